@@ -22,7 +22,7 @@ class Cluster:
 
     def __init__(self, lab: Lab) -> None:
         configuration = kubernetes.client.Configuration()
-        kubernetes.config.load_kube_config(str(lab.folder / "kubeconfig"), client_configuration=configuration)
+        kubernetes.config.load_kube_config(str(lab.directory / "kubeconfig"), client_configuration=configuration)
         configuration.connection_pool_maxsize = IN_FLIGHT
         self._url = configuration.host
         self._pool = kubernetes.client.ApiClient(configuration).rest_client.pool_manager

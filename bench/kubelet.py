@@ -14,10 +14,12 @@ from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
 from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
 
 MIN_READY = 10
-FOLDER = "/etc/systemd/system/kubelet.service.d"
+DIRECTORY = "/etc/systemd/system/kubelet.service.d"
 RESTART = "systemctl daemon-reload && systemctl restart kubelet"
-BARE_ON = f"mkdir -p {FOLDER} && printf '[Service]\\nEnvironment=BENCH=1\\n' > {FOLDER}/90-bench.conf && {RESTART}"
-BARE_OFF = f"rm {FOLDER}/90-bench.conf && rmdir --ignore-fail-on-non-empty {FOLDER} && {RESTART}"
+BARE_ON = (
+    f"mkdir -p {DIRECTORY} && printf '[Service]\\nEnvironment=BENCH=1\\n' > {DIRECTORY}/90-bench.conf && {RESTART}"
+)
+BARE_OFF = f"rm {DIRECTORY}/90-bench.conf && rmdir --ignore-fail-on-non-empty {DIRECTORY} && {RESTART}"
 
 
 def bare(cluster: Cluster, nodes: list[str], command: str) -> float:

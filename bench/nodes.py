@@ -120,7 +120,7 @@ class Bench:
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
         self._cluster = Cluster(lab)
-        self._kubectl = str(lab.folder / "kubectl")
+        self._kubectl = str(lab.directory / "kubectl")
 
     def __enter__(self) -> Bench:
         self.remove_nodes()

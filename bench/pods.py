@@ -55,7 +55,7 @@ def amounts(cpu: str) -> Json:
 def loop(lab: Lab, pods: t.Sequence[str], cpu: str) -> float:
     """By a shell."""
     patch = json.dumps({"spec": {"containers": [{"name": "pause", "resources": amounts(cpu)}]}})
-    variables = {"PODS": " ".join(pods), "CPU": cpu, "PATCH": patch, "KUBECTL": str(lab.folder / "kubectl")}
+    variables = {"PODS": " ".join(pods), "CPU": cpu, "PATCH": patch, "KUBECTL": str(lab.directory / "kubectl")}
     return timed(lab, "env", *(f"{name}={value}" for name, value in variables.items()), "sh", "-c", LOOP)
 
 

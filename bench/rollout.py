@@ -116,11 +116,11 @@ class Meter:
         self.cpu = 0.0
         self.rss = 0.0
 
-    def start(self, command: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
+    def start(self, command: list[str], directory: Path, environment: dict[str, str]) -> tuple[int, str]:
         """Run a command to its end."""
-        log = folder / "output"
+        log = directory / "output"
         with log.open("w", encoding="utf-8") as output:
-            process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
+            process = subprocess.Popen(command, cwd=directory, env=environment, stdout=output, stderr=subprocess.STDOUT)
         ended = threading.Event()
         watcher = threading.Thread(target=self._watch, args=(process.pid, ended))
         watcher.start()
@@ -158,15 +158,15 @@ def _children(pid: int) -> list[int]:
 
 def sample(case: Case, python: str, size: int) -> Sample:
     """Play once, on a stage of its own. Ends the program when the play did not do what it is measured for."""
-    folder = OUTPUT / "rollout"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    directory = OUTPUT / "rollout"
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
     meter = Meter()
-    outcome = case.run(Stage(folder, python=python, start_by=meter.start), groups_of(size, case.host))
+    outcome = case.run(Stage(directory, python=python, start_by=meter.start), groups_of(size, case.host))
     changed = len(set(outcome.hosts("change", "kubelet")))
     if outcome.status != 0 or changed != (size if case.changes else 0):
         raise SystemExit(
-            f"{case.title} on {size} hosts changed {changed} kubelets and ended with {outcome.status}: see {folder}/output"
+            f"{case.title} on {size} hosts changed {changed} kubelets and ended with {outcome.status}: see {directory}/output"
         )
     counts = outcome.tasks.values()
     return Sample(meter.cpu, meter.rss, max(counts), sum(counts), outcome.output.count("\n"))

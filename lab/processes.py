@@ -102,9 +102,9 @@ def _wait(children: t.Mapping[int, str]) -> None:
 def descendants(pid: int) -> dict[int, str]:
     """The children of a process and theirs, each with its start time, which tells it from a later one with the same number."""
     parents: dict[int, int] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit() and (fields := _fields(int(folder.name))):
-            parents[int(folder.name)] = int(fields[1])
+    for directory in Path("/proc").iterdir():
+        if directory.name.isdigit() and (fields := _fields(int(directory.name))):
+            parents[int(directory.name)] = int(fields[1])
     found = {pid}
     while more := {child for child, parent in parents.items() if parent in found} - found:
         found |= more

@@ -93,24 +93,24 @@ class Lab:
         return [*self.control_plane_names, *self.worker_names]
 
     @property
-    def folder(self) -> Path:
+    def directory(self) -> Path:
         """What making the lab left there."""
         return ROOT / "build/lab" / self.name
 
     @property
     def inventory(self) -> Path:
         """Its nodes, with the connection that is asked for."""
-        return self.folder / ("inventory-ssh.yml" if self.by_ssh else "inventory.yml")
+        return self.directory / ("inventory-ssh.yml" if self.by_ssh else "inventory.yml")
 
     @property
     def environment(self) -> dict[str, str]:
         """With the administrator's credentials, and past any proxy: the lab's network is this machine's own."""
-        (server,) = re.findall(r"server: https://(.+):\d+", (self.folder / "kubeconfig").read_text(encoding="utf-8"))
+        (server,) = re.findall(r"server: https://(.+):\d+", (self.directory / "kubeconfig").read_text(encoding="utf-8"))
         own = environment()
         return {
             **own,
             **{name: ",".join(filter(None, (server, own.get(name)))) for name in ("NO_PROXY", "no_proxy")},
-            **dict.fromkeys(("KUBECONFIG", "K8S_AUTH_KUBECONFIG"), str(self.folder / "kubeconfig")),
+            **dict.fromkeys(("KUBECONFIG", "K8S_AUTH_KUBECONFIG"), str(self.directory / "kubeconfig")),
         }
 
     def start_anew(self, log: Path, program: str, on_removed: t.Callable[[], None] = lambda: None) -> float:
@@ -139,7 +139,7 @@ class Lab:
         """The image archive of our device plugin, as variables of the role; built where it is not in the cache."""
         log.unlink(missing_ok=True)
         self.play("device_plugins", log, show=True, lab_kubernetes=self.kubernetes, lab_sample_wanted="false")
-        return t.cast(Json, json.loads((self.folder / "device_plugins.json").read_text(encoding="utf-8"))["own"])
+        return t.cast(Json, json.loads((self.directory / "device_plugins.json").read_text(encoding="utf-8"))["own"])
 
     def play(self, playbook: str, log: Path, *, show: bool = False, **variables: t.Any) -> None:
         """Run a playbook of the lab: the one place where that is done. What it prints goes into a log; show: on the terminal, too.
@@ -220,7 +220,7 @@ class Lab:
         return done.stderr.strip() if done.returncode != 0 else ""
 
     def _kubectl(self, arguments: t.Sequence[str], stdin: str | None) -> subprocess.CompletedProcess[str]:
-        command = [str(self.folder / "kubectl"), f"--kubeconfig={self.folder / 'kubeconfig'}", *arguments]
+        command = [str(self.directory / "kubectl"), f"--kubeconfig={self.directory / 'kubeconfig'}", *arguments]
         return subprocess.run(command, env=self.environment, input=stdin, capture_output=True, text=True, check=False)
 
     def get(self, *arguments: str) -> Json:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``compile_go.py RESULT [FLAG...]``: build the Go program in this folder.
+"""``compile_go.py RESULT [FLAG...]``: build the Go program in this directory.
 
 The file LAB_PROGRESS says how far it is, as long as it is built: other tasks run meanwhile and after it.
 """

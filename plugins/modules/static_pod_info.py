@@ -220,8 +220,8 @@ def main() -> t.NoReturn:
         argument_spec={"name": {"type": "str"}, "manifest_dir": {"type": "path"}},
     )
     require_yaml(module)
-    name, folder = module.params["name"], module.params["manifest_dir"]
-    runner.run_info(module, lambda: read_all(name, folder, run=module.run, warn=module.warn))
+    name, directory = module.params["name"], module.params["manifest_dir"]
+    runner.run_info(module, lambda: read_all(name, directory, run=module.run, warn=module.warn))
 
 
 if __name__ == "__main__":

@@ -57,9 +57,9 @@ IMPURE_CALLS = frozenset({"__import__", "compile", "eval", "exec", "input", "ope
 
 @dataclass(frozen=True)
 class Room:
-    """What the files of one folder may import.
+    """What the files of one directory may import.
 
-    ``rooms`` are folders of this collection, ``outside`` the top-level packages from elsewhere.
+    ``rooms`` are directories of this collection, ``outside`` the top-level packages from elsewhere.
     Those in ``guarded`` may be missing on the machine, so their import has to survive that.
     What is ``packed`` runs as one file that may be replaced meanwhile, under a name of its own.
     """
@@ -75,7 +75,7 @@ UTILS = "plugins.module_utils"
 STANDARD_NO_PROCESS = STANDARD - {"subprocess"}
 PYYAML = frozenset({"yaml"})
 PLAN = f"{UTILS}._plan"
-# The layers of decisions: each folder with those that it may know besides its own.
+# The layers of decisions: each directory with those that it may know besides its own.
 _BASE = ("common", "documents", "kubernetes")
 LAYERS: dict[str, tuple[str, ...]] = {
     "common": (),
@@ -174,7 +174,7 @@ def findings_of_file(path: Path, source: str) -> list[str]:
     if room is None and own_name == f"{UTILS}.__init__" and not list(imports_of(ast.parse(source), own_name)):
         return []  # Ansible sends an empty file in its place
     if room is None:
-        return [f"{path}: no room of the architecture has this folder"]
+        return [f"{path}: no room of the architecture has this directory"]
     tree = ast.parse(source)
     imports = list(imports_of(tree, own_name))
     found = [f"{path}:{entry.line}: {problem}" for entry in imports if (problem := problem_of(entry, room))]

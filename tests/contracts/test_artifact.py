@@ -24,7 +24,7 @@ NOT_PACKED = ["galaxy.yml"]
 
 
 def packed(files: t.Iterable[Path], ignored: t.Sequence[str]) -> list[Path]:
-    """The files that C(ansible-galaxy collection build) packs: neither they nor a folder of theirs match a pattern."""
+    """The files that C(ansible-galaxy collection build) packs: neither they nor a directory of theirs match a pattern."""
     return [
         file
         for file in files

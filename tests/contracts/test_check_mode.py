@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT, project_files
 
 RUNNER = "plugins/module_utils/_module/runner.py"
-FOLDERS = ("plugins/modules/", "plugins/module_utils/")
+DIRECTORIES = ("plugins/modules/", "plugins/module_utils/")
 
 
 def reads_check_mode(text: str) -> bool:
@@ -19,7 +19,7 @@ def reads_check_mode(text: str) -> bool:
 
 
 def test_the_runner_alone_reads_it() -> None:
-    files = [str(path) for path in project_files(ROOT) if str(path).startswith(FOLDERS) and path.suffix == ".py"]
+    files = [str(path) for path in project_files(ROOT) if str(path).startswith(DIRECTORIES) and path.suffix == ".py"]
     assert [path for path in files if reads_check_mode((ROOT / path).read_text(encoding="utf-8"))] == [RUNNER]
 
 

@@ -16,7 +16,7 @@ from jinja2 import nodes
 
 FILTERS, CHARACTERS, VARIABLES = 2, 160, 30
 ROLES = sorted(path.parent.parent.name for path in ROOT.glob("roles/*/tasks/main.yml"))
-FILES = sorted(path for folder in ("roles", "playbooks") for path in (ROOT / folder).rglob("*.yml"))
+FILES = sorted(path for directory in ("roles", "playbooks") for path in (ROOT / directory).rglob("*.yml"))
 # Keywords whose values are expressions without braces.
 CONDITIONS = {"when", "that", "until", "break_when", "changed_when", "failed_when"}
 JINJA = jinja2.Environment(autoescape=True)

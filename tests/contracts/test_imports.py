@@ -143,6 +143,8 @@ def test_a_circle_is_found() -> None:
     assert imports.circles({**files, Path(f"{UTILS}/_plan/pod/c.py"): "import json"}) == []
 
 
-def test_every_folder_of_decisions_is_a_layer() -> None:
-    folders = {path.name for path in (ROOT / UTILS / "_plan").iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert folders == set(imports.LAYERS)
+def test_every_directory_of_decisions_is_a_layer() -> None:
+    directories = {
+        path.name for path in (ROOT / UTILS / "_plan").iterdir() if path.is_dir() and path.name != "__pycache__"
+    }
+    assert directories == set(imports.LAYERS)

@@ -17,8 +17,8 @@ def named_after(test: PurePosixPath, files: frozenset[PurePosixPath]) -> PurePos
     """The file that a test is named after: test_X.py after X.py, and so is test_X_of_some_kind.py, where it is one of several."""
     words = test.stem.removeprefix("test_").split("_")
     names = ("_".join(words[:number]) for number in range(len(words), 0, -1))
-    folder = test.relative_to(MIRROR).parent
-    return next((file for name in names if (file := folder / f"{name}.py") in files), None)
+    directory = test.relative_to(MIRROR).parent
+    return next((file for name in names if (file := directory / f"{name}.py") in files), None)
 
 
 def test_each_test_of_a_plugin_is_named_after_a_file() -> None:

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.tests.contracts.imports import imports_of, is_below
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT, project_files
 
-# Folder -> what its files may not import.
+# Directory -> what its files may not import.
 FOREIGN = {"lab": ("demo", "bench"), "demo": ("bench",), "bench": ("demo",)}
 
 
@@ -25,9 +25,9 @@ def findings(path: Path, source: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("folder", FOREIGN)
-def test_folders_know_only_what_is_below_them(folder: str) -> None:
-    files = [path for path in project_files(ROOT) if path.parts[0] == folder and path.suffix == ".py"]
+@pytest.mark.parametrize("directory", FOREIGN)
+def test_directories_know_only_what_is_below_them(directory: str) -> None:
+    files = [path for path in project_files(ROOT) if path.parts[0] == directory and path.suffix == ".py"]
     assert files
     assert [found for path in files for found in findings(path, (ROOT / path).read_text(encoding="utf-8"))] == []
 

@@ -60,11 +60,11 @@ def test_there_is_something_to_check() -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_defaults_and_specification_agree(role: str) -> None:
-    folder = ROOT / "roles" / role
-    specifications = load(folder / "meta/argument_specs.yml")["argument_specs"]
+    directory = ROOT / "roles" / role
+    specifications = load(directory / "meta/argument_specs.yml")["argument_specs"]
     # An option that several entry points have is described for each; what the main one says of it comes last.
     options = {name: option for entry in reversed(specifications.values()) for name, option in entry["options"].items()}
-    assert disagreements(role, load(folder / "defaults/main.yml"), options) == []
+    assert disagreements(role, load(directory / "defaults/main.yml"), options) == []
 
 
 @pytest.mark.parametrize(
@@ -90,10 +90,10 @@ def test_a_stray_or_misnamed_variable_is_found() -> None:
     ]
 
 
-@pytest.mark.parametrize("folder", [*(f"roles/{role}" for role in ROLES), "playbooks"])
-def test_private_variables_say_whose_they_are(folder: str) -> None:
-    role = folder.partition("/")[2] or None
-    files = [path for path in (ROOT / folder).rglob("*") if path.suffix in (".yml", ".j2")]
+@pytest.mark.parametrize("directory", [*(f"roles/{role}" for role in ROLES), "playbooks"])
+def test_private_variables_say_whose_they_are(directory: str) -> None:
+    role = directory.partition("/")[2] or None
+    files = [path for path in (ROOT / directory).rglob("*") if path.suffix in (".yml", ".j2")]
     found = {str(path.relative_to(ROOT)): misnamed(path.read_text(encoding="utf-8"), role) for path in files}
     assert {path: names for path, names in found.items() if names} == {}
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT, project_files
 
-FOLDERS = ("plugins", "roles", "tests")
+DIRECTORIES = ("plugins", "roles", "tests")
 LINES_OF_A_FILE = 600
 LINES_OF_A_FUNCTION = 52
 
 
 def held(path: Path) -> bool:
     """Whether a file is one of those that this is about."""
-    return path.parts[0] in FOLDERS or path == Path("noxfile.py")
+    return path.parts[0] in DIRECTORIES or path == Path("noxfile.py")
 
 
 def findings(path: Path, text: str) -> list[str]:
@@ -38,7 +38,7 @@ def findings(path: Path, text: str) -> list[str]:
 
 def test_nothing_is_too_long() -> None:
     files = [path for path in project_files(ROOT) if held(path)]
-    assert {path.parts[0] for path in files} == {*FOLDERS, "noxfile.py"}
+    assert {path.parts[0] for path in files} == {*DIRECTORIES, "noxfile.py"}
     assert [found for path in files for found in findings(path, (ROOT / path).read_text(encoding="utf-8"))] == []
 
 

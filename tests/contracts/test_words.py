@@ -23,14 +23,14 @@ HOSTS = (
     ("registry", "npmjs"),
     ("sum", "golang", "org"),
 )
-FOLDERS = ("work", "farm", "opt/dev", "home/[a-z]+", "tmp/bash_jobs", "tmp/team")
+DIRECTORIES = ("work", "farm", "opt/dev", "home/[a-z]+", "tmp/bash_jobs", "tmp/team")
 LOOSE_ENDS = (("TO", "DO"), ("FIX", "ME"), ("XX", "X"))
 FORBIDDEN = re.compile(
     "|".join(
         [
             *(re.escape(".".join(host)) for host in HOSTS),
             # Only at the start of a path: /proc/1/root/... is no place of a machine.
-            rf"(?<![\w.$}}{{-])/(?:{'|'.join(FOLDERS)})(?:/|\b)",
+            rf"(?<![\w.$}}{{-])/(?:{'|'.join(DIRECTORIES)})(?:/|\b)",
             r"\.pyenv/versions/\d",
             r"\.\./shared\b",
             rf"\b(?:{'|'.join(''.join(word) for word in LOOSE_ENDS)})\b",

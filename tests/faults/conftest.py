@@ -82,9 +82,9 @@ def fixture_tally() -> t.Iterator[Tally]:
         counts[f"{kind}: {end}"] += 1
 
     yield count
-    folder = os.environ.get("FAULTS_RECORD")
-    if folder and counts:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        (Path(folder) / f"files-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}.json").write_text(
+    directory = os.environ.get("FAULTS_RECORD")
+    if directory and counts:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+        (Path(directory) / f"files-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}.json").write_text(
             json.dumps(counts, indent=1, sort_keys=True) + "\n", encoding="utf-8"
         )

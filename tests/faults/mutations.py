@@ -56,28 +56,33 @@ _FILES = {
         "                os.fchmod(descriptor, mode)\n",
         DURABLE,
     ),
-    "sync-folder": _edit(
-        "a folder is synced after a rename in it",
-        "            raise\n        sync_folder(folder)\n",
+    "sync-directory": _edit(
+        "a directory is synced after a rename in it",
+        "            raise\n        sync_directory(directory)\n",
         "            raise\n",
         DURABLE,
     ),
-    "sync-new-folder": _edit(
-        "a new folder is synced, and the one it is in", "    sync_folder(path)\n    sync_folder(parent)\n", "", DURABLE
+    "sync-new-directory": _edit(
+        "a new directory is synced, and the one it is in",
+        "    sync_directory(path)\n    sync_directory(parent)\n",
+        "",
+        DURABLE,
     ),
     "sync-removal": _edit(
-        "a folder is synced after a removal",
-        "        os.unlink(path)\n        sync_folder(os.path.dirname(path))\n",
+        "a directory is synced after a removal",
+        "        os.unlink(path)\n        sync_directory(os.path.dirname(path))\n",
         "        os.unlink(path)\n",
         DURABLE,
     ),
     "sync-history": _edit(
         "a journal's way into the history is synced",
-        "        sync_folder(os.path.dirname(target))\n        sync_folder(os.path.dirname(source))\n",
+        "        sync_directory(os.path.dirname(target))\n        sync_directory(os.path.dirname(source))\n",
         "",
         DURABLE,
     ),
-    "sync-boot-link": _edit("the link for the boot is synced", "    sync_folder(os.path.dirname(link))\n", "", DURABLE),
+    "sync-boot-link": _edit(
+        "the link for the boot is synced", "    sync_directory(os.path.dirname(link))\n", "", DURABLE
+    ),
     "dot-name": _edit(
         "a temporary file's name begins with a dot",
         'f".{name}.nodecraft-kubeadm"',
@@ -267,8 +272,8 @@ _JOURNAL = {
     ),
     "second-copy": _edit(
         "a journal has a second copy",
-        "    for path in copies_of(folder, identifier):\n",
-        "    for path in copies_of(folder, identifier)[:1]:\n",
+        "    for path in copies_of(directory, identifier):\n",
+        "    for path in copies_of(directory, identifier)[:1]:\n",
         "f44",
     ),
     "checksum": _edit(
@@ -332,7 +337,7 @@ _JOURNAL = {
     ),
     "stale": _edit(
         "a change that was never begun is dropped",
-        '        if journal["phase"] == PREPARED:\n            drop_journal(state_folder(name))\n            return None\n',
+        '        if journal["phase"] == PREPARED:\n            drop_journal(state_directory(name))\n            return None\n',
         "",
         "prepared_and_never_begun",
     ),

@@ -35,8 +35,12 @@ def copy_code(tree: Path) -> Path:
     """A copy of what is shipped to nodes, with packages as they are in the archive that Ansible ships. Returns its root."""
     target = tree / INSIDE
     shutil.copytree(MODULE_UTILS, target, ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in (target, *target.relative_to(tree).parents, *(path for path in target.rglob("*") if path.is_dir())):
-        (tree / folder / "__init__.py").touch()
+    for directory in (
+        target,
+        *target.relative_to(tree).parents,
+        *(path for path in target.rglob("*") if path.is_dir()),
+    ):
+        (tree / directory / "__init__.py").touch()
     return tree
 
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The tables of docs/reliability.md that can be made from here.
 
-    python -m ansible_collections.nodecraft.kubeadm.tests.faults.reliability [FOLDER]
+    python -m ansible_collections.nodecraft.kubeadm.tests.faults.reliability [DIRECTORY]
 
-writes the table of the mutations, and with the folder of FAULTS_RECORD also the counts of the file layer.
+writes the table of the mutations, and with the directory of FAULTS_RECORD also the counts of the file layer.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def mutation_table() -> str:
     return "\n".join(["| Safeguard | In | Tests that fail without it |", "| --- | --- | --- |", *rows, ""])
 
 
-def count_table(folder: Path) -> str:
+def count_table(directory: Path) -> str:
     """What was done to the processes of the file layer, how often, and how it ended."""
     counts: Counter[str] = Counter()
-    for path in sorted(folder.glob("files-*.json")):
+    for path in sorted(directory.glob("files-*.json")):
         counts.update(json.loads(path.read_text(encoding="utf-8")))
     kinds: dict[str, Counter[str]] = {}
     for key, count in counts.items():

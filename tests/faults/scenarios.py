@@ -31,8 +31,8 @@ Snapshot = dict[str, tuple[t.Any, ...]]
 def snapshot(station: Station) -> Snapshot:
     """All that a transaction changes, with mode, owner, attribute and bytes; what is temporary not."""
     found: Snapshot = {}
-    for folder in (station.manifests, station.root / "policies"):
-        for path in sorted(folder.rglob("*")):
+    for directory in (station.manifests, station.root / "policies"):
+        for path in sorted(directory.rglob("*")):
             if not path.name.startswith("."):
                 found[str(path)] = _version(path)
     record = station.state / "owned.json"
@@ -48,7 +48,7 @@ def _version(path: Path) -> tuple[t.Any, ...]:
 
 
 def leftovers(station: Station) -> list[str]:
-    """Temporary files in the folders of others, and anything in our own that does not belong there."""
+    """Temporary files in the directories of others, and anything in our own that does not belong there."""
     ours = {"lock", "engine.pyz", "history", "owned.json", "progress.json", "followed.json", "backup", "confirmed"}
     places = (station.manifests, station.root / "policies", station.etc)
     hidden = [str(path) for place in places for path in place.rglob(".*")]

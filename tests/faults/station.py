@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node in a folder on which real processes work: the fake node of the unit tests, and a systemd that starts engines."""
+"""A node in a directory on which real processes work: the fake node of the unit tests, and a systemd that starts engines."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class Place:
         """A run of the engine, as its service starts it."""
         program = self.state / "engine.pyz"
         self.worker.assert_packed_in(program)
-        order = {"do": "engine", "program": str(program), "folder": str(self.state), "umask": self.systemd.umask()}
+        order = {"do": "engine", "program": str(program), "directory": str(self.state), "umask": self.systemd.umask()}
         return self.process(order, fault, traced=traced)
 
     def told(self, function: str, *arguments: t.Any) -> t.Any:

@@ -93,9 +93,9 @@ class Call:
         """Whether an open has this flag."""
         return name in self.arguments
 
-    def below(self, folder: Path) -> bool:
-        """Whether it is about a file in this folder or one of its folders."""
-        return any(path == str(folder) or path.startswith(f"{folder}/") for path in self.paths)
+    def below(self, directory: Path) -> bool:
+        """Whether it is about a file in this directory or one of its directories."""
+        return any(path == str(directory) or path.startswith(f"{directory}/") for path in self.paths)
 
 
 def parse(log: str) -> list[Call]:

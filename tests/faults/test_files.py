@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""F06, F23, F27-F34, F47, F49: manifests, links, folders and attributes as they are found on nodes, and edits of others."""
+"""F06, F23, F27-F34, F47, F49: manifests, links, directories and attributes as they are found on nodes, and edits of others."""
 
 from __future__ import annotations
 
@@ -140,24 +140,24 @@ def test_f30_a_link_to_nothing_is_refused(station: Station) -> None:
 
 
 @pytest.mark.skipif(not OTHER_FILE_SYSTEM.is_dir(), reason="there is no second file system")
-def test_f23_f30_the_folder_may_be_a_link_to_another_file_system(
+def test_f23_f30_the_directory_may_be_a_link_to_another_file_system(
     station: Station, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    folder = OTHER_FILE_SYSTEM / tmp_path_factory.mktemp("f23").name / str(os.getpid())
-    folder.mkdir(parents=True)
+    directory = OTHER_FILE_SYSTEM / tmp_path_factory.mktemp("f23").name / str(os.getpid())
+    directory.mkdir(parents=True)
     station.manifest.rename(station.root / NAME)
     station.manifests.rmdir()
-    station.manifests.symlink_to(folder)
+    station.manifests.symlink_to(directory)
     station.write_manifest(station.old)
     try:
         station.watcher.events()
         assert change(station) == COMMITTED
-        assert "--v=2" in (folder / f"{NAME}.yaml").read_text(encoding="utf-8")
-        assert os.listdir(folder) == [f"{NAME}.yaml"]
+        assert "--v=2" in (directory / f"{NAME}.yaml").read_text(encoding="utf-8")
+        assert os.listdir(directory) == [f"{NAME}.yaml"]
     finally:
         station.manifest.unlink()
-        folder.rmdir()
-        folder.parent.rmdir()
+        directory.rmdir()
+        directory.parent.rmdir()
 
 
 @pytest.mark.parametrize("name", [f"{NAME}.yaml.bak", f"{NAME}.yaml~", "copy.yaml"])
@@ -312,10 +312,10 @@ def test_f49_secrets_stand_in_files_of_root_only_and_nowhere_else(station: Stati
     assert station.outcome() == (COMMITTED if works else ROLLED_BACK)
     assert SECRET not in json.dumps(station.told("last", NAME))
     assert SECRET not in (station.state / "progress.json").read_text(encoding="utf-8")
-    for folder, dummy, names in os.walk(station.state):
-        assert stat.S_IMODE(os.stat(folder).st_mode) & 0o77 == 0 or folder == str(station.state)
+    for directory, dummy, names in os.walk(station.state):
+        assert stat.S_IMODE(os.stat(directory).st_mode) & 0o77 == 0 or directory == str(station.state)
         for name in names:
-            assert stat.S_IMODE(os.stat(os.path.join(folder, name)).st_mode) & 0o77 == 0, name
+            assert stat.S_IMODE(os.stat(os.path.join(directory, name)).st_mode) & 0o77 == 0, name
     assert leftovers(station) == []
 
 

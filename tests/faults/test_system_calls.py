@@ -161,7 +161,7 @@ def test_a_module_killed_at_any_call_is_made_good_by_the_next_run(
 
 @pytest.mark.parametrize(
     ("call", "error"),
-    # An empty folder of ours that cannot be removed stays, and harms nobody.
+    # An empty directory of ours that cannot be removed stays, and harms nobody.
     [
         (call, error)
         for call in ENGINE_CALLS
@@ -227,8 +227,8 @@ def test_the_kubelet_never_sees_a_file_that_is_being_written(make: Make, scenari
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 def test_what_may_be_secret_is_never_readable_by_others(make: Make, scenario: Scenario) -> None:
     clean = run_clean(make, scenario)
-    for folder in (clean.station.state, clean.station.root / "policies", clean.station.manifests):
-        assert durability.readable_by_others(clean.calls, folder) == []
+    for directory in (clean.station.state, clean.station.root / "policies", clean.station.manifests):
+        assert durability.readable_by_others(clean.calls, directory) == []
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)

@@ -114,7 +114,7 @@ def run_engine(code: types.SimpleNamespace, test: Test, order: Json) -> int:
     program.Engine = functools.partial(program.Engine, **inject)
     # What goes to systemd's journal is no file's.
     sys.stderr = io.StringIO()
-    status = program.main([order["program"], order["folder"]])
+    status = program.main([order["program"], order["directory"]])
     test.send(result=sys.stderr.getvalue())
     return int(status)
 

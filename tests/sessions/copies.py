@@ -33,7 +33,7 @@ def collection_copy(name: str) -> Path:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder."""
+    """Remove a file or a directory."""
     if path.is_dir():
         shutil.rmtree(path)
     else:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What surrounds every session: interpreters, registries, and the folders of what it writes."""
+"""What surrounds every session: interpreters, registries, and the directories of what it writes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def prepare_environment() -> None:
 
 
 def pyenv_interpreters() -> list[str]:
-    """The folders of pyenv's real interpreters, newest first.
+    """The directories of pyenv's real interpreters, newest first.
 
     Its shims answer only for versions that are switched on, and ansible-test takes a shim that
     does not answer for a broken Python.

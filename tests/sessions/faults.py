@@ -13,7 +13,7 @@ import nox
 
 from .clusters import lab_of_this_clone, start_lab, stop_lab
 from .places import FAULTS, RESULTS, ROOT
-from .tools import fresh_folder, install, run_logged, run_pytest
+from .tools import fresh_directory, install, run_logged, run_pytest
 
 # Where the fault tests on real clusters are.
 LAB_FAULTS = ROOT / "tests" / "faults" / "lab"
@@ -42,7 +42,7 @@ def run_file_faults(session: nox.Session, scope: str) -> None:
     if os.geteuid() != 0:
         session.skip("processes of others are traced and files are given to others: run it as root")
     install(session, "pytest", "pytest-xdist", "PyYAML")
-    session.env.update(FAULTS_SCOPE=scope, FAULTS_RECORD=str(fresh_folder(FAULTS / "files")))
+    session.env.update(FAULTS_SCOPE=scope, FAULTS_RECORD=str(fresh_directory(FAULTS / "files")))
     run_pytest(session, "--numprocesses=auto", "tests/faults", "--ignore=tests/faults/lab")
 
 
@@ -57,7 +57,7 @@ def run_all_lab_faults(session: nox.Session, clusters: t.Sequence[t.Mapping[str,
     )
     if forgotten:
         session.error(f"FAULT_LABS has no {', '.join(sorted(forgotten))}")
-    record = fresh_folder(FAULTS / "lab")
+    record = fresh_directory(FAULTS / "lab")
     known = {name for labs in clusters for name in labs}
     chosen = known.intersection(session.posargs) or known
     groups = [{name: lab for name, lab in labs.items() if name in chosen} for labs in clusters]

@@ -46,9 +46,9 @@ BARE = {
 }
 # The programs that tests start.
 TESTS = {"openssl": "openssl", "ssh": "openssh-client", "strace": "strace"}
-# Not everybody's PATH has these folders, and podman has its helpers in folders of its own.
+# Not everybody's PATH has these directories, and podman has its helpers in directories of its own.
 # Go's own distribution is in one that sudo takes off the PATH.
-FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/go/bin", "/usr/lib/podman", "/usr/libexec/podman")
+DIRECTORIES = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/go/bin", "/usr/lib/podman", "/usr/libexec/podman")
 # Debian 12 has 4.3; older releases know neither netavark nor the options that the lab needs.
 OLDEST_PODMAN = (4, 3)
 
@@ -103,7 +103,7 @@ class Machine:
 
 def find(program: str) -> str | None:
     """The path of a program; None when the machine does not have it."""
-    return shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", os.defpath), *FOLDERS)))
+    return shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", os.defpath), *DIRECTORIES)))
 
 
 def need_of(entry: str) -> Need:

@@ -11,7 +11,7 @@ import subprocess
 import nox
 
 from .places import BUILD
-from .tools import fresh_folder
+from .tools import fresh_directory
 
 # Programs of Debian's package prometheus, and where it is unpacked for tests: installed it would start a service here.
 PROGRAMS = ("prometheus", "promtool")
@@ -32,7 +32,7 @@ def unpack_prometheus(session: nox.Session) -> None:
     please = f"Please put {' and '.join(PROGRAMS)} on PATH; Debian has them in the packages prometheus and, from 13 on, promtool"
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         session.error(please)
-    download = fresh_folder(BUILD / "prometheus-download")
+    download = fresh_directory(BUILD / "prometheus-download")
     try:
         if os.geteuid() == 0:
             apt_get(session, "update")

@@ -58,26 +58,26 @@ class Count(t.NamedTuple):
         return Count(self.passed + other.passed, self.failed + other.failed)
 
 
-def own_count(session_name: str, folder: Path) -> Count:
-    """The checks that a session counted itself in a folder: tests of pytest, scenarios of Molecule."""
-    junit = folder / f"{session_name}.xml"
+def own_count(session_name: str, directory: Path) -> Count:
+    """The checks that a session counted itself in a directory: tests of pytest, scenarios of Molecule."""
+    junit = directory / f"{session_name}.xml"
     if junit.exists():
         suite = next(ET.parse(junit).iter("testsuite"))
         total, failures, errors, skipped = (
             int(suite.get(key, "0")) for key in ("tests", "failures", "errors", "skipped")
         )
         return Count(total - failures - errors - skipped, failures + errors)
-    outcome = folder / f"{session_name}.json"
+    outcome = directory / f"{session_name}.json"
     if outcome.exists():
         passed = list(json.loads(outcome.read_text(encoding="utf-8")).values())
         return Count(passed.count(True), passed.count(False))
     return Count(0, 0)
 
 
-def count_of(session: t.Mapping[str, t.Any], folder: Path) -> Count:
+def count_of(session: t.Mapping[str, t.Any], directory: Path) -> Count:
     """The checks of one session; a session that counts nothing itself is one check."""
     # The first signature is what the session itself is called, with its Python and parameters.
-    own = own_count(session["signatures"][0], folder)
+    own = own_count(session["signatures"][0], directory)
     succeeded = session["result"] == "success"
     if succeeded:
         return own if sum(own) else Count(1, 0)

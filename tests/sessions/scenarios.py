@@ -22,8 +22,8 @@ LABS_AT_ONCE = 2
 
 def all_scenarios() -> list[str]:
     """The names of the scenarios; C(default) only makes the clusters that the others share."""
-    folders = (ROOT / "extensions" / "molecule").glob("*/molecule.yml")
-    return sorted(path.parent.name for path in folders if path.parent.name != "default")
+    directories = (ROOT / "extensions" / "molecule").glob("*/molecule.yml")
+    return sorted(path.parent.name for path in directories if path.parent.name != "default")
 
 
 def selected_scenarios(arguments: t.Iterable[str]) -> dict[str, list[str]]:

@@ -97,9 +97,9 @@ def main() -> int:
 
 def prepare_environment() -> None:
     """What every program that is started here needs."""
-    # Not every user's PATH has the folders in which the lab's programs are.
-    os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), *host.FOLDERS))
-    # Caches are found by these, also by programs that start in other folders.
+    # Not every user's PATH has the directories in which the lab's programs are.
+    os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), *host.DIRECTORIES))
+    # Caches are found by these, also by programs that start in other directories.
     os.environ["HOME"] = str(Path.home())
     if cache := os.environ.get("XDG_CACHE_HOME"):
         os.environ["XDG_CACHE_HOME"] = str(Path(cache).absolute())
@@ -117,7 +117,7 @@ def check(entry: str) -> None:
         )
     if os.pathsep in str(ROOT):
         raise host.Problem(
-            f"invalid path of this clone {ROOT}: must be without {os.pathsep}, which Python's venv refuses. Rename the folder."
+            f"invalid path of this clone {ROOT}: must be without {os.pathsep}, which Python's venv refuses. Rename the directory."
         )
     if entry != "lab-down":
         host.check_root(entry, is_root=os.geteuid() == 0)
@@ -222,8 +222,8 @@ def _make_venv(log: t.TextIO) -> None:
         return
     if found and not found.startswith(place):
         say("This clone was moved or copied: build/nox and build/envs are made again")
-        for folder in (ENVS, TREES, COLLECTIONS):
-            shutil.rmtree(folder, ignore_errors=True)
+        for directory in (ENVS, TREES, COLLECTIONS):
+            shutil.rmtree(directory, ignore_errors=True)
     say("Installing nox into build/nox (once, usually 10 s)")
     shutil.rmtree(VENV, ignore_errors=True)
     pip = [str(VENV / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
@@ -320,7 +320,7 @@ def cause(text: str) -> str:
 
 
 def cache() -> Path:
-    """The folder of what the lab built."""
+    """The directory of what the lab built."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nodecraft-kubeadm"
 
 

@@ -64,8 +64,8 @@ def run_logged(session: nox.Session, log: Path, environment: t.Mapping[str, str]
     return True
 
 
-def fresh_folder(path: Path) -> Path:
-    """An empty folder."""
+def fresh_directory(path: Path) -> Path:
+    """An empty directory."""
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(parents=True)
     return path

@@ -49,7 +49,7 @@ OF_THIS_RUN = (
     "WORKERS",
     "XDG",
 )
-FOLDERS = ("bin", "sbin", "local/bin", "local/sbin", "local/go/bin", "lib/podman", "libexec/podman")
+DIRECTORIES = ("bin", "sbin", "local/bin", "local/sbin", "local/go/bin", "lib/podman", "libexec/podman")
 LONGEST = 120  # seconds that an entry may take to what is waited for
 
 APT_GET = """#!/bin/sh
@@ -74,11 +74,11 @@ class Ended:
 
 
 class Bare:
-    """The machine. folder: for its files; clone: the project there."""
+    """The machine. directory: for its files; clone: the project there."""
 
     def __init__(
         self,
-        folder: Path,
+        directory: Path,
         clone: Path,
         *,
         missing: t.Iterable[str] = MISSING,
@@ -86,9 +86,9 @@ class Bare:
         apt: str | None = None,
         path_without_go: bool = False,
     ) -> None:
-        self.folder, self.clone = folder, clone
+        self.directory, self.clone = directory, clone
         self.missing = tuple(missing)
-        self.calls = folder / "apt-get.calls"
+        self.calls = directory / "apt-get.calls"
         self.programs: dict[str, str] = {}
         home = Path("~/.cache").expanduser()
         self.environment = {"UV_CACHE_DIR": str(home / "uv"), "PIP_CACHE_DIR": str(home / "pip")}
@@ -142,13 +142,13 @@ class Bare:
 
     def _setup(self) -> str:
         """Shell commands that take programs away and put stand-ins in."""
-        upper, work, lower = (self.folder / name for name in ("upper", "work", "usr"))
+        upper, work, lower = (self.directory / name for name in ("upper", "work", "usr"))
         lines = [
             f"rm -rf {upper} {work}; mkdir -p {upper} {work} {lower}",
             f"mount --bind /usr {lower}",
             f"mount -t overlay overlay -o lowerdir={lower},upperdir={upper},workdir={work} /usr",
         ]
-        gone = [f"{folder}/{name}" for name in self.missing for folder in FOLDERS]
+        gone = [f"{directory}/{name}" for name in self.missing for directory in DIRECTORIES]
         if not self._venv:
             gone += [str(path.relative_to("/usr")) for path in Path("/usr/lib").glob("python3.*/ensurepip")]
         lines += [f"rm -rf /usr/{path}" for path in gone]

@@ -31,17 +31,17 @@ Make = t.Callable[..., Bare]
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project as git knows it, with nothing built. All tests share what the first of them installs into it."""
-    folder = tmp_path_factory.mktemp("start") / "clone"
+    directory = tmp_path_factory.mktemp("start") / "clone"
     for path in project_files(ROOT):
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / path, folder / path)
-    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
-    return folder
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / path, directory / path)
+    subprocess.run(["git", "init", "--quiet"], cwd=directory, check=True)
+    return directory
 
 
 @pytest.fixture
 def bare(tmp_path: Path, clone: Path) -> Make:
-    """Makes a machine in a folder of this test."""
+    """Makes a machine in a directory of this test."""
     return lambda **options: Bare(tmp_path, clone, **options)
 
 
@@ -96,10 +96,10 @@ def test_a_program_that_the_readme_names(bare: Make, program: str, sentence: str
 
 
 def test_a_user_who_is_not_root(bare: Make, clone: Path) -> None:
-    with tempfile.TemporaryDirectory() as folder:  # Its parents are open to everybody, as those of pytest's are not.
-        own = Path(folder) / "own"
+    with tempfile.TemporaryDirectory() as directory:  # Its parents are open to everybody, as those of pytest's are not.
+        own = Path(directory) / "own"
         shutil.copytree(clone, own, ignore=shutil.ignore_patterns("build"))
-        subprocess.run(["chown", "--recursive", "65534:65534", folder], check=True)
+        subprocess.run(["chown", "--recursive", "65534:65534", directory], check=True)
         machine = bare()
         machine.clone = own
         nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
@@ -182,14 +182,14 @@ class TestWithPodman:
         assert containers(f"label=nodecraft.lab={foreign_lab}") != []
 
     def test_what_this_clone_has_of_it_is_removed_all_the_same(self, bare: Make, clone: Path, foreign_lab: str) -> None:
-        folder = clone / "build" / "lab" / foreign_lab
-        folder.mkdir(parents=True)
-        podman("network", "create", f"--label=nodecraft.lab.directory={folder}", f"{foreign_lab}-left")
+        directory = clone / "build" / "lab" / foreign_lab
+        directory.mkdir(parents=True)
+        podman("network", "create", f"--label=nodecraft.lab.directory={directory}", f"{foreign_lab}-left")
         with standing_lab(foreign_lab, clone, "", foreign_lab, node="w2"):
             refused(bare(missing=()).run(f"make lab-down LAB={foreign_lab}"), "make lab-down ended with status")
-        assert not folder.exists()
-        assert containers(f"label=nodecraft.lab.directory={folder}") == []
-        assert podman("network", "ls", "--quiet", f"--filter=label=nodecraft.lab.directory={folder}") == ""
+        assert not directory.exists()
+        assert containers(f"label=nodecraft.lab.directory={directory}") == []
+        assert podman("network", "ls", "--quiet", f"--filter=label=nodecraft.lab.directory={directory}") == ""
         assert len(containers(f"label=nodecraft.lab={foreign_lab}")) == 2
 
     def test_a_container_of_somebody_else_in_the_network_is_named(
@@ -239,15 +239,15 @@ class TestWithPodman:
             "grace_seconds": 30,
             "node_status_seconds": 10,
         }
-        folder = clone / "build" / "lab" / name
-        folder.mkdir(parents=True)
-        (folder / "lab.yml").write_text(json.dumps(shape), encoding="utf-8")
+        directory = clone / "build" / "lab" / name
+        directory.mkdir(parents=True)
+        (directory / "lab.yml").write_text(json.dumps(shape), encoding="utf-8")
         for made in ("kubectl", f"{name}-cp1.conf"):
-            (folder / made).touch()
+            (directory / made).touch()
         with standing_lab(name, clone, "", foreign_lab):
             ended = bare(missing=()).run(f"make lab-up LAB={name} WORKERS=0")
             refused(ended, "make lab-up ended with status")
-            assert f"Lab {name} has lost {folder}/ssh_key: no such container or file." in ended.output
+            assert f"Lab {name} has lost {directory}/ssh_key: no such container or file." in ended.output
 
     def test_containers_of_others_with_the_names_of_nodes(self, bare: Make, foreign_lab: str) -> None:
         ended = bare(missing=()).run(f"make lab-up LAB={foreign_lab}-o")
@@ -286,8 +286,8 @@ def standing_lab(name: str, clone: Path, program: str, image: str, node: str = "
 @pytest.fixture(scope="module")
 def foreign_lab(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[str]:
     """Containers with the label of another clone's lab, and with the name of a node; none of them ever runs."""
-    name, folder = f"{LAB}-f", tmp_path_factory.mktemp("image")
-    archive = folder / "empty.tar"
+    name, directory = f"{LAB}-f", tmp_path_factory.mktemp("image")
+    archive = directory / "empty.tar"
     subprocess.run(["tar", "-cf", archive, "-T", "/dev/null"], check=True)
     podman("import", "--quiet", str(archive), f"localhost/{name}:1")
     labels = (f"--label=nodecraft.lab={name}", "--label=nodecraft.lab.directory=/elsewhere/build/lab/x")

@@ -13,7 +13,7 @@ COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "et
 
 
 def manifest(path: Path) -> dict[str, object]:
-    """A file of the folder that the kubelet watches."""
+    """A file of the directory that the kubelet watches."""
     status = path.stat()
     return {
         "mode": f"{status.st_mode & 0o7777:04o}",
@@ -22,25 +22,25 @@ def manifest(path: Path) -> dict[str, object]:
     }
 
 
-def process(folder: Path) -> dict[str, object] | None:
+def process(directory: Path) -> dict[str, object] | None:
     """A process of the control plane; None for any other."""
     try:
-        arguments = (folder / "cmdline").read_text(encoding="utf-8").split("\0")[:-1]
+        arguments = (directory / "cmdline").read_text(encoding="utf-8").split("\0")[:-1]
         # The start time tells a process from a later one with the same number.
-        started = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
+        started = (directory / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
     except (OSError, UnicodeDecodeError):
         return None
     if not arguments or Path(arguments[0]).name not in COMPONENTS:
         return None
     return {
         "component": Path(arguments[0]).name,
-        "pid": int(folder.name),
+        "pid": int(directory.name),
         "started": started,
         "arguments": arguments[1:],
     }
 
 
-processes = [process(folder) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
+processes = [process(directory) for directory in Path("/proc").iterdir() if directory.name.isdigit()]
 found: dict[str, object] = {
     "manifests": {path.name: manifest(path) for path in sorted(MANIFESTS.iterdir())} if MANIFESTS.is_dir() else {},
     "processes": {

@@ -28,13 +28,13 @@ LET_GO = 1.0
 def descendants(pid: int) -> list[int]:
     """A process and all below it; Ansible's workers and its connections have sessions of their own."""
     children: dict[int, list[int]] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
+    for directory in Path("/proc").iterdir():
+        if directory.name.isdigit():
             try:
-                parent = int((folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+                parent = int((directory / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
             except OSError:
                 continue
-            children.setdefault(parent, []).append(int(folder.name))
+            children.setdefault(parent, []).append(int(directory.name))
     found = [pid]
     for one in found:
         found += children.get(one, [])

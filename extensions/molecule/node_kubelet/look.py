@@ -38,10 +38,10 @@ def described(path: Path) -> list[object]:
     return [digest, f"{status.st_mode & 0o7777:04o}", status.st_uid, status.st_gid]
 
 
-def arguments(folder: Path) -> list[str]:
+def arguments(directory: Path) -> list[str]:
     """A process's command line; empty when it ended."""
     try:
-        return (folder / "cmdline").read_text(encoding="utf-8").split("\0")[:-1]
+        return (directory / "cmdline").read_text(encoding="utf-8").split("\0")[:-1]
     except (OSError, UnicodeDecodeError):
         return []
 
@@ -61,17 +61,17 @@ def place_in_pod(cgroup: str) -> tuple[str, str] | None:
     return None
 
 
-def in_container(folder: Path) -> dict[str, object] | None:
+def in_container(directory: Path) -> dict[str, object] | None:
     """A process of a container of a pod; None for any other, and for one that ended."""
     try:
-        place = place_in_pod((folder / "cgroup").read_text(encoding="utf-8"))
+        place = place_in_pod((directory / "cgroup").read_text(encoding="utf-8"))
         if place is None:
             return None
         # The start time tells a process from a later one with the same number.
-        started = int((folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[START_TIME])
+        started = int((directory / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[START_TIME])
     except OSError:
         return None
-    return {"pod": place[0], "container": place[1], "pid": int(folder.name), "started": started}
+    return {"pod": place[0], "container": place[1], "pid": int(directory.name), "started": started}
 
 
 def first_of_each(processes: list[dict[str, object]]) -> list[dict[str, object]]:
@@ -91,17 +91,17 @@ def look(proc: Path = Path("/proc"), places: Sequence[str] = PLACES) -> dict[str
     """All of it."""
     paths = [path for place in map(Path, places) for path in (place, *sorted(place.rglob("*")))]
     found = [path for path in paths if MANIFESTS not in path.parents]
-    processes = [folder for folder in proc.iterdir() if folder.name.isdigit()]
+    processes = [directory for directory in proc.iterdir() if directory.name.isdigit()]
     kubelets, runtimes = (
-        [folder for folder in processes if Path(next(iter(arguments(folder)), "")).name == name]
+        [directory for directory in processes if Path(next(iter(arguments(directory)), "")).name == name]
         for name in ("kubelet", "containerd")
     )
     inside = [entry for entry in map(in_container, processes) if entry is not None]
     return {
         "files": {str(path): described(path) for path in found if path.is_file()},
-        "folders": [str(path) for path in found if path.is_dir()],
-        "kubelets": [{"pid": int(folder.name), "arguments": arguments(folder)} for folder in kubelets],
-        "runtimes": [int(folder.name) for folder in runtimes],
+        "directories": [str(path) for path in found if path.is_dir()],
+        "kubelets": [{"pid": int(directory.name), "arguments": arguments(directory)} for directory in kubelets],
+        "runtimes": [int(directory.name) for directory in runtimes],
         # Containers that were there before have to be there after, with the same first process.
         "in_pods": [
             {**entry, "command": next(iter(arguments(proc / str(entry["pid"]))), "")} for entry in first_of_each(inside)

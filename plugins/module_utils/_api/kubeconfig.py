@@ -80,16 +80,16 @@ def _read(source: Source) -> Json:
         found = yaml.safe_load(read_text(path))
         if not isinstance(found, dict):
             raise ValueError(f"{path} is not a mapping")
-        folder = os.path.dirname(os.path.abspath(os.path.expanduser(path)))
+        directory = os.path.dirname(os.path.abspath(os.path.expanduser(path)))
         for kind in _KINDS:
-            merged[kind] += [_absolute(kind, entry, folder) for entry in found.get(kind) or []]
+            merged[kind] += [_absolute(kind, entry, directory) for entry in found.get(kind) or []]
         merged["current-context"] = merged.get("current-context") or found.get("current-context")
     return merged
 
 
-def _absolute(kind: str, entry: Json, folder: str) -> Json:
+def _absolute(kind: str, entry: Json, directory: str) -> Json:
     inner = entry.get(kind[:-1]) or {}
-    paths = {name: os.path.join(folder, inner[name]) for name in _FILES.get(kind, ()) if inner.get(name)}
+    paths = {name: os.path.join(directory, inner[name]) for name in _FILES.get(kind, ()) if inner.get(name)}
     return {**entry, kind[:-1]: {**inner, **paths}}
 
 

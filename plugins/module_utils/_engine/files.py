@@ -47,8 +47,8 @@ def read_bytes(path: str) -> bytes | None:
         return None
 
 
-def sync_folder(path: str) -> None:
-    """Make renames and removals in a folder survive a power loss."""
+def sync_directory(path: str) -> None:
+    """Make renames and removals in a directory survive a power loss."""
     with named(path):
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -57,19 +57,19 @@ def sync_folder(path: str) -> None:
             os.close(descriptor)
 
 
-def make_folder(path: str, mode: int = 0o700) -> None:
-    """Make a folder, and what is missing above it, so that a power loss takes neither it nor what is written into it.
+def make_directory(path: str, mode: int = 0o700) -> None:
+    """Make a directory, and what is missing above it, so that a power loss takes neither it nor what is written into it.
 
     One that is there already is synced too: a run that made it may have died before it did so.
     """
     parent = os.path.dirname(path)
     if not os.path.isdir(path):
         if not os.path.isdir(parent):
-            make_folder(parent, mode)
+            make_directory(parent, mode)
         with contextlib.suppress(FileExistsError):
             os.mkdir(path, mode)
-    sync_folder(path)
-    sync_folder(parent)
+    sync_directory(path)
+    sync_directory(parent)
 
 
 def write_atomically(
@@ -77,14 +77,14 @@ def write_atomically(
 ) -> None:
     """Replace a file so that every reader, at every instant and after a power loss, sees the old or the new bytes.
 
-    The temporary file stands in the same folder (a rename must not cross file systems) under a name with a leading
-    dot, because the kubelet takes every other name in its folder for a pod. Extended attributes (ACL, SELinux label)
+    The temporary file stands in the same directory (a rename must not cross file systems) under a name with a leading
+    dot, because the kubelet takes every other name in its directory for a pod. Extended attributes (ACL, SELinux label)
     of the replaced file are kept. A symbolic link stays and its target is replaced. C(recheck) runs last before the
     rename and stops it by raising.
     """
     real = os.path.realpath(path)
-    folder, name = os.path.split(real)
-    temporary = os.path.join(folder, f".{name}.nodecraft-kubeadm")
+    directory, name = os.path.split(real)
+    temporary = os.path.join(directory, f".{name}.nodecraft-kubeadm")
     with named(path):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)  # of a run that was killed
@@ -103,7 +103,7 @@ def write_atomically(
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
             raise
-        sync_folder(folder)
+        sync_directory(directory)
 
 
 def _copy_attributes(source: str, descriptor: int) -> None:
@@ -127,7 +127,7 @@ def remove(path: str) -> None:
     """Remove a file for good; one that is gone already is fine."""
     with contextlib.suppress(FileNotFoundError), named(path):
         os.unlink(path)
-        sync_folder(os.path.dirname(path))
+        sync_directory(os.path.dirname(path))
 
 
 def to_json(data: t.Any) -> bytes:
@@ -177,10 +177,10 @@ def read_formatted(path: str) -> Json | None:
 
 @contextlib.contextmanager
 def locked(
-    folder: str, *, seconds: float, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
+    directory: str, *, seconds: float, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
 ) -> t.Iterator[None]:
-    """Hold the folder's lock. The kernel releases it when the holder dies. Raises LockHeld after C(seconds)."""
-    descriptor = os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """Hold the directory's lock. The kernel releases it when the holder dies. Raises LockHeld after C(seconds)."""
+    descriptor = os.open(os.path.join(directory, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         limit = clock() + seconds
         while True:
@@ -191,7 +191,7 @@ def locked(
                 if exc.errno not in (errno.EAGAIN, errno.EACCES):
                     raise
                 if clock() >= limit:
-                    raise LockHeld(f"another process holds {folder}/lock") from exc
+                    raise LockHeld(f"another process holds {directory}/lock") from exc
                 sleep(POLL_SECONDS)
         yield
     finally:

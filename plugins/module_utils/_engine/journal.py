@@ -6,7 +6,7 @@
 
 """The journal of a transaction: what is in it, and its two copies on the disk.
 
-A component's folder holds one C(journal.json) while a transaction is open, and a second copy of it in C(backup). It is
+A component's directory holds one C(journal.json) while a transaction is open, and a second copy of it in C(backup). It is
 written and synced before the first byte of a file changes, and after each step, so an engine that died goes on where it
 stopped.
 
@@ -24,7 +24,7 @@ import stat
 import typing as t
 
 from .errors import Damaged, OtherFormat
-from .files import Json, make_folder, named, read_bytes, read_formatted, remove, sync_folder, to_json, write_json
+from .files import Json, make_directory, named, read_bytes, read_formatted, remove, sync_directory, to_json, write_json
 
 PREPARED, APPLYING, WAITING, CONFIRMING, ROLLING_BACK, VERIFYING, CLOSED = (
     "prepared",
@@ -352,7 +352,7 @@ class Progress(t.TypedDict, total=False):
 class Journal(_Order, _Options, Progress):
     """Who asked for what, and how far it is.
 
-    directories: folders that the files need and that do not exist yet. obsolete: folders of ours that nobody needs after a commit;
+    directories: directories that the files need and that do not exist yet. obsolete: directories of ours that nobody needs after a commit;
     removed when they are empty then. confirm_timeout: seconds to wait for a word from outside before the commit; None when none is
     needed. reverts: the transaction that this one takes back.
     """
@@ -414,27 +414,27 @@ def result_of(journal: Journal) -> Result:
 _CHECKSUM = "sha256"
 
 
-def copies_of(folder: str, identifier: str | None = None) -> tuple[str, str]:
+def copies_of(directory: str, identifier: str | None = None) -> tuple[str, str]:
     """Where the two copies of a journal are: of the open one, or of a closed one by its id."""
     first = os.path.join("history", f"{identifier}.json") if identifier else "journal.json"
-    return os.path.join(folder, first), os.path.join(folder, "backup", os.path.basename(first))
+    return os.path.join(directory, first), os.path.join(directory, "backup", os.path.basename(first))
 
 
-def save_journal(folder: str, journal: Journal, identifier: str | None = None) -> None:
+def save_journal(directory: str, journal: Journal, identifier: str | None = None) -> None:
     """Write both copies of a journal, each with a checksum of the whole. The first one is never older than the second."""
     checksum = hashlib.sha256(to_json(journal)).hexdigest()
-    for path in copies_of(folder, identifier):
+    for path in copies_of(directory, identifier):
         if not os.path.isdir(os.path.dirname(path)):
-            make_folder(os.path.dirname(path))
+            make_directory(os.path.dirname(path))
         write_json(path, {**journal, _CHECKSUM: checksum})
 
 
-def load_journal(folder: str, identifier: str | None = None) -> tuple[Journal | None, str]:
+def load_journal(directory: str, identifier: str | None = None) -> tuple[Journal | None, str]:
     """The intact copy of a journal, and what is wrong with its first one when it is the second; None when there is none.
 
     Raises Damaged when there is a journal but no intact copy, OtherFormat for that of another version of the collection.
     """
-    first, second = copies_of(folder, identifier)
+    first, second = copies_of(directory, identifier)
     try:
         problem = f"{first} is missing"
         journal = _read_copy(first)
@@ -480,54 +480,54 @@ def _with_names_of_today(journal: Json) -> Json:
     return found
 
 
-def drop_journal(folder: str) -> None:
+def drop_journal(directory: str) -> None:
     """Remove the open journal, which nothing was done for. A second copy never stands alone."""
-    for path in reversed(copies_of(folder)):
+    for path in reversed(copies_of(directory)):
         remove(path)
 
 
-def file_journal(folder: str, identifier: str) -> None:
+def file_journal(directory: str, identifier: str) -> None:
     """Move the open journal to the history. A second copy never stands alone."""
-    make_folder(os.path.join(folder, "history"))
-    for source, target in reversed(list(zip(copies_of(folder), copies_of(folder, identifier)))):
+    make_directory(os.path.join(directory, "history"))
+    for source, target in reversed(list(zip(copies_of(directory), copies_of(directory, identifier)))):
         with named(target):
             os.rename(source, target)
-        sync_folder(os.path.dirname(target))
-        sync_folder(os.path.dirname(source))
+        sync_directory(os.path.dirname(target))
+        sync_directory(os.path.dirname(source))
 
 
-def history_ids(folder: str) -> list[str]:
+def history_ids(directory: str) -> list[str]:
     """The ids of closed transactions, oldest first. Ids begin with a time stamp, so their order is theirs in time."""
     names: set[str] = set()
     for room in ("history", "backup"):
         with contextlib.suppress(FileNotFoundError):
-            names.update(os.listdir(os.path.join(folder, room)))
+            names.update(os.listdir(os.path.join(directory, room)))
     names.discard("journal.json")
     return sorted(name[: -len(".json")] for name in names if name.endswith(".json") and not name.startswith("."))
 
 
-def last_known_good(folder: str) -> str | None:
+def last_known_good(directory: str) -> str | None:
     """The id of the newest committed transaction of which an intact copy is there."""
-    for identifier in reversed(history_ids(folder)):
+    for identifier in reversed(history_ids(directory)):
         with contextlib.suppress(Damaged, OtherFormat):
-            journal, dummy = load_journal(folder, identifier)
+            journal, dummy = load_journal(directory, identifier)
             if journal and result_of(journal)["outcome"] == COMMITTED:
                 return identifier
     return None
 
 
-def prune_history(folder: str) -> None:
+def prune_history(directory: str) -> None:
     """Bound the history. The last known good and what another version of the collection wrote stay in any case."""
-    good = last_known_good(folder)
-    for identifier in history_ids(folder)[:-KEEP_HISTORY]:
-        if identifier != good and not _is_of_another_version(folder, identifier):
-            for path in reversed(copies_of(folder, identifier)):
+    good = last_known_good(directory)
+    for identifier in history_ids(directory)[:-KEEP_HISTORY]:
+        if identifier != good and not _is_of_another_version(directory, identifier):
+            for path in reversed(copies_of(directory, identifier)):
                 remove(path)
 
 
-def _is_of_another_version(folder: str, identifier: str) -> bool:
+def _is_of_another_version(directory: str, identifier: str) -> bool:
     try:
-        load_journal(folder, identifier)
+        load_journal(directory, identifier)
     except OtherFormat:
         return True
     except Damaged:

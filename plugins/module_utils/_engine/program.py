@@ -30,7 +30,7 @@ STUCK = 3
 def main(arguments: t.Sequence[str]) -> int:
     """Finish the open transaction of a directory; for systemd."""
     if len(arguments) != 2:
-        sys.stderr.write("usage: engine.pyz FOLDER\n")
+        sys.stderr.write("usage: engine.pyz DIRECTORY\n")
         return 2
     try:
         return Engine(arguments[1]).run()

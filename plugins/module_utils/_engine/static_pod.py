@@ -40,8 +40,10 @@ MAX_CRASHES = 3
 
 def backups_of(manifest: str) -> list[str]:
     """Files beside a manifest that the kubelet takes for the same pod, such as an editor's backup."""
-    folder, own = os.path.split(manifest)
-    return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.startswith(own) and name != own]
+    directory, own = os.path.split(manifest)
+    return [
+        os.path.join(directory, name) for name in sorted(os.listdir(directory)) if name.startswith(own) and name != own
+    ]
 
 
 class StaticPodWatcher:

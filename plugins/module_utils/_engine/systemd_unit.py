@@ -17,7 +17,7 @@ import time
 import typing as t
 
 from .errors import EngineError
-from .files import Json, remove, sync_folder
+from .files import Json, remove, sync_directory
 from .journal import APPLYING, ON_TRIAL, PREPARED, ROLLING_BACK, VERIFYING, Former, Mark, Progress, Side, UnitWatch
 from .node import Host, Process, Run, unit_log
 from .probes import Ask, run_probe
@@ -323,7 +323,7 @@ class UnitWatcher:
                 remove(older)  # of an earlier transaction; one copy is kept
             with contextlib.suppress(FileNotFoundError):
                 os.rename(path, aside)
-        sync_folder(os.path.dirname(path))
+        sync_directory(os.path.dirname(path))
 
     @staticmethod
     def _bring_back(path: str, aside: str, existed: bool) -> None:
@@ -331,7 +331,7 @@ class UnitWatcher:
             remove(path)
         elif os.path.lexists(aside):
             os.replace(aside, path)
-        sync_folder(os.path.dirname(path))
+        sync_directory(os.path.dirname(path))
 
     def blocker(self) -> str:
         """What keeps a unit from its work is seen by looking at it."""

@@ -19,7 +19,7 @@ import time
 import typing as t
 
 from .errors import EngineError, ForeignEdit
-from .files import POLL_SECONDS, locked, make_folder, read_bytes, remove, write_atomically
+from .files import POLL_SECONDS, locked, make_directory, read_bytes, remove, write_atomically
 from .journal import (
     ABORTED,
     ALARM,
@@ -64,7 +64,7 @@ LOCK_SECONDS = 10.0
 # open takes its whole grace period to stop, and the kubelet some time to start it again.
 RESTORE_SECONDS = 300
 # A kubelet that did nothing about a pod for this long does nothing about it any more: it stops one within its grace period
-# (30 s), reads its folder anew every 20 s, looks at each pod every 60 s, and begins its back-off with 10 and 20 s.
+# (30 s), reads its directory anew every 20 s, looks at each pod every 60 s, and begins its back-off with 10 and 20 s.
 QUIET_SECONDS = 90
 # What a component gets at least once its kubelet was started anew for it.
 REVIVAL_SECONDS = 120
@@ -77,7 +77,7 @@ class Engine:
 
     def __init__(
         self,
-        folder: str,
+        directory: str,
         *,
         host: Host = NODE,
         clock: t.Callable[[], float] = time.monotonic,
@@ -85,7 +85,7 @@ class Engine:
         run: Run = run_program,
         ask: Ask = api_get,
     ) -> None:
-        self.folder = folder
+        self.directory = directory
         self.host = host
         self.run_program = run
         self.ask = ask
@@ -98,13 +98,13 @@ class Engine:
         self._quiet: tuple[int | None, float] = (None, 0.0)
 
     def path(self, *names: str) -> str:
-        """A path in the transaction's folder."""
-        return os.path.join(self.folder, *names)
+        """A path in the transaction's directory."""
+        return os.path.join(self.directory, *names)
 
     def run(self) -> int:
         """Finish the open transaction, if there is one. Returns 0 when none is open any more."""
-        with locked(self.folder, seconds=LOCK_SECONDS, clock=self.clock, sleep=self.sleep):
-            journal, problem = load_journal(self.folder)
+        with locked(self.directory, seconds=LOCK_SECONDS, clock=self.clock, sleep=self.sleep):
+            journal, problem = load_journal(self.directory)
             if journal is None:
                 return 0
             self.journal = journal
@@ -149,7 +149,7 @@ class Engine:
         progress: Progress = self.journal
         progress.update(changes or {})
         try:
-            save_journal(self.folder, self.journal)
+            save_journal(self.directory, self.journal)
         except OSError:
             if self.journal["phase"] == PREPARED or "before" not in self.journal:
                 raise
@@ -197,8 +197,8 @@ class Engine:
 
     def _apply(self) -> None:
         try:
-            for folder in self.journal["directories"]:
-                make_folder(folder)
+            for directory in self.journal["directories"]:
+                make_directory(directory)
             for entry in self._ordered("after"):
                 self._put(entry, "before", "after")
         except (OSError, EngineError) as exc:
@@ -225,7 +225,7 @@ class Engine:
             if entry["switch"]:
                 return 1
             # A full disk of ours must not keep the component's own files from being put back.
-            is_record = os.path.dirname(entry["path"]) == self.folder
+            is_record = os.path.dirname(entry["path"]) == self.directory
             return 2 if entry[side] is None or (is_record and side == "before") else 0
 
         return sorted(self.journal["files"], key=rank)
@@ -331,9 +331,9 @@ class Engine:
         if failure:
             self._close(ALARM, f"{self.journal['reason']}; the rollback to the former files failed: {failure}")
             return
-        for folder in reversed(self.journal["directories"]):
+        for directory in reversed(self.journal["directories"]):
             with contextlib.suppress(OSError):  # it was never made, or someone else uses it by now
-                os.rmdir(folder)
+                os.rmdir(directory)
         if self.journal["switched"]:
             # What cannot be switched back is found by the proof.
             self._persist(self._switch)
@@ -508,26 +508,26 @@ class Engine:
         }
         self.journal.update({"phase": CLOSED, "result": result})
         if outcome == COMMITTED:
-            for folder in self.journal.get("obsolete", []):
+            for directory in self.journal.get("obsolete", []):
                 with contextlib.suppress(OSError):  # somebody else uses it by now
-                    os.rmdir(folder)
+                    os.rmdir(directory)
 
     def _file_away(self) -> None:
         """Move the closed journal to the history, which keeps the last ones and always the last known good."""
         self._insist()
         # As long as the journal is open, a killed engine is followed by one that says it again.
         self._say(result_of(self.journal)["outcome"])
-        file_journal(self.folder, self.journal["id"])
+        file_journal(self.directory, self.journal["id"])
         with contextlib.suppress(OSError):  # it names a transaction that is over
             remove(self.path(CONFIRMED))
-        prune_history(self.folder)
+        prune_history(self.directory)
 
     def _insist(self) -> None:
         """Keep the outcome, however long the disk is full: nobody could tell it otherwise."""
         limit = self.clock() + RESTORE_SECONDS
         while True:
             try:
-                save_journal(self.folder, self.journal)
+                save_journal(self.directory, self.journal)
                 return
             except OSError:
                 if self.clock() >= limit:

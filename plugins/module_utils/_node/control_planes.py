@@ -35,8 +35,8 @@ def reasons(
 
     The API is asked with the kubelet's own credential, and only about a node on which nothing else says so.
     """
-    folder = unit.layout.settings.field(("staticPodPath",))
-    found = [*_manifests(str(folder) if folder else ""), *_processes(host), *_data(host, etcd_data)]
+    directory = unit.layout.settings.field(("staticPodPath",))
+    found = [*_manifests(str(directory) if directory else ""), *_processes(host), *_data(host, etcd_data)]
     if found:
         return found
     node, dummy = ask(unit.kubeconfig, f"/api/v1/nodes/{unit.node_name}")
@@ -44,9 +44,9 @@ def reasons(
     return [f"its Node has the label {label}"] if label else []
 
 
-def _manifests(folder: str) -> t.Iterator[str]:
+def _manifests(directory: str) -> t.Iterator[str]:
     """A pod that cannot be read is none that the kubelet would start."""
-    for path in manifest_files(folder) if os.path.isdir(folder) else []:
+    for path in manifest_files(directory) if os.path.isdir(directory) else []:
         with contextlib.suppress(OSError, ValueError, yaml.YAMLError):
             with open(path, encoding="utf-8") as stream:
                 component = component_of_pod(yaml.safe_load(stream))
@@ -61,11 +61,11 @@ def _processes(host: Host) -> t.Iterator[str]:
             yield f"{component} runs in the host's network as process {process.pid}"
 
 
-def _data(host: Host, folder: str) -> t.Iterator[str]:
+def _data(host: Host, directory: str) -> t.Iterator[str]:
     """etcd keeps its database locked while it runs, wherever it runs."""
-    database = os.path.join(folder, "member", "snap", "db")
+    database = os.path.join(directory, "member", "snap", "db")
     with contextlib.suppress(OSError):
         inode = os.stat(database).st_ino
         with open(os.path.join(host.proc, "locks"), encoding="ascii") as stream:
             if str(inode) in _LOCK.findall(stream.read()):
-                yield f"{folder} is the data directory of an etcd that runs"
+                yield f"{directory} is the data directory of an etcd that runs"

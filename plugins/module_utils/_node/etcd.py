@@ -134,8 +134,8 @@ class Access:
         certificate, key, authority = (files.place(name) if name else None for name in names)
         if certificate:
             # kubeadm makes a certificate for just this. A server's own need not be one that may call.
-            folder = os.path.dirname(certificate)
-            checks = [os.path.join(folder, f"healthcheck-client.{ending}") for ending in ("crt", "key")]
+            directory = os.path.dirname(certificate)
+            checks = [os.path.join(directory, f"healthcheck-client.{ending}") for ending in ("crt", "key")]
             if all(os.path.exists(path) for path in checks):
                 certificate, key = checks
         return cls(url, certificate, key, authority)

@@ -152,9 +152,13 @@ def refuse_files_among_data(pod: static_pods.StaticPod, paths: t.Iterable[str]) 
     if pod.name != ETCD:
         return
     files = ComponentFiles(pod.manifest)
-    folders = [folder for folder in (_data(files, etcd_change.setting(pod.manifest, flag)) for flag in _DATA) if folder]
+    directories = [
+        directory
+        for directory in (_data(files, etcd_change.setting(pod.manifest, flag)) for flag in _DATA)
+        if directory
+    ]
     for path in paths:
-        if any(os.path.commonpath([path, folder]) == folder for folder in folders):
+        if any(os.path.commonpath([path, directory]) == directory for directory in directories):
             raise Refusal(f"files: {path} on {os.uname().nodename} is inside the data of etcd; name another directory.")
 
 
@@ -168,9 +172,9 @@ def _data(files: ComponentFiles, path: str | None) -> str | None:
 # ---- its proof -------------------------------------------------------------------------------------------------------
 
 
-def add_member(journal: Journal, plan: static_pod.StaticPodPlan, folder: str) -> None:
+def add_member(journal: Journal, plan: static_pod.StaticPodPlan, directory: str) -> None:
     """Have the transaction ask the member, too, at the address by which its clients reach it, whatever the manifest's own
-    probes ask: theirs is another port, which shows nothing of certificates. folder: of the manifests."""
+    probes ask: theirs is another port, which shows nothing of certificates. directory: of the manifests."""
     try:
         url = etcd.Access.of(ComponentFiles(plan.before)).url
         accesses = [etcd.Access.of(ComponentFiles(manifest)) for manifest in (plan.before, plan.after)]
@@ -179,12 +183,12 @@ def add_member(journal: Journal, plan: static_pod.StaticPodPlan, folder: str) ->
     for side, access in zip(SIDES, accesses):
         journal["watch"][side]["probes"].append(access.probe(url))
         journal["watch"][side]["etcd"] = dataclasses.replace(access, url=url).client()
-    _add_api_server(journal, folder, url)
+    _add_api_server(journal, directory, url)
 
 
-def _add_api_server(journal: Journal, folder: str, url: str) -> None:
+def _add_api_server(journal: Journal, directory: str, url: str) -> None:
     """Have it ask as the API server of this node does, too, where that is answered now: its certificate is another one."""
-    api_server = _manifest(API_SERVER, folder)
+    api_server = _manifest(API_SERVER, directory)
     if api_server is None:
         return
     files = ComponentFiles(api_server)
@@ -202,10 +206,10 @@ def _add_api_server(journal: Journal, folder: str, url: str) -> None:
 # ---- where it is -----------------------------------------------------------------------------------------------------
 
 
-def refuse_external(folder: str, node_name: str) -> None:
+def refuse_external(directory: str, node_name: str) -> None:
     """Refuse an etcd that is no static pod of this node. A node without an API server tells nothing. Raises Refusal."""
-    api_server, member = (_manifest(name, folder) for name in (API_SERVER, ETCD))
-    if api_server is None or (member is None and _has_manifest(ETCD, folder)):
+    api_server, member = (_manifest(name, directory) for name in (API_SERVER, ETCD))
+    if api_server is None or (member is None and _has_manifest(ETCD, directory)):
         return  # what is wrong with a manifest that cannot be read is said where it is read
     servers = ComponentFiles(api_server).flags("etcd-servers")
     listening = [] if member is None else ComponentFiles(member).flags("listen-client-urls")
@@ -213,17 +217,17 @@ def refuse_external(folder: str, node_name: str) -> None:
         etcd_change.refuse_external(node_name, servers)
 
 
-def _has_manifest(name: str, folder: str) -> bool:
+def _has_manifest(name: str, directory: str) -> bool:
     try:
-        static_pods.find(name, folder)
+        static_pods.find(name, directory)
     except KubeadmError:
         return False
     return True
 
 
-def _manifest(name: str, folder: str) -> Manifest | None:
+def _manifest(name: str, directory: str) -> Manifest | None:
     try:
-        path, dummy = static_pods.find(name, folder)
+        path, dummy = static_pods.find(name, directory)
         return static_pods.read_manifest(path, name)
     except KubeadmError:
         return None

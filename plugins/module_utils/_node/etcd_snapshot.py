@@ -18,11 +18,11 @@ import os
 import typing as t
 
 from .._engine.etcd import connect, context_of, reason_of
-from .._engine.files import make_folder, named, sync_folder
+from .._engine.files import make_directory, named, sync_directory
 from .._plan.common.errors import KubeadmError
 from . import space
 from .etcd import Access
-from .state import state_folder
+from .state import state_directory
 
 _SNAPSHOT = "/v3/maintenance/snapshot"
 # Between two pieces; the first one comes when etcd has opened its database for reading.
@@ -35,23 +35,23 @@ _PIECE = 1024 * 1024
 _MARGIN = 512 * 1024 * 1024
 
 
-def folder() -> str:
+def directory() -> str:
     """Where snapshots are saved. Nothing removes them."""
-    return os.path.join(state_folder("etcd"), "snapshots")
+    return os.path.join(state_directory("etcd"), "snapshots")
 
 
 def save(access: Access) -> str:
     """Save a snapshot of a member, and verify what is on the disk then. Returns its path. Raises KubeadmError."""
     now = datetime.datetime.now(datetime.timezone.utc)
-    path = os.path.join(folder(), f"{now.strftime('%Y%m%dT%H%M%S.%fZ')}.db")
-    temporary = os.path.join(folder(), f".{os.path.basename(path)}")
+    path = os.path.join(directory(), f"{now.strftime('%Y%m%dT%H%M%S.%fZ')}.db")
+    temporary = os.path.join(directory(), f".{os.path.basename(path)}")
     try:
-        make_folder(folder())
+        make_directory(directory())
         announced = _write(access, temporary)
         _verify(temporary, announced)
         with named(path):
             os.rename(temporary, path)
-        sync_folder(folder())
+        sync_directory(directory())
     except (http.client.HTTPException, OSError, ValueError, TypeError, LookupError) as exc:
         raise _failed(reason_of(exc)) from exc
     finally:
@@ -108,9 +108,9 @@ def _pieces(access: Access) -> t.Iterator[tuple[bytes, int]]:
 
 
 def _require_room(size: int) -> None:
-    free = space.room_at(folder()).bytes
+    free = space.room_at(directory()).bytes
     if free < size + _MARGIN:
-        raise _failed(f"{folder()} has {free} bytes free, and the database has {size}. Make room there")
+        raise _failed(f"{directory()} has {free} bytes free, and the database has {size}. Make room there")
 
 
 def _verify(path: str, announced: int) -> None:

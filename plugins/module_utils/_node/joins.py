@@ -26,9 +26,9 @@ def joined_at(arguments: t.Sequence[str], root: str = "/") -> float:
     A rotation adds a client certificate and keeps the older ones, so the oldest one is from that time. Who removes old ones does not write the
     kubelet's kubeconfig again, which kubeadm join does: the earlier of the two counts.
     """
-    folder = flags.last(arguments, "cert-dir") or _CERT_DIR
+    directory = flags.last(arguments, "cert-dir") or _CERT_DIR
     kubeconfig = flags.last(arguments, "kubeconfig") or KUBECONFIG
-    pattern = os.path.join(root, folder.lstrip("/"), "kubelet-client-[0-9]*.pem")
+    pattern = os.path.join(root, directory.lstrip("/"), "kubelet-client-[0-9]*.pem")
     with contextlib.suppress(OSError, ValueError):  # ValueError: without any certificate
         oldest = min(os.stat(path).st_mtime for path in glob.glob(pattern))
         return min(oldest, os.stat(os.path.join(root, kubeconfig.lstrip("/"))).st_mtime)

@@ -32,7 +32,7 @@ from .._plan.transaction.undo import WayBack, WrittenFile
 from .file_versions import dump_version, read_version
 from .lock_holder import requested_from
 from .records import NO_IMAGES, Images, is_noted, record_data, record_path
-from .state import state_folder
+from .state import state_directory
 
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
 
@@ -64,13 +64,13 @@ def new_journal(name: str, files: list[FileEntry], watch: Watch, settings: Trans
     """A journal of whatever kind of component, that has yet to begin."""
     return {
         "format": FORMAT,
-        "id": _new_id(history_ids(state_folder(name))),
+        "id": _new_id(history_ids(state_directory(name))),
         "name": name,
         "requested": {"at": utc_now(), "from": requested_from(os.environ)},
         "boot": boot_id(),
         "phase": PREPARED,
         "files": files,
-        "directories": missing_folders(entry["path"] for entry in files if entry["after"] is not None),
+        "directories": missing_directories(entry["path"] for entry in files if entry["after"] is not None),
         "watch": watch,
         "wait_timeout": settings.wait_timeout,
         "min_ready_seconds": settings.min_ready_seconds,
@@ -113,14 +113,14 @@ def record_entry(
     return [{"path": path, "switch": False, "before": dump_version(read_version(path)), "after": dump_version(version)}]
 
 
-def missing_folders(paths: t.Iterable[str]) -> list[str]:
+def missing_directories(paths: t.Iterable[str]) -> list[str]:
     """The directories that have to be made for these files, outermost first."""
     missing: set[str] = set()
     for path in paths:
-        folder = os.path.dirname(path)
-        while not os.path.isdir(folder):
-            missing.add(folder)
-            folder = os.path.dirname(folder)
+        directory = os.path.dirname(path)
+        while not os.path.isdir(directory):
+            missing.add(directory)
+            directory = os.path.dirname(directory)
     return sorted(missing)
 
 
@@ -130,8 +130,8 @@ def enter(journal: Journal, way: WayBack) -> Journal:
         **journal,
         "reverts": way.transaction,
         "files": [_entry(file) for file in way.files],
-        "directories": missing_folders(file.path for file in way.files if file.former is not None),
-        "obsolete": [*journal.get("obsolete", []), *reversed(way.folders)],
+        "directories": missing_directories(file.path for file in way.files if file.former is not None),
+        "obsolete": [*journal.get("obsolete", []), *reversed(way.directories)],
     }
 
 

@@ -186,8 +186,8 @@ def settings_of(arguments: t.Sequence[str], root: str) -> Settings:
 
     root: what is the root of the file system for it.
     """
-    main, folder = flags.last(arguments, "config"), flags.last(arguments, "config-dir")
-    fragments = fragment_paths(os.path.join(root, folder.lstrip("/"))) if folder else []
+    main, directory = flags.last(arguments, "config"), flags.last(arguments, "config-dir")
+    fragments = fragment_paths(os.path.join(root, directory.lstrip("/"))) if directory else []
     paths = [*([main] if main else []), *(f"/{os.path.relpath(path, root)}" for path in fragments)]
     return Settings(
         tuple(Argument(text, _COMMAND_LINE, None) for text in arguments),
@@ -205,9 +205,12 @@ def _document(path: str, root: str) -> ConfigDocument:
         ) from exc
 
 
-def fragment_paths(folder: str) -> list[str]:
+def fragment_paths(directory: str) -> list[str]:
     """The files of a directory of fragments, as the kubelet finds them: sub-directories too, only *.conf, sorted as a whole."""
     found = [
-        os.path.join(place, name) for place, dummy, names in os.walk(folder) for name in names if name.endswith(".conf")
+        os.path.join(place, name)
+        for place, dummy, names in os.walk(directory)
+        for name in names
+        if name.endswith(".conf")
     ]
     return sorted(found)

@@ -77,9 +77,9 @@ def problem_of(unit: KubeletUnit, host: Host, run: Run, patience: float) -> str:
 
 
 def has_static_pods(unit: KubeletUnit) -> bool:
-    """Whether the kubelet's folder of static pods holds any."""
-    folder = unit.layout.settings.field(("staticPodPath",))
-    return bool(folder) and any(not os.path.basename(path).startswith(".") for path in glob.glob(f"{folder}/*"))
+    """Whether the kubelet's directory of static pods holds any."""
+    directory = unit.layout.settings.field(("staticPodPath",))
+    return bool(directory) and any(not os.path.basename(path).startswith(".") for path in glob.glob(f"{directory}/*"))
 
 
 def ask_why_not_drained(unit: KubeletUnit) -> str | None:

@@ -64,8 +64,8 @@ def _start(binary: str, plan: kubelet.KubeletPlan, command: t.Sequence[str], run
             "environment": {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
             "root": root,
             "mounts": [
-                {"source": rehearsal.SCRATCH, "target": rehearsal.SCRATCH, "missing": "folder"},
-                *({"source": path, "target": path, "missing": "folder"} for path in visible),
+                {"source": rehearsal.SCRATCH, "target": rehearsal.SCRATCH, "missing": "directory"},
+                *({"source": path, "target": path, "missing": "directory"} for path in visible),
             ],
             "staged": staged(plan.files),
         }

@@ -174,9 +174,11 @@ def kubelet_journal(
             aside = f"{path}{ASIDE}{journal['id']}"
             entry: SetAside = {"path": path, "aside": aside, "existed": os.path.exists(path), "policy": change.value}
             watch["set_aside"].append(entry)
-    folders = [os.path.dirname(change.path) for change in plan.files if change.after is None]
-    # Removed when they are empty then; the folder of fragments only when no kubelet looks for it any more.
-    journal["obsolete"] = [folder for folder in folders if folder != kubelet_layout.config_dir(plan.after.command)]
+    directories = [os.path.dirname(change.path) for change in plan.files if change.after is None]
+    # Removed when they are empty then; the directory of fragments only when no kubelet looks for it any more.
+    journal["obsolete"] = [
+        directory for directory in directories if directory != kubelet_layout.config_dir(plan.after.command)
+    ]
     return journal
 
 

@@ -42,9 +42,9 @@ def _holder(path: str, proc: str) -> int | None:
     return next((int(pid) for pid in pids if _has_open(path, os.path.join(proc, pid, "fd"))), None)
 
 
-def _has_open(path: str, folder: str) -> bool:
+def _has_open(path: str, directory: str) -> bool:
     status = os.stat(path)
-    return any(_is_same(os.path.join(folder, name), status) for name in entries(folder))
+    return any(_is_same(os.path.join(directory, name), status) for name in entries(directory))
 
 
 def _is_same(path: str, status: os.stat_result) -> bool:

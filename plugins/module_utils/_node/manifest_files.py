@@ -14,7 +14,7 @@ from .._plan.common.errors import KubeadmError
 
 
 def manifest_files(manifest_dir: str) -> list[str]:
-    """Every file that the kubelet takes for a static pod: any name without a leading dot. Folders are passed over."""
+    """Every file that the kubelet takes for a static pod: any name without a leading dot. Directories are passed over."""
     try:
         names = sorted(name for name in os.listdir(manifest_dir) if not name.startswith("."))
     except OSError as exc:

@@ -13,12 +13,12 @@ import typing as t
 
 from .._engine.files import FORMAT, Json, remove, write_json
 from .._plan.common import ownership
-from .state import read_json, state_folder
+from .state import read_json, state_directory
 
 
 def record_path(name: str) -> str:
     """The file that says what we own of a component."""
-    return os.path.join(state_folder(name), "owned.json")
+    return os.path.join(state_directory(name), "owned.json")
 
 
 def own_record(name: str) -> ownership.Record:
@@ -74,4 +74,4 @@ def record_data(record: ownership.Record, image: str | None = None) -> Json:
 def can_revert(name: str, state: str) -> bool:
     """Whether there may be something that a task with this C(state) reverts without naming it: with C(present) and purge
     what this collection owns of a component, otherwise whatever it has changed of it."""
-    return os.path.exists(record_path(name) if state == "present" else state_folder(name))
+    return os.path.exists(record_path(name) if state == "present" else state_directory(name))

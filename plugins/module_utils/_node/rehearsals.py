@@ -23,7 +23,7 @@ from .sandbox_runs import base64_of, run_in_sandbox, staged
 from .state import Run
 from .static_pods import StaticPod
 
-_MISSING = {"DirectoryOrCreate": "folder", "FileOrCreate": "file"}
+_MISSING = {"DirectoryOrCreate": "directory", "FileOrCreate": "file"}
 
 
 def rehearse(
@@ -72,8 +72,8 @@ def _files(image: str | None, plan: static_pod.StaticPodPlan | None) -> Json:
     if plan is None:
         return {"mounts": mounts, "staged": {}}
     words = {path: base64_of(text.encode("utf-8")) for path, text in rehearsal.FILES.items()}
-    folder = {"source": rehearsal.FOLDER, "target": rehearsal.FOLDER, "missing": "folder"}
-    return {"mounts": [*mounts, folder, *_mounts(plan)], "staged": {**words, **staged(plan.files)}}
+    directory = {"source": rehearsal.DIRECTORY, "target": rehearsal.DIRECTORY, "missing": "directory"}
+    return {"mounts": [*mounts, directory, *_mounts(plan)], "staged": {**words, **staged(plan.files)}}
 
 
 def _mounts(plan: static_pod.StaticPodPlan) -> list[Json]:

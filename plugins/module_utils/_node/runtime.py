@@ -88,12 +88,12 @@ class _Containerd(Runtime):
 
     @contextlib.contextmanager
     def opened(self, image: str) -> t.Iterator[str]:
-        with tempfile.TemporaryDirectory(prefix="image-") as folder:
-            self._told([*self._ctr, "images", "mount", image, folder])
+        with tempfile.TemporaryDirectory(prefix="image-") as directory:
+            self._told([*self._ctr, "images", "mount", image, directory])
             try:
-                yield folder
+                yield directory
             finally:
-                self._run([*self._ctr, "images", "unmount", "--rm", folder])
+                self._run([*self._ctr, "images", "unmount", "--rm", directory])
 
     def _loader(self, archive: str) -> list[str]:
         return [*self._ctr, "images", "import", archive]
@@ -109,9 +109,9 @@ class _Crio(Runtime):
 
     @contextlib.contextmanager
     def opened(self, image: str) -> t.Iterator[str]:
-        folder = self._told(["podman", "image", "mount", image])
+        directory = self._told(["podman", "image", "mount", image])
         try:
-            yield folder
+            yield directory
         finally:
             self._run(["podman", "image", "unmount", image])
 

@@ -11,8 +11,8 @@ Runs alone, as a child of the rehearsal, because it leaves the namespaces and th
     python3 sandbox.py < request.json
 
 Request: C(binary) (a path that is opened before the root changes, so it may be C(/proc/PID/exe) of the running
-component), C(arguments), C(environment), C(root) (an empty folder), C(mounts) ([{source, target, missing}]; C(missing)
-is what to make of a source that does not exist: "folder", "file" or null for an error; the one with the target / is the root
+component), C(arguments), C(environment), C(root) (an empty directory), C(mounts) ([{source, target, missing}]; C(missing)
+is what to make of a source that does not exist: "directory", "file" or null for an error; the one with the target / is the root
 file system of the component's image; with C(writable) what the program writes there stays), C(staged) ({path on the host:
 base64 content} of files that the change brings, or null for those that it removes).
 Everything that is made lies in a tmpfs of a private mount namespace and is gone when the process ends.
@@ -120,7 +120,7 @@ def provide(source: str, target: str, missing: str | None, staged: Staged, inner
         _compose(source, target, below, holes)
     elif os.path.lexists(source):
         _bind(source, target)
-    elif missing == "folder":
+    elif missing == "directory":
         os.makedirs(target, exist_ok=True)
     elif missing == "file":
         _write(target, b"")
@@ -128,8 +128,8 @@ def provide(source: str, target: str, missing: str | None, staged: Staged, inner
         raise FileNotFoundError(2, "the volume's host path does not exist", source)
 
 
-def _below(folder: str, staged: Staged) -> Staged:
-    return {path: content for path, content in staged.items() if path.startswith(folder.rstrip("/") + "/")}
+def _below(directory: str, staged: Staged) -> Staged:
+    return {path: content for path, content in staged.items() if path.startswith(directory.rstrip("/") + "/")}
 
 
 def _compose(source: str, target: str, staged: Staged, holes: t.Sequence[str]) -> None:
@@ -144,7 +144,7 @@ def _compose(source: str, target: str, staged: Staged, holes: t.Sequence[str]) -
         if os.path.islink(entry) and not any(hole.startswith(place + "/") for hole in holes):
             os.symlink(os.readlink(entry), place)
         else:
-            provide(entry, place, "folder", staged, holes)
+            provide(entry, place, "directory", staged, holes)
 
 
 def build(root: str, mounts: t.Sequence[t.Mapping[str, t.Any]], staged: Staged) -> None:

@@ -30,9 +30,9 @@ class Room(t.NamedTuple):
     read_only: bool = False
 
 
-def room_at(folder: str) -> Room:
+def room_at(directory: str) -> Room:
     """The room of the file system of a directory."""
-    found = os.statvfs(folder)
+    found = os.statvfs(directory)
     # What is kept for root is there for this: the engine is root's.
     return Room(
         bytes=found.f_bfree * found.f_frsize,
@@ -77,15 +77,15 @@ def _written(journal: Journal, state: str) -> dict[str, list[int]]:
         versions = [content_of(entry[side], entry["path"]) or b"" for side in SIDES]
         written.append((os.path.dirname(os.path.realpath(entry["path"])), max(map(len, versions))))
     sizes: dict[str, list[int]] = {}
-    for folder, size in written:
-        sizes.setdefault(_mount_point(folder), []).append(max(size, 1))
+    for directory, size in written:
+        sizes.setdefault(_mount_point(directory), []).append(max(size, 1))
     return sizes
 
 
-def _mount_point(folder: str) -> str:
+def _mount_point(directory: str) -> str:
     """Where the file system begins on which a directory is, or will be."""
-    while not os.path.isdir(folder):
-        folder = os.path.dirname(folder)
-    while not os.path.ismount(folder):
-        folder = os.path.dirname(folder)
-    return folder
+    while not os.path.isdir(directory):
+        directory = os.path.dirname(directory)
+    while not os.path.ismount(directory):
+        directory = os.path.dirname(directory)
+    return directory

@@ -21,7 +21,7 @@ STATE_DIR = "/var/lib/nodecraft-kubeadm"
 Run = t.Callable[..., tuple[int, str, str]]
 
 
-def state_folder(name: str) -> str:
+def state_directory(name: str) -> str:
     """Where journal, history and record of one component are kept."""
     return os.path.join(STATE_DIR, name)
 

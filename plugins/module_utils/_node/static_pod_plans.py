@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .._engine.files import Json, make_folder
+from .._engine.files import Json, make_directory
 from .._engine.node import NODE, Host
 from .._plan.common.errors import Busy, KubeadmError
 from .._plan.kubernetes.clusters import ClusterIdentity
@@ -24,7 +24,7 @@ from .kubelet_down import read_any_kubelet
 from .lock_wait import LockWait
 from .manifest_files import manifest_files
 from .records import Images, can_revert, write_record
-from .state import Run, state_folder
+from .state import Run, state_directory
 from .static_pod_report import readiness
 from .static_pod_steps import Observed, StaticPodSteps
 
@@ -114,18 +114,18 @@ class StaticPodPlans:
         }
 
     def _version(self, kubelet: Kubelet) -> str:
-        folder = self._shared["manifest_dir"] or kubelet.manifest_dir
-        return kubeadm_config.version_of_api_server(folder, kubelet.node_name)
+        directory = self._shared["manifest_dir"] or kubelet.manifest_dir
+        return kubeadm_config.version_of_api_server(directory, kubelet.node_name)
 
     def _others(self, kubelet: Kubelet, planned: t.Container[str]) -> Json:
         """What a rollout goes by of the static pods of the node that are not planned."""
-        folder = self._shared["manifest_dir"] or kubelet.manifest_dir
+        directory = self._shared["manifest_dir"] or kubelet.manifest_dir
         try:
-            identities = [static_pods.pod_identity(path) for path in manifest_files(folder)]
+            identities = [static_pods.pod_identity(path) for path in manifest_files(directory)]
         except KubeadmError:  # the plans tell of it
             return {}
         names = sorted({identity[1] for identity in identities if identity})
-        return {name: _observed(name, folder, kubelet, self._host) for name in names if name not in planned}
+        return {name: _observed(name, directory, kubelet, self._host) for name in names if name not in planned}
 
 
 class _PlanSteps(StaticPodSteps):
@@ -162,7 +162,7 @@ class _PlanSteps(StaticPodSteps):
             return observed
         written = pod.written_image if pod.record else pod.manifest.container.get("image")
         if self._notes_record:
-            make_folder(state_folder(self._name))  # a node that has just joined has none
+            make_directory(state_directory(self._name))  # a node that has just joined has none
             write_record(self._name, before=pod.record, after=record, images=Images(pod.written_image, written))
         return dataclasses.replace(
             observed,
@@ -172,20 +172,20 @@ class _PlanSteps(StaticPodSteps):
 
     def report(self, observed: Observed | None, plan: StaticPodPlan | None) -> Json:
         """What the module C(static_pod) reports, and of C(static_pod_info) what a rollout goes by."""
-        folder = self._params["manifest_dir"] or self._found.kubelet.manifest_dir
+        directory = self._params["manifest_dir"] or self._found.kubelet.manifest_dir
         return {
             **super().report(observed, plan),
             "persistable": self._persistable(plan) if plan else None,
-            **_observed(self._name, folder, self._found.kubelet, self._host),
+            **_observed(self._name, directory, self._found.kubelet, self._host),
         }
 
     def _persistable(self, plan: StaticPodPlan) -> Json:
         return kubeadm_config.describe(plan, self._desired, self._found.known, self._persist_env)
 
 
-def _observed(name: str, folder: str, kubelet: Kubelet, host: Host) -> Json:
+def _observed(name: str, directory: str, kubelet: Kubelet, host: Host) -> Json:
     """What C(static_pod_info) tells of a static pod, as far as a rollout goes by it."""
     return {
-        **readiness(name, folder, kubelet.node_name, host._replace(**kubelet.places)),
+        **readiness(name, directory, kubelet.node_name, host._replace(**kubelet.places)),
         "open_transaction": transaction_log.describe_open(name),
     }

@@ -42,12 +42,12 @@ def read_all(
     """Read the static pods of a node, or the one of that name; none when it is not there."""
     kubelet = read_any_kubelet(run, host)
     host = host._replace(**kubelet.places)
-    folder = manifest_dir or kubelet.manifest_dir
+    directory = manifest_dir or kubelet.manifest_dir
     # A worker that never had a static pod has no such directory.
-    files = manifest_files(folder) if os.path.isdir(folder) else []
+    files = manifest_files(directory) if os.path.isdir(directory) else []
     identities = {path: static_pods.pod_identity(path) for path in files}
     names = sorted({identity[1] for identity in identities.values() if identity})
-    pods = [_describe(pod, folder, kubelet, host) for pod in names if name in (None, pod)]
+    pods = [_describe(pod, directory, kubelet, host) for pod in names if name in (None, pod)]
     images = {pod["name"]: pod["image"] for pod in pods if not pod["error"]}
     found = versions.of_images(images) or {"kubelet": [version_of(kubelet.program, run)]}
     for warning in versions.warnings(kubelet.node_name, found):
@@ -56,16 +56,16 @@ def read_all(
         "node": kubelet.node_name,
         "cluster": dataclasses.asdict(kubelet.cluster),
         "kubelet_problem": kubelet.problem or None,
-        "manifest_dir": folder,
+        "manifest_dir": directory,
         "unreadable_files": [path for path in files if identities[path] is None],
         "static_pods": pods,
     }
 
 
-def readiness(name: str, folder: str, node_name: str, host: Host) -> Json:
+def readiness(name: str, directory: str, node_name: str, host: Host) -> Json:
     """Whether a static pod runs what its manifest says and is ready, and what is wrong otherwise, by one look."""
     try:
-        path, dummy = static_pods.find(name, folder)
+        path, dummy = static_pods.find(name, directory)
         return _judge(static_pods.look(static_pods.parse_static_pod(name, path, node_name), host))
     except (KubeadmError, OSError) as exc:
         return _unready(str(exc))
@@ -83,27 +83,27 @@ def _unready(problem: str) -> Json:
     return {"ready": False, "problem": problem}
 
 
-def _describe(name: str, folder: str, kubelet: Kubelet, host: Host) -> Json:
+def _describe(name: str, directory: str, kubelet: Kubelet, host: Host) -> Json:
     node_name = kubelet.node_name
     return {
         "name": name,
-        **_describe_pod(name, folder, kubelet, host),
+        **_describe_pod(name, directory, kubelet, host),
         **transaction_log.summary(name),
-        "undo": undo.describe(name, node_name, lambda way: _taken_back(way, name, folder, node_name)),
+        "undo": undo.describe(name, node_name, lambda way: _taken_back(way, name, directory, node_name)),
     }
 
 
 def _taken_back(
-    way: WayBack, name: str, folder: str, node_name: str
+    way: WayBack, name: str, directory: str, node_name: str
 ) -> tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]:
     """What reverting a change comes to: the operations, and the difference of the manifest."""
-    pod = static_pods.read_static_pod(name, folder, node_name)
+    pod = static_pods.read_static_pod(name, directory, node_name)
     plan = static_pod_undo.plan(name, way, static_pod.State(pod.manifest, pod.record, {}))
     return plan.operations, [entry for entry in diff(plan) if entry["after_header"] == pod.path]
 
 
-def _describe_pod(name: str, folder: str, kubelet: Kubelet, host: Host) -> Json:
-    path, others = static_pods.find(name, folder)
+def _describe_pod(name: str, directory: str, kubelet: Kubelet, host: Host) -> Json:
+    path, others = static_pods.find(name, directory)
     nothing: Json = dict.fromkeys(
         (
             "image",

@@ -99,12 +99,12 @@ class StaticPodSteps(TransactionSteps):
         kubelet = self._kubelet or read_running_kubelet(self._run, self._host, self._patience)
         self._told.node, self._told.cluster = kubelet.node_name, kubelet.cluster
         earlier, desired = self._read_transactions(), self._desired
-        folder = self._params["manifest_dir"] or kubelet.manifest_dir
+        directory = self._params["manifest_dir"] or kubelet.manifest_dir
         if self._name == static_pods.ETCD:
-            etcd_preflight.refuse_external(folder, kubelet.node_name)
-        pod = static_pods.read_static_pod(self._name, folder, kubelet.node_name, joined=kubelet.joined)
+            etcd_preflight.refuse_external(directory, kubelet.node_name)
+        pod = static_pods.read_static_pod(self._name, directory, kubelet.node_name, joined=kubelet.joined)
         self._manifest = pod.path
-        _refuse_pods_as_files(desired, folder)
+        _refuse_pods_as_files(desired, directory)
         paths = {entry.path for entry in desired.files} | set(pod.record.get("files", {}))
         etcd_preflight.refuse_files_among_data(pod, paths)
         users, groups = static_pods.read_accounts(desired.files)
@@ -203,9 +203,9 @@ def _clients(observed: Observed) -> ApiClients:
     return ApiClients.of_node(observed.host.kubelet_conf, observed.kubelet.node_name)
 
 
-def _refuse_pods_as_files(desired: Desired, folder: str) -> None:
+def _refuse_pods_as_files(desired: Desired, directory: str) -> None:
     for entry in desired.files:
-        if os.path.dirname(os.path.realpath(entry.path)) == os.path.realpath(folder):
+        if os.path.dirname(os.path.realpath(entry.path)) == os.path.realpath(directory):
             raise KubeadmError(
                 f"files: {entry.path} would be in the directory of static pods, where the kubelet treats it as one."
             )

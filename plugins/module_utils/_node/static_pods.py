@@ -163,7 +163,7 @@ def _text(version: FileVersion, path: str) -> str:
         raise Refusal(f"{path} is not UTF-8 text: {exc}.") from exc
 
 
-# ---- the folder --------------------------------------------------------------------------------------------------------
+# ---- the directory ---------------------------------------------------------------------------------------------------
 
 
 def find(name: str, manifest_dir: str) -> tuple[str, list[str]]:
@@ -316,10 +316,10 @@ def on_host(path: str, mount: Mount) -> str:
 
 
 def _refuse_uncovered_files(plan: static_pod.StaticPodPlan) -> None:
-    folders = [mount.host_path.rstrip("/") for mount in plan.after.mounts()]
+    directories = [mount.host_path.rstrip("/") for mount in plan.after.mounts()]
     for change in plan.files:
         if change.wanted and not any(
-            change.path == folder or change.path.startswith(folder + "/") for folder in folders
+            change.path == directory or change.path.startswith(directory + "/") for directory in directories
         ):
             raise Refusal(
                 f"files: {change.path} on {os.uname().nodename} lies below no host path that the static pod mounts, so the component"

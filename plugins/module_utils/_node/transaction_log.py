@@ -14,7 +14,7 @@ import os
 from .._engine.errors import EngineError
 from .._engine.files import Json, read_json, write_json
 from .._engine.journal import Journal, history_ids, last_known_good, load_journal, result_of
-from .state import Run, Unusable, state_folder, told
+from .state import Run, Unusable, state_directory, told
 
 UNIT = "nodecraft-kubeadm@{name}.service"
 
@@ -22,18 +22,18 @@ UNIT = "nodecraft-kubeadm@{name}.service"
 def open_journal(name: str) -> Journal | None:
     """The journal of the open transaction; None when there is none. Raises Unusable."""
     with told():
-        return load_journal(state_folder(name))[0]
+        return load_journal(state_directory(name))[0]
 
 
 def closed_journal(name: str, identifier: str) -> Journal | None:
     """The journal of a transaction that ended; None when it is not known. Raises Unusable."""
     with told():
-        return load_journal(state_folder(name), identifier)[0]
+        return load_journal(state_directory(name), identifier)[0]
 
 
 def history(name: str) -> list[str]:
     """The ids of the transactions that ended, oldest first."""
-    return history_ids(state_folder(name))
+    return history_ids(state_directory(name))
 
 
 def outcome(journal: Journal) -> Json:
@@ -69,7 +69,7 @@ def unreported(name: str) -> Json | None:
 
 def mark_followed(name: str, identifier: str) -> None:
     """Note that somebody was told how a transaction ended."""
-    write_json(os.path.join(state_folder(name), "followed.json"), {"id": identifier})
+    write_json(os.path.join(state_directory(name), "followed.json"), {"id": identifier})
 
 
 def summary(name: str) -> Json:
@@ -77,7 +77,7 @@ def summary(name: str) -> Json:
     return {
         "open_transaction": describe_open(name),
         "last_transaction": last(name),
-        "last_known_good": last_known_good(state_folder(name)),
+        "last_known_good": last_known_good(state_directory(name)),
         "unreadable_journals": _unreadable(name),
     }
 
@@ -91,7 +91,7 @@ def _unreadable(name: str) -> list[str]:
 def _problem(name: str, identifier: str | None) -> str | None:
     try:
         with told():
-            load_journal(state_folder(name), identifier)
+            load_journal(state_directory(name), identifier)
     except Unusable as exc:
         return str(exc)
     return None
@@ -120,7 +120,7 @@ def progress(name: str, journal: Journal) -> tuple[str, str]:
 def _hint(name: str, file: str) -> Json:
     """What a file says that is for people only: nothing when it is not there, or damaged by a power loss."""
     try:
-        hint = read_json(os.path.join(state_folder(name), file))
+        hint = read_json(os.path.join(state_directory(name), file))
     except EngineError:
         return {}
     return hint if isinstance(hint, dict) else {}

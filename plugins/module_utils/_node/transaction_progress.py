@@ -17,7 +17,7 @@ from .._engine.files import Json, write_atomically
 from .._engine.journal import ALARM, CONFIRMED, CONFIRMING, result_of
 from .._plan.common.errors import KubeadmError
 from .._plan.common.names import is_pod_name, is_transaction_id
-from .state import Run, Unusable, state_folder
+from .state import Run, Unusable, state_directory
 from .transaction_log import (
     closed_journal,
     history,
@@ -142,7 +142,7 @@ def _confirm(name: str, identifier: str, *, dry: bool) -> None:
             f" {journal['phase']}. Confirm it in phase {CONFIRMING}, which exists only with confirm: true."
         )
     if not dry:
-        path = os.path.join(state_folder(name), CONFIRMED)
+        path = os.path.join(state_directory(name), CONFIRMED)
         write_atomically(path, f"{identifier}\n".encode("ascii"), mode=0o600, uid=0, gid=0)
 
 

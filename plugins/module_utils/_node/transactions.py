@@ -20,9 +20,9 @@ from .._engine.files import (
     LOCK,
     Json,
     locked,
-    make_folder,
+    make_directory,
     read_bytes,
-    sync_folder,
+    sync_directory,
     write_atomically,
 )
 from .._engine.journal import (
@@ -37,7 +37,7 @@ from .._plan.common.errors import Busy, KubeadmError
 from .._plan.common.names import is_pod_name
 from . import lock_holder, space
 from .source import zipapp_of
-from .state import STATE_DIR, Run, Unusable, state_folder
+from .state import STATE_DIR, Run, Unusable, state_directory
 from .transaction_log import UNIT, is_active, open_journal
 from .transaction_progress import follow
 
@@ -86,9 +86,9 @@ def start(journal: Journal, *, run: Run) -> None:
     systemd does not start the engine; nothing was changed then.
     """
     name = journal["name"]
-    folder = state_folder(_NODE)
-    make_folder(folder)
-    with _locked(folder, _busy_node):
+    directory = state_directory(_NODE)
+    make_directory(directory)
+    with _locked(directory, _busy_node):
         refuse_beside_another(name, run=run)
         if open_journal(name) is not None:  # begun, and stopped, since this run looked
             raise Busy(_busy(name))
@@ -96,17 +96,17 @@ def start(journal: Journal, *, run: Run) -> None:
 
 
 def _begin(journal: Journal, run: Run) -> None:
-    folder = state_folder(journal["name"])
-    space.require_room(journal, folder)
+    directory = state_directory(journal["name"])
+    space.require_room(journal, directory)
     _write_unit(run)
     _enable(journal["name"])
-    write_atomically(os.path.join(folder, "engine.pyz"), zipapp_of(program), mode=0o600, uid=0, gid=0)
+    write_atomically(os.path.join(directory, "engine.pyz"), zipapp_of(program), mode=0o600, uid=0, gid=0)
     try:
-        save_journal(folder, journal)
+        save_journal(directory, journal)
         _start_unit(journal["name"], run)
     except (OSError, KubeadmError):
         with contextlib.suppress(OSError):  # what stays of it, the next run drops
-            drop_journal(folder)
+            drop_journal(directory)
         raise
 
 
@@ -132,10 +132,10 @@ def _enable(name: str) -> None:
     """Have the engine started at boot; without an open journal that does nothing. systemctl enable would make the same link, and
     have systemd read all its units again each time."""
     link = os.path.join(os.path.dirname(_UNIT_FILE), f"{_TARGET}.wants", UNIT.format(name=name))
-    make_folder(os.path.dirname(link), 0o755)
+    make_directory(os.path.dirname(link), 0o755)
     if not os.path.islink(link):
         os.symlink(_UNIT_FILE, link)
-    sync_folder(os.path.dirname(link))
+    sync_directory(os.path.dirname(link))
 
 
 @contextlib.contextmanager
@@ -145,13 +145,13 @@ def exclusive(name: str, *, dry: bool, seconds: float | None = None) -> t.Iterat
     dry: leave no trace on a node that never had a transaction. seconds: how long the lock is tried for, when not for a moment.
     Raises Busy when somebody is at work.
     """
-    folder = state_folder(name)
-    if dry and not os.path.isdir(folder):
+    directory = state_directory(name)
+    if dry and not os.path.isdir(directory):
         yield
         return
     if not dry:
-        make_folder(folder)
-    with _locked(folder, lambda: _busy(name), seconds):
+        make_directory(directory)
+    with _locked(directory, lambda: _busy(name), seconds):
         yield
 
 
@@ -166,12 +166,12 @@ def refuse_others(name: str, *, run: Run) -> None:
 
 
 @contextlib.contextmanager
-def _locked(folder: str, busy: t.Callable[[], str], seconds: float | None = None) -> t.Iterator[None]:
+def _locked(directory: str, busy: t.Callable[[], str], seconds: float | None = None) -> t.Iterator[None]:
     """Hold a directory's lock. busy: what to say when another process keeps it."""
     patience = _LOCK_SECONDS if seconds is None else seconds
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(locked(folder, seconds=patience, clock=time.monotonic, sleep=time.sleep))
+            stack.enter_context(locked(directory, seconds=patience, clock=time.monotonic, sleep=time.sleep))
         except LockHeld as exc:
             raise Busy(busy()) from exc
         yield
@@ -181,7 +181,7 @@ def refuse_beside_another(name: str, *, run: Run) -> None:
     """Two components of a node are not changed at once: while the kubelet is away, no static pod is restarted, and the other
     change would be restored for nothing. Raises Busy with the one that is at work."""
     try:
-        names = sorted(os.listdir(os.path.dirname(state_folder(name))))
+        names = sorted(os.listdir(os.path.dirname(state_directory(name))))
     except FileNotFoundError:  # there never was a transaction
         return
     for other in names:
@@ -222,7 +222,7 @@ def _busy(name: str) -> str:
 
 
 def _holder(name: str) -> str:
-    holder = lock_holder.describe(os.path.join(state_folder(name), LOCK))
+    holder = lock_holder.describe(os.path.join(state_directory(name), LOCK))
     return f": {holder}" if holder else ""
 
 
@@ -241,7 +241,7 @@ def recover(name: str, *, run: Run) -> str | None:
         if journal is None:
             return None
         if journal["phase"] == PREPARED:
-            drop_journal(state_folder(name))
+            drop_journal(state_directory(name))
             return None
     _start_unit(name, run)
     return str(journal["id"])
@@ -277,5 +277,5 @@ def wait_for_end(
             raise KubeadmError(
                 f"transaction {identifier} of {name} on {os.uname().nodename} does not end. Check systemctl status"
                 f" {UNIT.format(name=name)} on the node. When its journal is damaged, move both copies away once the component"
-                f" runs as desired: {' and '.join(copies_of(state_folder(name)))}."
+                f" runs as desired: {' and '.join(copies_of(state_directory(name)))}."
             )

@@ -30,7 +30,7 @@ from .._plan.transaction.undo import COMPONENT, RECORD, WayBack, WrittenFile
 from . import transaction_log
 from .file_versions import load_version, read_version
 from .records import own_record, record_path
-from .state import state_folder
+from .state import state_directory
 
 _MAY_STAND = (COMMITTED, UNHEALTHY, ALARM)
 
@@ -78,7 +78,7 @@ def _ended(name: str, node: str) -> t.Iterator[WayBack]:
     for identifier in reversed(transaction_log.history(name)):
         journal = transaction_log.closed_journal(name, identifier)
         if journal is not None and result_of(journal)["outcome"] in _MAY_STAND:
-            yield _way(journal, os.path.join(state_folder(name), "history", f"{identifier}.json"), node)
+            yield _way(journal, os.path.join(state_directory(name), "history", f"{identifier}.json"), node)
 
 
 def _way(journal: Journal, path: str, node: str) -> WayBack:
@@ -99,7 +99,7 @@ def _way(journal: Journal, path: str, node: str) -> WayBack:
         outcome=result_of(journal)["outcome"],
         reverts=journal.get("reverts"),
         files=files,
-        folders=tuple(journal.get("directories", ())),
+        directories=tuple(journal.get("directories", ())),
         record=_former_record(journal["name"], files),
     )
 

@@ -69,12 +69,12 @@ class Kubeadm(t.NamedTuple):
             "arguments": ["kubeadm", *arguments],
             "environment": {"PATH": PATH, **environment},
             "mounts": [
-                {"source": _DIRECTORY, "target": _DIRECTORY, "missing": "folder"},
+                {"source": _DIRECTORY, "target": _DIRECTORY, "missing": "directory"},
                 *(
                     {"source": source, "target": target, "missing": None, "writable": True}
                     for target, source in writable.items()
                 ),
-                *({"source": path, "target": path, "missing": "folder"} for path in shown),
+                *({"source": path, "target": path, "missing": "directory"} for path in shown),
             ],
             "staged": {CONFIG: base64_of(self.config.encode("utf-8"))},
         }

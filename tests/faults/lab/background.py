@@ -86,7 +86,7 @@ class Task(Program):
         self, lab: runs.Lab, host: str, module: str, options: Json, output: Path, *arguments: str, by_ssh: bool = False
     ) -> None:
         self.host = host
-        inventory = lab.folder / ("inventory-ssh.yml" if by_ssh else "inventory.yml")
+        inventory = lab.directory / ("inventory-ssh.yml" if by_ssh else "inventory.yml")
         command = ["ansible", host, f"--inventory={inventory}", f"--module-name=nodecraft.kubeadm.{module}"]
         super().__init__([*command, f"--args={json.dumps(options)}", *arguments], output, environment(lab))
 

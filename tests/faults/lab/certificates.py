@@ -20,9 +20,9 @@ DAY = datetime.timedelta(days=1)
 class Authority:
     """The authority that signs an API server's certificates."""
 
-    def __init__(self, folder: Path) -> None:
-        self._certificate = x509.load_pem_x509_certificate((folder / "ca.crt").read_bytes())
-        key = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), None)
+    def __init__(self, directory: Path) -> None:
+        self._certificate = x509.load_pem_x509_certificate((directory / "ca.crt").read_bytes())
+        key = serialization.load_pem_private_key((directory / "ca.key").read_bytes(), None)
         assert isinstance(key, rsa.RSAPrivateKey)
         self._key = key
 

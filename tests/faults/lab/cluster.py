@@ -81,8 +81,8 @@ class Process:
         )
         is_old = "memory" in groups
         path = groups["memory"] if is_old else groups[""]
-        folder = Path("/sys/fs/cgroup") / ("memory" if is_old else "") / path.lstrip("/")
-        return MemoryGroup(folder.parent / ("memory.limit_in_bytes" if is_old else "memory.max"))
+        directory = Path("/sys/fs/cgroup") / ("memory" if is_old else "") / path.lstrip("/")
+        return MemoryGroup(directory.parent / ("memory.limit_in_bytes" if is_old else "memory.max"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -233,13 +233,15 @@ class Node:
 
     def _processes(self, group: str) -> list[Process]:
         found = []
-        for folder in Path("/proc").iterdir():
+        for directory in Path("/proc").iterdir():
             # A process may end between two reads.
             with contextlib.suppress(OSError):
-                if folder.name.isdigit() and self._is_mine((folder / "cgroup").read_text(encoding="utf-8"), group):
-                    arguments = (folder / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")[:-1]
+                if directory.name.isdigit() and self._is_mine(
+                    (directory / "cgroup").read_text(encoding="utf-8"), group
+                ):
+                    arguments = (directory / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")[:-1]
                     if arguments:
-                        found.append(Process(int(folder.name), tuple(arguments)))
+                        found.append(Process(int(directory.name), tuple(arguments)))
         return sorted(found, key=lambda process: process.pid)
 
     def _is_mine(self, groups: str, group: str) -> bool:
@@ -263,8 +265,8 @@ class Node:
 
     def history(self, component: str = API_SERVER) -> list[Json]:
         """The transactions that ended, oldest first."""
-        folder = self.path(f"{STATE}/{component}/history")
-        journals = [_read_json(path) for path in sorted(folder.glob("*.json"))] if folder.is_dir() else []
+        directory = self.path(f"{STATE}/{component}/history")
+        journals = [_read_json(path) for path in sorted(directory.glob("*.json"))] if directory.is_dir() else []
         return [journal for journal in journals if journal]
 
     def wait_for_phase(self, phase: str, component: str = API_SERVER, seconds: float = 120.0) -> None:
@@ -344,7 +346,7 @@ class Cluster:
         """Use the API through the load balancer for as long as the block lasts."""
         output = self.records / "probes" / f"{time.monotonic_ns()}.jsonl"
         probing = Probing(output)
-        with Program.python(prober.__file__, str(self.lab.folder / "kubeconfig"), output=output) as program:
+        with Program.python(prober.__file__, str(self.lab.directory / "kubeconfig"), output=output) as program:
             until(lambda: probing.began, f"the first requests: {program.said()}", 30)
             yield probing
             program.close_input()
@@ -393,17 +395,17 @@ class Cluster:
     @functools.cached_property
     def _original(self) -> Path:
         """The manifests as kubeadm wrote them, kept with the lab by the first test that ever used it."""
-        folder = self.lab.folder / "original"
-        if not folder.exists():
+        directory = self.lab.directory / "original"
+        if not directory.exists():
             self.wait_until_well()
-            making = folder.with_name("original.part")
+            making = directory.with_name("original.part")
             for node in self.control_planes:
                 shutil.copytree(node.path(MANIFESTS), making / node.name)
-            making.rename(folder)
-        return folder
+            making.rename(directory)
+        return directory
 
     def original(self, node: Node) -> Path:
-        """The folder of a control plane's manifests as kubeadm wrote them."""
+        """The directory of a control plane's manifests as kubeadm wrote them."""
         return self._original / node.name
 
     def reset(self) -> None:
@@ -446,12 +448,12 @@ def _forget_kubelet_changes(node: Node) -> None:
 
 
 def _reset_manifests(node: Node, original: Path) -> None:
-    folder = node.path(MANIFESTS)
-    for path in folder.iterdir():
+    directory = node.path(MANIFESTS)
+    for path in directory.iterdir():
         if not (original / path.name).exists():
             path.unlink()
     for wanted in original.iterdir():
-        path = folder / wanted.name
+        path = directory / wanted.name
         if path.is_symlink() or not path.exists() or path.read_bytes() != wanted.read_bytes():
             node.replace(path, wanted.read_bytes())
 

@@ -4,7 +4,7 @@
 
 FAULTS_ONE and FAULTS_THREE name a lab with one control plane and a worker, and one with three control planes;
 FAULTS_UPGRADE_ONE and FAULTS_UPGRADE_THREE such labs, each with a worker, that kubeadm has not upgraded yet. Without
-them the tests that need them are passed over. What was measured goes to the folder FAULTS_RECORD. Nothing begins while
+them the tests that need them are passed over. What was measured goes to the directory FAULTS_RECORD. Nothing begins while
 the host takes the machine's processors away, and what fails for it is called Starved.
 """
 
@@ -57,10 +57,10 @@ def pytest_runtest_teardown() -> t.Generator[None, t.Any, t.Any]:
 
 @pytest.fixture(scope="session")
 def records() -> Path:
-    """The folder for what was measured."""
-    folder = Path(os.environ.get("FAULTS_RECORD", runs.ROOT / "build/faults"))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    """The directory for what was measured."""
+    directory = Path(os.environ.get("FAULTS_RECORD", runs.ROOT / "build/faults"))
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,9 @@ import typing as t
 
 Json = dict[str, t.Any]
 
-FOLDER = "/etc/kubernetes/faults"
-POLICY = f"{FOLDER}/audit.yaml"
-ENCRYPTION = f"{FOLDER}/encryption.yaml"
+DIRECTORY = "/etc/kubernetes/faults"
+POLICY = f"{DIRECTORY}/audit.yaml"
+ENCRYPTION = f"{DIRECTORY}/encryption.yaml"
 
 # Nodes of the labs stop their pods after 3 seconds, so these are long enough.
 BRISK: Json = {"wait_timeout": 120, "min_ready_seconds": 5}
@@ -19,7 +19,7 @@ BRISK: Json = {"wait_timeout": 120, "min_ready_seconds": 5}
 
 def with_file(flag: str, path: str, content: t.Any) -> Json:
     """A flag that names a file, with the file and the volume that it needs."""
-    volume = {"name": "faults", "host_path": FOLDER, "mount_path": FOLDER, "path_type": "DirectoryOrCreate"}
+    volume = {"name": "faults", "host_path": DIRECTORY, "mount_path": DIRECTORY, "path_type": "DirectoryOrCreate"}
     return {"args": {flag: path}, "volumes": [volume], "files": [{"path": path, "content": content}]}
 
 
@@ -52,7 +52,7 @@ MALFORMED_FILE: Json = with_file("audit-policy-file", POLICY, "rules: [unfinishe
 LOCKED_OUT: Json = {"args": {"client-ca-file": "/etc/kubernetes/pki/front-proxy-ca.crt"}}
 
 # The API server takes every word of this, runs, is alive, and never gets ready: nobody listens where its keys should be.
-_PROVIDER = {"apiVersion": "v2", "name": "nobody", "endpoint": f"unix://{FOLDER}/nobody.sock", "timeout": "2s"}
+_PROVIDER = {"apiVersion": "v2", "name": "nobody", "endpoint": f"unix://{DIRECTORY}/nobody.sock", "timeout": "2s"}
 NEVER_READY: Json = with_file(
     "encryption-provider-config",
     ENCRYPTION,

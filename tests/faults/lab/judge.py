@@ -21,7 +21,7 @@ def check_untouched(record: Record, node: Node, samples: Samples, result: Json, 
     assert result["transaction"] is None
     assert samples.written() is None
     assert node.processes() == list(running)
-    _check_folder(samples)
+    _check_directory(samples)
 
 
 def check_restored(record: Record, node: Node, samples: Samples, ended: Json) -> None:
@@ -55,10 +55,10 @@ def _check_alone_and_well(node: Node, samples: Samples) -> None:
     assert len(running) == 1, "a second one runs, or none"
     until(node.is_ready, f"a ready API server on {node.name}", 15)
     assert hashlib.sha256(node.manifest().read_bytes()).hexdigest() == samples.manifests[-1].value["sha256"]
-    _check_folder(samples)
+    _check_directory(samples)
 
 
-def _check_folder(samples: Samples) -> None:
+def _check_directory(samples: Samples) -> None:
     """At every instant there was a manifest, whole, with its mode and owner, and no other file that is a pod's."""
     assert None not in samples.versions()
     assert len(samples.appearances()) == 1

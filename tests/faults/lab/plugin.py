@@ -23,7 +23,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.background import Pr
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import Cluster, Json, Node, Process, until
 
 NAME = NAMESPACE = PROGRAM = "nodecraft-device-plugin"
-FOLDER = plugin_sampler.FOLDER
+DIRECTORY = plugin_sampler.DIRECTORY
 UNIT, FAKE = "example.com/unit", "example.com/fake"
 # Character devices that do no harm: null, zero, full, random.
 MINORS = (3, 5, 7, 8)

@@ -18,7 +18,7 @@ import sys
 import time
 import typing as t
 
-FOLDER = "/var/lib/kubelet/device-plugins"
+DIRECTORY = "/var/lib/kubelet/device-plugins"
 PORT = 9808
 LOOK_SECONDS = 0.05
 TIMEOUT = 3.0
@@ -39,13 +39,13 @@ def page(address: str, path: str) -> tuple[int, str]:
 
 def sockets() -> list[str]:
     """The plugin's sockets."""
-    return sorted(name for name in os.listdir(FOLDER) if name.startswith("nodecraft-"))
+    return sorted(name for name in os.listdir(DIRECTORY) if name.startswith("nodecraft-"))
 
 
 def kubelet() -> list[int] | None:
     """What tells one kubelet.sock from another; None when there is none."""
     try:
-        status = os.stat(f"{FOLDER}/kubelet.sock")
+        status = os.stat(f"{DIRECTORY}/kubelet.sock")
     except OSError:
         return None
     return [status.st_ino, status.st_ctime_ns]

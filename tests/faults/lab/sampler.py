@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Watch a manifest, the folder that it stands in and its API server, and print every difference as a line of JSON.
+"""Watch a manifest, the directory that it stands in and its API server, and print every difference as a line of JSON.
 
     python3 sampler.py /path/of/kube-apiserver.yaml 10.0.0.2:6443
 
@@ -49,9 +49,9 @@ def manifest_now(path: str) -> Json | None:
     }
 
 
-def names_now(folder: str) -> list[str]:
+def names_now(directory: str) -> list[str]:
     """The names that a kubelet would take for pods."""
-    return sorted(name for name in os.listdir(folder) if not name.startswith("."))
+    return sorted(name for name in os.listdir(directory) if not name.startswith("."))
 
 
 def answers(address: str, path: str) -> bool:

@@ -87,7 +87,7 @@ class Samples:
         return found
 
     def names(self) -> list[str]:
-        """Every name without a leading dot that stood in the folder at any time."""
+        """Every name without a leading dot that stood in the directory at any time."""
         return sorted({name for span in self.spans("names") for name in span.value})
 
     def outages(self, path: str = "readyz") -> list[float]:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The tables of docs/reliability.md about real clusters, made of what the tests measured.
 
-    python -m ansible_collections.nodecraft.kubeadm.tests.faults.lab.tables FOLDER...
+    python -m ansible_collections.nodecraft.kubeadm.tests.faults.lab.tables DIRECTORY...
 
-writes them, with the folders of FAULTS_RECORD.
+writes them, with the directories of FAULTS_RECORD.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ FALSE_RESTORES = ("F09", "F36", "F37")
 Json = dict[str, t.Any]
 
 
-def read(folders: t.Iterable[Path]) -> list[Json]:
+def read(directories: t.Iterable[Path]) -> list[Json]:
     """The records of the runs, in the order of the faults; the good changes first."""
-    found = [json.loads(path.read_text(encoding="utf-8")) for folder in folders for path in folder.glob("*.json")]
+    found = [
+        json.loads(path.read_text(encoding="utf-8")) for directory in directories for path in directory.glob("*.json")
+    ]
     return sorted(found, key=lambda entry: (entry["fault"] != "good", entry["fault"], entry["title"]))
 
 
@@ -171,7 +173,7 @@ def text(entries: t.Sequence[Json]) -> str:
 def main() -> None:
     """Do it."""
     page = PAGE.read_text(encoding="utf-8")
-    tables = text(read([Path(folder) for folder in sys.argv[1:]]))
+    tables = text(read([Path(directory) for directory in sys.argv[1:]]))
     PAGE.write_text(with_table(page, "lab", f"\n{tables}\n\n"), encoding="utf-8")
 
 

@@ -17,12 +17,12 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Recor
 pytestmark = pytest.mark.skipif("FAULTS_ONE" not in os.environ, reason="FAULTS_ONE names no lab of one control plane")
 
 PLAYBOOKS = Path(__file__).parent / "by_hand"
-# The kubelet reads its folder anew every 20 seconds, and may run another file then than the one that was just written.
+# The kubelet reads its directory anew every 20 seconds, and may run another file then than the one that was just written.
 QUIET_SECONDS = 45.0
 # What does not come up by then stays down.
 LAST_SECONDS = 60.0
 
-# Nothing of these ways looks at a file, so each stands in a folder that the API server sees already.
+# Nothing of these ways looks at a file, so each stands in a directory that the API server sees already.
 MOUNTED = "/etc/kubernetes/pki"
 FAULTS: dict[str, tuple[str, t.Any]] = {
     "good": ("v", 1),
@@ -67,7 +67,7 @@ def test_what_becomes_of_it(one: Cluster, record: Recorder, way: str, fault: str
     entry.observe(sampling.samples)
     assert written is not None, "it wrote nothing, so nothing was tried"
     entry.reached = (
-        f"the manifest had {len(sampling.samples.versions())} versions, the folder {sampling.samples.names()}"
+        f"the manifest had {len(sampling.samples.versions())} versions, the directory {sampling.samples.names()}"
     )
 
 

@@ -19,8 +19,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import Cluster, Json, stays, until
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.plugin import (
     CONFIG,
+    DIRECTORY,
     FAKE,
-    FOLDER,
     IDS,
     NAMESPACE,
     NOTICED,
@@ -148,7 +148,7 @@ def test_d3_its_own_socket_is_removed(plugin: Plugin, record: Recorder) -> None:
     entry, life, others = record("D03", "the plugin's own socket removed"), plugin.lives(), plugin.registrations(FAKE)
     with plugin.watched(plugin.pod()) as watch:
         (removed,) = sockets(watch, UNIT)
-        plugin.node.run("rm", f"{FOLDER}/{removed}")
+        plugin.node.run("rm", f"{DIRECTORY}/{removed}")
         gone = time.monotonic()
         again = watch.until(
             gone, lambda look: removed not in look.sockets and bool(named(look, UNIT)), "another socket"
@@ -290,7 +290,7 @@ def test_d17_only_the_stream_is_dropped(plugin: Plugin, record: Recorder) -> Non
     before, others = plugin.registrations(UNIT), plugin.registrations(FAKE)
     with plugin.watched(plugin.pod()) as watch:
         (path,) = sockets(watch, UNIT)
-        connections = cut(plugin.process(), plugin.node.kubelet(), f"{FOLDER}/{path}")
+        connections = cut(plugin.process(), plugin.node.kubelet(), f"{DIRECTORY}/{path}")
         gone = time.monotonic()
         until(lambda: plugin.registrations(UNIT) > before, "another registration", PATIENCE)
         entry.list_seconds = back(watch, gone)

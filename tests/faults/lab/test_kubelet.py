@@ -126,7 +126,7 @@ def used(cluster: Cluster, node: Node) -> Json:
 
 
 def test_a_fragment_that_is_gone_is_put_back(one: Cluster, record: Recorder) -> None:
-    entry, node = record("F41", "kubelet: folder of fragments removed by somebody"), one.workers[0]
+    entry, node = record("F41", "kubelet: directory of fragments removed by somebody"), one.workers[0]
     desired = {"config": {"maxPods": 99}}
     with change(one, desired) as task:
         assert task.result()["transaction"]["outcome"] == "committed"
@@ -139,7 +139,7 @@ def test_a_fragment_that_is_gone_is_put_back(one: Cluster, record: Recorder) -> 
     entry.outages = [result["transaction"]["outage_seconds"]]
     assert entry.outcome == "committed"
     until(lambda: one.lab.get("node", node.name)["status"]["capacity"]["pods"] == "99", "what was asked for", 90)
-    entry.reached = "the kubelet was started without the folder and went back to its default"
+    entry.reached = "the kubelet was started without the directory and went back to its default"
 
 
 DEATH_SECONDS = 60.0

@@ -31,7 +31,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.judge import (
     check_untouched,
 )
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Recorder
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FolderWatcher
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import DirectoryWatcher
 
 pytestmark = pytest.mark.skipif("FAULTS_ONE" not in os.environ, reason="FAULTS_ONE names no lab of one control plane")
 
@@ -89,7 +89,7 @@ def test_without_rehearsal_it_is_restored(
     check_restored(entry, one.first, sampling.samples, result["transaction"])
     assert words in "\n".join(result["transaction"]["log"])
     entry.reached = result["msg"]
-    assert not one.first.path(desired_states.FOLDER).exists()
+    assert not one.first.path(desired_states.DIRECTORY).exists()
 
 
 def test_what_never_gets_ready_is_restored_at_the_deadline(one: Cluster, record: Recorder) -> None:
@@ -152,17 +152,17 @@ def test_a_bad_serving_certificate_is_refused(
     one: Cluster, record: Recorder, title: str, make: t.Callable[[Authority, str], tuple[bytes, bytes]], words: str
 ) -> None:
     entry, running, node = record("F13", f"serving certificate {title}"), one.first.processes(), one.first
-    folder = node.path(f"{PKI}/faults")
-    folder.mkdir()
+    directory = node.path(f"{PKI}/faults")
+    directory.mkdir()
     try:
         pair = make(Authority(node.path(PKI)), node.address)
         for name, content in zip(("api.crt", "api.key"), pair, strict=True):
-            node.replace(folder / name, content)
+            node.replace(directory / name, content)
         files = {"tls-cert-file": f"{PKI}/faults/api.crt", "tls-private-key-file": f"{PKI}/faults/api.key"}
         with one.sampled(node) as sampling, one.change({"args": files}) as change:
             result = change.result()
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(directory)
     check_untouched(entry, node, sampling.samples, result, running)
     assert f"{PKI}/faults/api.crt" in result["msg"]
     assert words in result["msg"]
@@ -388,7 +388,7 @@ def test_a_second_run_is_refused_and_told_who_is_at_work(one: Cluster, record: R
     check_committed(entry, one.first, sampling.samples, result["transaction"])
 
 
-# ---- the folder ------------------------------------------------------------------------------------------------------
+# ---- the directory ---------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -485,13 +485,13 @@ def test_a_kubelet_that_stops_in_the_middle_is_named(one: Cluster, record: Recor
 
 
 def test_a_manifest_whose_change_the_kubelet_is_not_told_of_is_waited_for(one: Cluster, record: Recorder) -> None:
-    """The kubelet watches its folder. Behind a link a change is only found when it reads all files anew, every 20 seconds."""
+    """The kubelet watches its directory. Behind a link a change is only found when it reads all files anew, every 20 seconds."""
     entry, manifest = record("F36", "the kubelet is not told of the change"), one.first.manifest()
     behind, link = one.first.path("/etc/kubernetes/behind"), manifest.with_name(".link")
     behind.mkdir()
     one.first.replace(behind / manifest.name, manifest.read_bytes())
     link.symlink_to(f"../behind/{manifest.name}")
-    watcher = FolderWatcher(manifest.parent)
+    watcher = DirectoryWatcher(manifest.parent)
     link.rename(manifest)
     assert watcher.events(), "this would not see a change either"
     try:
@@ -506,7 +506,7 @@ def test_a_manifest_whose_change_the_kubelet_is_not_told_of_is_waited_for(one: C
         one.reset()
         shutil.rmtree(behind)
     assert told == []
-    entry.reached = "the manifest had changed, and the kernel had told nobody who watches its folder"
+    entry.reached = "the manifest had changed, and the kernel had told nobody who watches its directory"
 
 
 def test_a_restarted_container_runtime_makes_no_restore(one: Cluster, record: Recorder) -> None:

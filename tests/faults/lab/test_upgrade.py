@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import API_S
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.upgrades import CommandLines
 
 THREE, ONE = "FAULTS_UPGRADE_THREE", "FAULTS_UPGRADE_ONE"
-FOLDER = "/etc/kubernetes/settings"
+DIRECTORY = "/etc/kubernetes/settings"
 LOGS = "/var/log/kubernetes"
 FILES: Json = {
     "encryption-provider-config": {
@@ -56,7 +56,7 @@ SETTINGS: Json = {
     "control_plane_admission_plugins": {"EventRateLimit": "enabled"},
     "control_plane_components": {
         API_SERVER: {
-            "args": {**{flag: f"{FOLDER}/{flag}.yaml" for flag in FILES}, "audit-log-path": f"{LOGS}/audit.log"},
+            "args": {**{flag: f"{DIRECTORY}/{flag}.yaml" for flag in FILES}, "audit-log-path": f"{LOGS}/audit.log"},
             "volumes": [
                 {
                     "name": name,
@@ -65,10 +65,11 @@ SETTINGS: Json = {
                     "path_type": "DirectoryOrCreate",
                     "read_only": read_only,
                 }
-                for name, path, read_only in (("settings", FOLDER, True), ("logs", LOGS, False))
+                for name, path, read_only in (("settings", DIRECTORY, True), ("logs", LOGS, False))
             ],
             "files": [
-                {"path": f"{FOLDER}/{flag}.yaml", "content": content, "mode": "0600"} for flag, content in FILES.items()
+                {"path": f"{DIRECTORY}/{flag}.yaml", "content": content, "mode": "0600"}
+                for flag, content in FILES.items()
             ],
         },
         "etcd": {"args": {"snapshot-count": "9000"}},
@@ -77,7 +78,7 @@ SETTINGS: Json = {
 NOTHING: Json = {"control_plane_components": {}, "control_plane_admission_plugins": {}}
 ASKED = {
     API_SERVER: {
-        *(f"--{flag}={FOLDER}/{flag}.yaml" for flag in FILES),
+        *(f"--{flag}={DIRECTORY}/{flag}.yaml" for flag in FILES),
         f"--audit-log-path={LOGS}/audit.log",
         "--enable-admission-plugins=NodeRestriction,EventRateLimit",
     },
@@ -121,7 +122,7 @@ def rejoin(cluster: Cluster, node: Node, *, files: bool) -> None:
     """Let a node leave and join again. files: whether it gets the files that arguments name first, as a control plane that is new does."""
     upgrades.leave(cluster, node)
     if files:
-        node.run("rm", "--recursive", "--force", FOLDER)
+        node.run("rm", "--recursive", "--force", DIRECTORY)
         assert run(cluster, "join_files", SETTINGS, f"--limit={node.name}").changed
     upgrades.join(cluster, node)
     cluster.wait_until_well()

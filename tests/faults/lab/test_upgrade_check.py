@@ -41,7 +41,7 @@ def cluster(lab: Cluster) -> t.Iterator[Cluster]:
 
 def check(cluster: Cluster, **variables: t.Any) -> tuple[int, Json]:
     """The exit status of the check, and its report."""
-    asked = {"upgrade_check_target": upgrades.version(), "upgrade_check_programs": upgrades.FOLDER, **variables}
+    asked = {"upgrade_check_target": upgrades.version(), "upgrade_check_programs": upgrades.DIRECTORY, **variables}
     if cluster.first.path(upgrades.PATCHES).exists():
         asked["upgrade_check_patches"] = upgrades.PATCHES
     with cluster.play("playbooks/upgrade_check.yml", asked) as play:
@@ -81,9 +81,11 @@ def apply(node: Node, *, with_etcd: bool = False) -> str:
             **({"patches": {"directory": upgrades.PATCHES}} if node.path(upgrades.PATCHES).exists() else {}),
         },
     }
-    path = f"{upgrades.FOLDER}/upgrade.yaml"
+    path = f"{upgrades.DIRECTORY}/upgrade.yaml"
     node.run("tee", path, stdin=yaml.safe_dump(configuration))
-    return node.run("sh", "-c", f"{upgrades.FOLDER}/kubeadm upgrade apply --yes --config={path} 2>&1; echo status $?")
+    return node.run(
+        "sh", "-c", f"{upgrades.DIRECTORY}/kubeadm upgrade apply --yes --config={path} 2>&1; echo status $?"
+    )
 
 
 def last_words(node: Node, component: str) -> str:
@@ -94,7 +96,7 @@ def last_words(node: Node, component: str) -> str:
 @contextlib.contextmanager
 def kubelet_program(node: Node, command: str) -> t.Iterator[None]:
     """Run another kubelet on a node, which a shell command makes of the one in $kubelet."""
-    kubelet, kept = "/usr/bin/kubelet", f"{upgrades.FOLDER}/kubelet-before"
+    kubelet, kept = "/usr/bin/kubelet", f"{upgrades.DIRECTORY}/kubelet-before"
     node.run("cp", kubelet, kept)
     try:
         node.run("sh", "-ec", f"kubelet={kubelet}; {command}; systemctl restart kubelet")
@@ -107,7 +109,7 @@ def kubelet_program(node: Node, command: str) -> t.Iterator[None]:
 
 def assert_new_kubelet_fails(node: Node, words: str) -> None:
     """Give a node the new kubelet, as a package does."""
-    with kubelet_program(node, f"cp --remove-destination {upgrades.FOLDER}/kubelet $kubelet"):
+    with kubelet_program(node, f"cp --remove-destination {upgrades.DIRECTORY}/kubelet $kubelet"):
         until(lambda: words in node.run("journalctl", "--unit=kubelet", "--since=-1min"), f"{words} on {node.name}")
         assert not node.has_healthy_kubelet()
 

@@ -17,7 +17,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import API_S
 from ansible_collections.nodecraft.kubeadm.tests.sessions.start import cache
 
 BEFORE, AFTER = "1.36", "1.37"
-FOLDER = "/opt/kubernetes-after"
+DIRECTORY = "/opt/kubernetes-after"
 JOIN_FILE = "/etc/nodecraft-lab/kubeadm.yaml"
 PATCHES = "/etc/nodecraft-lab/patches"
 # An API server that serves lives longer, and it needs more from its start until it serves.
@@ -48,12 +48,12 @@ def upgradable(named_by: str, records: Path) -> Cluster:
 
 def bring(node: Node) -> None:
     """Put the new programs and images on a node, as packages and a pull do."""
-    node.run("mkdir", "--parents", FOLDER)
+    node.run("mkdir", "--parents", DIRECTORY)
     for path, name in ((cached("kubernetes"), "kubelet"), (cached("images"), "images.tar")):
-        subprocess.run(["podman", "cp", str(path), f"{node.name}:{FOLDER}/{name}"], check=True, capture_output=True)
+        subprocess.run(["podman", "cp", str(path), f"{node.name}:{DIRECTORY}/{name}"], check=True, capture_output=True)
     # All programs of a lab are one, which goes by the name that it is called by.
-    node.run("ln", "--symbolic", "--force", "kubelet", f"{FOLDER}/kubeadm")
-    node.run("ctr", "--namespace", "k8s.io", "images", "import", f"{FOLDER}/images.tar")
+    node.run("ln", "--symbolic", "--force", "kubelet", f"{DIRECTORY}/kubeadm")
+    node.run("ctr", "--namespace", "k8s.io", "images", "import", f"{DIRECTORY}/images.tar")
 
 
 def upgrade(cluster: Cluster) -> None:
@@ -62,9 +62,9 @@ def upgrade(cluster: Cluster) -> None:
         what = ["apply", f"v{version()}", "--yes"] if node is cluster.first else ["node"]
         # kubeadm does not remember those that it was given before.
         patches = [f"--patches={PATCHES}"] if node.path(PATCHES).exists() else []
-        node.run(f"{FOLDER}/kubeadm", "upgrade", *what, *patches, "--ignore-preflight-errors=all")
+        node.run(f"{DIRECTORY}/kubeadm", "upgrade", *what, *patches, "--ignore-preflight-errors=all")
         # One that runs keeps its file.
-        node.run("cp", "--remove-destination", f"{FOLDER}/kubelet", "/usr/bin/kubelet")
+        node.run("cp", "--remove-destination", f"{DIRECTORY}/kubelet", "/usr/bin/kubelet")
         node.systemctl("restart", "kubelet")
         until(lambda: not cluster.unready_nodes(), f"ready nodes after the upgrade of {node.name}")
     cluster.wait_until_well()

@@ -69,10 +69,10 @@ class StoryWithoutRuns(Story):
         return Run(0, 1.0, {"plays": [], "stats": {"demo-cp1": {"changed": 0}}})
 
 
-def story(folder: Path, *looks: dict[str, Json]) -> Story:
+def story(directory: Path, *looks: dict[str, Json]) -> Story:
     lab = LabThatChanges("demo", "1.32", 1, 1)
     LabThatChanges.looks = list(looks)
-    return StoryWithoutRuns(lab, folder, 3)
+    return StoryWithoutRuns(lab, directory, 3)
 
 
 @pytest.mark.parametrize("after", INJECTED.values(), ids=INJECTED)

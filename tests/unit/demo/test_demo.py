@@ -37,12 +37,12 @@ class Shown:
     """The demo as a program, with one part, on a lab whose playbooks are only noted."""
 
     def __init__(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch, part: t.Callable[[Story], None], *arguments: str
+        self, directory: Path, monkeypatch: pytest.MonkeyPatch, part: t.Callable[[Story], None], *arguments: str
     ) -> None:
         self.played: list[str] = []
         for name, value in {"LAB": "x", "K8S": "1.37", "CONTROL_PLANES": "1", "WORKERS": "2"}.items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr(sys, "argv", ["demo.py", f"--output={folder}", *arguments])
+        monkeypatch.setattr(sys, "argv", ["demo.py", f"--output={directory}", *arguments])
         monkeypatch.setattr(demo, "PARTS", {"pods": part})
         monkeypatch.setattr(demo, "end_with_parent", lambda: self.played.append("the end of the parent is watched"))
         monkeypatch.setattr(Lab, "play", lambda _lab, playbook, *_args, **_options: self.played.append(playbook))

@@ -107,9 +107,9 @@ CHANGED: dict[str, Json] = {
 }
 
 
-def judged(folder: Path, after: Json, node: str) -> list[str]:
+def judged(directory: Path, after: Json, node: str) -> list[str]:
     """The broken claims when one control plane of two has these manifests."""
-    story = Story(Lab("x", "1.32", 2, 2), folder, 3)
+    story = Story(Lab("x", "1.32", 2, 2), directory, 3)
     looks = [{name: {"manifests": copy.deepcopy(side)} for name in ("x-cp1", "x-cp2")} for side in (BEFORE, AFTER)]
     looks[1][node]["manifests"] = after
     _judge_manifests(story, looks[0], looks[1])

@@ -27,24 +27,24 @@ CALLS = ("openat", "write", "fsync", "rename", "close")
 ERRORS = {"openat": "EROFS", "write": "ENOSPC", "fsync": "EIO", "rename": "EACCES"}
 
 
-def inject(folder: Path, call: str, what: str, number: int) -> int:
-    """Replace the manifest, with something going wrong at one system call on it, its folder or its temporary file."""
-    paths = [folder, folder / NAME, folder / f".{NAME}.nodecraft-kubeadm"]
+def inject(directory: Path, call: str, what: str, number: int) -> int:
+    """Replace the manifest, with something going wrong at one system call on it, its directory or its temporary file."""
+    paths = [directory, directory / NAME, directory / f".{NAME}.nodecraft-kubeadm"]
     watched = [item for path in paths for item in ("-P", str(path))]
     expression = f"inject={call}:{what}:when={number}"
     tracing = ["strace", "-f", "-qq", "-o", os.devnull, *watched, "-e", f"trace={call}", "-e", expression]
-    program = [sys.executable, "-I", "-S", "-c", PROGRAM, CODE, str(folder / NAME)]
+    program = [sys.executable, "-I", "-S", "-c", PROGRAM, CODE, str(directory / NAME)]
     return subprocess.run([*tracing, *program], check=False, capture_output=True).returncode
 
 
-def old_manifest(folder: Path) -> None:
-    for path in folder.iterdir():
+def old_manifest(directory: Path) -> None:
+    for path in directory.iterdir():
         path.unlink()
-    (folder / NAME).write_bytes(OLD)
+    (directory / NAME).write_bytes(OLD)
 
 
-def visible(folder: Path) -> list[str]:
-    return [name for name in os.listdir(folder) if not name.startswith(".")]
+def visible(directory: Path) -> list[str]:
+    return [name for name in os.listdir(directory) if not name.startswith(".")]
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -67,7 +67,7 @@ def test_killed_at_any_call_the_manifest_is_old_or_new_and_alone(tmp_path: Path,
     if call in ("openat", "write"):
         assert seen[0] == OLD
     if call == "fsync":
-        assert seen == [OLD, NEW], "the file is synced before the rename, and the folder after it"
+        assert seen == [OLD, NEW], "the file is synced before the rename, and the directory after it"
 
 
 @pytest.mark.parametrize("call", ERRORS)

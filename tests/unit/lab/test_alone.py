@@ -71,10 +71,10 @@ def test_the_lock_is_held_until_the_playbook_ends_also_when_who_started_it_is_ki
 
 def test_the_lock_of_a_lab_is_that_of_all_clones_on_the_machine(tmp_path: Path) -> None:
     other = tmp_path / "ansible_collections/nodecraft/kubeadm"
-    for folder in ("lab", "tests/sessions"):
-        (other / folder).mkdir(parents=True)
-        for path in (ROOT / folder).glob("*.py"):
-            shutil.copy(path, other / folder)
+    for directory in ("lab", "tests/sessions"):
+        (other / directory).mkdir(parents=True)
+        for path in (ROOT / directory).glob("*.py"):
+            shutil.copy(path, other / directory)
     with only_playbook(LAB):
         done = subprocess.run(
             [sys.executable, "lab/alone.py", LAB, "echo", "started"],

@@ -52,16 +52,16 @@ def drop_damaged(cache: Path) -> str:
 
 
 def test_what_is_not_there_in_full_is_built_again_and_all_else_stays(tmp_path: Path) -> None:
-    file, folder, whole, older = (tmp_path / name for name in ("file", "folder", "whole", "older"))
+    file, directory, whole, older = (tmp_path / name for name in ("file", "directory", "whole", "older"))
     for result in (file, whole):
         build(result, "sh", "-c", f"echo content > {result}.part")
-    build(folder, "sh", "-ec", f"mkdir {folder}.part; echo a > {folder}.part/a; echo b > {folder}.part/b")
+    build(directory, "sh", "-ec", f"mkdir {directory}.part; echo a > {directory}.part/a; echo b > {directory}.part/b")
     older.write_text("built before sizes were noted", encoding="utf-8")
     assert drop_damaged(tmp_path) == ""
     os.truncate(file, 3)
-    (folder / "b").unlink()
-    assert drop_damaged(tmp_path).splitlines() == [f"dropped: {file}", f"dropped: {folder}"]
-    assert (file.exists(), folder.exists(), whole.exists(), older.exists()) == (False, False, True, True)
+    (directory / "b").unlink()
+    assert drop_damaged(tmp_path).splitlines() == [f"dropped: {file}", f"dropped: {directory}"]
+    assert (file.exists(), directory.exists(), whole.exists(), older.exists()) == (False, False, True, True)
     assert build(file, "sh", "-c", f"echo content > {file}.part").stdout == f"built: {file}\n"
     assert drop_damaged(tmp_path) == ""
 

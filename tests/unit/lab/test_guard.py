@@ -20,9 +20,9 @@ ADVICE = "make demo starts over."
 class Guarded:
     """One program that ended."""
 
-    def __init__(self, folder: Path, body: t.Callable[[], None], tidy: t.Callable[[], None] | None = None) -> None:
+    def __init__(self, directory: Path, body: t.Callable[[], None], tidy: t.Callable[[], None] | None = None) -> None:
         self.said: list[str] = []
-        log = folder / "demo.log"
+        log = directory / "demo.log"
         self.status = guarded(body, log=log, advice=ADVICE, tidy=tidy, tell=self.said.append)
         self.log = log.read_text(encoding="utf-8") if log.exists() else ""
 

@@ -30,7 +30,7 @@ def test_a_pod_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def last_lines() -> list[str]:
-    """The text for a lab in a folder with a space in its path."""
+    """The text for a lab in a directory with a space in its path."""
     # As Ansible does it; the text goes to a terminal.
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True)  # noqa: S701
     environment.filters["quote"] = shlex.quote

@@ -25,13 +25,13 @@ OF_PAUSE = f"0::/kubepods/besteffort/pod{UID}/{PAUSE}\n"
 
 
 def process(proc: Path, pid: int, started: int, command: str, cgroup: str) -> None:
-    folder = proc / str(pid)
-    folder.mkdir(parents=True)
-    (folder / "cgroup").write_text(cgroup, encoding="utf-8")
+    directory = proc / str(pid)
+    directory.mkdir(parents=True)
+    (directory / "cgroup").write_text(cgroup, encoding="utf-8")
     # A name may hold anything.
     fields = ["S", "1", *["0"] * 17, str(started), "0"]
-    (folder / "stat").write_text(f"{pid} (a) b) {' '.join(fields)}\n", encoding="utf-8")
-    (folder / "cmdline").write_bytes(b"\0".join([*command.encode().split(), b""]))
+    (directory / "stat").write_text(f"{pid} (a) b) {' '.join(fields)}\n", encoding="utf-8")
+    (directory / "cmdline").write_bytes(b"\0".join([*command.encode().split(), b""]))
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_all_files_below_a_place_but_manifests_are_looked_at(
         str(etc / "pki" / "etcd" / "ca.crt"),
         str(single),
     ]
-    assert before["folders"] == [str(path) for path in (etc, etc / "manifests", etc / "pki", etc / "pki" / "etcd")]
+    assert before["directories"] == [str(path) for path in (etc, etc / "manifests", etc / "pki", etc / "pki" / "etcd")]
     (etc / "pki" / "etcd" / "ca.crt").write_text("a\nb\n", encoding="utf-8")
     assert look.look(proc, places) != before
 

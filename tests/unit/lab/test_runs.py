@@ -84,10 +84,10 @@ def test_kubectl_reaches_the_lab_past_a_proxy(name: str, tmp_path: Path, monkeyp
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
     monkeypatch.setenv(name, "own.example")
     lab = Lab("x", "1.37", 1, 2)
-    lab.folder.mkdir(parents=True)
-    (lab.folder / "kubeconfig").write_text("    server: https://192.0.2.11:6443\n", encoding="utf-8")
-    (lab.folder / "kubectl").write_text(f'#!/bin/sh\necho "${name}"\n', encoding="utf-8")
-    (lab.folder / "kubectl").chmod(0o755)
+    lab.directory.mkdir(parents=True)
+    (lab.directory / "kubeconfig").write_text("    server: https://192.0.2.11:6443\n", encoding="utf-8")
+    (lab.directory / "kubectl").write_text(f'#!/bin/sh\necho "${name}"\n', encoding="utf-8")
+    (lab.directory / "kubectl").chmod(0o755)
     assert lab.kubectl("get", "nodes") == "192.0.2.11,own.example\n"
 
 

@@ -39,10 +39,10 @@ class FakeSession:
 
 @pytest.fixture(autouse=True)
 def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of this test's own for locks."""
-    folder = tmp_path / "new" / "locks"
-    monkeypatch.setattr(guard, "LOCKS", folder)
-    return folder
+    """A directory of this test's own for locks."""
+    directory = tmp_path / "new" / "locks"
+    monkeypatch.setattr(guard, "LOCKS", directory)
+    return directory
 
 
 def test_a_name_with_a_space_is_not_that_of_another_lab() -> None:

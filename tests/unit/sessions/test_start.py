@@ -90,7 +90,7 @@ def test_to_look_at_a_full_disk_nothing_is_written(monkeypatch: pytest.MonkeyPat
 
 
 class Entry:
-    """An entry that ended. body: is run in the place of its sessions; build: its folder for what it writes.
+    """An entry that ended. body: is run in the place of its sessions; build: its directory for what it writes.
 
     user: who starts it.
     """
@@ -142,11 +142,11 @@ def test_an_entry_that_was_interrupted_says_so(
     assert capsys.readouterr().err == "make lab-up: interrupted.\n"
 
 
-def stand_in(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def stand_in(directory: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that is found before all others."""
-    (folder / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    (folder / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    (directory / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    (directory / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{directory}{os.pathsep}{os.environ['PATH']}")
 
 
 def interrupted(*_: object) -> t.NoReturn:
@@ -191,10 +191,10 @@ def test_after_an_interruption_a_compiler_that_goes_on_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stand_in(tmp_path, "podman", "", monkeypatch)
-    folder = tmp_path / "cache" / "nodecraft-kubeadm"
-    build_once, done = ROOT / "lab" / "files" / "build-once", folder / "etcd-3.7.0-b"
+    directory = tmp_path / "cache" / "nodecraft-kubeadm"
+    build_once, done = ROOT / "lab" / "files" / "build-once", directory / "etcd-3.7.0-b"
     subprocess.run([build_once, done, "touch", f"{done}.part"], check=True)
-    command = [str(build_once), str(folder / "kubernetes-1.37.2-a"), "sh", "-c", "echo begun; read end"]
+    command = [str(build_once), str(directory / "kubernetes-1.37.2-a"), "sh", "-c", "echo begun; read end"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as build:
         assert build.stdout is not None
         assert build.stdout.readline() == b"begun\n"

@@ -39,7 +39,12 @@ class FakeEtcd:
     """
 
     def __init__(
-        self, folder: Path, authority: Authority | None = None, server: Pair | None = None, *, newest_tls: bool = False
+        self,
+        directory: Path,
+        authority: Authority | None = None,
+        server: Pair | None = None,
+        *,
+        newest_tls: bool = False,
     ) -> None:
         self.healthy = True
         self.refusal = 404
@@ -56,19 +61,19 @@ class FakeEtcd:
         scheme = "http"
         if authority and server:
             scheme = "https"
-            self._ask_for_certificates(folder, authority, server, newest_tls=newest_tls)
+            self._ask_for_certificates(directory, authority, server, newest_tls=newest_tls)
         self.url = f"{scheme}://127.0.0.1:{self._server.server_address[1]}"
         self.members = [self.member(THIS, [self.url])]
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
 
-    def _ask_for_certificates(self, folder: Path, authority: Authority, server: Pair, *, newest_tls: bool) -> None:
+    def _ask_for_certificates(self, directory: Path, authority: Authority, server: Pair, *, newest_tls: bool) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if newest_tls:
             context.minimum_version = ssl.TLSVersion.TLSv1_3
         for name, content in (("server.crt", server.certificate), ("server.key", server.key)):
-            (folder / name).write_bytes(content)
-        context.load_cert_chain(folder / "server.crt", folder / "server.key")
+            (directory / name).write_bytes(content)
+        context.load_cert_chain(directory / "server.crt", directory / "server.key")
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(cadata=authority.certificate.decode("ascii"))
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node in a folder: a kubelet that runs one static pod, processes, logs, and time that passes only when one sleeps."""
+"""A node in a directory: a kubelet that runs one static pod, processes, logs, and time that passes only when one sleeps."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ _EVENT = struct.Struct("iIII")
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class FolderWatcher:
-    """Every change of a folder's entries, as the kernel tells the kubelet."""
+class DirectoryWatcher:
+    """Every change of a directory's entries, as the kernel tells the kubelet."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, directory: Path) -> None:
         self._descriptor = _libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         assert self._descriptor >= 0
-        assert _libc.inotify_add_watch(self._descriptor, os.fsencode(folder), _WATCHED) >= 0
+        assert _libc.inotify_add_watch(self._descriptor, os.fsencode(directory), _WATCHED) >= 0
 
     def events(self) -> list[tuple[str, int]]:
         """The (name, kind) of each change since the last call."""
@@ -144,7 +144,7 @@ def instance_of(content: bytes, path: str) -> tuple[str, tuple[str, ...]]:
 
 
 class Kubelet:
-    """Runs the pod of one manifest: its UID comes from the content, its log folder and process from the UID."""
+    """Runs the pod of one manifest: its UID comes from the content, its log directory and process from the UID."""
 
     def __init__(self, node: FakeNode) -> None:
         self.node = node
@@ -221,10 +221,10 @@ class Kubelet:
         self.next_pid += 1
         number = self.starts.get(uid, 0)
         self.starts[uid] = number + 1
-        folder = self.node.pod_logs / f"{LOG_PREFIX}{uid}" / NAME
-        folder.mkdir(parents=True, exist_ok=True)
+        directory = self.node.pod_logs / f"{LOG_PREFIX}{uid}" / NAME
+        directory.mkdir(parents=True, exist_ok=True)
         lines = [f"2026-01-01T00:00:00.0Z stderr F {line}\n" for line in behaviour.log]
-        (folder / f"{number}.log").write_text("".join(lines), encoding="utf-8")
+        (directory / f"{number}.log").write_text("".join(lines), encoding="utf-8")
         self.node.add_process(self.next_pid, uid, arguments)
         self.instances.append(_Instance(uid, self.next_pid, self.node.clock.now, behaviour))
         self.due = None
@@ -272,8 +272,8 @@ class FakeNode:
         )
         # Where else pods are looked for.
         self.container_logs, self.kubelet_root = root / "links", root / "kubelet"
-        for folder in (self.proc, self.pod_logs, self.manifests, self.state):
-            folder.mkdir(parents=True)
+        for directory in (self.proc, self.pod_logs, self.manifests, self.state):
+            directory.mkdir(parents=True)
         self.manifest = self.manifests / f"{NAME}.yaml"
         self.policy = root / "policies" / "audit" / "policy.yaml"
         self.kubeconfig, self.kubelet_conf = root / "admin.conf", root / "kubelet.conf"
@@ -288,7 +288,7 @@ class FakeNode:
         self.add_process(2, "f" * 32, [NAME, "--v=2"], network=2)
         self.kubelet = Kubelet(self)
         self.stabilize()
-        self.watcher = FolderWatcher(self.manifests)
+        self.watcher = DirectoryWatcher(self.manifests)
         self.clock.watchers += [self.kubelet.step, self.look]
 
     @property
@@ -337,17 +337,17 @@ class FakeNode:
         self, pid: int, uid: str | None, arguments: list[str], *, container: str | None = None, network: int = 1
     ) -> None:
         """A process, and with the first of a pod the pause process of its sandbox. network: 1 is the node's own."""
-        folder = self.proc / str(pid)
-        folder.mkdir()
+        directory = self.proc / str(pid)
+        directory.mkdir()
         identifier = container or hashlib.sha256(str(pid).encode()).hexdigest()
         place = f"/kubepods.slice/kubepods-pod{uid}.slice/cri-containerd-{identifier}.scope" if uid else "/init.scope"
-        (folder / "cgroup").write_text(f"0::{place}\n", encoding="ascii")
-        (folder / "cmdline").write_bytes(b"".join(os.fsencode(argument) + b"\0" for argument in arguments))
-        (folder / "exe").write_text("a binary", encoding="ascii")
-        (folder / "ns").mkdir()
-        (folder / "ns" / "net").symlink_to(f"net:[{network}]")
+        (directory / "cgroup").write_text(f"0::{place}\n", encoding="ascii")
+        (directory / "cmdline").write_bytes(b"".join(os.fsencode(argument) + b"\0" for argument in arguments))
+        (directory / "exe").write_text("a binary", encoding="ascii")
+        (directory / "ns").mkdir()
+        (directory / "ns" / "net").symlink_to(f"net:[{network}]")
         ticks = 100 * pid
-        (folder / "stat").write_text(f"{pid} (a b) c) S 1 {'0 ' * 17}{ticks} 0 0\n", encoding="ascii")
+        (directory / "stat").write_text(f"{pid} (a b) c) S 1 {'0 ' * 17}{ticks} 0 0\n", encoding="ascii")
         if uid and arguments[0] != "/pause":
             self.add_process(pid + 10000, uid, ["/pause"], network=network)
 

@@ -157,9 +157,9 @@ class FakePlay:
 
     def variables(self, role: str, host: str) -> Json:
         """The variables of a task of a role on a host."""
-        folder = ROOT / "roles" / role
+        directory = ROOT / "roles" / role
         return {
-            **_loaded(str(folder / "defaults/main.yml")),
+            **_loaded(str(directory / "defaults/main.yml")),
             **self.hostvars[host],
             "ansible_play_batch": self.play_hosts if self.batch is None else self.batch,
             "ansible_play_hosts": self.play_hosts,
@@ -167,7 +167,7 @@ class FakePlay:
             "groups": self.groups,
             "hostvars": self.hostvars,
             "inventory_hostname": host,
-            "role_path": str(folder),
+            "role_path": str(directory),
         }
 
     def role_settings(self, role: str, host: str) -> Json:

@@ -35,7 +35,7 @@ class FakeRun:
         if "data" in options:
             request = json.loads(options["data"])
             request["binary_is_open"] = os.path.exists(request["binary"])
-            request["root_is_empty_folder"] = os.listdir(request["root"]) == []
+            request["root_is_empty_directory"] = os.listdir(request["root"]) == []
             self.requests.append(request)
         line = " ".join(arguments)
         return next(answer for start, answer in self.answers.items() if line.startswith(start))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node in a folder whose systemd runs one service, a kubelet with a Node; time passes only when one sleeps."""
+"""A node in a directory whose systemd runs one service, a kubelet with a Node; time passes only when one sleeps."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class FakeUnit:
         self.clock = Clock()
         self.web = web
         self.proc, self.state, self.files = (root / name for name in ("proc", "state/kubelet", "files"))
-        for folder in (self.proc, self.state, self.files):
-            folder.mkdir(parents=True)
+        for directory in (self.proc, self.state, self.files):
+            directory.mkdir(parents=True)
         (self.proc / "stat").write_text(f"btime {BOOT}\n", encoding="ascii")
         self.setting = self.files / "setting"
         self.setting.write_text(OLD, encoding="ascii")
@@ -108,11 +108,11 @@ class FakeUnit:
         self.differs = named not in (None, self.argument)
         self.words[self.invocation] = self.behaviour.says
         self.remember()
-        folder = self.proc / str(self.pid)
-        folder.mkdir()
-        (folder / "cmdline").write_bytes(f"/usr/bin/kubelet\0--{self.argument}\0".encode())
+        directory = self.proc / str(self.pid)
+        directory.mkdir()
+        (directory / "cmdline").write_bytes(f"/usr/bin/kubelet\0--{self.argument}\0".encode())
         ticks = int(self.clock.now * os.sysconf("SC_CLK_TCK"))
-        (folder / "stat").write_text(f"{self.pid} (kubelet) S 1 {'0 ' * 17}{ticks} 0 0\n", encoding="ascii")
+        (directory / "stat").write_text(f"{self.pid} (kubelet) S 1 {'0 ' * 17}{ticks} 0 0\n", encoding="ascii")
 
     def remember(self) -> None:
         """It writes its state file, whenever it likes: at its start and at its end. Its policy is its setting."""

@@ -19,7 +19,7 @@ UNKNOWN = 'E1 "Using lenient decoding" err="strict decoding error: unknown field
 
 
 class Node:
-    """A kubelet's files below a folder, and the programs that are asked about it."""
+    """A kubelet's files below a directory, and the programs that are asked about it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -61,7 +61,7 @@ class Node:
         self.words = words
 
     def give_root(self) -> Path:
-        """Have the kubelet keep its state in a folder of ours."""
+        """Have the kubelet keep its state in a directory of ours."""
         kept = self.root / "kept"
         kept.mkdir()
         self.extra.write_text(f"KUBELET_EXTRA_ARGS=--hostname-override=W1 --root-dir={kept}\n", encoding="utf-8")

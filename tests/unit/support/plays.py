@@ -79,9 +79,9 @@ Json = dict[str, t.Any]
 Start = t.Callable[[list[str], Path, dict[str, str]], tuple[int, str]]
 
 
-def start(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
+def start(command: list[str], directory: Path, environment: dict[str, str]) -> tuple[int, str]:
     """Run a command to its end."""
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -121,23 +121,23 @@ class Stage:
     environment: of the controller, besides ours. python: of the controller and of the hosts. start_by: how the controller is started.
     """
 
-    def __init__(self, folder: Path, *, python: str = sys.executable, start_by: Start = start) -> None:
+    def __init__(self, directory: Path, *, python: str = sys.executable, start_by: Start = start) -> None:
         self.environment: dict[str, str] = {}
-        self._folder = folder
+        self._directory = directory
         self._python = python
         self._start = start_by
-        self._log = folder / "calls"
-        self._runs = folder / "runs"
+        self._log = directory / "calls"
+        self._runs = directory / "runs"
         self._log.touch()
         self._runs.touch()
-        self._collection = folder / "ansible_collections/nodecraft/kubeadm"
+        self._collection = directory / "ansible_collections/nodecraft/kubeadm"
         self._put_stubs(self._collection, STUBS)
-        self._put_stubs(folder / "ansible_collections/kubernetes/core", CORE_STUBS)
+        self._put_stubs(directory / "ansible_collections/kubernetes/core", CORE_STUBS)
         for name in LINKED:
             (self._collection / name).symlink_to(ROOT / name)
         for name in FILLED:
             _link_children(ROOT / name, self._collection / name)
-        _write_program(folder / "sudo", SUDO)
+        _write_program(directory / "sudo", SUDO)
 
     @staticmethod
     def _put_stubs(collection: Path, stubs: t.Mapping[str, t.Sequence[str]]) -> None:
@@ -185,7 +185,7 @@ class Stage:
         self._put_on(groups, play)
         before = self._runs.stat().st_size
         command = [self._python, "-m", "ansible", "playbook", "--inventory=inventory.yml", *options, "play.yml"]
-        status, output = self._start(command, self._folder, self._variables())
+        status, output = self._start(command, self._directory, self._variables())
         calls = [json.loads(line) for line in self._log.read_text(encoding="utf-8").splitlines()]
         runs = self._runs.read_bytes()[before:].decode()
         return Outcome(status, output, calls, counted(runs))
@@ -201,14 +201,14 @@ class Stage:
             for host, variables in hosts.items():
                 said["hosts"][host].update(_of_stubs(variables))
         for name, content in (("inventory.yml", inventory), ("play.yml", [play]), ("said.json", said)):
-            (self._folder / name).write_text(json.dumps(content), encoding="utf-8")
+            (self._directory / name).write_text(json.dumps(content), encoding="utf-8")
 
     def _place(self, host: str) -> Json:
         """How Ansible gets to a host, and that the modules of its tasks are told whose they are, wherever they run."""
         told = {"ansible_target_log_info": host}
         if host == CONTROLLER:
             return {**told, "ansible_connection": "local", "ansible_python_interpreter": self._python}
-        program = self._folder / "machines" / host / "python"
+        program = self._directory / "machines" / host / "python"
         _write_program(program, INTERPRETER.format(host=host, python=self._python))
         return {**told, "ansible_connection": "stage", "ansible_python_interpreter": str(program)}
 
@@ -216,20 +216,20 @@ class Stage:
         return {
             **{name: value for name, value in os.environ.items() if not name.startswith("K8S_AUTH_")},
             **self.environment,
-            "ANSIBLE_BECOME_EXE": str(self._folder / "sudo"),
+            "ANSIBLE_BECOME_EXE": str(self._directory / "sudo"),
             "ANSIBLE_CALLBACKS_ENABLED": "stage_starts",
             "ANSIBLE_CALLBACK_PLUGINS": str(PARTS / "callback"),
-            "ANSIBLE_COLLECTIONS_PATH": str(self._folder),
+            "ANSIBLE_COLLECTIONS_PATH": str(self._directory),
             "ANSIBLE_CONNECTION_PLUGINS": str(PARTS / "connection"),
-            "ANSIBLE_HOME": str(self._folder / "home"),
+            "ANSIBLE_HOME": str(self._directory / "home"),
             "ANSIBLE_NOCOLOR": "true",
-            "ANSIBLE_REMOTE_TMP": str(self._folder / "remote"),
+            "ANSIBLE_REMOTE_TMP": str(self._directory / "remote"),
             "ANSIBLE_SHOW_CUSTOM_STATS": "true",
             "ANSIBLE_FORCE_COLOR": "false",
             "LC_ALL": "C.UTF-8",
             "STUB_LOG": str(self._log),
             "STUB_RUNS": str(self._runs),
-            "STUB_SAID": str(self._folder / "said.json"),
+            "STUB_SAID": str(self._directory / "said.json"),
         }
 
 

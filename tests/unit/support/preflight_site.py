@@ -27,13 +27,13 @@ HERE = (0, "sha256:1\n", "")
 
 
 class Site:
-    """A control plane node in a folder: certificates, data, one static pod whose probes a web server answers."""
+    """A control plane node in a directory: certificates, data, one static pod whose probes a web server answers."""
 
     def __init__(self, root: Path, web: Web, run: FakeRun) -> None:
         self.root, self.web, self.run = root, web, run
         self.pki, self.data = root / "pki", root / "data"
-        for folder in (self.pki, self.data / "member", root / "proc", root / "pods"):
-            folder.mkdir(parents=True)
+        for directory in (self.pki, self.data / "member", root / "proc", root / "pods"):
+            directory.mkdir(parents=True)
         (self.data / "member" / "db").write_text("live", encoding="ascii")
         self.clock = Clock()
         self.healthz: Probe | None = None
@@ -91,7 +91,7 @@ class Site:
         return preflight.check(pod, self.plan(pod, **args), self.node)
 
     def check_volume(self, pod: static_pods.StaticPod) -> tuple[str, ...]:
-        """The preflight of a change that mounts another folder over a member's data."""
+        """The preflight of a change that mounts another directory over a member's data."""
         (self.root / "elsewhere").mkdir(exist_ok=True)
         volume = samples.volume("etcd-data", str(self.root / "elsewhere"), mount_path=str(self.data), read_only=False)
         desired = samples.desired(name="etcd", volumes=[volume])

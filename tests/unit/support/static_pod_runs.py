@@ -68,7 +68,7 @@ def report(run: FakeRun, *, dry: bool = False, **given: t.Any) -> Json:
     return transaction_progress.report_progress(NAME, given.pop("id", None), wait=0, seen="", dry=dry, run=run, **given)
 
 
-def damage(folder: Path, content: str = "{", identifier: str | None = None) -> None:
+def damage(directory: Path, content: str = "{", identifier: str | None = None) -> None:
     """Both copies of a journal hold something else."""
-    for path in copies_of(str(folder), identifier):
+    for path in copies_of(str(directory), identifier):
         Path(path).write_text(content, encoding="utf-8")

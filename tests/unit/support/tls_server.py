@@ -82,10 +82,10 @@ class Server:
         self._thread.join()
 
 
-def server_context(folder: Path, authority: Authority, pair: Pair) -> ssl.SSLContext:
+def server_context(directory: Path, authority: Authority, pair: Pair) -> ssl.SSLContext:
     """What a server shows a certificate with; it asks for one of the same authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    path = folder / "server.pem"
+    path = directory / "server.pem"
     path.write_bytes(pair.certificate + pair.key)
     context.load_cert_chain(path)
     context.verify_mode = ssl.CERT_OPTIONAL

@@ -35,7 +35,7 @@ def way(*files: WrittenFile, **given: t.Any) -> WayBack:
             "outcome": "committed",
             "reverts": None,
             "files": files,
-            "folders": (),
+            "directories": (),
             "record": {},
             **given,
         }

@@ -13,7 +13,7 @@ ROOT = Path("/sys/fs/cgroup")
 
 
 def containers() -> dict[str, dict[str, Path]]:
-    """Container -> the folders of its control groups by controller; "" is that of version 2."""
+    """Container -> the directories of its control groups by controller; "" is that of version 2."""
     found: dict[str, dict[str, Path]] = {}
     for path in Path("/proc").glob("[0-9]*/cgroup"):
         try:
@@ -22,22 +22,22 @@ def containers() -> dict[str, dict[str, Path]]:
             continue
         for dummy, controllers, group in (line.split(":", 2) for line in lines):
             if match := re.search(r"kubepods.*?([0-9a-f]{64})", group):
-                folders = found.setdefault(match[1], {})
+                directories = found.setdefault(match[1], {})
                 for controller in controllers.split(","):
-                    folders[controller] = ROOT / controller / group.lstrip("/")
+                    directories[controller] = ROOT / controller / group.lstrip("/")
     return found
 
 
-def limits(folders: dict[str, Path]) -> dict[str, int]:
+def limits(directories: dict[str, Path]) -> dict[str, int]:
     """What is in its files."""
-    if "cpu" in folders:  # version 1, beside which there may be a version 2 without controllers
+    if "cpu" in directories:  # version 1, beside which there may be a version 2 without controllers
         quota, period = (
-            (folders["cpu"] / f"cpu.cfs_{name}_us").read_text(encoding="ascii").strip() for name in ("quota", "period")
+            (directories["cpu"] / f"cpu.cfs_{name}_us").read_text(encoding="ascii").strip() for name in ("quota", "period")
         )
-        memory = (folders["memory"] / "memory.limit_in_bytes").read_text(encoding="ascii").strip()
+        memory = (directories["memory"] / "memory.limit_in_bytes").read_text(encoding="ascii").strip()
     else:
-        quota, period = (folders[""] / "cpu.max").read_text(encoding="ascii").split()
-        memory = (folders[""] / "memory.max").read_text(encoding="ascii").strip()
+        quota, period = (directories[""] / "cpu.max").read_text(encoding="ascii").split()
+        memory = (directories[""] / "memory.max").read_text(encoding="ascii").strip()
     return {
         "cpu": -1 if quota in ("max", "-1") else int(quota) * 1000 // int(period),
         "memory": -1 if memory == "max" else int(memory),
@@ -45,4 +45,4 @@ def limits(folders: dict[str, Path]) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    json.dump({name: limits(folders) for name, folders in containers().items()}, sys.stdout)
+    json.dump({name: limits(directories) for name, directories in containers().items()}, sys.stdout)

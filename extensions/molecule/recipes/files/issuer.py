@@ -14,8 +14,8 @@ import sys
 import time
 from pathlib import Path
 
-FOLDER = Path(__file__).parent
-KEY, CERTIFICATE = FOLDER / "key.pem", FOLDER / "certificate.pem"
+DIRECTORY = Path(__file__).parent
+KEY, CERTIFICATE = DIRECTORY / "key.pem", DIRECTORY / "certificate.pem"
 PORT = 8443
 
 

@@ -16,7 +16,7 @@ _TRANSACTION_ID = re.compile(r"[0-9][0-9A-Za-z.-]*")
 
 
 def is_pod_name(name: str) -> bool:
-    """Whether a text can be the name of a static pod. Folders and a service are named after it."""
+    """Whether a text can be the name of a static pod. Directories and a service are named after it."""
     return _POD_NAME.fullmatch(name) is not None
 
 

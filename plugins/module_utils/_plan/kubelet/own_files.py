@@ -37,20 +37,20 @@ class OwnFiles:
     variable: str
 
     @classmethod
-    def render(cls, record: Record, base: Layout, version: tuple[int, int], *, keeps_folder: bool) -> OwnFiles:
-        """Our files for what we own. keeps_folder: others have files in the directory of fragments that are read now."""
-        has_folder = version >= CONFIG_DIR_SINCE
-        data = _fragment_data(record, base) if has_folder else {}
-        arguments = [] if has_folder else _as_flags(record, base)
+    def render(cls, record: Record, base: Layout, version: tuple[int, int], *, keeps_directory: bool) -> OwnFiles:
+        """Our files for what we own. keeps_directory: others have files in the directory of fragments that are read now."""
+        has_directory = version >= CONFIG_DIR_SINCE
+        data = _fragment_data(record, base) if has_directory else {}
+        arguments = [] if has_directory else _as_flags(record, base)
         for name, entry in sorted(record.get(ARGS, {}).items()):
             arguments += [f"--{name}={value}" for value in entry.set or []]
-        makes_folder = (bool(data) or keeps_folder) and kubelet_layout.config_dir(base.command) is None
-        if makes_folder:
+        makes_directory = (bool(data) or keeps_directory) and kubelet_layout.config_dir(base.command) is None
+        if makes_directory:
             arguments.insert(0, f"--config-dir={kubelet_layout.CONFIG_DIR}")
         text = None if not data else _COMMENT + json.dumps({**_HEAD, **data}, indent=2, sort_keys=True) + "\n"
         free = kubelet_layout.free_variable(base.service)
         variable = free or kubelet_generator.VARIABLE
-        drop_in = _drop_in(variable, base.service, arguments, makes_folder) if arguments else None
+        drop_in = _drop_in(variable, base.service, arguments, makes_directory) if arguments else None
         return cls(drop_in, text, kubelet_generator.TEXT if arguments and free is None else None, variable)
 
 
@@ -91,10 +91,10 @@ def _as_flags(record: Record, base: Layout) -> list[str]:
     ]
 
 
-def _drop_in(name: str, base: Service, arguments: t.Sequence[str], makes_folder: bool) -> str:
+def _drop_in(name: str, base: Service, arguments: t.Sequence[str], makes_directory: bool) -> str:
     """base: the service without it, whose own value of that variable it repeats."""
     theirs = [base.variables[name].value.strip()] if name in base.variables else []
     value = " ".join([*theirs, *(quote_argument(argument) for argument in arguments)])
     # Someone may remove all of /etc/kubernetes; without the directory a kubelet does not start.
-    folder = f"ExecStartPre=-/bin/mkdir -p {kubelet_layout.CONFIG_DIR}\n" if makes_folder else ""
-    return f"{_COMMENT}[Service]\n{folder}Environment={quote_assignment(name, value)}\n"
+    directory = f"ExecStartPre=-/bin/mkdir -p {kubelet_layout.CONFIG_DIR}\n" if makes_directory else ""
+    return f"{_COMMENT}[Service]\n{directory}Environment={quote_assignment(name, value)}\n"

@@ -104,9 +104,9 @@ def plan(desired: Desired, state: State) -> KubeletPlan:
     adopted, returned, warnings = kubelet_adoption.account_for(
         state.record.get(ADOPTED, {}), moved, owned, state.record, state.texts
     )
-    ours = OwnFiles.render(owned, base, state.version, keeps_folder=awake)
-    has_folder = kubelet_layout.config_dir(base.command) is not None
-    if not awake and not desired.force and not has_folder and ours.fragment is not None:
+    ours = OwnFiles.render(owned, base, state.version, keeps_directory=awake)
+    has_directory = kubelet_layout.config_dir(base.command) is not None
+    if not awake and not desired.force and not has_directory and ours.fragment is not None:
         refuse_sleeping_fragments(theirs)
     path = posixpath.join(kubelet_layout.config_dir(base.command) or kubelet_layout.CONFIG_DIR, FRAGMENT)
     files = _our_versions(ours, state, path)
@@ -133,7 +133,7 @@ def plan(desired: Desired, state: State) -> KubeletPlan:
         warnings=(
             *resolution.warnings,
             *warnings,
-            *_kept_folder(owned, base, theirs if awake else ()),
+            *_kept_directory(owned, base, theirs if awake else ()),
             *rejoining.warnings(desired, owned, base, state.joined),
             *(() if operations else _forgotten(live, state)),
         ),
@@ -312,7 +312,7 @@ def refuse_sleeping_fragments(theirs: t.Sequence[TextFile]) -> None:
         )
 
 
-def _kept_folder(owned: Record, base: Layout, theirs: t.Sequence[TextFile]) -> t.Iterator[str]:
+def _kept_directory(owned: Record, base: Layout, theirs: t.Sequence[TextFile]) -> t.Iterator[str]:
     """Tell why something of ours stays although nothing is asked for any more."""
     if theirs and not any(owned.values()) and kubelet_layout.config_dir(base.command) is None:
         paths = ", ".join(file.path for file in theirs)

@@ -34,12 +34,12 @@ def parse(content: bytes, path: str) -> dict[str, Plugin]:
     return configuration.read(content, "AdmissionConfiguration", lambda data: _plugins(data, posixpath.dirname(path)))
 
 
-def _plugins(data: t.Any, folder: str) -> dict[str, Plugin]:
+def _plugins(data: t.Any, directory: str) -> dict[str, Plugin]:
     if "plugins" not in data and "imagePolicy" in data:  # a form that is older than AdmissionConfiguration
         return {IMAGE_POLICY: Plugin(data)}
     return {
         entry["name"]: Plugin(
-            entry.get("configuration"), posixpath.join(folder, entry["path"]) if entry.get("path") else ""
+            entry.get("configuration"), posixpath.join(directory, entry["path"]) if entry.get("path") else ""
         )
         for entry in data.get("plugins") or []
     }

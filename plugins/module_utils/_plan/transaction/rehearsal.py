@@ -23,8 +23,8 @@ from ..common.verdict import ACCEPTED, REFUSED, Verdict
 from ..kubernetes import flags
 
 END = "/rehearsal-ends-here"  # the file that does not exist
-FOLDER = "/rehearsal"  # where the sandbox shows FILES
-AUDIT_POLICY = f"{FOLDER}/audit-policy.yaml"
+DIRECTORY = "/rehearsal"  # where the sandbox shows FILES
+AUDIT_POLICY = f"{DIRECTORY}/audit-policy.yaml"
 FILES = {AUDIT_POLICY: "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None}]\n"}
 KUBELET_END = "/proc/nonexistent/kubeconfig"  # the same for a kubelet
 SCRATCH = "/rehearsal-scratch"  # where a rehearsed kubelet may write, in the sandbox

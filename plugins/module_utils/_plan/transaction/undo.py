@@ -69,7 +69,7 @@ class WayBack:
     """A transaction that ended, seen as something to revert.
 
     node: where. journal: path of its journal, for messages. requested: when (C(at)) and from where (C(from)).
-    reverts: id of the transaction that it took back itself. folders: that it made, outermost first.
+    reverts: id of the transaction that it took back itself. directories: that it made, outermost first.
     record: what was ours before it.
     """
 
@@ -81,7 +81,7 @@ class WayBack:
     outcome: str
     reverts: str | None
     files: tuple[WrittenFile, ...]
-    folders: tuple[str, ...]
+    directories: tuple[str, ...]
     record: Record
 
     @property

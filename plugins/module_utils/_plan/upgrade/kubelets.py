@@ -41,8 +41,8 @@ def unchanged(state: State) -> KubeletPlan:
     """A kubelet as its files make it, as a plan with which it is rehearsed."""
     layout = state.layout()
     own = next((file for file in state.fragments if posixpath.basename(file.path) == FRAGMENT), None)
-    has_folder = kubelet_layout.config_dir(layout.command) is not None
-    return KubeletPlan(layout, layout, (), own if has_folder else None, (), (), state.record, ())
+    has_directory = kubelet_layout.config_dir(layout.command) is not None
+    return KubeletPlan(layout, layout, (), own if has_directory else None, (), (), state.record, ())
 
 
 def as_kubeadm_leaves(plan: KubeletPlan, target: tuple[int, ...]) -> KubeletPlan:

@@ -30,7 +30,7 @@ def test_the_outcome_of_the_last_one_is_told_and_noted(
     start: t.Callable[..., t.Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(state, "STATE_DIR", str(tmp_path))
-    folder = tmp_path / "kube-apiserver"
+    directory = tmp_path / "kube-apiserver"
     closed: t.Any = {
         "format": 1,
         "id": "1",
@@ -40,12 +40,12 @@ def test_the_outcome_of_the_last_one_is_told_and_noted(
         "files": [],
         "watch": "secret",
     }
-    save_journal(str(folder), closed, "1")
+    save_journal(str(directory), closed, "1")
     with pytest.raises(SystemExit):
         start(node_transaction.main, name="kube-apiserver", wait=5)
     result = json.loads(capsys.readouterr().out)
     assert result["transaction"] == {"id": "1", "requested": {}, "reverts": None, "outcome": "committed"}
-    assert read_json(str(folder / "followed.json")) == {"id": "1"}
+    assert read_json(str(directory / "followed.json")) == {"id": "1"}
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,11 @@ GROUPS = {"all": ["cp1", "w1"], "kube_control_plane": ["cp1"]}
 class Run:
     """One task. transport: of its connection. delegate_to: the host that runs it, where that is another one than w1."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, directory: Path) -> None:
         self.transport = "ssh"
         self.delegate_to: str | None = None
         self.loader = DataLoader()
-        self.loader.set_basedir(str(folder))
+        self.loader.set_basedir(str(directory))
         self.read = ""
         self.options: dict[str, t.Any] = {}
 

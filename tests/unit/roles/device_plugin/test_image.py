@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
 
-# Notes how it was called and what was in the folder; what it saves is its own note.
+# Notes how it was called and what was in the directory; what it saves is its own note.
 BUILDER = """#!/bin/sh
 test "$1" = --version && exit "$(cat "$STATE/answers" 2>/dev/null || echo 0)"
 echo "$(basename "$0") $*" >> "$STATE/calls"
@@ -26,17 +26,17 @@ Build = t.Callable[..., Outcome]
 
 @pytest.fixture(name="state")
 def fixture_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for what podman, docker and buildah note."""
-    folder, programs = tmp_path / "state", tmp_path / "programs"
-    folder.mkdir()
+    """A directory for what podman, docker and buildah note."""
+    directory, programs = tmp_path / "state", tmp_path / "programs"
+    directory.mkdir()
     programs.mkdir()
     for name in ("podman", "docker", "buildah"):
         program = programs / name
         program.write_text(BUILDER, encoding="utf-8")
         program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
-    monkeypatch.setenv("STATE", str(folder))
-    return folder
+    monkeypatch.setenv("STATE", str(directory))
+    return directory
 
 
 @pytest.fixture(name="build")
@@ -55,7 +55,7 @@ def fixture_build(stage: Stage, state: Path) -> Build:
 
 
 def calls(state: Path) -> list[str]:
-    """What the programs were asked for, without the folder of this run."""
+    """What the programs were asked for, without the directory of this run."""
     lines = (state / "calls").read_text(encoding="utf-8").splitlines() if (state / "calls").exists() else []
     return [line.partition(" --file")[0] for line in lines]
 

@@ -12,13 +12,13 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role
 
 @pytest.fixture(name="runtime")
 def fixture_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that stands in for the node's container runtime."""
-    folder = tmp_path / "runtime"
-    folder.mkdir()
-    (folder / "right").touch()
-    monkeypatch.setenv("STUB_RUNTIME", str(folder))
+    """The directory that stands in for the node's container runtime."""
+    directory = tmp_path / "runtime"
+    directory.mkdir()
+    (directory / "right").touch()
+    monkeypatch.setenv("STUB_RUNTIME", str(directory))
     (tmp_path / "image.tar").write_text("an image", encoding="utf-8")
-    return folder
+    return directory
 
 
 ARCHIVE = {**OURS, "device_plugin_image_archive": "{{ playbook_dir }}/image.tar"}

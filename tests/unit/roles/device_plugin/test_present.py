@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Stage, vaulted
 
-# What is mounted below a folder of the host is read-only as well. The API server takes that only with readOnly.
+# What is mounted below a directory of the host is read-only as well. The API server takes that only with readOnly.
 READ_ONLY, WRITABLE = (True, "IfPossible"), (False, None)
 
 

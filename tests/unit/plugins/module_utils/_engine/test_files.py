@@ -71,12 +71,12 @@ def test_the_last_look_before_the_rename_can_stop_it(tmp_path: Path) -> None:
 
 
 def test_a_symbolic_link_is_kept(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "target").write_bytes(b"old")
-    (tmp_path / "link").symlink_to("folder/target")
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "directory" / "target").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("directory/target")
     write(tmp_path / "link", b"new")
     assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "folder" / "target").read_bytes() == b"new"
+    assert (tmp_path / "directory" / "target").read_bytes() == b"new"
 
 
 def test_a_file_that_is_gone_may_be_removed_again(tmp_path: Path) -> None:

@@ -264,10 +264,10 @@ def test_what_an_earlier_version_wrote_has_the_names_of_today(tmp_path: Path, ea
     )
 
 
-def close(folder: Path, number: int, outcome: str, **given: t.Any) -> None:
+def close(directory: Path, number: int, outcome: str, **given: t.Any) -> None:
     """A closed transaction in the history."""
     journal: t.Any = {"format": FORMAT, "phase": CLOSED, "files": [], "result": {"outcome": outcome}, **given}
-    save_journal(str(folder), journal, f"{number:04}")
+    save_journal(str(directory), journal, f"{number:04}")
 
 
 def test_a_hundred_changes_leave_a_bounded_history(node: FakeNode) -> None:

@@ -41,17 +41,17 @@ class Place:
         self.host = Host(str(root / "proc"), str(root / "pods"), (), str(root / "links"), str(root / "kubelet"))
 
     def add(self, pid: int, cgroup: str, *arguments: str, network: str = "net:[1]") -> None:
-        folder = self.root / "proc" / str(pid)
-        (folder / "ns").mkdir(parents=True)
-        (folder / "ns" / "net").symlink_to(network)
-        (folder / "cgroup").write_text(f"0::{cgroup}\n", encoding="ascii")
-        (folder / "cmdline").write_bytes(b"".join(os.fsencode(argument) + b"\0" for argument in arguments))
+        directory = self.root / "proc" / str(pid)
+        (directory / "ns").mkdir(parents=True)
+        (directory / "ns" / "net").symlink_to(network)
+        (directory / "cgroup").write_text(f"0::{cgroup}\n", encoding="ascii")
+        (directory / "cmdline").write_bytes(b"".join(os.fsencode(argument) + b"\0" for argument in arguments))
 
     def in_pod(self, pid: int, uid: str = UID, program: str = "/usr/local/bin/etcd", **given: str) -> None:
         self.add(pid, f"/kubepods/burstable/pod{uid}/{CONTAINER}", program, **given)
 
-    def logs(self, folder: str, name: str = f"kube-system_etcd-cp1_{UID}", container: str = "etcd") -> Path:
-        path = self.root / folder / name / container
+    def logs(self, directory: str, name: str = f"kube-system_etcd-cp1_{UID}", container: str = "etcd") -> Path:
+        path = self.root / directory / name / container
         path.mkdir(parents=True)
         (path / "0.log").touch()
         return path
@@ -170,8 +170,8 @@ WATCH = {"pod_prefix": f"kube-system_{NAME}-", "program": NAME}
 
 def hide_pods(node: FakeNode) -> None:
     """Nothing tells any more which pods are the component's."""
-    for folder in node.pod_logs.iterdir():
-        shutil.rmtree(folder)
+    for directory in node.pod_logs.iterdir():
+        shutil.rmtree(directory)
 
 
 def test_nothing_is_written_where_the_former_process_cannot_be_matched(node: FakeNode) -> None:

@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.program import STUCK, main
 
 
-def test_the_program_needs_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_program_needs_a_directory(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["engine.pyz"]) == 2
     assert "usage" in capsys.readouterr().err
 

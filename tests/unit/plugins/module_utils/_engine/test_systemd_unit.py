@@ -332,7 +332,7 @@ def test_a_systemd_that_refuses_is_restored(unit: FakeUnit) -> None:
     assert unit.setting.read_text(encoding="ascii") == OLD
 
 
-def test_an_empty_folder_of_ours_goes_with_the_commit(unit: FakeUnit) -> None:
+def test_an_empty_directory_of_ours_goes_with_the_commit(unit: FakeUnit) -> None:
     for name in ("empty", "used"):
         (unit.files / name).mkdir()
     (unit.files / "used" / "theirs").touch()

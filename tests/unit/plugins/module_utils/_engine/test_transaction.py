@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Transactions from their journal to their end, on a node in a folder."""
+"""Transactions from their journal to their end, on a node in a directory."""
 
 from __future__ import annotations
 
@@ -249,7 +249,9 @@ def test_a_kubelet_that_does_nothing_is_named_by_what_is_missing(node: FakeNode)
 
 
 def with_policy(node: FakeNode, text: str | None = "kind: Policy\n", **given: t.Any) -> dict[str, t.Any]:
-    missing = [str(folder) for folder in (node.policy.parent.parent, node.policy.parent) if not folder.exists()]
+    missing = [
+        str(directory) for directory in (node.policy.parent.parent, node.policy.parent) if not directory.exists()
+    ]
     return {"files": [node.entry(node.policy, text, **given)], "directories": missing}
 
 
@@ -263,14 +265,14 @@ def test_policy_files_are_there_before_the_manifest_names_them(node: FakeNode) -
     assert node.policy.stat().st_mode & 0o7777 == 0o640
 
 
-def test_a_restore_takes_files_and_folders_away_again(node: FakeNode) -> None:
+def test_a_restore_takes_files_and_directories_away_again(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     result = node.change(**with_policy(node))
     assert result["outcome"] == ROLLED_BACK
     assert not node.policy.parent.parent.exists()
 
 
-def test_a_restore_leaves_a_folder_that_somebody_uses_by_now(node: FakeNode) -> None:
+def test_a_restore_leaves_a_directory_that_somebody_uses_by_now(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     node.once(WAITING, lambda: (node.policy.parent / "theirs").write_text("x", encoding="utf-8"))
     assert node.change(**with_policy(node))["outcome"] == ROLLED_BACK
@@ -320,9 +322,9 @@ class Blocked(t.NamedTuple):
 
 
 BLOCKED = {
-    "its folder is a file": Blocked("blocked/policy.yaml", "blocked"),
+    "its directory is a file": Blocked("blocked/policy.yaml", "blocked"),
     "its temporary name is too long": Blocked("x" * 250, ""),
-    "its temporary name is taken by a folder": Blocked("policy.yaml", ".policy.yaml.nodecraft-kubeadm/"),
+    "its temporary name is taken by a directory": Blocked("policy.yaml", ".policy.yaml.nodecraft-kubeadm/"),
 }
 
 
@@ -379,10 +381,10 @@ def test_a_full_disk_of_ours_does_not_keep_the_component_down(node: FakeNode, mo
     node.prepare()
     full: list[bool] = []
 
-    def save(folder: str, journal: Journal) -> None:
+    def save(directory: str, journal: Journal) -> None:
         if full:
             raise OSError(errno.ENOSPC, "No space left on device")
-        save_journal(folder, journal)
+        save_journal(directory, journal)
 
     monkeypatch.setattr(transaction, "save_journal", save)
     node.at(2, lambda: full.append(True))

@@ -26,12 +26,12 @@ def fixture_run() -> FakeRun:
 
 @pytest.fixture(name="master")
 def fixture_master(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
-    """The node with its kubelet's process, and with our state and unit file in its folder."""
+    """The node with its kubelet's process, and with our state and unit file in its directory."""
     add_kubelet(node)
     monkeypatch.setattr(state, "STATE_DIR", str(node.state.parent))
     monkeypatch.setattr(transactions, "_UNIT_FILE", str(node.state.parent / "unit.service"))
     monkeypatch.setattr(transactions, "_LOCK_SECONDS", 0.0)
-    # Here the collection's folders are no packages; test_source.py reads out of an archive as it is shipped.
+    # Here the collection's directories are no packages; test_source.py reads out of an archive as it is shipped.
     monkeypatch.setattr(
         pkgutil, "get_data", lambda package, name: (CODE / package.rpartition(".")[2] / name).read_bytes()
     )

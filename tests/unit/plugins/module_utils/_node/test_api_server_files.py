@@ -26,24 +26,24 @@ DENIES: dict[str, t.Any] = {"type": "Webhook", "name": "opa", "webhook": {"failu
 
 
 class Server:
-    """An API server whose configuration files are in a folder that it mounts."""
+    """An API server whose configuration files are in a directory that it mounts."""
 
     def __init__(self, root: Path) -> None:
-        self.folder = root
+        self.directory = root
         self.host = Host(str(root / "proc"), str(root / "pods"))
-        for folder in (self.host.proc, self.host.pod_logs):
-            Path(folder).mkdir()
+        for directory in (self.host.proc, self.host.pod_logs):
+            Path(directory).mkdir()
 
     def path(self, name: str, content: t.Any = None) -> str:
         """The path of a file; with a content, which is written."""
-        path = self.folder / name
+        path = self.directory / name
         if content is not None:
             path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
         return str(path)
 
     def findings(self, *flags: str, files: t.Sequence[t.Any] = (), plugins: t.Any = None, **args: t.Any) -> list[str]:
         """What a change of these arguments and files brings to an API server with these flags."""
-        text = samples.with_command(*flags).replace("/etc/kubernetes/pki", str(self.folder))
+        text = samples.with_command(*flags).replace("/etc/kubernetes/pki", str(self.directory))
         manifest = samples.manifest(text)
         pod = static_pods.StaticPod("kube-apiserver", samples.SOURCE, FileVersion(b"", 0o600), manifest, {}, "x")
         given = {flag.replace("_", "-"): value for flag, value in args.items()}

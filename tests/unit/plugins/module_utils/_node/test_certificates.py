@@ -95,16 +95,16 @@ def test_an_authority_that_is_no_certificate_is_named(good: Pair) -> None:
 
 
 class Node:
-    """A folder that an API server mounts, and the files in it."""
+    """A directory that an API server mounts, and the files in it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.kubeconfig = str(folder / "admin.conf")
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.kubeconfig = str(directory / "admin.conf")
 
     def write(self, **pairs: Pair) -> None:
         for name, pair in pairs.items():
-            (self.folder / f"{name}.crt").write_bytes(pair.certificate)
-            (self.folder / f"{name}.key").write_bytes(pair.key)
+            (self.directory / f"{name}.crt").write_bytes(pair.certificate)
+            (self.directory / f"{name}.key").write_bytes(pair.key)
 
     def write_kubeconfig(self, authority: Authority) -> None:
         data = base64.b64encode(authority.certificate).decode("ascii")
@@ -116,7 +116,7 @@ class Node:
     ) -> list[certificates.Finding]:
         """What is found when an API server with these arguments gets others."""
         text = samples.with_command(f"--advertise-address={ADDRESS}", *arguments).replace(
-            "/etc/kubernetes/pki", str(self.folder)
+            "/etc/kubernetes/pki", str(self.directory)
         )
         state = static_pod.State(samples.manifest(text), {}, {entry["path"]: None for entry in files})
         plan = static_pod.plan(samples.desired(args=args or {"v": 4}, files=files), state)
@@ -129,7 +129,7 @@ class Node:
         )
 
     def serving(self, name: str) -> dict[str, t.Any]:
-        return {"tls-cert-file": f"{self.folder}/{name}.crt", "tls-private-key-file": f"{self.folder}/{name}.key"}
+        return {"tls-cert-file": f"{self.directory}/{name}.crt", "tls-private-key-file": f"{self.directory}/{name}.key"}
 
     def given(self, name: str) -> list[str]:
         return [f"--{flag}={path}" for flag, path in self.serving(name).items()]
@@ -155,7 +155,7 @@ def test_an_expired_certificate_is_a_finding_whoever_brings_it(node: Node) -> No
     (used,) = node.findings(*node.given("expired"))
     assert "has expired" in brought.message
     assert brought.message == used.message
-    assert f"--tls-cert-file={node.folder}/expired.crt on " in used.message
+    assert f"--tls-cert-file={node.directory}/expired.crt on " in used.message
     assert (brought.brought, used.brought) == (True, False)
 
 
@@ -173,39 +173,39 @@ def test_the_authority_of_the_callers_counts(node: Node, other: Authority) -> No
     node.write_kubeconfig(other)
     assert node.findings(**node.serving("foreign")) == []
     Path(node.kubeconfig).unlink()
-    (node.folder / "ca.crt").write_bytes(other.certificate)
-    assert node.findings(f"--client-ca-file={node.folder}/ca.crt", **node.serving("foreign")) == []
-    assert node.findings(f"--client-ca-file={node.folder}/none.crt", **node.serving("foreign"))
+    (node.directory / "ca.crt").write_bytes(other.certificate)
+    assert node.findings(f"--client-ca-file={node.directory}/ca.crt", **node.serving("foreign")) == []
+    assert node.findings(f"--client-ca-file={node.directory}/none.crt", **node.serving("foreign"))
     assert node.findings(**node.serving("foreign")) == []  # nobody tells whom the callers trust
 
 
 def test_a_key_that_is_changed_alone_is_brought(node: Node) -> None:
-    key: dict[str, t.Any] = {"tls-private-key-file": f"{node.folder}/expired.key"}
+    key: dict[str, t.Any] = {"tls-private-key-file": f"{node.directory}/expired.key"}
     (found,) = node.findings(*node.given("good"), **key)
     assert (found.brought, "does not match" in found.message) == (True, True)
 
 
 def test_a_missing_file_is_named(node: Node) -> None:
     (found,) = node.findings(*node.given("none"))
-    assert f"{node.folder}/none.crt does not exist" in found.message
+    assert f"{node.directory}/none.crt does not exist" in found.message
     (found,) = node.findings("--tls-cert-file=/elsewhere/a.crt", "--tls-private-key-file=/elsewhere/a.key")
     assert "no volume is mounted over /elsewhere/a.crt" in found.message
 
 
 def test_certificates_for_calling_are_looked_at_too(node: Node, other: Authority) -> None:
     flags = "kubelet-client-certificate", "kubelet-client-key"
-    given: dict[str, t.Any] = {flag: f"{node.folder}/expired.{end}" for flag, end in zip(flags, ("crt", "key"))}
+    given: dict[str, t.Any] = {flag: f"{node.directory}/expired.{end}" for flag, end in zip(flags, ("crt", "key"))}
     (found,) = node.findings(**given)
     assert "--kubelet-client-certificate" in found.message
     node.write(foreign=other.issue(usage=pki.CLIENT))
-    (node.folder / "ca.crt").write_bytes(other.certificate)
+    (node.directory / "ca.crt").write_bytes(other.certificate)
     caller: dict[str, t.Any] = {
-        "proxy-client-cert-file": f"{node.folder}/foreign.crt",
-        "proxy-client-key-file": f"{node.folder}/foreign.key",
+        "proxy-client-cert-file": f"{node.directory}/foreign.crt",
+        "proxy-client-key-file": f"{node.directory}/foreign.key",
     }
-    assert node.findings(f"--requestheader-client-ca-file={node.folder}/ca.crt", **caller) == []
-    (node.folder / "ca.crt").write_bytes((node.folder / "good.crt").read_bytes())
-    (found,) = node.findings(f"--requestheader-client-ca-file={node.folder}/ca.crt", **caller)
+    assert node.findings(f"--requestheader-client-ca-file={node.directory}/ca.crt", **caller) == []
+    (node.directory / "ca.crt").write_bytes((node.directory / "good.crt").read_bytes())
+    (found,) = node.findings(f"--requestheader-client-ca-file={node.directory}/ca.crt", **caller)
     assert "is not trusted" in found.message
 
 
@@ -233,9 +233,9 @@ def test_an_etcd_is_reached_where_it_listens_and_where_it_says(
 def test_files_of_the_same_change_are_looked_at_before_they_are_written(node: Node, good: Pair, expired: Pair) -> None:
     def files(pair: Pair) -> list[dict[str, t.Any]]:
         parts = zip(("crt", "key"), pair)
-        return [samples.file(f"{node.folder}/staged.{end}", content.decode()) for end, content in parts]
+        return [samples.file(f"{node.directory}/staged.{end}", content.decode()) for end, content in parts]
 
     assert node.findings(files=files(good), **node.serving("staged")) == []
     (found,) = node.findings(files=files(expired), **node.serving("staged"))
     assert found.brought
-    assert not (node.folder / "staged.crt").exists()
+    assert not (node.directory / "staged.crt").exists()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Why a node counts as a control plane, read from a node in a folder."""
+"""Why a node counts as a control plane, read from a node in a directory."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Node:
         self.add_process(7, "/usr/bin/kubelet")
 
     def add_process(self, pid: int, program: str, *, network: int = 1) -> None:
-        folder = self.root / "proc" / str(pid)
-        (folder / "ns").mkdir(parents=True)
-        (folder / "cgroup").write_text("0::/init.scope\n", encoding="ascii")
-        (folder / "cmdline").write_text(f"{program}\0--x\0", encoding="ascii")
-        (folder / "ns" / "net").symlink_to(f"net:[{network}]")
+        directory = self.root / "proc" / str(pid)
+        (directory / "ns").mkdir(parents=True)
+        (directory / "cgroup").write_text("0::/init.scope\n", encoding="ascii")
+        (directory / "cmdline").write_text(f"{program}\0--x\0", encoding="ascii")
+        (directory / "ns" / "net").symlink_to(f"net:[{network}]")
 
     def lock(self, inode: int) -> None:
         lines = f"1: POSIX  ADVISORY  READ  5 08:01:99 0 EOF\n2: FLOCK  ADVISORY  WRITE 21 fe:0a:{inode} 0 EOF\n"
@@ -68,7 +68,7 @@ def test_a_worker_is_none(node: Node) -> None:
     assert node.asked == [("/etc/kubernetes/kubelet.conf", "/api/v1/nodes/w1")]
 
 
-def test_a_folder_of_manifests_may_be_missing(node: Node) -> None:
+def test_a_directory_of_manifests_may_be_missing(node: Node) -> None:
     node.manifests.rmdir()
     assert node.reasons() == []
 

@@ -24,26 +24,26 @@ def fixture_caller(tmp_path: Path, authority: Authority, server: Pair) -> Caller
     caller.write("caller", server)
     caller.write("stranger", Authority(tmp_path / "stranger").issue(usage=pki.CLIENT))
     caller.write("late", authority.issue(first=-9, last=-3))
-    (caller.folder / "ca.crt").write_bytes(authority.certificate)
+    (caller.directory / "ca.crt").write_bytes(authority.certificate)
     return caller
 
 
 class Caller:
     """An API server's files."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir()
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        directory.mkdir()
 
     def write(self, name: str, pair: Pair) -> None:
-        (self.folder / f"{name}.crt").write_bytes(pair.certificate)
-        (self.folder / f"{name}.key").write_bytes(pair.key)
+        (self.directory / f"{name}.crt").write_bytes(pair.certificate)
+        (self.directory / f"{name}.key").write_bytes(pair.key)
 
     def files(self, *urls: str, pair: str = "caller", authority: str = "ca") -> ComponentFiles:
         given = {"cafile": f"{authority}.crt", "certfile": f"{pair}.crt", "keyfile": f"{pair}.key"}
         arguments = [f"--etcd-{flag}=/etc/kubernetes/pki/{name}" for flag, name in given.items()]
         text = samples.with_command(f"--etcd-servers={','.join(urls)}", *arguments)
-        return ComponentFiles(samples.manifest(text.replace("/etc/kubernetes/pki", str(self.folder))))
+        return ComponentFiles(samples.manifest(text.replace("/etc/kubernetes/pki", str(self.directory))))
 
 
 def test_an_api_servers_etcd_is_asked_with_its_certificate(member: FakeEtcd, caller: Caller) -> None:
@@ -105,7 +105,7 @@ def test_an_etcd_for_the_newest_tls_alone_can_be_asked(
 def test_files_that_cannot_be_read_are_named(member: FakeEtcd, caller: Caller) -> None:
     with pytest.raises(KubeadmError, match=r"none\.crt does not exist"):
         etcd.health_for_api_server(caller.files(member.url, pair="none"))
-    (caller.folder / "caller.key").write_bytes((caller.folder / "late.key").read_bytes())
+    (caller.directory / "caller.key").write_bytes((caller.directory / "late.key").read_bytes())
     with pytest.raises(KubeadmError, match="do not match"):
         etcd.health_for_api_server(caller.files(member.url))
 
@@ -115,27 +115,27 @@ def test_files_that_cannot_be_read_are_named(member: FakeEtcd, caller: Caller) -
 
 def etcd_files(caller: Caller, *urls: str, pair: str = "caller") -> ComponentFiles:
     """A member's files, from its manifest."""
-    text = samples.etcd(f"--listen-client-urls={','.join(urls)}", pki=str(caller.folder), pair=pair)
+    text = samples.etcd(f"--listen-client-urls={','.join(urls)}", pki=str(caller.directory), pair=pair)
     return ComponentFiles(samples.manifest(text, "etcd"))
 
 
 def test_a_member_is_reached_at_its_own_node(caller: Caller) -> None:
     access = etcd.Access.of(etcd_files(caller, "https://10.0.0.11:2379", "https://127.0.0.1:2379"))
     assert access == etcd.Access(
-        "https://127.0.0.1:2379", *(f"{caller.folder}/{name}" for name in ("caller.crt", "caller.key", "ca.crt"))
+        "https://127.0.0.1:2379", *(f"{caller.directory}/{name}" for name in ("caller.crt", "caller.key", "ca.crt"))
     )
     assert etcd.Access.of(etcd_files(caller, "https://10.0.0.11:2379")).url == "https://10.0.0.11:2379"
     assert etcd.Access.of(etcd_files(caller, "http://127.0.0.1:2379")) == etcd.Access("http://127.0.0.1:2379")
     with pytest.raises(KubeadmError, match="listen-client-urls"):
-        etcd.Access.of(ComponentFiles(samples.manifest(samples.etcd(pki=str(caller.folder)), "etcd")))
+        etcd.Access.of(ComponentFiles(samples.manifest(samples.etcd(pki=str(caller.directory)), "etcd")))
 
 
 def test_kubeadms_certificate_for_the_health_check_is_preferred(caller: Caller, server: Pair) -> None:
     caller.write("healthcheck-client", server)
     access = etcd.Access.of(etcd_files(caller, "https://127.0.0.1:2379"))
     assert (access.certificate, access.key) == (
-        f"{caller.folder}/healthcheck-client.crt",
-        f"{caller.folder}/healthcheck-client.key",
+        f"{caller.directory}/healthcheck-client.crt",
+        f"{caller.directory}/healthcheck-client.key",
     )
 
 

@@ -240,7 +240,7 @@ sys.addaudithook(_remember)
 def test_nothing_below_etcds_data_is_opened(
     site: Site, etcd_pod: static_pods.StaticPod, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Here the collection's folders are no packages.
+    # Here the collection's directories are no packages.
     code = Path(rehearsals.__file__).parent
     monkeypatch.setattr(pkgutil, "get_data", lambda package, name: (code / name).read_bytes())
     site.start(etcd_pod)

@@ -22,7 +22,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import F
 def fixture_access(
     tmp_path: Path, member: FakeEtcd, authority: Authority, server: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> Access:
-    """How the member is asked. What is saved stands in a folder of the test."""
+    """How the member is asked. What is saved stands in a directory of the test."""
     monkeypatch.setattr(state, "STATE_DIR", str(tmp_path / "state"))
     paths = []
     for name, content in (("crt", server.certificate), ("key", server.key), ("ca", authority.certificate)):
@@ -33,7 +33,7 @@ def fixture_access(
 
 def test_a_snapshot_is_saved_whole_and_for_root_only(access: Access, member: FakeEtcd) -> None:
     path = Path(etcd_snapshot.save(access))
-    assert path.parent == Path(etcd_snapshot.folder())
+    assert path.parent == Path(etcd_snapshot.directory())
     assert path.read_bytes() == member.snapshot + hashlib.sha256(member.snapshot).digest()
     assert path.stat().st_mode & 0o7777 == 0o600
     assert path.parent.stat().st_mode & 0o7777 == 0o700
@@ -70,7 +70,7 @@ def test_what_is_not_whole_is_refused_and_leaves_nothing(
     member.spoilt = spoilt
     with pytest.raises(KubeadmError, match=words):
         etcd_snapshot.save(access)
-    assert os.listdir(etcd_snapshot.folder()) == []
+    assert os.listdir(etcd_snapshot.directory()) == []
 
 
 def test_what_is_no_database_is_refused(access: Access, member: FakeEtcd) -> None:
@@ -80,10 +80,10 @@ def test_what_is_no_database_is_refused(access: Access, member: FakeEtcd) -> Non
 
 
 def test_a_snapshot_for_which_there_is_no_room_is_refused(access: Access, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(space, "room_at", lambda folder: space.Room(1024, 4096, None))
+    monkeypatch.setattr(space, "room_at", lambda directory: space.Room(1024, 4096, None))
     with pytest.raises(KubeadmError, match=r"has 1024 bytes free, and the database has 131072\. Make room"):
         etcd_snapshot.save(access)
-    assert os.listdir(etcd_snapshot.folder()) == []
+    assert os.listdir(etcd_snapshot.directory()) == []
 
 
 def test_a_member_that_does_not_answer_is_named(access: Access, member: FakeEtcd) -> None:

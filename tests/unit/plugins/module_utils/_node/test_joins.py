@@ -20,20 +20,20 @@ def write(path: Path, when: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "folder", "kubeconfig"),
+    ("arguments", "directory", "kubeconfig"),
     [((), *DEFAULTS), (("--cert-dir=/other", "--kubeconfig=/etc/k.conf"), "other", "etc/k.conf")],
 )
 def test_the_oldest_certificate_tells_and_a_rotation_does_not(
-    tmp_path: Path, arguments: tuple[str, ...], folder: str, kubeconfig: str
+    tmp_path: Path, arguments: tuple[str, ...], directory: str, kubeconfig: str
 ) -> None:
     given = ["kubelet", *arguments]
     assert joined_at(given, str(tmp_path)) == 0.0
-    write(tmp_path / folder / "kubelet-client-2026-01-01-00-00-00.pem", 1000.0)
+    write(tmp_path / directory / "kubelet-client-2026-01-01-00-00-00.pem", 1000.0)
     assert joined_at(given, str(tmp_path)) == 0.0, "without a kubeconfig it is none of kubeadm's"
     write(tmp_path / kubeconfig, 1001.0)
-    write(tmp_path / folder / "kubelet-client-2026-11-01-00-00-00.pem", 9000.0)
-    write(tmp_path / folder / "kubelet-client-current.pem", 10.0)
-    write(tmp_path / folder / "kubelet.crt", 10.0)
+    write(tmp_path / directory / "kubelet-client-2026-11-01-00-00-00.pem", 9000.0)
+    write(tmp_path / directory / "kubelet-client-current.pem", 10.0)
+    write(tmp_path / directory / "kubelet.crt", 10.0)
     assert joined_at(given, str(tmp_path)) == 1000.0
 
 

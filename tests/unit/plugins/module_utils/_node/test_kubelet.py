@@ -100,7 +100,7 @@ def test_the_kubelets_container_runtime(
     assert read_kubelet(run, proc=str(node.proc)).runtime == runtime
 
 
-def test_the_folder_of_fragments_counts_as_for_the_kubelet(node: FakeNode, run: FakeRun) -> None:
+def test_the_directory_of_fragments_counts_as_for_the_kubelet(node: FakeNode, run: FakeRun) -> None:
     """Among them our own: a port that it sets must not have every later change of a static pod refused."""
     add_kubelet(
         node,
@@ -109,14 +109,14 @@ def test_the_folder_of_fragments_counts_as_for_the_kubelet(node: FakeNode, run: 
         "--config-dir=/etc/kubernetes/kubelet.conf.d",
         config="staticPodPath: /m\nhealthzPort: 1\nhealthzBindAddress: 10.0.0.11\n",
     )
-    folder = node.proc / "50/root/etc/kubernetes/kubelet.conf.d"
+    directory = node.proc / "50/root/etc/kubernetes/kubelet.conf.d"
     for name, text in (
         ("a/10.conf", "containerRuntimeEndpoint: unix:///a\nhealthzPort: 2\nstaticPodPath: /other\n"),
         ("zz-nodecraft-kubeadm.conf", '{"healthzPort": 3, "healthzBindAddress": null}\n'),
         ("zzz.yaml", "healthzPort: 4\n"),
     ):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(text, encoding="utf-8")
     kubelet = read_kubelet(run, proc=str(node.proc))
     assert kubelet.healthz is not None
     assert (kubelet.healthz["host"], kubelet.healthz["port"]) == ("127.0.0.1", 3)

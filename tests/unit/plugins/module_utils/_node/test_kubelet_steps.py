@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module's steps on a kubelet in a folder: what is read, rehearsed, and handed to the engine."""
+"""The module's steps on a kubelet in a directory: what is read, rehearsed, and handed to the engine."""
 
 from __future__ import annotations
 
@@ -339,11 +339,11 @@ def end_well(node: Node, journal: t.Any) -> None:
             path.write_bytes(content_of(entry["after"]) or b"")
             path.chmod(entry["after"]["mode"])
             os.chown(path, entry["after"]["uid"], entry["after"]["gid"])
-    folder = state.state_folder("kubelet")
+    directory = state.state_directory("kubelet")
     journal["result"] = {"outcome": COMMITTED, "reason": None, "ended": "2026-01-01T00:01:00Z"}
     number = len(transaction_log.history("kubelet"))
-    save_journal(folder, journal | {"phase": CLOSED}, f"20260101T00000{number}.000000Z-abcdef")
-    drop_journal(folder)
+    save_journal(directory, journal | {"phase": CLOSED}, f"20260101T00000{number}.000000Z-abcdef")
+    drop_journal(directory)
     has_drop_in = os.path.exists(kubelet_layout.DROP_IN)
     node.shown["DropInPaths"] = f"{node.kubeadm} {kubelet_layout.DROP_IN}" if has_drop_in else str(node.kubeadm)
     node.write("proc/7/cmdline", "\0".join([*journal["watch"]["after"]["arguments"], ""]))
@@ -408,7 +408,7 @@ def test_the_last_change_is_taken_back(node: Node) -> None:
     for entry, former in zip(journal["files"], first["files"]):
         assert (entry["path"], entry["before"], entry["after"]) == (former["path"], former["after"], former["before"])
     assert f"--config-dir={kubelet_layout.CONFIG_DIR}" not in journal["watch"]["after"]["arguments"]
-    # Folders that the change made go with it, and are not made again.
+    # Directories that the change made go with it, and are not made again.
     assert (journal["directories"], set(first["directories"]) - set(journal["obsolete"])) == ([], set())
     end_well(node, journal)
     assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["undo"] is None

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import LOCK
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import lock_holder, transactions
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.state import state_folder
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.state import state_directory
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, FakeNode
 
@@ -23,7 +23,7 @@ def test_the_holder_of_a_lock_is_named(master: FakeNode) -> None:
 
 
 def test_what_cannot_be_read_of_a_holder_is_skipped(master: FakeNode) -> None:
-    path = f"{state_folder(NAME)}/{LOCK}"
+    path = f"{state_directory(NAME)}/{LOCK}"
     assert lock_holder.describe(path) == ""  # there is no such file
     with transactions.exclusive(NAME, dry=False):
         assert lock_holder.describe(path, master.host) == ""  # /proc is not that of a kernel
@@ -32,7 +32,7 @@ def test_what_cannot_be_read_of_a_holder_is_skipped(master: FakeNode) -> None:
 
 
 def test_the_lock_of_another_file_with_the_same_number_is_not_meant(master: FakeNode) -> None:
-    path = f"{state_folder(NAME)}/{LOCK}"
+    path = f"{state_directory(NAME)}/{LOCK}"
     with transactions.exclusive(NAME, dry=False):
         inode = master.state.joinpath(LOCK).stat().st_ino
         (master.proc / "locks").write_text(
@@ -42,10 +42,10 @@ def test_the_lock_of_another_file_with_the_same_number_is_not_meant(master: Fake
             encoding="ascii",
         )
         for pid in (60, 61):
-            folder = master.proc / str(pid) / "fd"
-            folder.mkdir(parents=True)
-            (folder / "3").symlink_to(master.manifest)
-            (folder / "4").symlink_to("gone")
+            directory = master.proc / str(pid) / "fd"
+            directory.mkdir(parents=True)
+            (directory / "3").symlink_to(master.manifest)
+            (directory / "4").symlink_to("gone")
         assert lock_holder.describe(path, master.host) == ""
 
 

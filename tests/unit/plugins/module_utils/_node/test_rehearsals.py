@@ -47,11 +47,11 @@ def test_the_new_command_line_is_tried_with_the_running_binary(master: FakeNode,
     assert verdict.verdict == ACCEPTED
     (request,) = run.requests
     assert request["binary_is_open"]
-    assert request["root_is_empty_folder"]
+    assert request["root_is_empty_directory"]
     assert request["arguments"][:2] == [NAME, "--v=4"]
     assert list(verdict.command) == request["arguments"]
     assert request["environment"]["TOKEN"] == "secret"  # noqa: S105  # the component's, not ours
-    assert {"source": "/etc/audit", "target": "/audit", "missing": "folder"} in request["mounts"]
+    assert {"source": "/etc/audit", "target": "/audit", "missing": "directory"} in request["mounts"]
     assert base64.b64decode(request["staged"]["/etc/audit/p"]) == b"text"
     assert run.calls[-1][:3] == ["timeout", "--signal=KILL", str(rehearsal.TIME_LIMIT)]
 
@@ -98,7 +98,7 @@ def test_the_component_sees_its_image_and_its_volumes(master: FakeNode, run: Fak
     root = master.show_root(master.kubelet.instances[0].pid)
     rehearse(master, run, args={"v": 4}, volumes=[volume])
     targets = {mount["target"]: mount["source"] for mount in run.requests[0]["mounts"]}
-    assert targets == {"/": str(root), rehearsal.FOLDER: rehearsal.FOLDER, "/audit": "/etc/audit"}
+    assert targets == {"/": str(root), rehearsal.DIRECTORY: rehearsal.DIRECTORY, "/audit": "/etc/audit"}
 
 
 def test_a_component_that_runs_needs_no_program_of_the_runtime(master: FakeNode, run: FakeRun) -> None:

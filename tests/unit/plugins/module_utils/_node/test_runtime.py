@@ -94,16 +94,16 @@ def test_other_runtimes_are_asked_by_their_own_programs(
 
 
 def test_containerd_shows_an_image_where_it_is_told(run: FakeRun) -> None:
-    with at(CONTAINERD, run, ctr=(0, "", "")).opened(IMAGE) as folder:
-        assert os.path.isdir(folder)
-        assert run.calls == [[*CTR, "images", "mount", IMAGE, folder]]
-    assert run.calls[1:] == [[*CTR, "images", "unmount", "--rm", folder]]
-    assert not os.path.exists(folder)
+    with at(CONTAINERD, run, ctr=(0, "", "")).opened(IMAGE) as directory:
+        assert os.path.isdir(directory)
+        assert run.calls == [[*CTR, "images", "mount", IMAGE, directory]]
+    assert run.calls[1:] == [[*CTR, "images", "unmount", "--rm", directory]]
+    assert not os.path.exists(directory)
 
 
 def test_podman_tells_where_an_image_is_shown(run: FakeRun) -> None:
-    with at(CRIO, run, podman=(0, "/var/lib/containers/storage/overlay/1/merged\n", "")).opened(IMAGE) as folder:
-        assert folder == "/var/lib/containers/storage/overlay/1/merged"
+    with at(CRIO, run, podman=(0, "/var/lib/containers/storage/overlay/1/merged\n", "")).opened(IMAGE) as directory:
+        assert directory == "/var/lib/containers/storage/overlay/1/merged"
         assert run.calls == [["podman", "image", "mount", IMAGE]]
     assert run.calls[1:] == [["podman", "image", "unmount", IMAGE]]
 

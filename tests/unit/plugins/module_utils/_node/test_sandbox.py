@@ -31,7 +31,7 @@ def test_a_file_that_goes_is_not_shown(tmp_path: Path) -> None:
     assert not target.exists()
 
 
-def test_a_folder_is_composed_of_staged_files_and_links(tmp_path: Path) -> None:
+def test_a_directory_is_composed_of_staged_files_and_links(tmp_path: Path) -> None:
     source, target = tmp_path / "host", tmp_path / "root"
     source.mkdir()
     (source / "link").symlink_to("a")
@@ -47,16 +47,16 @@ def test_a_folder_is_composed_of_staged_files_and_links(tmp_path: Path) -> None:
     assert os.readlink(target / "link") == "a"
 
 
-def test_a_folder_that_does_not_exist_yet_holds_its_staged_files(tmp_path: Path) -> None:
+def test_a_directory_that_does_not_exist_yet_holds_its_staged_files(tmp_path: Path) -> None:
     target = tmp_path / "root"
-    provide(str(tmp_path / "none"), str(target), "folder", {f"{tmp_path}/none/x/y": encoded("Y")})
+    provide(str(tmp_path / "none"), str(target), "directory", {f"{tmp_path}/none/x/y": encoded("Y")})
     assert (target / "x" / "y").read_text(encoding="utf-8") == "Y"
 
 
 def test_what_the_kubelet_would_make_is_made(tmp_path: Path) -> None:
-    provide(str(tmp_path / "none"), str(tmp_path / "folder"), "folder", {})
+    provide(str(tmp_path / "none"), str(tmp_path / "directory"), "directory", {})
     provide(str(tmp_path / "none"), str(tmp_path / "new" / "file"), "file", {})
-    assert (tmp_path / "folder").is_dir()
+    assert (tmp_path / "directory").is_dir()
     assert (tmp_path / "new" / "file").read_bytes() == b""
 
 
@@ -66,14 +66,14 @@ def test_what_has_to_exist_is_an_error_when_it_does_not(tmp_path: Path) -> None:
     assert error.value.filename == str(tmp_path / "none")
 
 
-# Entries of these folders are links, since nothing else can be shown without mounting it.
+# Entries of these directories are links, since nothing else can be shown without mounting it.
 
 
-def test_a_folder_in_which_another_volume_is_shown_is_composed_around_it(tmp_path: Path) -> None:
+def test_a_directory_in_which_another_volume_is_shown_is_composed_around_it(tmp_path: Path) -> None:
     outer, inner, root = tmp_path / "kubernetes", tmp_path / "controls", tmp_path / "root"
-    for folder, link in ((outer, "admin.conf"), (inner, "policy.yaml")):
-        folder.mkdir()
-        (folder / link).symlink_to("elsewhere")
+    for directory, link in ((outer, "admin.conf"), (inner, "policy.yaml")):
+        directory.mkdir()
+        (directory / link).symlink_to("elsewhere")
     mounts: list[dict[str, t.Any]] = [
         {"source": str(inner), "target": "/etc/kubernetes/admission-controls", "missing": None},
         {"source": str(outer), "target": "/etc/kubernetes", "missing": None},
@@ -93,7 +93,7 @@ def test_volumes_are_shown_in_the_components_own_root(tmp_path: Path) -> None:
     (image / "etc").symlink_to("/usr/etc")
     (image / "usr/etc").symlink_to("../usr/conf")
     mounts: list[dict[str, t.Any]] = [
-        {"source": str(tmp_path / "none"), "target": "/etc/policies", "missing": "folder"},
+        {"source": str(tmp_path / "none"), "target": "/etc/policies", "missing": "directory"},
         {"source": str(image), "target": "/", "missing": None},
     ]
     build(str(root), mounts, {})

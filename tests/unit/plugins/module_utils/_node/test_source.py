@@ -47,11 +47,11 @@ def test_a_source_is_read_out_of_an_archive(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_source_that_was_not_shipped_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "unshipped_folder").mkdir()
-    (tmp_path / "unshipped_folder" / "program.py").write_text("", encoding="ascii")
+    (tmp_path / "unshipped_directory").mkdir()
+    (tmp_path / "unshipped_directory" / "program.py").write_text("", encoding="ascii")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(KubeadmError, match=r"unshipped_folder\.program is not in this module's archive"):
-        source_of(importlib.import_module("unshipped_folder.program"))
+    with pytest.raises(KubeadmError, match=r"unshipped_directory\.program is not in this module's archive"):
+        source_of(importlib.import_module("unshipped_directory.program"))
 
 
 @pytest.mark.parametrize("pack", [source_of, zipapp_of])
@@ -119,7 +119,7 @@ def test_identical_sources_give_identical_bytes(shipped: t.Any, packed: Path) ->
 
 def test_a_packed_program_starts(packed: Path, tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
-    assert (start(packed).returncode, start(packed).stderr) == (2, "usage: engine.pyz FOLDER\n")
+    assert (start(packed).returncode, start(packed).stderr) == (2, "usage: engine.pyz DIRECTORY\n")
     assert (start(packed, str(tmp_path / "state")).returncode, os.listdir(tmp_path / "state")) == (0, ["lock"])
 
 
@@ -141,7 +141,7 @@ def test_a_packed_program_compiles_each_file_once(packed: Path) -> None:
 
 
 def open_transaction(tmp_path: Path, **given: t.Any) -> tuple[str, Path]:
-    """A change that an engine began, and that was not switched yet: the folder of its journal, and its file."""
+    """A change that an engine began, and that was not switched yet: the directory of its journal, and its file."""
     file, state = tmp_path / "policy.yaml", tmp_path / "state"
     state.mkdir()
     file.write_bytes(b"new")

@@ -17,19 +17,19 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.err
 BLOCK = 4096
 
 
-def journal(folder: Path, size: int) -> t.Any:
+def journal(directory: Path, size: int) -> t.Any:
     after = version_of(b"x" * size, 0o600, 0, 0)
-    return {"name": "kubelet", "files": [{"path": str(folder / "new" / "file"), "before": None, "after": after}]}
+    return {"name": "kubelet", "files": [{"path": str(directory / "new" / "file"), "before": None, "after": after}]}
 
 
-def require(folder: Path, room: space.Room, size: int = 10000) -> list[str]:
+def require(directory: Path, room: space.Room, size: int = 10000) -> list[str]:
     asked: list[str] = []
 
     def room_at(mount: str) -> space.Room:
         asked.append(mount)
         return room
 
-    space.require_room(journal(folder, size), str(folder), room_at)
+    space.require_room(journal(directory, size), str(directory), room_at)
     return asked
 
 

@@ -20,7 +20,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubeadm_config import KubeadmConfig
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.lock_wait import LockWait
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.state import state_folder
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.state import state_directory
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_plans import Found, StaticPodPlans
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
@@ -250,9 +250,9 @@ def test_what_was_never_changed_is_skipped_on_demand(
     master: FakeNode, run: FakeRun, state_asked: str, trace: str | None, planned: list[str]
 ) -> None:
     if trace:
-        folder = Path(state.state_folder(OTHER))
-        folder.mkdir()
-        (folder / trace).write_text('{"format": 1, "owned": {}}', encoding="utf-8")
+        directory = Path(state.state_directory(OTHER))
+        directory.mkdir()
+        (directory / trace).write_text('{"format": 1, "owned": {}}', encoding="utf-8")
     asked = {OTHER: {"only_if_changed": True}, NAME: {}}
     node_plans = plans(master, run, asked, state=state_asked)
     node_plans.read()
@@ -330,7 +330,7 @@ def test_what_joined_with_kubeadm_config_is_noted_as_ours_and_taken_back_from_th
     entry = Entry(["1"], None, None)
     known = KubeadmConfig({"problem": None}, Persisted({Place(NAME, "args", "v"): entry}, "", ""), b"")
     monkeypatch.setattr(kubeadm_config, "read", lambda _kubeconfig: known)
-    shutil.rmtree(state_folder(NAME), ignore_errors=True)
+    shutil.rmtree(state_directory(NAME), ignore_errors=True)
     kept = made(plans(master, run, {NAME: {"args": {"v": 1}, "only_if_changed": True}}, purge=True, dry=dry))[NAME]
     assert (kept["operations"], kept["persistable"]["settings"]["args"]["v"]["ours"]) == ([], True)
     assert (records.own_record(NAME) == {"args": {"v": Owned(["1"], None)}}) is not dry

@@ -61,8 +61,8 @@ def test_what_is_ours_what_an_upgrade_took_and_what_someone_took_out(master: Fak
 
 
 def test_a_component_that_is_not_recognised_is_not_called_down(master: FakeNode, run: FakeRun) -> None:
-    for folder in master.pod_logs.iterdir():
-        shutil.rmtree(folder)
+    for directory in master.pod_logs.iterdir():
+        shutil.rmtree(directory)
     (told,) = read_all(NAME, None, run=run, warn=pytest.fail, host=master.host)["static_pods"]
     assert (told["process"], told["ready"]) == (None, False)
     pid = master.kubelet.instances[0].pid
@@ -71,13 +71,13 @@ def test_a_component_that_is_not_recognised_is_not_called_down(master: FakeNode,
 
 
 def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_path: Path) -> None:
-    folder = tmp_path / "others"
-    folder.mkdir()
-    (folder / "kube-apiserver.yaml").write_text(OLD + "\nx: &a b\n", encoding="utf-8")
-    (folder / "notes.txt").write_text("no pod", encoding="utf-8")
+    directory = tmp_path / "others"
+    directory.mkdir()
+    (directory / "kube-apiserver.yaml").write_text(OLD + "\nx: &a b\n", encoding="utf-8")
+    (directory / "notes.txt").write_text("no pod", encoding="utf-8")
     journal = master.prepare(phase=WAITING)
-    found = read_all(NAME, str(folder), run=run, warn=pytest.fail, host=master.host)
-    assert found["unreadable_files"] == [str(folder / "notes.txt")]
+    found = read_all(NAME, str(directory), run=run, warn=pytest.fail, host=master.host)
+    assert found["unreadable_files"] == [str(directory / "notes.txt")]
     (told,) = found["static_pods"]
     assert set(told) == documented("static_pod_info", "static_pods")
     assert "anchor" in told["error"]
@@ -85,8 +85,8 @@ def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_p
     assert (told["ready"], told["problem"]) == (False, told["error"])
     # Without news of the engine, which a power loss may take, the journal says how far it is.
     assert (told["open_transaction"]["id"], told["open_transaction"]["phase"]) == (journal["id"], WAITING)
-    assert read_all("etcd", str(folder), run=run, warn=pytest.fail, host=master.host)["static_pods"] == []
-    assert read_all(None, str(folder / "missing"), run=run, warn=pytest.fail, host=master.host)["static_pods"] == []
+    assert read_all("etcd", str(directory), run=run, warn=pytest.fail, host=master.host)["static_pods"] == []
+    assert read_all(None, str(directory / "missing"), run=run, warn=pytest.fail, host=master.host)["static_pods"] == []
 
 
 def test_what_keeps_a_component_from_being_ready(master: FakeNode, run: FakeRun) -> None:

@@ -271,7 +271,7 @@ def test_bad_parameters_are_refused_before_anything_is_touched(
     assert os.listdir(master.state) == []
 
 
-def test_a_policy_file_in_the_folder_of_manifests_is_refused(master: FakeNode, run: FakeRun) -> None:
+def test_a_policy_file_in_the_directory_of_manifests_is_refused(master: FakeNode, run: FakeRun) -> None:
     bad = steps(master, run, files=[samples.file(str(master.manifests / "policy.yaml"), "x")])
     with bad.session(), pytest.raises(KubeadmError, match="would be in the directory of static pods"):
         bad.read()

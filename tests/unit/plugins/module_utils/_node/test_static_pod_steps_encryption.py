@@ -31,14 +31,14 @@ class Pod:
 
     def __init__(self, node: FakeNode, run: FakeRun, root: Path) -> None:
         self.node, self.programs, self.count = node, run, 0
-        self.folder = root / "enc"
-        self.folder.mkdir()
-        self.path = self.folder / "config.json"
+        self.directory = root / "enc"
+        self.directory.mkdir()
+        self.path = self.directory / "config.json"
 
     def desired(self, *keys: str, **given: t.Any) -> Desired:
         """A task with the flag, its volume, and a file that has these keys."""
         args = {FLAG: str(self.path), **given.pop("args", {})}
-        volumes = [samples.volume("enc", str(self.folder), path_type="DirectoryOrCreate")]
+        volumes = [samples.volume("enc", str(self.directory), path_type="DirectoryOrCreate")]
         return {"args": args, "volumes": volumes, "files": [samples.file(str(self.path), config(*keys))], **given}
 
     def plan(self, **desired: t.Any) -> StaticPodPlan:
@@ -103,15 +103,15 @@ def no_flag(server: Pod) -> Desired:
 
 
 def other_file(server: Pod) -> Desired:
-    (server.folder / "other.json").write_text(config("k2", "identity"), encoding="ascii")
-    return {"args": {FLAG: str(server.folder / "other.json")}}
+    (server.directory / "other.json").write_text(config("k2", "identity"), encoding="ascii")
+    return {"args": {FLAG: str(server.directory / "other.json")}}
 
 
-def other_folder(server: Pod) -> Desired:
-    other = server.folder.with_name("other")
+def other_directory(server: Pod) -> Desired:
+    other = server.directory.with_name("other")
     other.mkdir()
     (other / server.path.name).write_text(config("identity"), encoding="ascii")
-    return {"volumes": [samples.volume("enc", str(other), mount_path=str(server.folder))]}
+    return {"volumes": [samples.volume("enc", str(other), mount_path=str(server.directory))]}
 
 
 def edited(server: Pod) -> Desired:
@@ -123,8 +123,8 @@ def edited_under_reload(server: Pod) -> Desired:
 
 
 def edited_through_a_link(server: Pod) -> Desired:
-    link = server.folder.with_name("link")
-    link.symlink_to(server.folder)
+    link = server.directory.with_name("link")
+    link.symlink_to(server.directory)
     volumes = [samples.volume("link", str(link))]
     return {"volumes": volumes, "files": [samples.file(str(link / server.path.name), config("identity"))]}
 
@@ -141,7 +141,7 @@ def plain_text_first(server: Pod) -> Desired:
     return server.desired("identity", "k1")
 
 
-WAYS = [absent, absent_by_name, absent_file, purge, previous, no_flag, other_file, other_folder, edited]
+WAYS = [absent, absent_by_name, absent_file, purge, previous, no_flag, other_file, other_directory, edited]
 WAYS += [edited_under_reload, edited_through_a_link, removed, another_first, plain_text_first]
 
 
@@ -168,12 +168,12 @@ def secrets_of(name: str) -> list[str]:
 
 def test_the_file_cannot_be_edited_in_the_name_of_another_pod(server: Pod) -> None:
     server.start_with("k1", "identity")
-    manifests = server.folder.with_name("two")  # the node's own kubelet knows one pod
+    manifests = server.directory.with_name("two")  # the node's own kubelet knows one pod
     manifests.mkdir()
     (manifests / "kube-scheduler.yaml").write_text(samples.SCHEDULER, encoding="utf-8")
     (manifests / "kube-apiserver.yaml").write_bytes(server.node.manifest.read_bytes())
     scheduler = {"name": "kube-scheduler", "manifest_dir": str(manifests)}
-    desired = {**edited(server), "volumes": [samples.volume("enc", str(server.folder))]}
+    desired = {**edited(server), "volumes": [samples.volume("enc", str(server.directory))]}
     with pytest.raises(Refusal, match=f"--{FLAG}: secrets: .*aescbc key k1 would be removed"):
         server.plan(**scheduler, **desired)
     assert not [each for each in server.plan(**scheduler, args={"v": 3}).warnings if "encryption" in each]
@@ -201,7 +201,7 @@ def test_a_step_is_taken_back(server: Pod) -> None:
 def test_what_does_not_touch_encryption_says_nothing(server: Pod) -> None:
     server.start_with("k1", "identity")
     assert server.plan(args={"v": 4}).warnings == ()
-    assert server.plan(files=[samples.file(str(server.folder / "x"), "x")]).warnings == ()
+    assert server.plan(files=[samples.file(str(server.directory / "x"), "x")]).warnings == ()
     assert not server.plan(**server.desired("k1", "identity")).operations
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manifests in their folder, and what stands in the way of a change."""
+"""Manifests in their directory, and what stands in the way of a change."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, NODE, OLD, FakeNode
 
 
-@pytest.fixture(name="folder")
-def fixture_folder(tmp_path: Path) -> Path:
+@pytest.fixture(name="directory")
+def fixture_directory(tmp_path: Path) -> Path:
     (tmp_path / "kube-apiserver.yaml").write_text(OLD, encoding="utf-8")
     (tmp_path / "kube-scheduler.yaml").write_text(samples.SCHEDULER, encoding="utf-8")
     (tmp_path / ".kube-apiserver.yaml.swp").write_text(OLD, encoding="utf-8")
-    (tmp_path / "folder").mkdir()
+    (tmp_path / "directory").mkdir()
     return tmp_path
 
 
-def test_a_manifest_is_found_by_its_usual_name(folder: Path) -> None:
-    path, others = static_pods.find(NAME, str(folder))
-    assert path == str(folder / "kube-apiserver.yaml")
-    assert others == [str(folder / "kube-scheduler.yaml")]
+def test_a_manifest_is_found_by_its_usual_name(directory: Path) -> None:
+    path, others = static_pods.find(NAME, str(directory))
+    assert path == str(directory / "kube-apiserver.yaml")
+    assert others == [str(directory / "kube-scheduler.yaml")]
 
 
-def test_a_manifest_under_another_name_is_found_by_its_pod(folder: Path) -> None:
-    (folder / "kube-apiserver.yaml").rename(folder / "api.json")
-    assert static_pods.find(NAME, str(folder))[0] == str(folder / "api.json")
+def test_a_manifest_under_another_name_is_found_by_its_pod(directory: Path) -> None:
+    (directory / "kube-apiserver.yaml").rename(directory / "api.json")
+    assert static_pods.find(NAME, str(directory))[0] == str(directory / "api.json")
 
 
-def test_a_missing_manifest_is_named_with_what_is_there(folder: Path) -> None:
+def test_a_missing_manifest_is_named_with_what_is_there(directory: Path) -> None:
     with pytest.raises(KubeadmError, match=r"no manifest of etcd in .*kube-apiserver\.yaml, kube-scheduler\.yaml"):
-        static_pods.find("etcd", str(folder))
+        static_pods.find("etcd", str(directory))
 
 
-def test_a_missing_folder_is_no_control_plane(tmp_path: Path) -> None:
+def test_a_missing_directory_is_no_control_plane(tmp_path: Path) -> None:
     with pytest.raises(KubeadmError, match="is not a kubeadm control plane"):
         static_pods.find(NAME, str(tmp_path / "none"))
 
@@ -156,7 +156,7 @@ UNREACHABLE = {
         {"args": {"audit-policy-file": "/m/nowhere"}, "volumes": [samples.volume("a", "/etc", mount_path="/m")]},
         "/etc/nowhere does not exist on the node",
     ),
-    "not there, inside a folder that would be made": (
+    "not there, inside a directory that would be made": (
         {
             "args": {"audit-policy-file": "/m/x"},
             "volumes": [samples.volume("a", "/nowhere/at/all", mount_path="/m", path_type="DirectoryOrCreate")],
@@ -167,7 +167,7 @@ UNREACHABLE = {
         {"args": {"audit-log-path": "/m/log"}, "volumes": [samples.volume("a", "/etc", mount_path="/m")]},
         "set read_only: false",
     ),
-    "a folder that is not there": ({"volumes": [samples.volume("a", "/nowhere/at/all")]}, "/nowhere/at/all on"),
+    "a directory that is not there": ({"volumes": [samples.volume("a", "/nowhere/at/all")]}, "/nowhere/at/all on"),
     "a directory as a file": ({"volumes": [samples.volume("a", "/etc", path_type="File")]}, "is not a file"),
     "a file as a socket": ({"volumes": [samples.volume("a", "/etc/passwd", path_type="Socket")]}, "is not a socket"),
     "a name that only begins like the mount": (

@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import (
     Json,
     locked,
-    make_folder,
+    make_directory,
     write_json,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
@@ -94,9 +94,9 @@ def test_an_engine_at_work_makes_a_run_busy(master: FakeNode, run: FakeRun) -> N
 
 def begin_another(master: FakeNode) -> str:
     """An open transaction of another component of the node; its id."""
-    folder = str(master.state.parent / "kube-scheduler")
-    make_folder(folder)
-    save_journal(folder, master.journal(phase=WAITING) | {"name": "kube-scheduler", "id": "beside"})
+    directory = str(master.state.parent / "kube-scheduler")
+    make_directory(directory)
+    save_journal(directory, master.journal(phase=WAITING) | {"name": "kube-scheduler", "id": "beside"})
     return "beside"
 
 
@@ -129,7 +129,7 @@ def test_another_component_that_is_begun_meanwhile_is_not_joined(master: FakeNod
 
 def test_two_components_of_a_node_are_not_begun_at_once(master: FakeNode, run: FakeRun) -> None:
     node = str(master.state.parent / ".node")
-    make_folder(node)
+    make_directory(node)
     with (
         locked(node, seconds=0, clock=master.clock, sleep=master.clock.sleep),
         transactions.exclusive(NAME, dry=False),

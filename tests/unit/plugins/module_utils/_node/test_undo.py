@@ -174,23 +174,23 @@ def test_one_that_fails_leaves_the_change_and_may_be_asked_again(api: Pod) -> No
     assert api.text == OLD
 
 
-def test_policy_files_and_their_folder_go_too(api: Pod) -> None:
-    folder = api.node.policy.parent
+def test_policy_files_and_their_directory_go_too(api: Pod) -> None:
+    directory = api.node.policy.parent
     policy = str(api.node.policy)
-    os.makedirs(folder.parent)
+    os.makedirs(directory.parent)
     desired: Json = {
         "files": [samples.file(policy, "secret", mode="0640")],
-        "volumes": [samples.volume("p", str(folder.parent))],
+        "volumes": [samples.volume("p", str(directory.parent))],
     }
     api.node.allowed = {OLD.encode(), api.plan(**desired).after.text.encode()}
     api.run(**desired)
-    assert folder.is_dir()
+    assert directory.is_dir()
     told = api.told()
     assert "secret" not in json.dumps(told)
     assert {"path": policy, "change": "removed", "diff": None} in (told or {})["files"]
     report = api.back()
     assert "secret" not in json.dumps(report["diff"])
-    assert (api.text, folder.exists()) == (OLD, False)
+    assert (api.text, directory.exists()) == (OLD, False)
 
 
 def test_check_mode_plans_it_and_writes_nothing(api: Pod) -> None:
@@ -237,12 +237,12 @@ def test_what_was_put_back_by_hand_needs_nothing(api: Pod) -> None:
 
 def damage(path: Path) -> None:
     """Flip what a journal holds of the former manifest, and leave it a readable journal, twice."""
-    folder = str(path.parent.parent)
-    journal, dummy = load_journal(folder, path.stem)
+    directory = str(path.parent.parent)
+    journal, dummy = load_journal(directory, path.stem)
     assert journal is not None
     entry: t.Any = next(entry for entry in journal["files"] if entry["switch"])
     entry["before"]["content"] = "AAAA"
-    save_journal(folder, journal, path.stem)
+    save_journal(directory, journal, path.stem)
 
 
 def cut(path: Path) -> None:

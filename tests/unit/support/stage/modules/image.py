@@ -17,16 +17,16 @@ from ..module_utils import stand_in
 def main() -> t.NoReturn:
     """Load nothing into a runtime."""
     call = stand_in.StandIn()
-    folder, arguments = os.environ["STUB_RUNTIME"], call.arguments
-    present = os.path.exists(f"{folder}/loaded")
+    directory, arguments = os.environ["STUB_RUNTIME"], call.arguments
+    present = os.path.exists(f"{directory}/loaded")
     changed = "archive" in arguments and not present
     if changed and not call.dry:
-        shutil.copy(arguments["archive"], f"{folder}/archive")
-        with open(f"{folder}/imports", "a", encoding="utf-8") as imports:
+        shutil.copy(arguments["archive"], f"{directory}/archive")
+        with open(f"{directory}/imports", "a", encoding="utf-8") as imports:
             imports.write(f"{arguments['name']}\n")
-        if not os.path.exists(f"{folder}/right"):
+        if not os.path.exists(f"{directory}/right"):
             stand_in.answer({"failed": True, "msg": f"there is still no image {arguments['name']}"})
-        with open(f"{folder}/loaded", "w", encoding="utf-8"):
+        with open(f"{directory}/loaded", "w", encoding="utf-8"):
             pass
     stand_in.answer({"changed": changed, "present": present})
 

@@ -104,7 +104,7 @@ def test_sources_are_files_and_lines() -> None:
     ]
 
 
-def test_drop_ins_are_read_by_name_whatever_their_folder() -> None:
+def test_drop_ins_are_read_by_name_whatever_their_directory() -> None:
     unit = [TextFile.of("u", ""), TextFile.of("/usr/u.d/10-a.conf", ""), TextFile.of("/etc/u.d/30-c.conf", "")]
     added = TextFile.of("/etc/u.d/20-b.conf", "x")
     with_it = with_file(unit, added.path, added.version)

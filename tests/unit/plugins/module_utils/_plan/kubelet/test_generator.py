@@ -33,7 +33,7 @@ MINE = f"{ETC_UNIT}.d/30-mine.conf"
 
 
 class Generator:
-    """The script with the whole file system below one folder."""
+    """The script with the whole file system below one directory."""
 
     def __init__(self, root: Path, shell: t.Sequence[str]) -> None:
         self.root = root
@@ -50,16 +50,16 @@ class Generator:
 
     def run(self) -> tuple[str | None, str]:
         """What it writes, None for nothing, and what it says."""
-        folders = [str(self.out), f"{self.out}.early", f"{self.out}.late"]
+        directories = [str(self.out), f"{self.out}.early", f"{self.out}.late"]
         result = subprocess.run(
-            [*self.shell, str(self.script), *folders],
+            [*self.shell, str(self.script), *directories],
             check=True,
             capture_output=True,
             text=True,
             env={"PATH": "/nowhere"},
         )
         derived = self.root / DERIVED.lstrip("/")
-        left = [name for dummy, dummy_folders, names in os.walk(self.out) for name in names]
+        left = [name for dummy, dummy_directories, names in os.walk(self.out) for name in names]
         assert left == ([derived.name] if derived.exists() else [])
         assert result.stdout == ""
         return (derived.read_text(encoding="utf-8") if derived.exists() else None), result.stderr
@@ -185,9 +185,9 @@ def test_what_cannot_be_written_is_not_left_half(generator: Generator) -> None:
     generator.write(LIB_UNIT, "[Service]\nExecStart=/a\n")
     generator.out.parent.mkdir(parents=True)
     generator.out.write_text("", encoding="utf-8")
-    folders = [str(generator.out)] * 3
+    directories = [str(generator.out)] * 3
     result = subprocess.run(
-        [*generator.shell, str(generator.script), *folders], check=True, capture_output=True, text=True
+        [*generator.shell, str(generator.script), *directories], check=True, capture_output=True, text=True
     )
     assert "cannot be written" in result.stderr
 

@@ -122,7 +122,7 @@ def test_a_field_above_an_owned_one_replaces_it() -> None:
     assert data_of(plan)["evictionHard"] is None
 
 
-def test_a_folder_in_use_is_used_and_needs_no_drop_in() -> None:
+def test_a_directory_in_use_is_used_and_needs_no_drop_in() -> None:
     before = state("KUBELET_EXTRA_ARGS=--config-dir=/etc/mine\n", fragments={"/etc/mine/a.conf": '{"maxPods": 5}'})
     plan = kubelet.plan(desired(config={"maxPods": 50}), before)
     assert [change.path for change in plan.files] == [f"/etc/mine/{kubelet_layout.FRAGMENT}"]
@@ -196,7 +196,7 @@ def test_fragments_that_nobody_reads_need_force() -> None:
     assert kubelet.plan(desired(config={"podPidsLimit": 50}, force=True), state(fragments=sleeping)).operations
 
 
-def test_a_folder_that_is_read_for_our_sake_stays_for_the_files_of_others() -> None:
+def test_a_directory_that_is_read_for_our_sake_stays_for_the_files_of_others() -> None:
     ours = after(state(), kubelet.plan(desired(config={"podPidsLimit": 50}), state()))
     theirs = TextFile.of("/etc/kubernetes/kubelet.conf.d/zzz-them.conf", "{\n  maxPods: 66\n}\n")
     both = dataclasses.replace(ours, fragments=(*ours.fragments, theirs))
