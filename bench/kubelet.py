@@ -23,7 +23,7 @@ BARE_OFF = f"rm {DIRECTORY}/90-bench.conf && rmdir --ignore-fail-on-non-empty {D
 
 
 def bare(cluster: Cluster, nodes: list[str], command: str) -> float:
-    """Node after node; done when its kubelet said Ready anew. Returns seconds per node."""
+    """Node after node; done when its kubelet was Ready again. Returns seconds per node."""
     began = time.monotonic()
     for node in nodes:
         before = cluster.ready_since(node)

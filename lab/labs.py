@@ -20,7 +20,7 @@ class Ours:
 
     def start(self, log: Path) -> float:
         """Make it; returns the seconds that took."""
-        return self.lab.start_anew(log, self.program, self._note)
+        return self.lab.recreate(log, self.program, self._note)
 
     def _note(self) -> None:
         self._made = True

@@ -113,7 +113,7 @@ class Lab:
             **dict.fromkeys(("KUBECONFIG", "K8S_AUTH_KUBECONFIG"), str(self.directory / "kubeconfig")),
         }
 
-    def start_anew(self, log: Path, program: str, on_removed: t.Callable[[], None] = lambda: None) -> float:
+    def recreate(self, log: Path, program: str, on_removed: t.Callable[[], None] = lambda: None) -> float:
         """Remove what the program left of this lab and make it; returns the seconds that making it took.
 
         A lab that the program did not make stays, and so does each one when this one cannot be made.

@@ -20,7 +20,7 @@ TIME = 315532800  # 1980, as in archives that cannot tell an earlier time; tar w
 
 
 def main() -> None:
-    """Write one artifact anew."""
+    """Write one artifact, in place of a former one."""
     source, target = map(Path, sys.argv[1:])
     target.write_bytes(reproducible(source.read_bytes()))
 

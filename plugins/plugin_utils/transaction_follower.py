@@ -116,7 +116,7 @@ class TransactionFollower(Confirmer):
         return None, problem
 
     def _reconnect(self) -> None:
-        """Open the connection anew, where it is one that stays open; the others would only warn that they cannot."""
+        """Open the connection again, where it is one that stays open; the others would only warn that they cannot."""
         if type(self._connection).reset is ConnectionBase.reset:
             return
         try:

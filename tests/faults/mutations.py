@@ -225,7 +225,7 @@ _PROOF = {
         "limit_holds",
     ),
     "trigger": _edit(
-        "a kubelet that starts nothing is started anew, once",
+        "a kubelet that starts nothing is restarted, once",
         "            self.watcher.trigger()\n",
         "            pass\n",
         "kubelet_that_does_not_start",
@@ -256,7 +256,7 @@ _JOURNAL = {
         "the journal says that the change begins, before it does",
         '        self._save({"phase": APPLYING, "before": before})\n',
         '        self.journal.update({"phase": APPLYING, "before": before})\n',
-        "started_anew",
+        "restarted_goes_on",
     ),
     "state-file-stopped": _edit(
         "a kubelet's state file is moved while the kubelet is stopped",
@@ -333,7 +333,7 @@ _JOURNAL = {
         "engine_killed_at_any_call and rename",
     ),
     "boot": _edit(
-        "a boot takes up what is open", "        os.symlink(_UNIT_FILE, link)\n", "        pass\n", "started_anew"
+        "a boot takes up what is open", "        os.symlink(_UNIT_FILE, link)\n", "        pass\n", "restarted_goes_on"
     ),
     "stale": _edit(
         "a change that was never begun is dropped",

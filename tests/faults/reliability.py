@@ -64,7 +64,7 @@ def count_table(directory: Path) -> str:
 
 
 def main() -> None:
-    """Write the page anew."""
+    """Write the page again."""
     page = with_table(PAGE.read_text(encoding="utf-8"), "mutations", mutation_table())
     if len(sys.argv) > 1:
         page = with_table(page, "counts", count_table(Path(sys.argv[1])))

@@ -115,7 +115,7 @@ def test_a_restore_that_does_not_come_up_is_an_alarm(make: Make) -> None:
     assert "rolled back to the former files, but" in told["reason"]
 
 
-def test_a_kubelet_that_does_not_start_what_was_put_back_is_started_anew(make: Make) -> None:
+def test_a_kubelet_that_does_not_start_what_was_restored_is_restarted(make: Make) -> None:
     """As after a restart of the node in the middle."""
     station = begin(make, HOPELESS)
 

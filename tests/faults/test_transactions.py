@@ -186,7 +186,7 @@ def test_whatever_signal_ends_an_engine_systemd_starts_it_again(
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
-def test_a_node_that_is_started_anew_goes_on_by_itself(make: Make, tally: Tally, scenario: Scenario) -> None:
+def test_a_node_that_is_restarted_goes_on_by_itself(make: Make, tally: Tally, scenario: Scenario) -> None:
     (clean,) = begin_and_trace(make, scenario)
     station = begin(make, scenario)
     number = next(call.number for call in clean.calls if call.name == "rename" and call.below(station.manifests))
@@ -200,7 +200,7 @@ def test_a_node_that_is_started_anew_goes_on_by_itself(make: Make, tally: Tally,
     station.systemd.boot()
     station.systemd.work()
     assert station.outcome() == scenario.outcome
-    tally("node started anew", scenario.outcome)
+    tally("node restarted", scenario.outcome)
 
 
 class Killed(Exception):

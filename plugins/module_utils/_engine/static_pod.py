@@ -130,7 +130,7 @@ class StaticPodWatcher:
         return "" if state == "active" else f"{KUBELET} is {state}, and only it starts and stops pods"
 
     def trigger(self) -> None:
-        """Start the kubelet anew, which reads all its manifests then. Containers run on meanwhile."""
+        """Restart the kubelet, which reads all its manifests then. Containers run on meanwhile."""
         self.run(["systemctl", "restart", "--no-block", KUBELET])
 
     def verify(self) -> str | None:

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""A systemd unit, the kubelet's: it is started anew, and its Node says how it fares."""
+"""A systemd unit, the kubelet's: it is restarted, and its Node says how it fares."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .probes import Ask, run_probe
 from .state_files import named_policy
 from .watcher import WANTED, Observation
 
-# systemd starts a service anew in the same way each time, and a kubelet only every ten seconds.
+# systemd restarts a service in the same way each time, and a kubelet only every ten seconds.
 MAX_UNIT_CRASHES = 2
 # For these the kubelet evicts pods.
 PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
@@ -83,7 +83,7 @@ class UnitObservation(t.NamedTuple):
 
 
 class UnitWatcher:
-    """A systemd unit, the kubelet's: it is started anew once, and each start has an id of its own."""
+    """A systemd unit, the kubelet's: it is restarted once, and each start has an id of its own."""
 
     max_crashes = MAX_UNIT_CRASHES
 
@@ -193,7 +193,7 @@ class UnitWatcher:
         if phase != PREPARED and process.uid != self.journal["before"]["invocation"] and not self._is_heard_of(process):
             return False, "its Node is ready, as reported by the former process only"
         if phase != PREPARED and self.journal["before"]["static_pods"]:
-            # A setting that changes a pod's defaults gives every static pod another UID: then all of them start anew, and
+            # A setting that changes a pod's defaults gives every static pod another UID: then all of them restart, and
             # with them a member of etcd. The next node must not have its turn before they are back.
             missing = sorted(set(self.journal["before"]["static_pods"]) - self._ready_static_pods())
             if missing:
@@ -273,7 +273,7 @@ class UnitWatcher:
         }
 
     def switch(self) -> None:
-        """Start the unit anew, once: an engine that died after it had done so finds another instance than the marked one."""
+        """Restart the unit, once: an engine that died after it had done so finds another instance than the marked one."""
         shown = self._show()
         is_other = shown["ActiveState"] == "active" and shown["InvocationID"] != self._marked("invocation")
         if is_other and self._runs_as_wanted(shown) and self._have_made_way():

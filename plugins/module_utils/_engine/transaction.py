@@ -64,9 +64,9 @@ LOCK_SECONDS = 10.0
 # open takes its whole grace period to stop, and the kubelet some time to start it again.
 RESTORE_SECONDS = 300
 # A kubelet that did nothing about a pod for this long does nothing about it any more: it stops one within its grace period
-# (30 s), reads its directory anew every 20 s, looks at each pod every 60 s, and begins its back-off with 10 and 20 s.
+# (30 s), reads its directory again every 20 s, looks at each pod every 60 s, and begins its back-off with 10 and 20 s.
 QUIET_SECONDS = 90
-# What a component gets at least once its kubelet was started anew for it.
+# What a component gets at least once its kubelet was restarted for it.
 REVIVAL_SECONDS = 120
 # An engine that itself dies this often in one transaction leaves the decision to a human.
 MAX_ATTEMPTS = 5
@@ -131,7 +131,7 @@ class Engine:
         if self.journal.get("boot", boot) != boot and self.journal["phase"] == PREPARED:
             self._close(ABORTED, "the node was rebooted before the change began, and no run waits for it any more")
         if self.journal.get("boot") != boot:
-            # The monotonic clock started anew: times from before a reboot mean nothing.
+            # The monotonic clock restarted: times from before a reboot mean nothing.
             self.journal.update({"boot": boot, "deadline": None, "times": {}})
             if self.journal["phase"] == CONFIRMING:
                 # What was healthy before has to show that it is after it, too. A word that was given stays given.
@@ -352,7 +352,7 @@ class Engine:
 
     def _persist(self, action: t.Callable[[], None]) -> str | None:
         """Do a part of a restore, trying as long as that may take: a full disk may get space, a read-only one be mounted
-        anew. Returns why it did not work."""
+        again. Returns why it did not work."""
         limit = self.clock() + RESTORE_SECONDS
         while True:
             try:

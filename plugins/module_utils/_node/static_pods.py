@@ -234,7 +234,7 @@ def refuse_unmatched(pod: StaticPod, host: Host) -> None:
         )
 
 
-# The kubelet waits between two starts of what crashed, and a restarted API server makes the others start anew.
+# The kubelet waits between two starts of what crashed, and a restarted API server makes the others restart.
 STABLE_SECONDS = 60.0
 
 

@@ -32,7 +32,7 @@ LOOK_SECONDS = 0.05
 # A cluster of containers on a busy machine; a healthy one needs a few seconds.
 PATIENCE = 240.0
 # A kubelet waits minutes between two starts of what crashed often, as controllers do whose API server is away. One that is
-# started anew has forgotten that.
+# restarted has forgotten that.
 KUBELET_SECONDS = 10.0
 
 Json = dict[str, t.Any]

@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.samples import Sampl
 
 
 def check_untouched(record: Record, node: Node, samples: Samples, result: Json, running: t.Sequence[Process]) -> None:
-    """A change that was refused: nothing was written and nothing started anew."""
+    """A change that was refused: nothing was written and nothing restarted."""
     record.outcome, record.ended = "refused", "old"
     record.reported = bool(result["failed"])
     record.observe(samples)

@@ -67,7 +67,7 @@ def summary(entries: t.Sequence[Json]) -> str:
         [
             ("faults tried", len(bad)),
             ("survived", sum(entry["passed"] for entry in bad)),
-            ("median outage where the component was started anew", seconds(_median(outages))),
+            ("median outage where the component was restarted", seconds(_median(outages))),
             ("longest", seconds(max(outages, default=None))),
             ("median time from a bad write until the former state was healthy", seconds(_median(restores))),
             ("longest", seconds(max(restores, default=None))),

@@ -17,7 +17,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Recor
 pytestmark = pytest.mark.skipif("FAULTS_ONE" not in os.environ, reason="FAULTS_ONE names no lab of one control plane")
 
 PLAYBOOKS = Path(__file__).parent / "by_hand"
-# The kubelet reads its directory anew every 20 seconds, and may run another file then than the one that was just written.
+# The kubelet reads its directory again every 20 seconds, and may run another file then than the one that was just written.
 QUIET_SECONDS = 45.0
 # What does not come up by then stays down.
 LAST_SECONDS = 60.0

@@ -364,7 +364,7 @@ def test_a_node_that_is_restarted_in_the_middle_ends_the_change_by_itself(
         ended = one.first.wait_for_end()
     assert journal is not None, "it had ended before the restart"
     assert one.first.boot() != boot
-    entry.reached = f"systemd was started anew in the phase {journal['phase']}"
+    entry.reached = f"systemd was restarted in the phase {journal['phase']}"
     (check_restored if expected == "rolled_back" else check_committed)(entry, one.first, sampling.samples, ended)
 
 
@@ -485,7 +485,7 @@ def test_a_kubelet_that_stops_in_the_middle_is_named(one: Cluster, record: Recor
 
 
 def test_a_manifest_whose_change_the_kubelet_is_not_told_of_is_waited_for(one: Cluster, record: Recorder) -> None:
-    """The kubelet watches its directory. Behind a link a change is only found when it reads all files anew, every 20 seconds."""
+    """The kubelet watches its directory. Behind a link a change is only found when it reads all files again, every 20 seconds."""
     entry, manifest = record("F36", "the kubelet is not told of the change"), one.first.manifest()
     behind, link = one.first.path("/etc/kubernetes/behind"), manifest.with_name(".link")
     behind.mkdir()

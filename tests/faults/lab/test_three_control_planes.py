@@ -215,7 +215,7 @@ def test_without_a_healthy_etcd_nothing_is_changed(three: Cluster, record: Recor
     assert manifests == [None, None, None]
     entry.outcome, entry.ended, entry.reported = "refused", "old", True
     entry.reached = "; ".join(run.reasons)
-    if members == 1:  # with the quorum, API servers are lost, and the kubelets start them anew
+    if members == 1:  # with the quorum, API servers are lost, and the kubelets restart them
         assert [node.processes() for node in three.control_planes] == former
 
 

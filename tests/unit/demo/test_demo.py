@@ -25,7 +25,7 @@ def test_a_lab_on_which_its_pods_would_not_do_as_claimed_is_refused(
     def start(*_: object) -> t.NoReturn:
         pytest.fail("The lab was made.")
 
-    monkeypatch.setattr(Lab, "start_anew", start)
+    monkeypatch.setattr(Lab, "recreate", start)
     asked = argparse.Namespace(
         standing=False, output=tmp_path, leave_out=[], second_runs=False, min_ready_seconds=1, ssh=False
     )

@@ -77,7 +77,7 @@ def test_a_line_that_is_not_whole_yet_is_left_for_later(tmp_path: Path) -> None:
 
 
 def restarted(down: float, listening: float, well: float) -> Samples:
-    """An API server that is started anew, and takes connections before it is well."""
+    """An API server that is restarted, and takes connections before it is well."""
     return Samples(
         (ready(1, True), listens(1, True), listens(down, False), ready(down, False))
         + (listens(listening, True), ready(well, True), end(40))
@@ -128,7 +128,7 @@ def test_the_figures_count_what_was_tried_and_what_failed() -> None:
     summary = tables.text(ENTRIES).partition("###")[0]
     assert "| faults tried | 4 |" in summary
     assert "| survived | 3 |" in summary
-    assert "| median outage where the component was started anew | 30 s |" in summary
+    assert "| median outage where the component was restarted | 30 s |" in summary
     assert "| median time from a bad write until the former state was healthy | 56 s |" in summary
     assert "| good changes taken back by mistake, of 2 | 0 |" in summary
 

@@ -100,7 +100,7 @@ def test_check_mode_only_looks_at_it(play: Play) -> None:
     assert outcome.hosts("plan", API_SERVER).count("cp2") == 2
 
 
-def test_a_plan_older_than_another_run_is_made_anew(play: Play) -> None:
+def test_a_plan_older_than_another_run_is_made_again(play: Play) -> None:
     outcome = play({"api": ["changes", "nothing"], "lease": {"held": "overtaken"}}, ["changes", "changes", "changes"])
     assert outcome.status == 0, outcome.output
     assert "the Lease is taken over from them." in outcome.output

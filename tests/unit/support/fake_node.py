@@ -155,7 +155,7 @@ class Kubelet:
         self.next_pid = 100
         self.starts: dict[str, int] = {}
         self.enabled = True
-        # What systemd says of the kubelet, and whether being started anew makes it work.
+        # What systemd says of the kubelet, and whether being restarted makes it work.
         self.state = "active"
         self.recovers = True
         self.restarts = 0

@@ -42,7 +42,7 @@ def blur() -> None:
 
 
 def restart(wanted: dict[str, str], longest: float) -> dict[str, object]:
-    """Seconds until a kubelet that was started anew wrote that all is there; None when it did not."""
+    """Seconds until a kubelet that was restarted wrote that all is there; None when it did not."""
     began = time.monotonic()
     run("systemctl", "stop", "kubelet")
     try:

@@ -132,7 +132,7 @@ def _reserved_memory(settings: Settings) -> t.Any:
 
 _FORGOTTEN = "Containers that run keep their CPUs and memory while the kubelet forgets them"
 _REJECTED = "Running pods that do not fit it are rejected when the kubelet admits them again"
-_STARTED_ANEW = "The kubelet restarts every container of the node"
+_RESTARTED = "The kubelet restarts every container of the node"
 MANAGERS = (
     Policy(
         "cpuManagerPolicy",
@@ -154,7 +154,7 @@ MANAGERS = (
 )
 POLICIES = (
     *MANAGERS,
-    Policy("cgroupDriver", "cgroupfs", _STARTED_ANEW),
-    Policy("cgroupRoot", "/", _STARTED_ANEW),
-    Policy("cgroupsPerQOS", "true", _STARTED_ANEW),
+    Policy("cgroupDriver", "cgroupfs", _RESTARTED),
+    Policy("cgroupRoot", "/", _RESTARTED),
+    Policy("cgroupsPerQOS", "true", _RESTARTED),
 )

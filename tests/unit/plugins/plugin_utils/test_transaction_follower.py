@@ -41,7 +41,7 @@ def news(message: str) -> dict[str, t.Any]:
 
 
 class Connection(ConnectionBase):
-    """A connection that stays open, and counts how often it was opened anew."""
+    """A connection that stays open, and counts how often it was opened again."""
 
     transport = "fake"
 
@@ -165,7 +165,7 @@ def test_each_step_is_shown_once(run: Run) -> None:
     assert {name for name, dummy in run.calls} == {None, "nodecraft.kubeadm.node_transaction"}
 
 
-def test_a_lost_connection_is_opened_anew(run: Run) -> None:
+def test_a_lost_connection_is_opened_again(run: Run) -> None:
     result = run(STARTED, OUT_OF_REACH, OUT_OF_REACH, news("is down"), ended("committed"))
     assert result["changed"] is True
     assert run.connection.resets == 2

@@ -61,7 +61,7 @@ def test_pods_that_would_not_come_back(serve: Serve) -> None:
     ]
 
 
-def test_only_some_are_started_anew(serve: Serve) -> None:
+def test_only_some_are_restarted(serve: Serve) -> None:
     api = serve(node("w1"), node("w2"))
     api.pods = [pod(nodeSelector={"x": "1"}), pod("other", node="w2", nodeSelector={"x": "1"})]
     found = read(api, requested=False, readmission=True, restarted_nodes=["w2"])

@@ -208,7 +208,7 @@ def test_nothing_of_a_second_writer_is_lost(serve: Serve) -> None:
     assert [taint["key"] for taint in api.objects["w1"]["spec"]["taints"]] == ["t0", "t1", "t2", "t3", "t4", "ours"]
 
 
-def test_a_conflict_is_planned_anew(serve: Serve) -> None:
+def test_a_conflict_is_planned_again(serve: Serve) -> None:
     api = serve(node("w1"))
     conflicts = iter([Refused(409, "the object has been modified")])
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Transactions of a systemd unit: started anew once, verified by its process and its Node, restored when it does not come up."""
+"""Transactions of a systemd unit: restarted once, verified by its process and its Node, restored when it does not come up."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_shortage_of_which_nothing_was_known_is_not_the_changes(unit: FakeUnit
     assert unit.change()["outcome"] == COMMITTED
 
 
-def test_static_pods_that_start_anew_are_waited_for(unit: FakeUnit) -> None:
+def test_static_pods_that_restart_are_waited_for(unit: FakeUnit) -> None:
     unit.at(0.1, unit.ready_pods.clear)
     unit.at(15, lambda: unit.ready_pods.add("etcd"))
     began = unit.clock.now
@@ -198,7 +198,7 @@ def test_an_engine_that_dies_restarts_the_kubelet_once(unit: FakeUnit, dies_at: 
     assert unit.starts == 2
 
 
-def test_a_kubelet_that_systemd_started_as_it_had_loaded_it_is_started_anew(unit: FakeUnit) -> None:
+def test_a_kubelet_that_systemd_started_as_it_had_loaded_it_is_restarted(unit: FakeUnit) -> None:
     """The engine dies before it has systemd load the restored unit, and what crashed is started once more."""
     unit.behaviours["v=2"] = Behaviour(healthy=None)
     save_journal(str(unit.state), unit.journal(wait_timeout=20))

@@ -106,7 +106,7 @@ def test_an_argument_that_only_the_kubelet_knows_may_be_anything(node: FakeNode)
     assert node.change(watch=watch)["outcome"] == COMMITTED
 
 
-def test_a_process_that_changes_while_it_is_watched_starts_the_watch_anew(node: FakeNode) -> None:
+def test_a_process_that_changes_while_it_is_watched_restarts_the_watch(node: FakeNode) -> None:
     node.prepare(min_ready_seconds=5)
     node.at(6 + 4, node.kubelet.restart)
     began = node.clock.now
@@ -116,7 +116,7 @@ def test_a_process_that_changes_while_it_is_watched_starts_the_watch_anew(node: 
     assert result["proof"]["pid"] == node.kubelet.instances[0].pid
 
 
-def test_a_probe_that_fails_while_the_process_is_watched_starts_the_watch_anew(node: FakeNode) -> None:
+def test_a_probe_that_fails_while_the_process_is_watched_restarts_the_watch(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(unready=(4.0, 5.0))
     began = node.clock.now
     result = node.change(min_ready_seconds=5)

@@ -146,7 +146,7 @@ def restore_with(node: FakeNode, event: t.Callable[[], t.Any]) -> Json:
     return node.run()
 
 
-def test_a_kubelet_that_does_not_start_a_restored_pod_is_started_anew_once(node: FakeNode) -> None:
+def test_a_kubelet_that_does_not_start_a_restored_pod_is_restarted_once(node: FakeNode) -> None:
     began = node.clock.now
     result = restore_with(node, lambda: forget(node))
     assert result["outcome"] == ROLLED_BACK
@@ -184,7 +184,7 @@ def test_an_engine_that_dies_after_it_does_not_start_the_kubelet_again(node: Fak
     assert node.kubelet.restarts == 1
 
 
-def test_what_was_down_before_is_no_reason_to_start_the_kubelet_anew(node: FakeNode) -> None:
+def test_what_was_down_before_is_no_reason_to_restart_the_kubelet(node: FakeNode) -> None:
     (instance,) = node.kubelet.instances
     instance.behaviour = Behaviour(alive=0.0, back_off=10000)
     node.stabilize()

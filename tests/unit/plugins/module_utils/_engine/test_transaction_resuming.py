@@ -130,7 +130,7 @@ def test_a_deadline_holds_over_a_restart_of_the_engine(node: FakeNode) -> None:
 
 
 def reboot(node: FakeNode) -> None:
-    """The monotonic clock begins anew; the kubelet brings up whatever the manifest says."""
+    """The monotonic clock begins again; the kubelet brings up whatever the manifest says."""
     journal = node.opened()
     save_journal(str(node.state), journal | {"boot": "another boot"})
     for instance in list(node.kubelet.instances):

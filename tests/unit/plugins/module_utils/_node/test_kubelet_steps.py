@@ -261,7 +261,7 @@ QUIET = [
 ]
 
 
-def test_what_starts_every_container_anew_needs_one_too(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_restarts_every_container_needs_one_too(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "api_get", cordoned(*QUIET, pod("web")))
     steps = node.steps(config={"cgroupDriver": "systemd", "cgroupsPerQOS": False})
     with steps.session():

@@ -65,7 +65,7 @@ def test_what_the_image_is_built_on() -> None:
         ({"wheels": "/w"}, {"wheels": ["d"]}),
     ],
 )
-def test_another_image_is_built_anew(request_: dict[str, t.Any], found: dict[str, t.Any]) -> None:
+def test_another_image_is_built_again(request_: dict[str, t.Any], found: dict[str, t.Any]) -> None:
     recipe = plan()["recipe"]
     assert plan()["needed"]
     assert not plan(found=dataclasses.replace(FOUND, recipe=recipe))["needed"]

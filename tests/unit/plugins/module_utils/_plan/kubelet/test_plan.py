@@ -129,7 +129,7 @@ def test_a_directory_in_use_is_used_and_needs_no_drop_in() -> None:
     assert plan.after.settings.config["maxPods"] == 50
 
 
-def test_a_drop_in_that_repeats_an_old_unit_is_written_anew() -> None:
+def test_a_drop_in_that_repeats_an_old_unit_is_written_again() -> None:
     changed = after(state(), kubelet.plan(desired(config={"maxPods": 50}), state()))
     text = changed.unit[-1].text.replace("--config=/var/lib/kubelet/config.yaml", "--config=/old")
     stale = state(

@@ -59,7 +59,7 @@ def test_with_everything_changed() -> None:
 
 
 def test_what_the_device_manager_gives_out() -> None:
-    """A number that we patched is none of it, even where a kubelet that was set up anew has put it to 0 since."""
+    """A number that we patched is none of it, even where a kubelet that was set up again has put it to 0 since."""
     kept: Json = {
         "capacity": {D: "0", "example.com/card": "2", "example.com/unit": "1"},
         "managed": [D, "example.com/card"],

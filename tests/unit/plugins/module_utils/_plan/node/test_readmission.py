@@ -93,7 +93,7 @@ def test_devices_stay_with_who_holds_them() -> None:
     assert [entry.pod for entry in readmission.rejected(found, node(allocatable={D: "2"}))] == ["default/young"]
 
 
-def test_devices_of_a_container_that_does_not_run_are_given_anew() -> None:
+def test_devices_of_a_container_that_does_not_run_are_given_again() -> None:
     gone = dataclasses.replace(node(allocatable={D: "0"}), devices=[D])
     crashed = pod(requests={D: "1"}, state={"waiting": {"reason": "CrashLoopBackOff"}})
     done = pod(requests={D: "1"}, initContainers=[{"name": "i", "resources": {"requests": {D: "1"}}}])

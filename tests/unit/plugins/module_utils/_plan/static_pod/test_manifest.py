@@ -473,7 +473,7 @@ def test_read_only_and_type_can_be_taken_away_and_set() -> None:
     assert samples.manifest(again).pod == samples.manifest().pod
 
 
-def test_what_stays_of_a_volume_is_not_written_anew() -> None:
+def test_what_stays_of_a_volume_is_not_written_again() -> None:
     text = samples.API_SERVER.replace("readOnly: true", "readOnly: false").replace(
         "type: DirectoryOrCreate", 'type: ""'
     )

@@ -144,7 +144,7 @@ def test_a_file_of_ours_that_goes_is_removed_with_its_annotation() -> None:
 
 @pytest.mark.parametrize("drift", [None, FileVersion(b"theirs", 0o600), FileVersion(b"ours", 0o644)])
 def test_a_file_that_drifted_is_put_right_and_the_component_restarted(drift: FileVersion | None) -> None:
-    """The component has the other content, and the kubelet starts it anew only when the pod differs."""
+    """The component has the other content, and the kubelet restarts it only when the pod differs."""
     entry = samples.file(POLICY, "ours")
     before = following(planned(files=[entry]))
     done = planned(State(before.manifest, before.record, {POLICY: drift}), files=[entry])
@@ -156,11 +156,11 @@ def test_a_file_that_drifted_is_put_right_and_the_component_restarted(drift: Fil
     assert FILES_ANNOTATION not in back.after.values()["annotations"]
 
 
-def test_a_file_goes_back_in_a_manifest_that_somebody_wrote_anew() -> None:
+def test_a_file_is_reverted_in_a_manifest_that_another_program_rewrote() -> None:
     original = state(files={POLICY: FileVersion(b"theirs", 0o600)})
     done = planned(original, files=[samples.file(POLICY, "ours")])
-    anew = State(original.manifest, done.record, {POLICY: FileVersion(b"ours", 0o600)})
-    back = planned(anew, purge=True)
+    rewritten = State(original.manifest, done.record, {POLICY: FileVersion(b"ours", 0o600)})
+    back = planned(rewritten, purge=True)
     assert back.files[0].after == FileVersion(b"theirs", 0o600)
     assert back.after.text != back.before.text
 
