@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Labels, taints and extended resources of a thousand nodes, each as one task, beside other ways to send them.
 
-The nodes are objects without a machine, made through the API and removed in the end. Their keys belong to nobody else.
+The nodes are objects without a machine, made through the API and removed in the end. Their keys are used for nothing else.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a program of the lab ends: by itself, refused, interrupted, or by something that nobody expected."""
+"""How a program of the lab ends: by itself, refused, interrupted, or by something unexpected."""
 
 from __future__ import annotations
 

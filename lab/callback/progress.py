@@ -50,7 +50,7 @@ class CallbackModule(CallbackBase):
         self._waiting = self._watch.enter_context(Waiting("Ansible starts", state=self._state))
 
     def v2_playbook_on_play_start(self, play: t.Any) -> None:
-        """Learn the name of the lab, and begin its log, which nobody else has to read: it may hold what a command printed."""
+        """Learn the name of the lab, and begin its log, which no other user has to read: it may hold what a command printed."""
         if self._files is not None:
             return
         LOG.mkdir(parents=True, exist_ok=True)

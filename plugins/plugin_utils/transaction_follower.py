@@ -26,7 +26,7 @@ _RECONNECT_SECONDS = 2
 # The phase in which the engine waits for a word of this controller, and the time between two attempts to be able to give it.
 _CONFIRMING = "confirming"
 _RETRY_SECONDS = 1
-# How often in a row an engine may be found not running before nobody waits for it any more: systemd needs a moment to
+# How often in a row an engine may be found not running before it is not waited for any more: systemd needs a moment to
 # start it, and again after a fault.
 _MAX_IDLE = 3
 # On top of the time that a transaction can take at the most.
@@ -59,7 +59,7 @@ class TransactionFollower(Confirmer):
         return result
 
     def _follow(self, result: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any] | None, str]:
-        """The outcome of the transaction; None and why, when it was not seen in all the time that it can take, or nobody works on
+        """The outcome of the transaction; None and why, when it was not seen in all the time that it can take, or nothing works on
         it. Raises Refusal when the node knows nothing of it: waiting would bring the same answer."""
         began, asked_in_vain, problem = time.monotonic(), 0, ""
         longest = result["transaction"]["longest_seconds"] + _PATIENCE_SECONDS
@@ -110,7 +110,7 @@ class TransactionFollower(Confirmer):
         if "phase" in news:
             return news, ""
         problem = str(news.get("msg", news))
-        # Nobody but the follower says this. A connection that broke, or a node that is going down, leaves something else.
+        # Only the follower says this. A connection that broke, or a node that is going down, leaves something else.
         if news.get("busy") is False and not arguments.get("confirm"):
             raise Refusal(problem)
         return None, problem

@@ -67,7 +67,7 @@ def test_no_file_holds_a_forbidden_word() -> None:
         ("deb http://deb", ".debian.org/debian"),
         ("GOPROXY=https://proxy", ".golang.org"),
         ("cp /wo", "rk/main/x"),
-        ("/ho", "me/somebody/x"),
+        ("/ho", "me/user/x"),
         ("# TO", "DO: later"),
         ("@pytest", ".mark.skip"),
         ("see ../sha", "red/notes"),

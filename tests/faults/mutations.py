@@ -138,21 +138,21 @@ _OTHERS = {
         "a file is looked at again right before the rename",
         "            recheck()\n            os.rename(temporary, real)\n",
         "            os.rename(temporary, real)\n",
-        "f27_an_edit_of_somebody_else_at_any_moment",
+        "f27_a_foreign_edit_at_any_moment",
     ),
     "restore-foreign": Mutation(
-        "nothing is restored over the bytes of somebody else",
+        "nothing is restored over foreign bytes",
         (
             ("        foreign = self._foreign()\n", "        foreign = []\n"),
             ("            if read_bytes(path) != old:\n", "            if False:\n"),
         ),
-        "f27_an_edit_of_somebody_else_at_any_moment",
+        "f27_a_foreign_edit_at_any_moment",
     ),
     "watched-edits": _edit(
-        "nothing is committed over the edit of somebody else",
+        "nothing is committed over a foreign edit",
         '        found = [entry["path"] for entry in self.journal["files"] if not holds(entry["path"], entry[side])]\n',
         "        found = []\n",
-        "f27_an_edit_of_somebody_else_in_the_watched_seconds",
+        "f27_a_foreign_edit_in_the_watched_seconds",
     ),
     "lock": _edit("one works at a time", "fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)", "pass", "f24"),
     "busy-status": _edit(
@@ -246,11 +246,11 @@ _PROOF = {
         "a change that asks for a word from outside waits for it",
         "and self._is_confirmed():",
         "and True:",
-        "nobody_confirms",
+        "is_not_confirmed",
     ),
 }
 
-# What carries a change over the death of whoever works on it.
+# What carries a change over the death of the engine.
 _JOURNAL = {
     "begun": _edit(
         "the journal says that the change begins, before it does",
@@ -265,7 +265,7 @@ _JOURNAL = {
         "started_meanwhile",
     ),
     "state-file-place": _edit(
-        "a kubelet that somebody else started over the wrong state file is stopped again",
+        "a kubelet that another program started over the wrong state file is stopped again",
         " and self._have_made_way():\n",
         ":\n",
         "started_meanwhile",

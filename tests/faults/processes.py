@@ -60,7 +60,7 @@ class Ended:
 
 
 def _state(pid: int) -> str:
-    """Whether a process runs, sleeps, or is stopped, as proc(5) abbreviates it; also when somebody traces it."""
+    """Whether a process runs, sleeps, or is stopped, as proc(5) abbreviates it; also when it is traced."""
     with open(f"/proc/{pid}/stat", encoding="ascii") as stream:
         return stream.read().rpartition(")")[2].split()[0].upper()
 

@@ -242,7 +242,7 @@ class Station(Place, FakeNode):
         self.watcher.events()
 
     def give_manifest(self, text: str, *, mode: int = 0o600) -> None:
-        """A manifest that somebody wrote, and that runs."""
+        """A manifest that another program wrote, and that runs."""
         self.allowed = {text.encode()}
         self.write_manifest(text)
         self.manifest.chmod(mode)

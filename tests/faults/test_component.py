@@ -130,7 +130,7 @@ def test_a_kubelet_that_does_not_start_what_was_restored_is_restarted(make: Make
     assert station.kubelet.restarts == 1
 
 
-def test_a_change_that_nobody_confirms_is_put_back(make: Make) -> None:
+def test_a_change_that_is_not_confirmed_is_rolled_back(make: Make) -> None:
     station = begin(make, QUICK, confirm=True, confirm_url="https://10.0.0.1:6443/readyz", confirm_timeout=5)
     old_arguments = "--v=2"
     told = finish(station)
@@ -178,7 +178,7 @@ def test_f31_a_copy_that_appears_beside_the_manifest_is_named(make: Make) -> Non
 @pytest.mark.parametrize(
     "seconds", [0.25, 1.5, 3.0], ids=["before it is read", "while it starts", "while it is watched"]
 )
-def test_f27_an_edit_of_somebody_else_in_the_watched_seconds_is_an_alarm(make: Make, seconds: float) -> None:
+def test_f27_a_foreign_edit_in_the_watched_seconds_is_an_alarm(make: Make, seconds: float) -> None:
     station = begin(make, QUICK, min_ready_seconds=5)
     foreign = manifest(station.web.port, "--v=7")
     station.allowed.add(foreign.encode())

@@ -168,7 +168,7 @@ def test_f31_a_stray_copy_is_refused_by_name(station: Station, name: str) -> Non
     station.watcher.events()
 
 
-def test_f32_an_editors_hidden_file_is_nobodys_business(station: Station) -> None:
+def test_f32_an_editors_hidden_file_does_not_count(station: Station) -> None:
     swap = station.manifests / f".{NAME}.yaml.swp"
     swap.write_text(station.old, encoding="utf-8")
     assert change(station) == COMMITTED
@@ -209,8 +209,8 @@ def test_f33_f34_mode_owner_list_and_attributes_stay(station: Station, works: bo
 FOREIGN = "--v=7"
 
 
-def test_f27_an_edit_of_somebody_else_at_any_moment_is_kept(make: Make, tally: Tally) -> None:
-    """The process is stopped after each of its calls on the manifest, somebody else replaces the file, and it goes on."""
+def test_f27_a_foreign_edit_at_any_moment_is_kept(make: Make, tally: Tally) -> None:
+    """The process is stopped after each of its calls on the manifest, another program replaces the file, and it goes on."""
     scenario = SCENARIOS[1]  # it writes the manifest twice: there and back
     station = make(scenario)
     desired = scenario.desired(station.root)
@@ -239,7 +239,7 @@ def test_f27_an_edit_of_somebody_else_at_any_moment_is_kept(make: Make, tally: T
         calls = station.systemd.work(Fault(call.name, call.number, "signal=STOP"))[0].calls
         assert station.was_stopped, f"{call.name} {call.number} was not reached"
         kept = station.manifest.read_text(encoding="utf-8") == foreign
-        tally("edit of somebody else", "kept" if kept else "lost between the last look and the rename")
+        tally("foreign edit", "kept" if kept else "lost between the last look and the rename")
         if kept:
             assert station.outcome() in (ALARM, ABORTED, ROLLED_BACK)
         else:

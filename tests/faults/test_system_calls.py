@@ -161,7 +161,7 @@ def test_a_module_killed_at_any_call_is_made_good_by_the_next_run(
 
 @pytest.mark.parametrize(
     ("call", "error"),
-    # An empty directory of ours that cannot be removed stays, and harms nobody.
+    # An empty directory of ours that cannot be removed stays, and does no harm.
     [
         (call, error)
         for call in ENGINE_CALLS

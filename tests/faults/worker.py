@@ -222,7 +222,7 @@ def main() -> None:
         if pid == 0:
             control.close()
             for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-                # Whoever started the tests in the background may have had them ignored; systemd does not.
+                # The shell that started the tests in the background may have had them ignored; systemd does not.
                 signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
             os._exit(carry_out(code, socket.socket(fileno=descriptors[0])))
         os.close(descriptors[0])

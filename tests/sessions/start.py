@@ -49,7 +49,7 @@ SESSIONS = {"test-unit": ("unit", "plays_whole", "device_plugin"), "test-sanity"
 STORIES = ("demo", "bench", "lab-up", "lab-down")
 # What lab/tasks/name.yml takes.
 LAB = re.compile(r"[a-z][a-z0-9-]{0,30}")
-# All but why it could not begin: nobody else tells that.
+# All but why it could not begin: nothing else tells that.
 OF_NOX = re.compile(r"nox > (?!Session \S+ failed: )")
 # With such a line a Python begins to tell how a signal ended it.
 OF_PYTHON = re.compile(r"Traceback \(most recent call last\)|KeyboardInterrupt|Exception ignored |Fatal Python error")

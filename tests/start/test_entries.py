@@ -102,8 +102,8 @@ def test_a_user_who_is_not_root(bare: Make, clone: Path) -> None:
         subprocess.run(["chown", "--recursive", "65534:65534", directory], check=True)
         machine = bare()
         machine.clone = own
-        nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
-        refused(machine.run("make lab-up", wrapper=nobody), "this needs root")
+        unprivileged = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+        refused(machine.run("make lab-up", wrapper=unprivileged), "this needs root")
 
 
 def test_a_name_of_the_environment_is_that_of_the_demo(bare: Make) -> None:
@@ -192,9 +192,7 @@ class TestWithPodman:
         assert podman("network", "ls", "--quiet", f"--filter=label=nodecraft.lab.directory={directory}") == ""
         assert len(containers(f"label=nodecraft.lab={foreign_lab}")) == 2
 
-    def test_a_container_of_somebody_else_in_the_network_is_named(
-        self, bare: Make, clone: Path, foreign_lab: str
-    ) -> None:
+    def test_a_foreign_container_in_the_network_is_named(self, bare: Make, clone: Path, foreign_lab: str) -> None:
         name = f"{LAB}-n"
         podman("network", "create", f"--label=nodecraft.lab.directory={clone}/build/lab/{name}", name)
         podman("create", f"--network={name}", f"--name={name}-guest", f"localhost/{foreign_lab}:1", "/nothing")

@@ -38,7 +38,7 @@ _TIMEOUT = 30.0
 _TIMEOUT_BEHIND = 15.0  # of what the API server passes a request on to
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 2.0
 _BUSY = (429, 500, 502, 503, 504)
-_NOBODY_BEHIND = (502, 503, 504)  # as a load balancer says it
+_NO_BACKEND = (502, 503, 504)  # as a load balancer says it
 # What there is to do about a refusal that Kubernetes' own words leave open.
 _ADVICE: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "The credentials are not known there, or have expired.",
@@ -242,7 +242,7 @@ class Client:
                 self._silent_since = None
                 return answer
             if answer.status == HTTPStatus.FORBIDDEN and not believed:
-                # An API server that just started knows nobody's rights yet and forbids everything.
+                # An API server that just started knows no client's rights yet and forbids everything.
                 believed = self._is_ready()
                 if believed:
                     continue
@@ -295,7 +295,7 @@ class Client:
             except ConnectionFailure as exc:
                 failure = failure or exc
                 continue
-            if answer.status in _NOBODY_BEHIND and answer.found is None:
+            if answer.status in _NO_BACKEND and answer.found is None:
                 continue
             self._pool = pool
             return answer
@@ -325,7 +325,7 @@ class Client:
             ) from None
         self._date = response.headers.get("Date", "")
         answer = _answer_of(response)
-        if answer.found is not None or answer.status not in _NOBODY_BEHIND:
+        if answer.found is not None or answer.status not in _NO_BACKEND:
             self.server = pool.url
         return answer
 

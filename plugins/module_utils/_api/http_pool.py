@@ -125,7 +125,7 @@ class Pool:
         return found
 
     def close(self) -> None:
-        """End the connections that nobody uses."""
+        """End the connections that are not used."""
         while self._idle:
             self._idle.pop().close()
 

@@ -21,12 +21,12 @@ from .conflicts import ATTEMPTS
 from .steps import ApiSteps
 
 _LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{rollout_lease.LEASE_NAMESPACE}/leases"
-_LOOK_AGAIN = 5.0  # seconds between two looks at a Lease that somebody else holds
+_LOOK_AGAIN = 5.0  # seconds between two looks at a Lease that another run holds
 
 
 @dataclasses.dataclass
 class Told:
-    """What the result says, whichever step fails: noted as soon as it is known. api_reachable: by whatever API; None when nobody was asked."""
+    """What the result says, whichever step fails: noted as soon as it is known. api_reachable: by whatever API; None when none was asked."""
 
     api_reachable: bool | None = None
     holder: str | None = None
@@ -79,11 +79,11 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
     # ---- the steps -----------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        """From here on it is waited for whoever holds the Lease."""
+        """From here on the holder of the Lease is waited for."""
         self._began = self._api.clock()
 
     def read(self) -> Observed:
-        """Read the Lease. Whether anybody answered is told in the result: without an API there may still be a node to repair."""
+        """Read the Lease. Whether a server answered is told in the result: without an API there may still be a node to repair."""
         self._told.api_reachable = False
         try:
             found = self._api.find(self._path)
@@ -121,7 +121,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
         return self._judge(lambda: self._declined(observed, body), each="it")
 
     def apply(self, observed: Observed, plan: LeasePlan) -> None:
-        """Write it, after waiting for whoever holds it."""
+        """Write it, after waiting for its holder."""
         while plan.operations:
             if plan.body is None:
                 self._wait(observed, plan.wait)

@@ -172,7 +172,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         return {place: found["/".join(place)] for place in places if "/".join(place) in found}
 
     def _workloads(self) -> dict[str, list[Json]]:
-        """What might lose its pods; nothing is read when tolerations are nobody's concern."""
+        """What might lose its pods; nothing is read when tolerations do not matter."""
         if not (self._desired.present and self._desired.require_request):
             return {}
         return {kind: self._api.list(path) for kind, path in WORKLOADS.items()}
@@ -228,7 +228,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         self._written.append(place)
 
     def _send_fresh(self, body: Json, former: Json | None, judged: Json | None, *, dry_run: bool) -> Json:
-        """Send an object, once more when somebody wrote its status or labels since it was read, as Kubernetes itself does.
+        """Send an object, once more when another client wrote its status or labels since it was read, as Kubernetes itself does.
 
         former: what was read. judged: what the API server makes of it, as far as that is known.
         """
@@ -367,7 +367,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             return None, str(exc)
 
     def _complaints(self) -> list[str]:
-        """What is said of the expressions of the copy, once somebody has looked at them."""
+        """What is said of the expressions of the copy, once a controller has looked at them."""
         place = (POLICY, placement_policies.trial_name(self._desired.name))
         found: Json = {}
 

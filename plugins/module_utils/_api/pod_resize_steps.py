@@ -322,7 +322,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         return True
 
     def _plan_again(self, target: PodTarget) -> bool:
-        """Read a pod that somebody else changed, and plan again. Returns whether nothing is left to send."""
+        """Read a pod that another client changed, and plan again. Returns whether nothing is left to send."""
         found = self._api.get(self._workloads.path_of(target.name))
         if not pod_resize_state.is_same(target.read, found):
             target.fail_gone()

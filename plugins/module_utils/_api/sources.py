@@ -6,7 +6,7 @@
 
 """Which credentials a module uses: what its options name, else the variables K8S_AUTH_*, else the cluster's own admin.conf.
 
-Nothing is picked up that nobody named for this run: neither C(~/.kube/config), whose current context may be any cluster, nor the
+Nothing is picked up that was not named for this run: neither C(~/.kube/config), whose current context may be any cluster, nor the
 account of a pod.
 """
 

@@ -6,7 +6,7 @@
 
 """What is verified of an API server whose probes pass: this very server knows its clients, and the kubelet's word reaches it.
 
-No probe says who it is, so an API server that trusts nobody any more passes them all.
+No probe says who it is, so an API server that trusts no client any more passes them all.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class ApiServer(t.NamedTuple):
         return self.watch[side].get("server") or self.watch.get("client")
 
     def _is_demanded(self, kubeconfig: str) -> bool:
-        """Whether an answer is a part of the proof: where it was given before, and where nobody was answered because the server
+        """Whether an answer is a part of the proof: where it was given before, and where no client was answered because the server
         was not healthy. An address that did not answer although the server was healthy is not the right one."""
         before = self.journal["before"]
         responded = before.get("clients", {}).get(kubeconfig, before.get("admits", False))

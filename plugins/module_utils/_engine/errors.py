@@ -14,7 +14,7 @@ class EngineError(Exception):
 
 
 class ForeignEdit(EngineError):
-    """A file holds bytes that are neither the former nor the new ones: somebody else wrote it."""
+    """A file holds bytes that are neither the former nor the new ones: a foreign edit."""
 
 
 class LockHeld(EngineError):

@@ -233,7 +233,7 @@ class EtcdMember(t.NamedTuple):
         return failure
 
     def _elsewhere(self, former: EtcdFormer) -> str | None:
-        """A member that makes a cluster of its own takes writes, has no alarm, and nobody is behind it."""
+        """A member that makes a cluster of its own takes writes, has no alarm, and no member is behind it."""
         known = former.get("members")
         if not known:
             return None

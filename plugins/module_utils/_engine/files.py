@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""Files of a node: whoever reads one, at every instant and after a power loss, finds the old or the new bytes."""
+"""Files of a node: a reader, at every instant and after a power loss, finds the old or the new bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Json = dict[str, t.Any]
 
 @contextlib.contextmanager
 def named(path: str) -> t.Iterator[None]:
-    """Have every error name the file that was asked for: a write or a sync names none, and nobody knows a temporary name."""
+    """Have every error name the file that was asked for: a write or a sync names none, and a temporary name says nothing."""
     try:
         yield
     except OSError as exc:

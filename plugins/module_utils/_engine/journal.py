@@ -49,7 +49,7 @@ _EARLIER_NAMES = {
 }
 STATIC_POD, SYSTEMD_UNIT = "static_pod", "systemd_unit"
 
-# The file with the id of a transaction that somebody confirmed.
+# The file with the id of a transaction that was confirmed.
 CONFIRMED = "confirmed"
 KEEP_HISTORY = 10
 
@@ -79,7 +79,7 @@ class FileEntry(t.TypedDict):
 
 
 class Address(t.TypedDict):
-    """Where somebody answers over HTTP."""
+    """Where a server answers over HTTP."""
 
     scheme: str
     host: str
@@ -87,7 +87,7 @@ class Address(t.TypedDict):
 
 
 class Client(Address):
-    """Somebody who is asked with a credential of the node."""
+    """A server that is asked with a credential of the node."""
 
     kubeconfig: str
 
@@ -352,7 +352,7 @@ class Progress(t.TypedDict, total=False):
 class Journal(_Order, _Options, Progress):
     """Who asked for what, and how far it is.
 
-    directories: directories that the files need and that do not exist yet. obsolete: directories of ours that nobody needs after a commit;
+    directories: directories that the files need and that do not exist yet. obsolete: directories of ours that nothing needs after a commit;
     removed when they are empty then. confirm_timeout: seconds to wait for a word from outside before the commit; None when none is
     needed. reverts: the transaction that this one takes back.
     """

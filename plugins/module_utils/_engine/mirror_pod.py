@@ -40,7 +40,7 @@ def judge(
     """Whether the probes of a container pass that only the kubelet runs, by its own word, and what that was.
 
     credential: the kubelet's kubeconfig, and the path of the mirror pod. is_demanded: whether its word could be heard before.
-    Where it cannot be heard, a port that nobody listens on is all that is known to be wrong.
+    Where it cannot be heard, a port without a listener is all that is known to be wrong.
     """
     name = f"{' and '.join(sorted({probe['kind'] for probe in probes}))} probe"
     if process is None:

@@ -27,7 +27,7 @@ Run = t.Callable[[t.Sequence[str]], tuple[int, str, str]]
 
 # Of a static pod, whose UID has no dashes. CRI-O's own watcher of a container is no process in it.
 _CGROUP = re.compile(r"pod(?P<uid>[0-9a-f]{32})(?:\.slice)?/(?!crio-conmon-)(?:[a-z-]+-)?(?P<container>[0-9a-f]{64})")
-# Of a pod that somebody created at the API; systemd has other words for dashes.
+# Of a pod that was created at the API; systemd has other words for dashes.
 _API_POD = re.compile(r"pod[0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}\b")
 
 
@@ -77,7 +77,7 @@ class Host(t.NamedTuple):
 
     def in_host_network(self, program: str, others: t.Container[str]) -> list[Process]:
         """The processes of a program that use the node's own network, without those of pods that are known to be others:
-        of these UIDs, and all that somebody created at the API."""
+        of these UIDs, and all that were created at the API."""
         found = self._find(lambda uid: uid not in others)
         return [process for process in found if process.program == program and self._is_in_host_network(process.pid)]
 
@@ -182,7 +182,7 @@ def last_words(paths: t.Sequence[str]) -> list[str]:
 
 
 def hide(text: str, hidden: t.Mapping[str, str]) -> str:
-    """A text without values that nobody may read. hidden: value -> what is shown instead."""
+    """A text without values that are secret. hidden: value -> what is shown instead."""
     for value in sorted(hidden, key=len, reverse=True):
         text = text.replace(value, hidden[value])
     return text

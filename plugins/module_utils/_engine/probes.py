@@ -200,7 +200,7 @@ def ask(kubeconfig: str, path: str, at: Address | None = None) -> Answer:
 
 
 def _trust(context: ssl.SSLContext, kubeconfig: str, directory: str) -> None:
-    """This certificate goes to nobody else than the cluster's API server."""
+    """This certificate goes to no other than the cluster's API server."""
     if _field(kubeconfig, "insecure-skip-tls-verify") == "true":
         return
     context.verify_mode = ssl.CERT_REQUIRED

@@ -166,7 +166,7 @@ class StaticPodWatcher:
             "uid": observation.process.uid,
             "pid": observation.process.pid,
             "container_id": observation.process.container_id,
-            # The process runs exactly these, with $(VARIABLES) expanded; their values are nobody's business.
+            # The process runs exactly these, with $(VARIABLES) expanded; their values are not shown.
             "arguments": self.watch[side]["written"],
             "probes": list(observation.probes),
             "feature_gates": self.journal.get("gates") if is_new else None,

@@ -299,7 +299,7 @@ class UnitWatcher:
         if status != 0:
             raise EngineError(f"systemctl {' '.join(arguments)} failed: {error.strip()}")
 
-    # Somebody else may have started it meanwhile, systemd after a crash or the node after a reboot: then from the unit as it was
+    # It may have been started meanwhile, by systemd after a crash or the node after a reboot: then from the unit as it was
     # loaded, and over the state files that were there.
 
     def _runs_as_wanted(self, shown: t.Mapping[str, str]) -> bool:

@@ -286,7 +286,7 @@ class Engine:
             return False
 
     def _fail(self, failure: str, observation: Observation) -> None:
-        """Take back what is not committed. What somebody else wrote is for a restore to judge, also without rollback."""
+        """Take back what is not committed. What another program wrote is for a restore to judge, also without rollback."""
         if not observation.healthy or self.journal["phase"] == WAITING:
             # What a component says that only lacks a word from outside is no reason.
             self.journal["log"] = self.watcher.log(observation)
@@ -296,7 +296,7 @@ class Engine:
             self._close(UNHEALTHY, failure, observation)
 
     def _edited(self) -> str | None:
-        """What somebody else did to our files, in words. Whoever reads them may not have done so yet."""
+        """What another program did to our files, in words. The component may not have read them yet."""
         side: Side = "before" if self.journal["phase"] == VERIFYING else "after"
         found = [entry["path"] for entry in self.journal["files"] if not holds(entry["path"], entry[side])]
         return (
@@ -509,7 +509,7 @@ class Engine:
         self.journal.update({"phase": CLOSED, "result": result})
         if outcome == COMMITTED:
             for directory in self.journal.get("obsolete", []):
-                with contextlib.suppress(OSError):  # somebody else uses it by now
+                with contextlib.suppress(OSError):  # another program uses it by now
                     os.rmdir(directory)
 
     def _file_away(self) -> None:
@@ -523,7 +523,7 @@ class Engine:
         prune_history(self.directory)
 
     def _insist(self) -> None:
-        """Keep the outcome, however long the disk is full: nobody could tell it otherwise."""
+        """Keep the outcome, however long the disk is full: it would be unknown otherwise."""
         limit = self.clock() + RESTORE_SECONDS
         while True:
             try:

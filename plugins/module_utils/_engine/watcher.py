@@ -57,7 +57,7 @@ class Observation(t.Protocol):
 
     @property
     def rest(self) -> int | None:
-        """What stays the same as long as nobody starts a component of which no process is left; None when that may be waited for."""
+        """What stays the same as long as nothing starts a component of which no process is left; None when that may be waited for."""
 
     def missing(self) -> str:
         """What is not as it should be, in words."""
@@ -84,10 +84,10 @@ class Watcher(t.Protocol):
         """Make the files take effect, unless that happened since the mark. Raises EngineError."""
 
     def blocker(self) -> str:
-        """Why nobody starts or stops the component, in words; empty when nothing is known of that."""
+        """Why nothing starts or stops the component, in words; empty when nothing is known of that."""
 
     def trigger(self) -> None:
-        """Remind of the component whoever should start it."""
+        """Have what starts the component look at it again."""
 
     def verify(self) -> str | None:
         """What is wrong with an instance that is healthy; None when nothing is."""

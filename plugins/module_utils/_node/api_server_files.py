@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""What a change does to an API server that its probes do not show: values that nobody can read, callers who are locked out.
+"""What a change does to an API server that its probes do not show: values that cannot be read, callers who are locked out.
 
 Both sides of a change are read as the API server sees them, through its mounts. Only what the change brings is found.
 """
@@ -101,7 +101,7 @@ def _parsed(content: bytes | None, problem: str, when: str) -> encryption.Encryp
 
 
 def _of_unread_edit(pod: static_pods.StaticPod, before: ComponentFiles, after: ComponentFiles, host: Host) -> list[str]:
-    """What a restart does that brings in an edit which the running API server has not read, so that nobody knows what it was."""
+    """What a restart does that brings in an edit which the running API server has not read, so that its content is unknown."""
     if not _is_unread(pod, before, host):
         return []
     try:

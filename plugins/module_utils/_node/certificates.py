@@ -230,7 +230,7 @@ def _verify(
     shows, verifies = _context(server=not as_client), _context(server=as_client)
     load_pair(shows, certificate, key)
     if as_client:
-        load_pair(verifies, certificate, key)  # a server needs some pair, and nobody looks at this one
+        load_pair(verifies, certificate, key)  # a server needs some pair, and no client looks at this one
     trust(verifies, authority)
     verifies.verify_mode = ssl.CERT_REQUIRED
     verifies.check_hostname = name is not None

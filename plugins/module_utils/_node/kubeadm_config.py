@@ -32,7 +32,7 @@ from .static_pods import API_SERVER, files_to_read, find, parse_static_pod
 
 _CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
 _NODES = f"/api/v1/nodes?labelSelector={LABEL}"
-_KEY_FILE = "sa.key"  # the same on all control planes, and nobody else has it
+_KEY_FILE = "sa.key"  # the same on all control planes, and nowhere else
 
 Ask = t.Callable[[str, str], Answer]
 

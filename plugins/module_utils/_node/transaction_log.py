@@ -60,7 +60,7 @@ def _last(name: str) -> Json | None:
 
 
 def unreported(name: str) -> Json | None:
-    """The outcome of the last transaction when nobody was told of it. Raises Unusable."""
+    """The outcome of the last transaction when no run was told of it. Raises Unusable."""
     ids = history(name)
     if not ids or _hint(name, "followed.json").get("id") == ids[-1]:
         return None
@@ -68,7 +68,7 @@ def unreported(name: str) -> Json | None:
 
 
 def mark_followed(name: str, identifier: str) -> None:
-    """Note that somebody was told how a transaction ended."""
+    """Note that a run was told how a transaction ended."""
     write_json(os.path.join(state_directory(name), "followed.json"), {"id": identifier})
 
 

@@ -28,9 +28,9 @@ from .transaction_log import (
     progress,
 )
 
-# Between two looks at what the engine says: two small files, and somebody waits for them.
+# Between two looks at what the engine says: two small files, and a follower waits for them.
 _NEWS_SECONDS = 0.1
-# What nobody knows of a transaction whose journal cannot be read.
+# What is unknown of a transaction whose journal cannot be read.
 _UNKNOWN = (
     "reverts",
     "healthy",
@@ -97,7 +97,7 @@ def report_progress(
             name, identifier, seconds=wait, seen=seen, clock=time.monotonic, sleep=time.sleep
         )
     except Unusable as exc:
-        return _told_by_nobody(name, identifier, str(exc), running=is_active(name, run))
+        return _unknown_outcome(name, identifier, str(exc), running=is_active(name, run))
     if ended is not None and not dry:
         # On a full disk the outcome is told all the same, and once more by the next run.
         with contextlib.suppress(OSError):
@@ -106,8 +106,8 @@ def report_progress(
     return {"name": name, "phase": phase, "message": message, "running": running, "transaction": ended}
 
 
-def _told_by_nobody(name: str, identifier: str, problem: str, *, running: bool) -> Json:
-    """A journal that cannot be read: an engine at work knows what is in it, but without one nobody does any more."""
+def _unknown_outcome(name: str, identifier: str, problem: str, *, running: bool) -> Json:
+    """A journal that cannot be read: an engine at work knows what is in it, but without one it is lost."""
     alarm: Json = {
         **dict.fromkeys(_UNKNOWN),
         "id": identifier,

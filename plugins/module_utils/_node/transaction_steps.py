@@ -28,7 +28,7 @@ from .state import Run, Unusable
 
 @dataclasses.dataclass(frozen=True)
 class Earlier:
-    """What earlier runs left to tell or to do. previous: a transaction that ended and that nobody followed. open: one that waits to be
+    """What earlier runs left to tell or to do. previous: a transaction that ended and that was not followed. open: one that waits to be
     taken up again. trouble: what of that is not known, and why.
     """
 
@@ -89,7 +89,7 @@ class TransactionSteps:
         Raises Busy, Refusal.
         """
         self._dry = dry
-        dummy = self._desired, self._settings  # what makes no sense is refused before anybody is waited for
+        dummy = self._desired, self._settings  # what makes no sense is refused before anything is waited for
         try:
             waited = self._lock_wait.until_free(self._name, self._run)
             if not dry:
@@ -123,7 +123,7 @@ class TransactionSteps:
         return earlier
 
     def _notes(self, node: str, earlier: Earlier) -> list[str]:
-        """Tell how a transaction ended that nobody followed, once; and of one that waits to be taken up again."""
+        """Tell how a transaction ended that was not followed, once; and of one that waits to be taken up again."""
         notes = list(earlier.trouble)
         if earlier.open is not None:
             notes.append(messages.left_open(self._name, node, earlier.open["id"], earlier.open["phase"]))

@@ -80,7 +80,7 @@ _TARGET = "multi-user.target"
 
 
 def start(journal: Journal, *, run: Run) -> None:
-    """Put the journal on disk and start the engine as a service of the node; from here on it needs nobody.
+    """Put the journal on disk and start the engine as a service of the node; from here on it needs no controller.
 
     Call with the lock. Raises Busy when another component of the node is being changed, KubeadmError when there is no room, or
     systemd does not start the engine; nothing was changed then.
@@ -143,7 +143,7 @@ def exclusive(name: str, *, dry: bool, seconds: float | None = None) -> t.Iterat
     """Keep engines and other runs out while a change is read, planned and prepared.
 
     dry: leave no trace on a node that never had a transaction. seconds: how long the lock is tried for, when not for a moment.
-    Raises Busy when somebody is at work.
+    Raises Busy when a transaction or another run is at work.
     """
     directory = state_directory(name)
     if dry and not os.path.isdir(directory):

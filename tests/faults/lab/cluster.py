@@ -354,7 +354,7 @@ class Cluster:
     # -- the state of all ----------------------------------------------------------------------------------------------
 
     def trouble(self) -> str:
-        """What is not as it should be on a cluster that nobody changes; empty when all is well."""
+        """What is not as it should be on a cluster that is not changed; empty when all is well."""
         for node in self.control_planes:
             for component in COMPONENTS:
                 wanted = yaml.safe_load(node.manifest(component).read_text(encoding="utf-8"))["spec"]["containers"][0]

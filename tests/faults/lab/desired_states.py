@@ -48,11 +48,11 @@ MISSING_FILE: Json = {"args": {"audit-policy-file": "/etc/kubernetes/pki/none.ya
 UNMOUNTED_FILE: Json = {"args": {"audit-policy-file": "/etc/hostname"}}
 MALFORMED_FILE: Json = with_file("audit-policy-file", POLICY, "rules: [unfinished\n")
 
-# The authority of the front proxy signed nobody's client certificate.
+# The authority of the front proxy signed no client certificate.
 LOCKED_OUT: Json = {"args": {"client-ca-file": "/etc/kubernetes/pki/front-proxy-ca.crt"}}
 
-# The API server takes every word of this, runs, is alive, and never gets ready: nobody listens where its keys should be.
-_PROVIDER = {"apiVersion": "v2", "name": "nobody", "endpoint": f"unix://{DIRECTORY}/nobody.sock", "timeout": "2s"}
+# The API server takes every word of this, runs, is alive, and never gets ready: nothing listens where its keys should be.
+_PROVIDER = {"apiVersion": "v2", "name": "missing", "endpoint": f"unix://{DIRECTORY}/missing.sock", "timeout": "2s"}
 NEVER_READY: Json = with_file(
     "encryption-provider-config",
     ENCRYPTION,

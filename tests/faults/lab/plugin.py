@@ -27,7 +27,7 @@ DIRECTORY = plugin_sampler.DIRECTORY
 UNIT, FAKE = "example.com/unit", "example.com/fake"
 # Character devices that do no harm: null, zero, full, random.
 MINORS = (3, 5, 7, 8)
-# The last one is unplugged all the time, so that nobody may call it healthy.
+# The last one is unplugged all the time, so that it must not be called healthy.
 UNPLUGGED = f"unit{len(MINORS) - 1}"
 IDS = types.MappingProxyType({UNIT: [f"unit{number}" for number in range(len(MINORS) - 1)], FAKE: ["fake-0", "fake-1"]})
 CONFIG: Json = {

@@ -25,7 +25,7 @@ TIMEOUT = 3.0
 
 
 def page(address: str, path: str) -> tuple[int, str]:
-    """Status and text of a page; 0 when nobody answers."""
+    """Status and text of a page; 0 without an answer."""
     connection = http.client.HTTPConnection(address, PORT, timeout=TIMEOUT)
     try:
         connection.request("GET", path)

@@ -70,7 +70,7 @@ def answers(address: str, path: str) -> bool:
 
 
 def listens(address: str) -> bool:
-    """Whether anybody takes connections there. The kernel takes them for a process that has no time, so this is no matter of load."""
+    """Whether connections are taken there. The kernel takes them for a process that has no time, so this is no matter of load."""
     host, dummy, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=PROBE_TIMEOUT).close()
@@ -95,7 +95,7 @@ class Printer:
 
 
 def probe_forever(address: str, printer: Printer, ended: threading.Event) -> None:
-    """Ask both paths in turn, and whether there is anybody to ask."""
+    """Ask both paths in turn, and whether there is a process to ask."""
     while not ended.is_set():
         printer.tell("listens", listens(address), time.monotonic())
         for path in PATHS:

@@ -174,11 +174,11 @@ def sockets(watch: Watch, resource: str) -> list[str]:
 def test_d4_a_killed_plugin_leaves_its_sockets(plugin: Plugin, record: Recorder) -> None:
     entry, life, process = record("D04", "plugin killed, its sockets stay"), plugin.lives(), plugin.process()
     with plugin.watched(plugin.pod()) as watch:
-        # Nobody starts it again before the sockets that it left have been seen.
+        # It is not started again before the sockets that it left have been seen.
         plugin.node.kubelet().send(signal.SIGSTOP)
         process.send(signal.SIGKILL)
         killed = time.monotonic()
-        stale = watch.until(killed, lambda look: look.ready == 0, "nobody who answers").sockets
+        stale = watch.until(killed, lambda look: look.ready == 0, "no plugin that answers").sockets
         plugin.node.kubelet().send(signal.SIGCONT)
         until(lambda: plugin.processes() not in ([], [process]), "another process of the plugin", PATIENCE)
         entry.list_seconds = back(watch, started(plugin.process()))

@@ -126,7 +126,7 @@ def used(cluster: Cluster, node: Node) -> Json:
 
 
 def test_a_fragment_that_is_gone_is_put_back(one: Cluster, record: Recorder) -> None:
-    entry, node = record("F41", "kubelet: directory of fragments removed by somebody"), one.workers[0]
+    entry, node = record("F41", "kubelet: directory of fragments removed by another program"), one.workers[0]
     desired = {"config": {"maxPods": 99}}
     with change(one, desired) as task:
         assert task.result()["transaction"]["outcome"] == "committed"

@@ -103,7 +103,7 @@ def test_what_never_gets_ready_is_restored_at_the_deadline(one: Cluster, record:
 
 
 def test_what_is_ready_and_locks_its_administrator_out_is_restored(one: Cluster, record: Recorder) -> None:
-    entry = record("-", "ready for anybody, but knows no client certificate any more")
+    entry = record("-", "ready for every caller, but knows no client certificate any more")
     with one.sampled(one.first) as sampling, one.change(desired_states.LOCKED_OUT) as change:
         result = change.result()
     assert result["rehearsal"]["verdict"] == "accepted"
@@ -262,7 +262,7 @@ sys.stdin.read()
 
 
 def thief_of_port(one: Cluster) -> Program:
-    """Somebody else on the node who wants the API server's port."""
+    """Another program on the node that wants the API server's port."""
     return one.first.program("python3", "-c", THIEF, output=one.records / "runs" / "thief.txt")
 
 
@@ -426,7 +426,7 @@ def test_a_backup_that_appears_in_the_middle_is_named(one: Cluster, record: Reco
     with one.sampled(one.first) as sampling, one.change(desired_states.GOOD, wait_timeout=40) as change:
         one.first.wait_for_phase("waiting")
         one.first.replace(backup, (one.original(one.first) / "kube-apiserver.yaml").read_bytes())
-        # As soon as the journal says that it did not come up; whoever put it there takes it away again.
+        # As soon as the journal says that it did not come up; the test that put it there takes it away again.
         until(lambda: one.first.phase() in (None, "verifying"), "the end of the wait", 120)
         backup.unlink()
         result = change.result()
@@ -506,7 +506,7 @@ def test_a_manifest_whose_change_the_kubelet_is_not_told_of_is_waited_for(one: C
         one.reset()
         shutil.rmtree(behind)
     assert told == []
-    entry.reached = "the manifest had changed, and the kernel had told nobody who watches its directory"
+    entry.reached = "the manifest had changed, and the kernel had told no watcher of its directory"
 
 
 def test_a_restarted_container_runtime_makes_no_restore(one: Cluster, record: Recorder) -> None:

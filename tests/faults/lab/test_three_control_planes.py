@@ -59,7 +59,7 @@ def transaction(run: runs.Run, node: str, component: str = API_SERVER) -> Json |
 
 
 def check_reachable(entry: Record, probing: Probing, samplings: t.Sequence[Sampling]) -> None:
-    """The API was there for whoever tries once more, and one API server at most was away at any time."""
+    """The API was there for a client that tries once more, and one API server at most was away at any time."""
     summary = probing.summary()
     entry.note = (
         f"{summary['requests']} requests through the load balancer, {summary['failed']} repeated on a new connection,"

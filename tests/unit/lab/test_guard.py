@@ -157,7 +157,7 @@ def test_a_second_interruption_does_not_break_off_what_ends_the_first_one(tmp_pa
     assert ended == ["in order"]
 
 
-def test_a_program_that_nobody_reads_tidies_up(tmp_path: Path) -> None:
+def test_a_program_without_a_reader_tidies_up(tmp_path: Path) -> None:
     tidied = tmp_path / "tidied"
     code = (
         "import os, signal, pathlib\n"

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
 
 API_SERVER = "kube-apiserver"
-# Nobody waits here.
+# There is no wait here.
 BRISK: Json = {"__control_plane_look_again": 0, "__control_plane_look_retries": 1, "control_plane_lock_timeout": 3}
 
 Play = t.Callable[..., Outcome]

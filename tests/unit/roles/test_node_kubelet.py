@@ -133,7 +133,7 @@ def test_a_second_pass_tells_of_those_that_take_part(play: Play) -> None:
     assert "w1" not in second
     assert "w2" in second
     assert changed(outcome) == ["cp1", "w1", "w2", "w3", "w2"]
-    # Whoever takes part asks, not whoever is first in the play.
+    # A host that takes part asks, not the first one of the play.
     assert [call["host"] for call in outcome.calls if call["step"] == "ask"][-2:] == ["w2", "w2"]
 
 
@@ -253,7 +253,7 @@ def test_a_kubelet_that_uses_something_else_stops_the_next_batch(play: Play) -> 
 
 # ---- what device plugins offer ---------------------------------------------------------------------------------------
 
-# Nobody sleeps between two looks, of which there are three.
+# There is no sleep between two looks, of which there are three.
 BRISK = ["-e", '{"__node_kubelet_look_again": 0, "node_kubelet_allocatable_timeout": 2}']
 
 
@@ -270,7 +270,7 @@ def test_a_restarted_kubelet_is_waited_for_until_it_offers_its_devices_again(pla
     outcome = play("changes", "changes", "changes", api=devices, options=BRISK, each=each, vars=named, become=True)
     assert outcome.status == 0, outcome.output
     assert changed(outcome) == ["cp1", "w1", "w2"]
-    # Whoever offered nothing before is not asked for.
+    # What offered nothing before is not asked for.
     assert [looks(outcome, name) for name in ("cp1", "w1", "w2")] == [0, 3, 0]
     assert {(call["asks"], call["becomes"]) for call in outcome.calls if call["step"] == "ask"} == {
         ("localhost", False)

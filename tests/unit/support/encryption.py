@@ -8,7 +8,7 @@ import base64
 import json
 import typing as t
 
-SECRETS = {"k1": "the first key, nobody may see it", "k2": "another key, just as secret as k1"}
+SECRETS = {"k1": "the first key, not to be shown", "k2": "another key, just as secret as k1"}
 
 
 def material(name: str) -> str:

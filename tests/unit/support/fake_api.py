@@ -256,7 +256,7 @@ class FakeApi:
 
 
 class Clock:
-    """Time that passes only while somebody sleeps."""
+    """Time that passes only during a sleep."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -30,7 +30,7 @@ def _text(value: bytes) -> str:
 
 
 class FakeEtcd:
-    """A member at C(url), over TLS where somebody signs its certificate.
+    """A member at C(url), over TLS where an authority signs its certificate.
 
     healthy: what it says of itself. members: of its cluster; None when it does not tell. values: by key; None when it does not tell.
     revision: of its store. alarms: by member, of its cluster; None when it does not tell. size: of its database. takes: whether it takes

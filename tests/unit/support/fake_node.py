@@ -51,7 +51,7 @@ FOREIGN = pod("--v=3")
 
 
 class Clock:
-    """Monotonic time. Whoever is in C(watchers) is called after each sleep. pace: how much longer a sleep takes."""
+    """Monotonic time. Each of C(watchers) is called after each sleep. pace: how much longer a sleep takes."""
 
     def __init__(self, now: float = 1000.0) -> None:
         self.now = now
@@ -316,7 +316,7 @@ class FakeNode:
         temporary.rename(self.manifest)
 
     def foreign_edit(self, text: str = FOREIGN) -> None:
-        """Somebody else writes the manifest."""
+        """Another program writes the manifest."""
         self.allowed = {text.encode()}
         self.write_manifest(text)
 

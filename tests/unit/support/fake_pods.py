@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An API server, beside the one for nodes, whose pods can be resized, with kubelets that do it while somebody waits."""
+"""An API server, beside the one for nodes, whose pods can be resized, with kubelets that do it while a caller waits."""
 
 from __future__ import annotations
 

@@ -353,7 +353,7 @@ def _of_loop(results: list[Json]) -> Json:
 
 
 def held(call: Call) -> Json:
-    """A Lease that nobody else wants."""
+    """A Lease that no other run wants."""
     is_ours = call.arguments["state"] == "held" and not call.dry
     return {
         "api_reachable": True,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs of the module C(pod_resize) against a server whose kubelets work while somebody waits, for tests."""
+"""Runs of the module C(pod_resize) against a server whose kubelets work while a caller waits, for tests."""
 
 from __future__ import annotations
 

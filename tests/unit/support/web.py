@@ -53,7 +53,7 @@ def kubeconfig(**fields: str) -> str:
 class Web:
     """The server. What it answers is set by its attributes.
 
-    up: False hangs up on every caller. status: of the health paths. admission: what whoever asks for an object is answered.
+    up: False hangs up on every caller. status: of the health paths. admission: the answer to a request for an object.
     statuses: the same for single objects. objects: what is in them. gates: what /metrics tells; None answers 403.
     """
 

@@ -31,7 +31,7 @@ def read_node() -> dict[str, t.Any]:
 
 
 def blur() -> None:
-    """Make the next kubelet write the status: it writes nothing while all is as it finds it, so nobody could tell that it has looked."""
+    """Make the next kubelet write the status: it writes nothing while all is as it finds it, so a look would not show."""
     node = read_node()
     node["status"]["nodeInfo"]["kubeletVersion"] = UNWRITTEN
     # Whatever else is written meanwhile: the kubelet corrects it.

@@ -13,7 +13,7 @@ CONFLICT = 409
 
 
 def add_taint(api: client.CoreV1Api, node_name: str, key: str) -> bool:
-    """Read the node and write it back with one taint more; False when somebody else was quicker."""
+    """Read the node and write it back with one taint more; False when another client was quicker."""
     node = api.read_node(node_name)
     node.spec.taints = [*(node.spec.taints or []), client.V1Taint(key=key, effect="PreferNoSchedule")]
     try:

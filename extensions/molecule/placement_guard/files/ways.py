@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Try every way to a node at once, remove it all again, and print as JSON what came of each: KUBECONFIG NODE NAMESPACE.
 
-Knows nothing of the collection's own code. A way that nobody refused ends with the nodes of its pods.
+Knows nothing of the collection's own code. A way that was not refused ends with the nodes of its pods.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def ways_to(node: str) -> dict[str, Json]:
         "requesting-pod": ("Pod", {"dongles": 1, "tolerations": [{"key": DONGLE, "operator": "Exists"}]}),
         "tolerating-pod": ("Pod", {"tolerations": EVERYTHING, **on_it}),
         "tolerating-daemonset": ("DaemonSet", {"tolerations": EVERYTHING}),
-        # Nobody's scheduler places them, so that they can be bound by hand.
-        "binding-subresource": ("Pod", {"schedulerName": "nobody"}),
-        "bindings": ("Pod", {"schedulerName": "nobody"}),
+        # No scheduler places them, so that they can be bound by hand.
+        "binding-subresource": ("Pod", {"schedulerName": "none"}),
+        "bindings": ("Pod", {"schedulerName": "none"}),
     }
     return {way: object_of(kind, way, template(way, **options)) for way, (kind, options) in asked.items()}
 

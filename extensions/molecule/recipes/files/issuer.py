@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An OpenID Connect provider that is just enough for an API server: keys, their discovery, and tokens for whoever may run it."""
+"""An OpenID Connect provider that is just enough for an API server: keys, their discovery, and tokens for every user who may run it."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _remember(record: Record, field: str, key: str, now: t.Any, target: t.Any, o
     """Enter what a change makes ours, a removal included. A key that already had the wanted value is not ours."""
     if owned is None and now == target:
         return
-    # What somebody else put in place of ours, an upgrade for one, is what stood there before us from now on.
+    # What another program put in place of ours, an upgrade for one, is what stood there before us from now on.
     original = owned.original if owned is not None and now == owned.set else now
     keys = record.setdefault(field, {})
     if target == original:

@@ -23,7 +23,7 @@ from ..node.plan import Node
 
 Ids = t.Mapping[str, t.Sequence[str]]  # of devices, by resource
 
-# How devices are; the last is ours, for devices of which nobody tells.
+# How devices are; the last is ours, for devices of which nothing is known.
 HEALTHY, UNHEALTHY, VANISHED, UNKNOWN = "Healthy", "Unhealthy", "Vanished", "Unknown"
 
 
@@ -211,7 +211,7 @@ _ADVICE = {
     404: "Set podResources.access in the plugin's configuration to token, and check that path is that of its view",
     503: "Check that the directory of the kubelet's pod resources is mounted into the plugin, and that the kubelet runs",
 }
-_LENGTH = 300  # of somebody else's words
+_LENGTH = 300  # of another program's words
 
 
 def unreached(pod: str, words: str) -> str:

@@ -48,7 +48,7 @@ class GuardPlan:
 
 
 def refuse_foreign(objects: t.Mapping[Place, Json]) -> None:
-    """Refuse objects of the same names that somebody else made."""
+    """Refuse foreign objects of the same names."""
     foreign = [f"{kind} {name}" for (kind, name), found in objects.items() if not _is_ours(found)]
     if foreign:
         raise Refusal(
@@ -138,7 +138,7 @@ def plan(
 
 
 def differs(found: t.Mapping[str, t.Any] | None, wanted: t.Mapping[str, t.Any] | None) -> bool:
-    """Whether an object is not what it should be. What somebody else adds could take it out of force, so all of it counts."""
+    """Whether an object is not what it should be. What another client adds could take it out of force, so all of it counts."""
     return found is None or wanted is None or found.get("spec") != wanted.get("spec")
 
 

@@ -25,7 +25,7 @@ POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding
 MUTATION, MUTATION_BINDING = "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"
 # In the order in which they are written. They are removed the other way: a policy without a binding does nothing.
 GUARD_KINDS = (POLICY, BINDING, MUTATION, MUTATION_BINDING)
-# Who makes an object is written on it: nothing is changed or removed that somebody else made.
+# Who makes an object is written on it: nothing foreign is changed or removed.
 OWNER = {"app.kubernetes.io/managed-by": "nodecraft.kubeadm"}
 TRIAL_LABEL = "nodecraft.kubeadm/trial"
 # On pods that keep the name of their node, so that the proof sees the policy behind.

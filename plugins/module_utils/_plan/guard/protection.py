@@ -32,7 +32,7 @@ WORKLOADS = {
     "StatefulSet": "/apis/apps/v1/statefulsets",
     CRON_JOB: "/apis/batch/v1/cronjobs",
 }
-# Nobody is kept off by PreferNoSchedule.
+# No pod is kept off by PreferNoSchedule.
 _KEEPS_OFF = ("NoSchedule", node_taints.NO_EXECUTE)
 
 
@@ -152,7 +152,7 @@ def refusing(objects: t.Mapping[Place, Json], name: str) -> dict[str, Json]:
 
 
 def _refuse_shared(desired: Desired, found: Protection, cluster: Cluster) -> None:
-    # Each would refuse what the other lets through. One that only warns stands in nobody's way.
+    # Each would refuse what the other lets through. One that only warns blocks nothing.
     told = [text for name, policy in cluster.guards.items() for text in _shared(desired, found, cluster, name, policy)]
     if desired.enforce and told:
         raise Refusal(

@@ -54,7 +54,7 @@ def trial_objects(guard: Guard) -> list[Json]:
     """A copy of the policies that refuses, for pods with a label of their own, for one more node and one more taint, which do not exist.
 
     Nothing else protects that node and knows that taint, so it is this copy that refuses. Of a guard that only warns, exceptions are
-    evaluated, so that one that fails shows, and let nothing through: they may well hold for whoever makes the trial. Of one that
+    evaluated, so that one that fails shows, and let nothing through: they may well hold for the client of the trial. Of one that
     refuses they may not, since its proof would fail.
     """
     name = trial_name(guard.name)
@@ -144,7 +144,7 @@ def pod(guard: Guard, namespace: str, *, node: str = "", resource: str = "", lab
     limits = {"cpu": "100m", "memory": "64Mi", **({resource: "1"} if resource else {})}
     container = {
         "name": "trial",
-        # Nobody pulls it: the pod is never made.
+        # It is never pulled: the pod is a dry run.
         "image": "localhost/nodecraft-trial:1",
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "resources": {"limits": limits},

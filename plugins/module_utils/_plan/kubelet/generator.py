@@ -8,7 +8,7 @@
 line from the unit as it stands then, and has ours behind it.
 
 A copy of the command in a file would win over the next version of the unit. What a generator writes is gone with the boot.
-It is a shell script, because it runs before anything else does and must not depend on a Python that somebody removes.
+It is a shell script, because it runs before anything else does and must not depend on a Python that may be removed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TEXT = r"""#!/bin/sh
 #
 # systemd starts this at every boot and at every daemon-reload, before it loads its units. The command of kubelet.service
 # takes no variable that could bring our arguments, so this has it followed by one: the command as the unit's files say it
-# now, whoever changed them. When that is not certain nothing is written, the kernel's log says why, and the kubelet starts
+# now, also where another program changed them. When that is not certain nothing is written, the kernel's log says why, and the kubelet starts
 # as its unit has it.
 
 PATH=/usr/sbin:/usr/bin:/sbin:/bin

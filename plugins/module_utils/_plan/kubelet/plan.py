@@ -52,13 +52,13 @@ class KubeletFileChange(FileChange):
 
     @property
     def is_foreign(self) -> bool:
-        """Whether it is others' file of variables, whose values are nobody's business."""
+        """Whether it is others' file of variables, whose values are not shown."""
         ours = (kubelet_layout.DROP_IN, kubelet_generator.GENERATOR)
         return self.path not in ours and posixpath.basename(self.path) != FRAGMENT
 
     @property
     def keeps(self) -> tuple[str, ...]:
-        """What a file that is there keeps of its own. A program has to be executable, whoever changed that."""
+        """What a file that is there keeps of its own. A program has to be executable, whatever changed that."""
         return ("uid", "gid") if self.path == kubelet_generator.GENERATOR else ("mode", "uid", "gid")
 
     def shown(self, version: FileVersion | None) -> str:
@@ -207,7 +207,7 @@ def _resolve(
 
 
 def _as_written(live: Layout, field: str, key: str, entry: Owned, now: Values) -> t.Any:
-    """What our own files say of a setting, whoever edited them: it comes and goes with these files."""
+    """What our own files say of a setting, also after a foreign edit: it comes and goes with these files."""
     sources = live.settings.sources(field, key)
     is_ours = bool(sources) and sources[-1].path.endswith((kubelet_layout.DROP_IN, FRAGMENT))
     return now.get(field, {}).get(key) if is_ours else entry.set
@@ -304,7 +304,7 @@ def refuse_newer_files(state: State) -> None:
 
 
 def refuse_sleeping_fragments(theirs: t.Sequence[TextFile]) -> None:
-    """Fragments of others that nobody reads now would come into effect with ours."""
+    """Fragments of others that are not read now would come into effect with ours."""
     if theirs:
         raise Refusal(
             f"{', '.join(file.path for file in theirs)}: the kubelet does not read this directory now, and would with this change."

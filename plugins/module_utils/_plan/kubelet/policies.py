@@ -75,7 +75,7 @@ class PolicyChange:
 
 
 def changes(before: Settings, after: Settings, remembered: Remembered) -> list[PolicyChange]:
-    """The policies that a change touches. A state file that does not match is one of them, whoever brought that about: the
+    """The policies that a change touches. A state file that does not match is one of them, whatever brought that about: the
     restart that belongs to any change would be the kubelet's end."""
     found = []
     for policy in POLICIES:

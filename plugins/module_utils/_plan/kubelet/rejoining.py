@@ -39,7 +39,7 @@ def overrides(owned: Record, base: Layout) -> list[Override]:
 
 
 def warnings(desired: Desired, owned: Record, base: Layout, joined: str) -> list[str]:
-    """What to tell of settings that nobody asks for in the node's new life. owned: after the change. joined: when it began, UTC; empty when there
+    """What to tell of settings that are not desired in the node's new life. owned: after the change. joined: when it began, UTC; empty when there
     is none."""
     left = [each for each in overrides(owned, base) if (each.field, each.key) not in desired.keys] if joined else []
     if not left:

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The content of a kubeconfig: what its entries are called, and what of it nobody may see."""
+"""The content of a kubeconfig: what its entries are called, and what of it is secret."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def check_label(key: t.Any) -> str:
 
 
 def check_selector(selector: str | None) -> None:
-    """Refuse an empty one: to Kubernetes it means every node, and to whoever has an empty variable it does not."""
+    """Refuse an empty one: to Kubernetes it means every node, and to a play with an empty variable it does not."""
     if selector is not None and not selector.strip():
         raise Refusal("label_selector: it is empty; write a selector, or omit the option.")
 

@@ -32,7 +32,7 @@ def is_active(pod: Pod) -> bool:
 
 
 def is_ending(pod: Pod) -> bool:
-    """Whether somebody has deleted it, and it has yet to go."""
+    """Whether it was deleted, and has yet to go."""
     return bool(pod["metadata"].get("deletionTimestamp"))
 
 

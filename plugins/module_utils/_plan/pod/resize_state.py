@@ -149,7 +149,7 @@ def _is_finished(pod: Pod, container: str, status: t.Mapping[str, t.Any]) -> boo
 
 
 def _why_unknown(status: t.Mapping[str, t.Any]) -> str:
-    """Why nobody knows what a container has; empty when its status says."""
+    """Why it is unknown what a container has; empty when its status says."""
     states = status.get("state") or {}
     if "running" not in states:
         reason = next((entry.get("reason") for entry in states.values() if entry and entry.get("reason")), "")
@@ -162,7 +162,7 @@ def _why_unknown(status: t.Mapping[str, t.Any]) -> str:
 
 
 def overwritten(pod: Pod, desired: Desired) -> list[str]:
-    """What a pod is not meant to have any more: one text for each amount that somebody else changed since it was sent."""
+    """What a pod is not meant to have any more: one text for each amount that another client changed since it was sent."""
     found = containers_of(pod["spec"])
     return [
         f"{field} of {container} is {has.get(field, 'unset')}"

@@ -172,7 +172,7 @@ class Manifest:
 
     @property
     def hidden(self) -> dict[str, str]:
-        """Values of the environment that stand on the command line -> what is shown instead: nobody else may read them."""
+        """Values of the environment that stand on the command line -> what is shown instead: they are secret."""
         referenced = {match.group(1) for argument in self.arguments for match in _REFERENCE.finditer(argument)}
         return {
             value: f"$({name})"

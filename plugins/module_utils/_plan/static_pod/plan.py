@@ -136,7 +136,7 @@ def _with_checksum(
         text = "\n".join(f"{path} {entry.set}" for path, entry in sorted(owned.items()))
         checksum = hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
     if checksum == current:
-        # Somebody else changed a file since, or wrote the manifest again, so the same content is a change all the same.
+        # Another program changed a file since, or wrote the manifest again, so the same content is a change all the same.
         drift = "\n".join(f"{change.path} {digest_of(change.before)} {digest_of(change.after)}" for change in changes)
         checksum = hashlib.sha256(f"{current}\n{drift}".encode()).hexdigest()[:16]
     return manifest.change(Change("annotations", FILES_ANNOTATION, current, checksum))

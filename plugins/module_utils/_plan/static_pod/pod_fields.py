@@ -162,7 +162,7 @@ def _refuse_small_limit(name: str, request: t.Any, limit: t.Any) -> None:
 
 
 def _refuse_other_priority(name: str | None, value: int | None) -> None:
-    """Nobody looks up the class of a static pod, and the API shows no pod that has another number than its class."""
+    """The class of a static pod is not looked up, and the API shows no pod that has another number than its class."""
     if value is None:
         return
     if name is None or value != _SYSTEM_CLASSES.get(name, value):

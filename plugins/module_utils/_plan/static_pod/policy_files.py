@@ -83,7 +83,7 @@ class PolicyFiles:
         """The record after these changes, with the former content of each file."""
         before = {change.path: change.before for change in changes}
         return {
-            # Unlike a flag, which a kubeadm upgrade may write again, a file that we made is nobody else's to change.
+            # Unlike a flag, which a kubeadm upgrade may write again, a file that we made is ours alone to change.
             path: Owned(entry.set, self.owned[path].original if path in self.owned else _dump_original(before[path]))
             for path, entry in keys.items()
         }

@@ -48,7 +48,7 @@ def plan(name: str, way: WayBack | None, state: State, warnings: t.Sequence[str]
     return StaticPodPlan(
         before=manifest,
         after=after,
-        # Nobody says any more whether a content was sensitive.
+        # It is unknown by now whether a content was sensitive.
         files=tuple(PolicyFileChange(file.path, file.now, file.former, True, False) for file in files),
         operations=undo.operations((static_pod.without_secrets(change, ()) for change in changes), way.component_files),
         record=way.record,

@@ -46,7 +46,7 @@ class Halt:
 
 @dataclasses.dataclass(frozen=True)
 class Lease:
-    """The Lease as it was read. name: its own. holder: empty when nobody holds it. renewed: None when its holder never said so."""
+    """The Lease as it was read. name: its own. holder: empty when it is not held. renewed: None when its holder never said so."""
 
     holder: str
     last_holder: str
@@ -83,9 +83,9 @@ class Request:
 class LeasePlan:
     """What to do. body: the Lease to write; None when nothing is to be written now.
 
-    wait: seconds until the present holder's time is over; 0.0 when there is nobody to wait for.
-    stale: whether somebody else may have changed the control plane since the caller planned.
-    taken_over_from: the holder whose Lease it was; empty when it was nobody's or ours.
+    wait: seconds until the present holder's time is over; 0.0 when there is nothing to wait for.
+    stale: whether another run may have changed the control plane since the caller planned.
+    taken_over_from: the holder whose Lease it was; empty when it was free or ours.
     """
 
     body: Json | None
@@ -100,7 +100,7 @@ class LeasePlan:
 
 
 def parse(found: Json | None, name: str = LEASE_NAME) -> Lease:
-    """Read a Lease; one that does not exist is free. Raises KubeadmError when somebody made it unreadable."""
+    """Read a Lease; one that does not exist is free. Raises KubeadmError when another client made it unreadable."""
     if found is None:
         return Lease(holder="", last_holder="", duration=0.0, renewed=None, halt=None, name=name)
     spec, annotations = found.get("spec") or {}, found["metadata"].get("annotations") or {}
@@ -147,7 +147,7 @@ def hold(found: Json | None, request: Request, now: float) -> LeasePlan:
     if lease.holder == request.holder:
         return LeasePlan(_written(found, request, now), operations=_operations(lease, holder=request.holder))
     _refuse_halted(lease, request)
-    # Whoever ended at the very moment of our plan changed something that it may not show.
+    # A run that ended at the very moment of our plan changed something that it may not show.
     stale = lease.last_holder not in ("", request.holder) and _ago(lease, now) <= request.plan_age + _MARGIN
     if lease.holder and not request.takeover:
         if lease.left(now) > 0:

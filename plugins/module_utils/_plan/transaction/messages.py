@@ -89,7 +89,7 @@ def _telling(log: t.Sequence[str]) -> str:
 
 
 def report(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str:
-    """One line about a transaction that ended while nobody followed it."""
+    """One line about a transaction that ended without a follower."""
     return (
         failure(name, node, transaction)
         or f"{name} on {node}: transaction {transaction['id']} of an earlier run, which was not followed to its end, was committed at {transaction['ended']}."

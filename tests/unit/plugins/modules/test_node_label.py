@@ -37,7 +37,7 @@ def test_check_mode_and_diff(play: Start, api: FakeApi) -> None:
 
 
 def test_a_failure_has_the_same_keys(play: Start) -> None:
-    result = play(node_label, nodes=["w1", "nobody"], labels={"a": 1})
+    result = play(node_label, nodes=["w1", "missing"], labels={"a": 1})
     assert set(result) == KEYS | {"failed", "msg"}
     assert (result["failed"], result["changed"]) == (True, True)
     refused = play(node_label, nodes=["w1"], labels={"kubernetes.io/hostname": "x"})
@@ -64,7 +64,7 @@ def test_parameters_that_cannot_be(play: Start, parameters: dict[str, t.Any], me
 def test_who_was_asked_is_told(play: Start, api: FakeApi) -> None:
     asked = play(node_label, nodes=["w1"], labels={"a": 1})
     assert asked["api"] == {"host": os.uname().nodename, "server": api.url}
-    assert play(node_label, nodes=["nobody"], labels={"a": 1})["api"]["server"] == api.url
+    assert play(node_label, nodes=["missing"], labels={"a": 1})["api"]["server"] == api.url
     assert play(node_label, labels={"a": 1})["api"] == {"host": os.uname().nodename, "server": None}
 
 

@@ -16,4 +16,4 @@ def test_what_is_read(play: Start) -> None:
 
 
 def test_a_node_that_is_not_there(play: Start) -> None:
-    assert "there is no node nobody" in play(node_resource_info, nodes=["nobody"])["msg"]
+    assert "there is no node missing" in play(node_resource_info, nodes=["missing"])["msg"]

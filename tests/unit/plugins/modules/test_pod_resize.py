@@ -41,7 +41,7 @@ def test_check_mode(play: Start, api: FakePods) -> None:
 
 
 def test_a_failure_has_the_same_keys(play: Start) -> None:
-    result = play(pod_resize, **{**WANTED, "names": ["web-1", "nobody"]})
+    result = play(pod_resize, **{**WANTED, "names": ["web-1", "missing"]})
     assert result["failed"]
     assert result["changed"]
     assert set(result) == {"api", "changed", "failed", "msg", "pods", "templates", "diff", "rehearsal"}

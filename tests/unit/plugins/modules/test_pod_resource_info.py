@@ -40,7 +40,7 @@ def test_a_node_that_does_not_tell_is_a_warning(play: Start, api: FakeApi, monke
     assert "1 of 1 nodes do not report" in str(warned)
 
 
-def test_nobody_to_ask(play: Start) -> None:
+def test_no_plugin_to_ask(play: Start) -> None:
     assert "no pod with the labels app.kubernetes.io/name" in play(pod_resource_info)["msg"]
 
 

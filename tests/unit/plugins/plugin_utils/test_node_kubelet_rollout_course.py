@@ -58,7 +58,7 @@ def test_the_size_of_a_batch_may_be_a_text() -> None:
 @pytest.mark.parametrize(
     ("size", "words"), [(0, "Invalid node_kubelet_max_unavailable 0: must be at least 1."), (-1, "-1: must be")]
 )
-def test_a_batch_of_nobody_is_refused(size: int, words: str) -> None:
+def test_a_batch_of_no_host_is_refused(size: int, words: str) -> None:
     found = run("cp1", variables={"node_kubelet_max_unavailable": size})
     assert words in found.failures["cp1 begin"]
     assert found.changed == []
@@ -446,7 +446,7 @@ def test_a_kubelet_that_uses_something_else_stops_the_next_batch(ignores_errors:
 
 # ---- what device plugins offer ---------------------------------------------------------------------------------------
 
-# Nobody sleeps between two looks, of which there are two.
+# There is no sleep between two looks, of which there are two.
 BRISK: Json = {"node_kubelet_allocatable_timeout": 2}
 
 

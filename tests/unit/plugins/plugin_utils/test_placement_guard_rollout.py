@@ -90,7 +90,7 @@ def test_who_is_named_asks() -> None:
         ),
     ],
 )
-def test_bad_variables_are_refused_before_anybody_is_asked(each: Json, step: str, words: str) -> None:
+def test_bad_variables_are_refused_before_a_request_is_sent(each: Json, step: str, words: str) -> None:
     found = run("w1", "w2", each=each)
     assert words in found.failures[step]
     assert found.failures[step].startswith("Nothing was changed")

@@ -258,7 +258,7 @@ def test_out_of_reach_before_the_change_nothing_is_changed(
     assert run.check_mode is False
 
 
-def test_with_nothing_to_change_nobody_needs_to_reach_anything(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_nothing_to_change_nothing_has_to_be_reached(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Api(run, monkeypatch, REFUSED)
     result = run({**STARTED, "changed": False, "transaction": None})
     assert "failed" not in result
@@ -272,7 +272,7 @@ def test_a_change_that_is_still_open_is_no_success_out_of_reach(run: Run, monkey
     assert "omit confirm where the API server is down" in result["msg"]
 
 
-def test_without_confirm_nobody_is_asked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_confirm_nothing_is_asked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     api = Api(run, monkeypatch, REFUSED)
     run.args = {"confirm": False, "confirm_url": URL}
     assert run(STARTED, ended("committed"))["changed"] is True

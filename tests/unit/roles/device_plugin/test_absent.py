@@ -28,7 +28,7 @@ def test_absent_removes_what_the_role_made(play: Play) -> None:
     stub = {"stub_objects": objects, "stub_api": {"offered": offered}}
     outcome = play({**OURS, "device_plugin_state": "absent"}, stub=stub)
     assert outcome.status == 0, outcome.output
-    # Whoever may not list the pods of all namespaces may take it away.
+    # A client that may not list the pods of all namespaces may remove it.
     assert [call["arguments"] for call in outcome.calls if call["component"] == "api"] == [{"requested": False}]
     assert removed(outcome) == [
         "DaemonSet nodecraft-device-plugin",

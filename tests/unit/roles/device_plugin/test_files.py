@@ -30,7 +30,7 @@ THERE = {
     "ConfigMap": [
         named(f"{OWN}-config", **OWN_KEYWORD),  # of an earlier release of the role
         named(FORMER, **OWN_KEYWORD),
-        named(f"{OWN}-config-aaaaaaaaaa"),  # of somebody else
+        named(f"{OWN}-config-aaaaaaaaaa"),  # of another owner
         named(f"{OWN}-config-map", **OWN_KEYWORD),  # of another plugin
     ],
 }

@@ -36,7 +36,7 @@ class Desk:
         return retry_on_conflict(self.attempt, self.replan, others=OTHERS, **more)
 
 
-def test_a_write_that_nobody_gets_in_the_way_of() -> None:
+def test_a_write_without_a_conflict() -> None:
     desk = Desk()
     assert (desk.run(), desk.log) == ("sent", ["send"])
 

@@ -83,7 +83,7 @@ def test_a_certificate_that_says_less_than_python_wants(serve: t.Callable[..., S
     assert asked(of(server, authority).pool())["path"] == "/a"
 
 
-def test_an_authority_that_nobody_trusts(serve: t.Callable[..., Server], tmp_path: Path) -> None:
+def test_an_authority_that_no_client_trusts(serve: t.Callable[..., Server], tmp_path: Path) -> None:
     with pytest.raises(ConnectionFailure, match="certificate verify failed"):
         asked(of(serve(), Authority(tmp_path / "other")).pool())
 

@@ -35,7 +35,7 @@ DEFAULTS: Json = {
 
 
 class Desk:
-    """Runs of the module against one server; its clock goes on while somebody sleeps."""
+    """Runs of the module against one server; its clock goes on only during a sleep."""
 
     def __init__(self, api: FakeApi) -> None:
         self.api = api
@@ -90,7 +90,7 @@ def test_taken_renewed_let_go(desk: Desk) -> None:
     ]
 
 
-def test_check_mode_writes_nothing_and_waits_for_nobody(desk: Desk) -> None:
+def test_check_mode_writes_nothing_and_does_not_wait(desk: Desk) -> None:
     steps = desk.run(dry=True)
     assert steps.rehearse().verdict == "accepted"
     assert desk.api.leases == {}
@@ -221,7 +221,7 @@ def test_an_account_that_is_not_known_any_more_is_told_how_to_go_on(desk: Desk) 
     assert desk.last.report()["api_reachable"] is True
 
 
-def test_nobody_answers(desk: Desk) -> None:
+def test_no_server_answers(desk: Desk) -> None:
     desk.api.close()
     with pytest.raises(KubeadmError, match="did not answer for 60 s"):
         desk.run()
@@ -230,7 +230,7 @@ def test_nobody_answers(desk: Desk) -> None:
 
 
 def test_an_api_of_others_is_no_reason_to_go_on_without_it(desk: Desk) -> None:
-    """With one node and no answer a role does: here somebody answered."""
+    """With one node and no answer a role does: here a server answered."""
 
     def refuse_it(_client: object) -> t.NoReturn:
         raise Refusal("not verified")
@@ -242,7 +242,7 @@ def test_an_api_of_others_is_no_reason_to_go_on_without_it(desk: Desk) -> None:
     assert desk.api.requests == []
 
 
-def test_nobody_is_asked_without_credentials() -> None:
+def test_no_server_is_asked_without_credentials() -> None:
     def connect() -> t.Any:
         raise KubeadmError("there are no usable credentials")
 

@@ -72,7 +72,7 @@ def test_only_some_are_restarted(serve: Serve) -> None:
 
 
 def test_nodes_alone(serve: Serve) -> None:
-    """Whoever may not list pods asks without them."""
+    """A client that may not list pods asks without them."""
     api = serve(node("w1", capacity={D: "4"}, managed=[D]))
     found = read(api, requested=False)["w1"]["extended_resources"]
     assert found == {D: {"capacity": "4", "allocatable": "4", "requested": None, "device_plugin": True}}
@@ -118,8 +118,8 @@ def test_a_kubelet_that_tells_nothing(serve: Serve) -> None:
 
 
 def test_a_node_that_is_not_there(serve: Serve) -> None:
-    with pytest.raises(KubeadmError, match="there is no node nobody in the cluster of http"):
-        read(serve(node("w1")), nodes=["w1", "nobody"])
+    with pytest.raises(KubeadmError, match="there is no node missing in the cluster of http"):
+        read(serve(node("w1")), nodes=["w1", "missing"])
 
 
 def test_a_selector_without_a_match_is_no_error(serve: Serve) -> None:

@@ -104,9 +104,9 @@ def test_check_mode_changes_nothing(serve: Serve) -> None:
 def test_check_mode_tells_of_a_refusal(serve: Serve) -> None:
     api = serve(node("w1"))
     api.before_patch = _refusing("w1")
-    done = run(LABELS, api, dry=True, nodes=["w1", "nobody"], labels={"x": 1})
+    done = run(LABELS, api, dry=True, nodes=["w1", "missing"], labels={"x": 1})
     assert "declined for w1" in str(done.error)
-    assert "nobody: there is no node of this name" in str(done.error)
+    assert "missing: there is no node of this name" in str(done.error)
 
 
 def _refusing(bad: str) -> t.Callable[[str], None]:
@@ -155,14 +155,14 @@ def test_single_nodes_get_their_own(serve: Serve) -> None:
 
 def test_an_unknown_node_does_not_keep_others_from_being_done(serve: Serve) -> None:
     api = serve(node("a"))
-    done = run(LABELS, api, nodes=["a", "nobody"], labels={"x": "1"})
+    done = run(LABELS, api, nodes=["a", "missing"], labels={"x": "1"})
     assert isinstance(done.error, Incomplete)
     assert done.error.changed
     assert str(done.error).startswith(
-        "1 of 2 nodes failed. nobody: there is no node of this name in the cluster of http"
+        "1 of 2 nodes failed. missing: there is no node of this name in the cluster of http"
     )
     assert labels(api, "a")["x"] == "1"
-    assert (done.nodes["nobody"]["failed"], done.nodes["a"]["failed"]) == (True, False)
+    assert (done.nodes["missing"]["failed"], done.nodes["a"]["failed"]) == (True, False)
 
 
 def test_stop_sends_nothing_after_a_failure(serve: Serve) -> None:
@@ -181,7 +181,7 @@ def test_stop_sends_nothing_after_a_failure(serve: Serve) -> None:
 
 def test_stop_counts_unknown_nodes_too(serve: Serve) -> None:
     api = serve(node("a"))
-    done = run(LABELS, api, nodes=["a", "nobody"], labels={"x": "1"}, on_error="stop")
+    done = run(LABELS, api, nodes=["a", "missing"], labels={"x": "1"}, on_error="stop")
     assert api.asked("PATCH") == []
     assert not t.cast(Incomplete, done.error).changed
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Guards that are judged, written and removed, against a real HTTP server that takes them up while somebody waits."""
+"""Guards that are judged, written and removed, against a real HTTP server that takes them up while a caller waits."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def test_nodes_that_are_not_managed_yet_are_none_in_check_mode(api: FakeGuards) 
 # ---- what is refused before anything is written ------------------------------------------------------------------------
 
 
-def test_parameters_that_cannot_be_are_refused_before_anybody_is_asked(api: FakeGuards) -> None:
+def test_parameters_that_cannot_be_are_refused_before_a_request_is_sent(api: FakeGuards) -> None:
     done = run(api, resources=["dongle"])
     assert "no pod could request 'dongle'" in done.message
     assert (api.requests, done.report["nodes"]) == ([], [])
@@ -273,7 +273,7 @@ def test_without_mutating_policies_the_affinity_alone_is_refused(serve_guards: S
 
 @pytest.mark.parametrize("name", [NAME, TRIAL])
 @pytest.mark.parametrize("state", ["present", "absent"])
-def test_what_somebody_else_made_is_left_alone(api: FakeGuards, state: str, name: str) -> None:
+def test_what_another_client_made_is_left_alone(api: FakeGuards, state: str, name: str) -> None:
     run(api)
     api.guards[BINDING, name] = copy.deepcopy(api.guards[BINDING, NAME])
     api.guards[BINDING, name]["metadata"].update(name=name, labels={"team": "a"})
@@ -283,7 +283,7 @@ def test_what_somebody_else_made_is_left_alone(api: FakeGuards, state: str, name
     assert api.writes == []
 
 
-def test_a_node_that_nobody_has_is_refused(api: FakeGuards) -> None:
+def test_a_node_that_does_not_exist_is_refused(api: FakeGuards) -> None:
     assert "nodes: w9: there is no node of this name" in run(api, nodes=["w1", "w9"]).message
     assert api.writes == []
 
@@ -366,7 +366,7 @@ def test_others_that_never_stop_are_given_up(api: FakeGuards) -> None:
     assert "another client changed it in each of 20 attempts" in run(api).message
 
 
-def test_a_policy_that_somebody_removed_meanwhile_is_not_made_again(api: FakeGuards) -> None:
+def test_a_policy_that_another_client_removed_meanwhile_is_not_made_again(api: FakeGuards) -> None:
     run(api)
     api.objects["w4"] = tainted("w4", f"{D}:NoSchedule")
 
@@ -412,7 +412,7 @@ def test_a_removal_asks_for_neither_nodes_nor_pods(api: FakeGuards) -> None:
     assert [request for request in api.requests[before:] if "/api/v1/" in request] == []
 
 
-def test_what_somebody_removed_meanwhile_is_gone(api: FakeGuards) -> None:
+def test_what_another_client_removed_meanwhile_is_gone(api: FakeGuards) -> None:
     run(api)
 
     def removed(verb: str, place: tuple[str, str], _dry: bool) -> None:

@@ -37,7 +37,7 @@ def assert_only_tried(api: FakeGuards, done: GuardRun, says: str) -> None:
     assert names(api) == []
 
 
-def test_a_guard_that_nobody_takes_up_is_not_written(api: FakeGuards) -> None:
+def test_a_guard_that_no_server_takes_up_is_not_written(api: FakeGuards) -> None:
     api.taken_up = False
     done = run(api, **ENFORCED)
     assert_only_tried(api, done, "It did not refuse a pod that names a protected node within 30 s.")
@@ -227,7 +227,7 @@ def test_what_others_wrote_on_it_stays(api: FakeGuards) -> None:
         assert metadata["labels"] == {"app.kubernetes.io/managed-by": "nodecraft.kubeadm", "team": "a"}
 
 
-def test_a_guard_that_somebody_broke_is_told_with_the_way_out(api: FakeGuards) -> None:
+def test_a_guard_that_another_client_broke_is_told_with_the_way_out(api: FakeGuards) -> None:
     run(api, **ENFORCED)
 
     def refuses(_pod: Json) -> None:
@@ -330,7 +330,7 @@ def test_a_guard_that_refuses_plain_pods_is_told(api: FakeGuards) -> None:
 
     def refuses(pod: Json) -> None:
         if "nodeName" not in pod["spec"]:
-            raise Refused(403, "nobody")
+            raise Refused(403, "no access")
 
     api.looks_at_pod = refuses
     assert "It has to accept a pod that names no node" in run(api, **ENFORCED).message

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Resizes of many pods, against a real HTTP server whose kubelets work while somebody waits."""
+"""Resizes of many pods, against a real HTTP server whose kubelets work while a caller waits."""
 
 from __future__ import annotations
 
@@ -277,9 +277,9 @@ def test_a_selection_of_nothing(web: FakePods, params: Json, words: str) -> None
 
 
 def test_a_name_that_does_not_exist_does_not_keep_others(serve_pods: Serve) -> None:
-    done = run(serve_pods(sized()), names=["web-1", "nobody"], wait=True)
-    assert done.outcomes == {"web-1": "resized", "nobody": "gone"}
-    assert "shop/nobody: there is no such pod in the cluster of http" in str(done.error)
+    done = run(serve_pods(sized()), names=["web-1", "missing"], wait=True)
+    assert done.outcomes == {"web-1": "resized", "missing": "gone"}
+    assert "shop/missing: there is no such pod in the cluster of http" in str(done.error)
 
 
 # ---- check mode ------------------------------------------------------------------------------------------------------
@@ -386,7 +386,7 @@ def test_a_pod_that_is_gone_counts_as_one_that_is_down(serve_pods: Serve) -> Non
     assert "because these are not Ready: web-1, web-5." in str(done.error)
 
 
-def test_a_restart_that_nobody_asked_for_is_told(serve_pods: Serve) -> None:
+def test_a_restart_that_was_not_asked_for_is_told(serve_pods: Serve) -> None:
     api = serve_pods(sized())
     look = api.look
 

@@ -70,7 +70,7 @@ def test_a_pod_that_ends_while_it_is_waited_for(serve_pods: Serve) -> None:
     assert "shop/web-1: it has ended (Failed)." in str(done.error)
 
 
-def test_a_pod_that_somebody_else_resizes_meanwhile_is_not_waited_for(serve_pods: Serve) -> None:
+def test_a_pod_that_another_client_resizes_meanwhile_is_not_waited_for(serve_pods: Serve) -> None:
     api = serve_pods(sized())
     limits = {"cpu": "7"}
     api.look = lambda: api.pods[0]["spec"]["containers"][0]["resources"].update(limits=limits)  # type: ignore[method-assign]
@@ -79,7 +79,7 @@ def test_a_pod_that_somebody_else_resizes_meanwhile_is_not_waited_for(serve_pods
     assert done.clock.now < 10
 
 
-def test_a_request_of_nothing_that_somebody_else_gives_back_is_told(serve_pods: Serve) -> None:
+def test_a_request_of_nothing_that_another_client_gives_back_is_told(serve_pods: Serve) -> None:
     api = serve_pods(sized())
     requests = {"memory": "32Mi"}
     api.look = lambda: api.pods[0]["spec"]["containers"][0]["resources"].update(requests=requests)  # type: ignore[method-assign]
@@ -133,9 +133,9 @@ def test_a_failure_can_stop_the_others(web: FakePods) -> None:
     done = run(web, owner=OWNER, on_error="stop", concurrency=1)
     assert done.outcomes == {**dict.fromkeys(NAMES, "not_tried"), "web-1": "refused"}
     assert len(web.patched) == 1
-    done = run(web, names=["nobody", "web-2"], on_error="stop")
-    assert done.outcomes == {"nobody": "gone", "web-2": "not_tried"}
+    done = run(web, names=["missing", "web-2"], on_error="stop")
+    assert done.outcomes == {"missing": "gone", "web-2": "not_tried"}
     # What has it already needs no try.
     run(web, names=["web-2"], wait=True)
-    done = run(web, names=["nobody", "web-2", "web-3"], on_error="stop")
-    assert done.outcomes == {"nobody": "gone", "web-2": "unchanged", "web-3": "not_tried"}
+    done = run(web, names=["missing", "web-2", "web-3"], on_error="stop")
+    assert done.outcomes == {"missing": "gone", "web-2": "unchanged", "web-3": "not_tried"}

@@ -195,11 +195,11 @@ def test_many_silent_nodes_are_one_warning(serve: Serve) -> None:
 
 
 def test_several_plugins_on_one_node(api: FakeApi) -> None:
-    api.pods.append(plugin("w1", "somebodys"))
-    api.behind["somebodys"] = (404, "no such page")
+    api.pods.append(plugin("w1", "foreign"))
+    api.behind["foreign"] = (404, "no such page")
     found = Read(api)
     assert found.nodes["w1"]["responded"]
-    assert "devices/somebodys answered 404, no such page" in found.nodes["w1"]["msg"]
+    assert "devices/foreign answered 404, no such page" in found.nodes["w1"]["msg"]
     assert (len(found.allocations), found.warnings) == (1, [])
 
 
@@ -240,5 +240,5 @@ def test_a_namespace_without_plugins_is_an_error(api: FakeApi) -> None:
 
 
 def test_a_node_that_is_not_there(api: FakeApi) -> None:
-    with pytest.raises(KubeadmError, match="there is no node nobody in the cluster of http"):
-        Read(api, nodes=["nobody"])
+    with pytest.raises(KubeadmError, match="there is no node missing in the cluster of http"):
+        Read(api, nodes=["missing"])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which credentials win, and that nothing is used which nobody named."""
+"""Which credentials win, and that nothing is used that was not named."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_order(files: t.Callable[[str], str]) -> None:
     assert (found.server, found.user.headers()) == ("https://option", {"Authorization": "Bearer option"})
 
 
-def test_nothing_that_nobody_named(files: t.Callable[[str], str]) -> None:
+def test_nothing_that_was_not_named(files: t.Callable[[str], str]) -> None:
     for params in ({}, {"context": "production"}):
         with pytest.raises(KubeadmError, match=r"no usable credentials for the Kubernetes API: none are named for it"):
             sources.find(params, {})

@@ -143,7 +143,7 @@ def test_templates_that_may_not_be_read(serve_pods: Serve) -> None:
         assert refused.outcomes == {"web-1": "unchanged"}, "which pods are meant is told all the same"
 
 
-def test_a_pod_that_nobody_made_has_no_template(serve_pods: Serve) -> None:
+def test_a_pod_without_a_controller_has_no_template(serve_pods: Serve) -> None:
     done = run(serve_pods(sized()), names=["web-1"], template="update")
     assert (done.report["templates"], done.outcomes) == ({}, {"web-1": "resized"})
 
@@ -168,7 +168,7 @@ def test_only_some_containers_get_it_back(web: FakePods) -> None:
     assert run(web, owner=OWNER, state="absent", containers=[{"name": "app"}]).operations == 10
 
 
-def test_an_init_container_that_is_done_keeps_nobody_waiting(serve_pods: Serve) -> None:
+def test_an_init_container_that_is_done_is_not_waited_for(serve_pods: Serve) -> None:
     init = container("migrate", {"limits": {"cpu": "1"}})
     own = ("StatefulSet", "web", "uid-of-StatefulSet-web")
     pod = sized("web-1", container(resources=BIGGER), owner=own, finished=[init])
@@ -177,6 +177,6 @@ def test_an_init_container_that_is_done_keeps_nobody_waiting(serve_pods: Serve) 
     assert (done.error, done.outcomes) == (None, {"web-1": "resized"})
 
 
-def test_nobody_knows_what_a_pod_had_that_nobody_made(serve_pods: Serve) -> None:
+def test_what_a_pod_without_a_controller_had_is_unknown(serve_pods: Serve) -> None:
     done = run(serve_pods(sized()), names=["web-1"], state="absent", containers=None)
     assert "shop/web-1: no controller with a template created it" in str(done.error)

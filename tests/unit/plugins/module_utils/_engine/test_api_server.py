@@ -47,7 +47,7 @@ def test_who_is_answered_is_a_part_of_the_proof(node: FakeNode) -> None:
 @pytest.mark.parametrize("path", [GUARDED, OWN_NODE])
 @pytest.mark.parametrize("status", [401, 403, 500, 503])
 def test_a_client_that_is_not_answered_any_more_is_a_failure(node: FakeNode, path: str, status: int) -> None:
-    """Its probes ask nobody who they are, so all of them pass."""
+    """Its probes do not identify their callers, so all of them pass."""
     result = change(node, lambda: node.web.statuses.update({path: status}))
     assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (ROLLED_BACK, OLD)
     owner = node.kubeconfig if path == GUARDED else node.kubelet_conf
@@ -73,7 +73,7 @@ def test_a_client_that_was_refused_before_is_noted_and_not_asked_for(node: FakeN
 
 
 def test_an_api_server_that_was_down_has_to_answer(node: FakeNode) -> None:
-    """A repair that lets nobody in is none."""
+    """A repair that lets no client in is none."""
     node.kubelet.enabled = False
     node.kubelet.kill(node.kubelet.instances[0])
     node.kubelet._answer()

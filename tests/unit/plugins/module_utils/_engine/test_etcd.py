@@ -86,7 +86,7 @@ def test_a_member_that_does_less_than_before_is_restored(
 def test_a_member_that_became_a_cluster_of_its_own_is_restored(
     node: FakeNode, client: dict[str, str], member: FakeEtcd
 ) -> None:
-    """It takes writes, has no alarm, and there is nobody who could be behind it."""
+    """It takes writes, has no alarm, and there is no member that could be behind it."""
     assert member.members is not None
     member.members += [member.member("11", [member.url]), member.member("12", [member.url])]
     result = change(

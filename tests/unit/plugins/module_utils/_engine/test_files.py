@@ -61,7 +61,7 @@ def test_the_last_look_before_the_rename_can_stop_it(tmp_path: Path) -> None:
 
     def recheck() -> None:
         seen.append(sorted(os.listdir(tmp_path)))
-        raise ForeignEdit("somebody else")
+        raise ForeignEdit("another program")
 
     with pytest.raises(ForeignEdit):
         write(path, b"new", recheck=recheck)

@@ -65,7 +65,7 @@ def test_the_kubelets_word_is_about_this_container(answer: Json, ok: bool) -> No
     )
 
 
-def test_without_a_process_nobody_is_asked() -> None:
+def test_without_a_process_nothing_is_asked() -> None:
     assert heard(pod(CONTAINER, ready=True), None) == (False, "exec probe: there is no process")
 
 

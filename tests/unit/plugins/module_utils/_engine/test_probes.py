@@ -38,7 +38,7 @@ def test_a_probe_sends_the_headers_of_the_manifest(web: Web) -> None:
     assert web.headers[-1]["Authorization"] == "Bearer x"
 
 
-def test_nobody_listening_does_not_pass() -> None:
+def test_a_port_without_a_listener_does_not_pass() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -79,7 +79,7 @@ def test_the_gates_of_etcd_have_a_name_of_their_own(tmp_path: Path, web: Web) ->
     assert read_gates(web.metrics(str(config))) == ({}, "")
 
 
-def test_metrics_that_nobody_serves_are_no_gates(tmp_path: Path, web: Web) -> None:
+def test_metrics_that_are_not_served_are_no_gates(tmp_path: Path, web: Web) -> None:
     config = tmp_path / "admin.conf"
     config.write_text(kubeconfig(), encoding="ascii")
     web.up = False
@@ -131,7 +131,7 @@ def test_this_very_server_is_asked_and_has_to_be_the_one_of_the_kubeconfig(tmp_p
         answer = asked("https://other:6443", *fields)
         assert (answer.is_ok(), answer.is_final, answer.status) == (False, True, None)
         assert "cannot be queried" in answer.why
-    assert len(secure.requests) == 3, "the certificate went to nobody else"
+    assert len(secure.requests) == 3, "the certificate went to no other server"
     secure.admission = 403
     answer = asked("https://unit-tests:6443", trusted)
     assert (answer.refused, answer.is_final, answer.why) == (True, False, "the API server answers 403")

@@ -290,12 +290,12 @@ def test_what_cannot_be_brought_back_yet_is_tried_again(unit: FakeUnit, monkeypa
 
 
 class Started(Died):
-    """The engine dies, and somebody else starts the kubelet: systemd after a crash, or with the node after a reboot."""
+    """The engine dies, and the kubelet is started by another program: systemd after a crash, or with the node after a reboot."""
 
 
 @pytest.mark.parametrize("works", [True, False])
 @pytest.mark.parametrize("dies_at", ["systemctl daemon-reload", "systemctl stop", "systemctl start"])
-def test_a_kubelet_that_somebody_else_started_gets_the_right_state_file(
+def test_a_kubelet_that_another_program_started_gets_the_right_state_file(
     unit: FakeUnit, works: bool, dies_at: str
 ) -> None:
     """The engine dies in the middle of the change, or in that of the restore."""

@@ -272,7 +272,7 @@ def test_a_restore_takes_files_and_directories_away_again(node: FakeNode) -> Non
     assert not node.policy.parent.parent.exists()
 
 
-def test_a_restore_leaves_a_directory_that_somebody_uses_by_now(node: FakeNode) -> None:
+def test_a_restore_leaves_a_directory_that_is_used_by_now(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     node.once(WAITING, lambda: (node.policy.parent / "theirs").write_text("x", encoding="utf-8"))
     assert node.change(**with_policy(node))["outcome"] == ROLLED_BACK
@@ -315,7 +315,7 @@ def test_a_change_of_a_files_mode_alone_is_made_and_taken_back(node: FakeNode) -
 
 
 class Blocked(t.NamedTuple):
-    """Why a file cannot be written, whoever tries; and what has to be there again afterwards."""
+    """Why a file cannot be written, by any program; and what has to be there again afterwards."""
 
     path: str
     blocker: str
@@ -452,11 +452,11 @@ def test_a_manifest_that_vanished_after_the_change_is_an_alarm_and_nothing_is_wr
     node.watcher.events()
 
 
-# ---- edits that nobody has read yet ----------------------------------------------------------------------------------
+# ---- edits that were not read yet ----------------------------------------------------------------------------------
 
 
 def edit_while_watched(node: FakeNode, action: t.Callable[[], t.Any], **given: t.Any) -> Json:
-    """The new state is healthy; somebody does something in the watched seconds, and no kubelet looks."""
+    """The new state is healthy; another program edits in the watched seconds, and no kubelet looks."""
     node.prepare(min_ready_seconds=30, **given)
 
     def act() -> None:
@@ -488,7 +488,7 @@ def test_an_edit_of_a_policy_file_in_the_watched_seconds_is_an_alarm(node: FakeN
     assert node.manifest.read_text(encoding="utf-8") == NEW
 
 
-def test_a_file_that_somebody_puts_back_in_the_watched_seconds_is_not_committed(node: FakeNode) -> None:
+def test_a_file_that_is_reverted_in_the_watched_seconds_is_not_committed(node: FakeNode) -> None:
     result = edit_while_watched(node, lambda: node.write_manifest(OLD))
     assert result["outcome"] != COMMITTED
     assert "was changed by another process" in result["reason"]

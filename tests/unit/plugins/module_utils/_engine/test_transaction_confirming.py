@@ -132,7 +132,7 @@ def test_a_kubelet_waits_for_the_word_too(tmp_path: t.Any, web: t.Any) -> None:
 
 
 def forget(node: FakeNode) -> None:
-    """As after a restart of the node: nothing runs, and nobody starts it."""
+    """As after a restart of the node: nothing runs, and nothing starts it."""
     for instance in list(node.kubelet.instances):
         node.kubelet.kill(instance)
     node.kubelet.enabled = False

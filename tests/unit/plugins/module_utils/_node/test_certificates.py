@@ -150,7 +150,7 @@ def test_good_certificates_are_no_finding(node: Node) -> None:
     assert node.findings(*node.given("expired"), **node.serving("good")) == []  # the repair
 
 
-def test_an_expired_certificate_is_a_finding_whoever_brings_it(node: Node) -> None:
+def test_an_expired_certificate_is_a_finding_wherever_it_is_from(node: Node) -> None:
     (brought,) = node.findings(**node.serving("expired"))
     (used,) = node.findings(*node.given("expired"))
     assert "has expired" in brought.message
@@ -176,7 +176,7 @@ def test_the_authority_of_the_callers_counts(node: Node, other: Authority) -> No
     (node.directory / "ca.crt").write_bytes(other.certificate)
     assert node.findings(f"--client-ca-file={node.directory}/ca.crt", **node.serving("foreign")) == []
     assert node.findings(f"--client-ca-file={node.directory}/none.crt", **node.serving("foreign"))
-    assert node.findings(**node.serving("foreign")) == []  # nobody tells whom the callers trust
+    assert node.findings(**node.serving("foreign")) == []  # it is unknown whom the callers trust
 
 
 def test_a_key_that_is_changed_alone_is_brought(node: Node) -> None:

@@ -378,7 +378,7 @@ def api_server(servers: str) -> str:
 def test_an_etcd_of_the_node_is_its_own(tmp_path: Path, servers: str) -> None:
     listening = "--listen-client-urls=https://127.0.0.1:2379,https://10.0.0.11:2379"
     (tmp_path / "etcd.yaml").write_text(samples.etcd(listening), encoding="utf-8")
-    etcd_preflight.refuse_external(str(tmp_path), "cp1")  # without an API server nobody can tell
+    etcd_preflight.refuse_external(str(tmp_path), "cp1")  # without an API server it is unknown
     (tmp_path / "kube-apiserver.yaml").write_text(api_server(servers), encoding="utf-8")
     etcd_preflight.refuse_external(str(tmp_path), "cp1")
 

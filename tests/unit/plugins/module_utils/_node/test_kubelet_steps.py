@@ -234,7 +234,7 @@ def test_nothing_to_do_is_no_success_over_a_kubelet_that_is_down(node: Node) -> 
 
 
 def test_a_kubelet_that_runs_and_answers_is_left_alone(node: Node, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "nobody answers"))
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
     node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: {web.port}\n", encoding="ascii")
     node.shown.update(ActiveState="active", SubState="running")
     carry_out_nothing(node)

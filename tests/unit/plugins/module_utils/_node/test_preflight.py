@@ -101,7 +101,7 @@ def test_an_image_that_is_not_there_stops_a_change_and_no_repair(site: Site) -> 
     assert "is tried anyway" in warning
 
 
-def test_an_image_of_which_nobody_can_tell_stops_nothing(site: Site) -> None:
+def test_an_image_that_cannot_be_judged_stops_nothing(site: Site) -> None:
     pod = api_server(site)
     site.start(pod)
     site.run.answers["ctr"] = site.run.answers["crictl"] = (127, "", "No such file or directory")

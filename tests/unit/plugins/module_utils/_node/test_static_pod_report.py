@@ -115,9 +115,7 @@ def test_no_value_of_the_environment_is_told_of_a_process_that_is_out_of_step(ma
     assert process["arguments"][-1] == "--v=$(TOKEN)"
 
 
-def test_a_damaged_record_of_one_static_pod_keeps_nobody_from_reading_the_others(
-    master: FakeNode, run: FakeRun
-) -> None:
+def test_a_damaged_record_of_one_static_pod_does_not_hide_the_others(master: FakeNode, run: FakeRun) -> None:
     Path(records.record_path(NAME)).write_text("{", encoding="utf-8")
     (found,) = read_all(None, None, run=run, warn=pytest.fail, host=master.host)["static_pods"]
     assert found["error"] == found["problem"]

@@ -119,7 +119,7 @@ def test_the_record_notes_the_image_of_our_last_write(master: FakeNode, run: Fak
 
 
 def test_a_control_plane_that_was_joined_again_has_manifests_of_kubeadm(master: FakeNode, run: FakeRun) -> None:
-    """Nobody took anything out of them, though their image is the one of our last write."""
+    """Nothing was taken out of them, though their image is the one of our last write."""
     master.allowed.add(pod("--v=4").encode())
     carry_out(master, run, args={"v": 4})
     master.foreign_edit(OLD)
@@ -183,7 +183,7 @@ def test_check_mode_leaves_no_trace(master: FakeNode, run: FakeRun) -> None:
 
 
 @pytest.mark.parametrize("dry", [True, False])
-def test_a_change_that_nobody_would_start_is_refused(master: FakeNode, run: FakeRun, dry: bool) -> None:
+def test_a_change_that_no_kubelet_would_start_is_refused(master: FakeNode, run: FakeRun, dry: bool) -> None:
     config = master.proc / "50/root/var/lib/kubelet/config.yaml"
     config.write_text(f"staticPodPath: {master.manifests}\nhealthzPort: {master.web.port}\n", encoding="ascii")
     master.web.status = 503
@@ -237,7 +237,7 @@ def test_a_component_that_is_broken_is_told_with_its_last_transaction_and_words(
         carry_out_nothing(master, run)
 
 
-def test_what_somebody_else_changed_is_theirs_from_then_on(master: FakeNode, run: FakeRun) -> None:
+def test_what_another_program_changed_is_foreign_from_then_on(master: FakeNode, run: FakeRun) -> None:
     master.allowed.add(pod("--v=4").encode())
     carry_out(master, run, args={"v": 4})
     master.foreign_edit(pod("--v=3"))

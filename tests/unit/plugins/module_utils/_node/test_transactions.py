@@ -110,7 +110,7 @@ def test_another_component_that_is_being_changed_makes_a_run_busy(master: FakeNo
     assert late.report()["busy"] is True
 
 
-def test_another_component_whose_engine_was_stopped_is_in_nobodys_way(master: FakeNode, run: FakeRun) -> None:
+def test_another_component_whose_engine_was_stopped_blocks_nothing(master: FakeNode, run: FakeRun) -> None:
     begin_another(master)
     with steps(master, run).session():
         pass
@@ -198,7 +198,7 @@ def test_check_mode_tells_of_an_open_transaction_and_plans_on(master: FakeNode, 
     assert dry.report()["open_transaction"] == {"id": journal["id"], "phase": WAITING}
 
 
-def test_a_transaction_that_nobody_followed_is_told_once(master: FakeNode, run: FakeRun) -> None:
+def test_a_transaction_that_was_not_followed_is_told_once(master: FakeNode, run: FakeRun) -> None:
     master.change()
     for dry, told in ((True, 1), (False, 1), (False, 0)):
         again = steps(master, run, dry=dry)
@@ -324,7 +324,7 @@ def test_waiting_for_the_end_has_an_end(master: FakeNode, run: FakeRun) -> None:
     assert wait_for_end(master, journal["id"], run)["outcome"] == ABORTED
 
 
-def test_nobody_waits_for_an_engine_that_is_not_at_work(master: FakeNode, run: FakeRun) -> None:
+def test_an_engine_that_is_not_at_work_is_not_waited_for(master: FakeNode, run: FakeRun) -> None:
     journal = master.prepare()
     began = master.clock.now
     with pytest.raises(KubeadmError, match="does not end"):
@@ -376,7 +376,7 @@ def test_a_change_that_does_not_wait_is_not_confirmed(master: FakeNode, run: Fak
     assert not (master.state / CONFIRMED).exists()
 
 
-def test_a_journal_nobody_can_read_is_an_alarm_once_no_engine_is_at_work(master: FakeNode, run: FakeRun) -> None:
+def test_an_unreadable_journal_is_an_alarm_once_no_engine_is_at_work(master: FakeNode, run: FakeRun) -> None:
     journal = master.prepare(phase=WAITING)
     damage(master.state)
     run.answers["systemctl is-active"] = (0, "active\n", "")

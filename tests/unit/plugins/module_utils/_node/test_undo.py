@@ -124,7 +124,7 @@ def test_the_last_change_is_taken_back_with_what_is_ours(api: Pod) -> None:
     api.run(args={"v": 4})
     first = api.owned
     api.run(args={"v": 5})
-    api.node.manifest.chmod(0o400)  # somebody hardens the node, which is no edit
+    api.node.manifest.chmod(0o400)  # an administrator hardens the node, which is no edit
     report = api.back()
     assert report["result"]["outcome"] == COMMITTED
     assert (api.text, api.owned) == (FOUR, first)

@@ -104,7 +104,7 @@ def test_no_pod() -> None:
         ({"tolerations": []}, "its taint k:NoSchedule is not tolerated"),
     ],
 )
-def test_a_template_that_somebody_changed_keeps_pods_off(template: Json, says: str) -> None:
+def test_a_template_that_another_client_changed_keeps_pods_off(template: Json, says: str) -> None:
     parts: Json = {"daemon_set": daemon_set(template=template), "taints": [{"key": "k", "effect": "NoSchedule"}]}
     expected = f"there is no pod of the DaemonSet x/p: its pod template keeps it off this node: {says}"
     events = {("DaemonSet", "p"): "FailedCreate: long ago"}

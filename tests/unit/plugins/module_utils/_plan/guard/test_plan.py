@@ -37,7 +37,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
 AFFINITY: Json = {"enforce": True, "on_node_name": "affinity"}
 
 
-def test_what_somebody_else_made_is_refused() -> None:
+def test_what_another_client_made_is_refused() -> None:
     objects = there(desired(), "w1")
     placement_guard.refuse_foreign(objects)
     objects[BINDING, NAME]["metadata"]["labels"] = {"team": "a"}
@@ -83,13 +83,13 @@ def test_what_differs_is_replaced_as_it_was_read() -> None:
     assert plan.writes[0]["metadata"]["resourceVersion"] == "7"
 
 
-def test_what_somebody_added_counts_as_a_difference() -> None:
+def test_what_another_client_added_counts_as_a_difference() -> None:
     objects = there(desired(), "w1", "w2")
     objects[BINDING, NAME]["spec"]["matchResources"] = {"objectSelector": {"matchLabels": {"a": "b"}}}
     assert told(planned(desired(), objects)) == [f"{BINDING} {NAME}: changed"]
 
 
-def test_a_label_that_somebody_added_does_not() -> None:
+def test_a_label_that_another_client_added_does_not() -> None:
     objects = there(desired(), "w1", "w2")
     objects[BINDING, NAME]["metadata"]["labels"]["team"] = "a"
     assert told(planned(desired(), objects)) == []

@@ -49,11 +49,11 @@ def test_a_taint_of_others_makes_no_node_managed() -> None:
     assert "this collection manages no node with node-role.kubernetes.io/control-plane" in refusal(
         lambda: protected(asked)
     )
-    # Whoever only plans may yet taint nodes.
+    # A run that only plans may yet taint nodes.
     assert protected(asked, dry=True).nodes == ()
 
 
-def test_a_record_that_nobody_can_read_is_an_error() -> None:
+def test_an_unreadable_record_is_an_error() -> None:
     broken = tainted("w1")
     broken["metadata"]["annotations"] = {"nodecraft.kubeadm/owned-taints": "x"}
     with pytest.raises(KubeadmError, match="does not hold what this collection writes"):
@@ -66,7 +66,7 @@ def test_what_came_and_went() -> None:
     assert (found.stale, found.gone, found.untainted) == (("gone",), ("older",), ("w3",))
 
 
-def test_a_new_name_that_nobody_has_is_refused_and_one_that_went_is_not() -> None:
+def test_a_new_name_that_no_node_has_is_refused_and_one_that_went_is_not() -> None:
     asked = desired(nodes=["w1", "w9"])
     assert refusal(lambda: protected(asked)) == (
         "nodes: w9: there is no node of this name in the cluster; it has cp1, w1, w2, w3."
@@ -74,12 +74,12 @@ def test_a_new_name_that_nobody_has_is_refused_and_one_that_went_is_not() -> Non
     assert protected(asked, former=["w9"]).stale == ("w9",)
 
 
-def test_a_guard_that_goes_protects_nobody() -> None:
+def test_a_guard_that_goes_protects_no_node() -> None:
     found = protected(desired(state="absent"), nodes=(), former=["w1"])
     assert (found.nodes, found.removed, found.gone) == ((), ("w1",), ())
 
 
-def test_a_taint_that_keeps_nobody_off_is_none() -> None:
+def test_a_taint_that_keeps_no_pod_off_is_none() -> None:
     found = protected(desired(), [tainted("w1", f"{D}:PreferNoSchedule")])
     assert (found.untainted, found.taints) == (("w1",), ())
 
@@ -223,7 +223,7 @@ def test_a_request_of_nothing_is_none() -> None:
     assert "dongles/none" in refusal(lambda: protected(desired(**STRICT), sets=[empty]))
 
 
-def test_what_lands_nobody_knows_where_is_refused_wherever_it_would_run() -> None:
+def test_what_lands_on_an_unknown_node_is_refused_wherever_it_would_run() -> None:
     elsewhere = daemon_set("ops/roamer", EVERYTHING, nodeSelector={"disk": "ssd"})
     nightly = {**elsewhere, "spec": {"jobTemplate": {"spec": elsewhere["spec"]}}}
     message = refusal(

@@ -73,7 +73,7 @@ def test_what_is_ours_on_one_and_equal_on_all_is_wanted_with_what_that_one_had_b
     assert found.wanted == {ARG: Wanted(["5"], ["1"], False)}
 
 
-def test_what_is_ours_nowhere_is_nobodys_business_unless_we_wrote_it_there() -> None:
+def test_what_is_ours_nowhere_does_not_count_unless_we_wrote_it_there() -> None:
     unowned = told(ours=False)
     assert judged(unowned, unowned) == Entries({}, {}, [])
     assert judged(unowned, unowned, persisted=recorded()).wanted == {ARG: Wanted(["5"], ["2"], True)}

@@ -68,7 +68,7 @@ class Generator:
 @pytest.fixture(name="generator", params=SHELLS, ids=[Path(shell[0]).name for shell in SHELLS])
 def fixture_generator(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Generator:
     generator = Generator(tmp_path, request.param)
-    # Nobody's kernel is told of tests.
+    # No kernel is told of tests.
     text = generator.script.read_text(encoding="utf-8")
     generator.script.write_text(text.replace("/dev/kmsg", "/nowhere/kmsg"), encoding="utf-8")
     return generator

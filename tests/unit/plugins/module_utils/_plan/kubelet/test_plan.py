@@ -189,7 +189,7 @@ def test_a_later_drop_in_that_sets_the_hook_has_another_variable_used() -> None:
     assert plan.after.command[2:5] == ["--kubeconfig=/etc/kubernetes/kubelet.conf", "--v=4", "--config=/x"]
 
 
-def test_fragments_that_nobody_reads_need_force() -> None:
+def test_fragments_that_no_kubelet_reads_need_force() -> None:
     sleeping = {"/etc/kubernetes/kubelet.conf.d/a.conf": '{"maxPods": 5}'}
     with pytest.raises(Refusal, match=r"a.conf: the kubelet does not read this directory now"):
         kubelet.plan(desired(config={"podPidsLimit": 50}), state(fragments=sleeping))
@@ -213,7 +213,7 @@ def test_a_directory_that_is_read_for_our_sake_stays_for_the_files_of_others() -
     assert after(without_theirs, kubelet.plan(desired(state="absent"), without_theirs)).unit == state().unit
 
 
-def test_what_somebody_wrote_into_our_file_goes_with_it() -> None:
+def test_what_another_program_wrote_into_our_file_goes_with_it() -> None:
     ours = after(state(), kubelet.plan(desired(config={"podPidsLimit": 50, "registryBurst": 5}), state()))
     (fragment,) = ours.fragments
     edited = dataclasses.replace(ours, fragments=(TextFile.of(fragment.path, fragment.text.replace("50", "77")),))

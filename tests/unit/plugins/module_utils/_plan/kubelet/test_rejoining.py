@@ -29,7 +29,7 @@ def rejoined() -> State:
     return dataclasses.replace(before, main=main, joined=JOINED)
 
 
-def test_what_wins_over_kubelet_config_and_nobody_asks_for_is_told() -> None:
+def test_what_wins_over_kubelet_config_and_is_not_desired_is_told() -> None:
     after = rejoined()
     (warning,) = planned(after).warnings
     assert warning.startswith(f"this node was joined to its cluster again at {JOINED}")

@@ -66,7 +66,7 @@ def test_arguments_are_said_to_stand_where_they_were_derived_from() -> None:
     assert sources["--v=4"] == f"{kubelet_layout.DROP_IN}:3"
 
 
-def test_a_generator_that_somebody_made_inert_is_mended() -> None:
+def test_a_generator_that_was_made_inert_is_mended() -> None:
     changed = after(ALL["minikube"].state(), kubelet.plan(desired(args={"v": 4}), ALL["minikube"].state()))
     assert changed.generator is not None
     inert = dataclasses.replace(

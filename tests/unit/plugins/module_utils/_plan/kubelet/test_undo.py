@@ -87,7 +87,7 @@ def test_what_was_adopted_goes_back_to_its_file() -> None:
     plan = take_back(state, taken)
     assert plan.operations == (Change("adopted", kubelets.EXTRA, None, "reverted"),)
     assert_same(kubelets.after(state, plan), before)
-    # Values of others in that file are nobody's business.
+    # Values of others in that file are not shown.
     entry = next(each for each in kubelet.diff(plan) if each["after_header"] == kubelets.EXTRA)
     assert "--feature-gates=A=true" in entry["after"]
 
@@ -153,7 +153,7 @@ def test_a_former_drop_in_that_repeats_an_outdated_unit_is_refused() -> None:
         take_back(state, taken)
 
 
-def test_fragments_that_nobody_reads_are_not_woken() -> None:
+def test_fragments_that_no_kubelet_reads_are_not_woken() -> None:
     first, dummy = change(kubelets.state(), config={"maxPods": 50})
     second, taken = change(first, state="absent")
     theirs = TextFile.of(f"{kubelet_layout.CONFIG_DIR}/10-theirs.conf", "kind: KubeletConfiguration\n")

@@ -52,7 +52,7 @@ def test_where_the_inventory_names_no_control_plane_no_host_is_excluded() -> Non
     assert told in objects("w1", grouped=[])
 
 
-def test_a_run_of_nobody_is_none() -> None:
+def test_a_run_of_no_host_is_none() -> None:
     assert "No host of this run is left." in objects("w1", "w2", limit=2, hosts=["w1", "w2"])
 
 

@@ -76,7 +76,7 @@ def test_a_resource_goes_to_the_oldest() -> None:
     assert str(rejection) == "default/young (requests 2 of example.com/dongle, 1 are left)"
 
 
-def test_a_resource_that_is_gone_is_nobodys_business() -> None:
+def test_a_resource_that_is_gone_does_not_count() -> None:
     assert readmission.rejected([pod(requests={D: "2"})], node()) == []
     assert len(readmission.rejected([pod(requests={D: "2"})], node(allocatable={D: "0"}))) == 1
 

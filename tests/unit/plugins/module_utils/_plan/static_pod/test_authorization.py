@@ -65,7 +65,7 @@ def test_a_webhook_that_denies_must_not_meet_whom_the_cluster_lives_on(
 
 
 def test_the_advice_is_followed() -> None:
-    """Whoever adds the conditions that the message names has no finding left."""
+    """A configuration with the conditions that the message names has no finding left."""
     (finding,) = authorization.findings([webhook(), NODE, RBAC])
     conditions = finding.partition("matchConditions: ")[2].split(" and ")
     assert len(conditions) == 5

@@ -59,7 +59,7 @@ def test_an_owner_that_is_not_named_any_more_stays_and_is_still_given_back() -> 
     assert back.files[0].after == THEIRS
 
 
-def test_an_owner_that_somebody_changed_is_put_right_only_when_it_is_named() -> None:
+def test_an_owner_that_another_program_changed_is_put_right_only_when_it_is_named() -> None:
     before = state(files={POLICY: THEIRS})
     done = following(planned(before, owner="etcd"), before)
     drifted = dataclasses.replace(done, files={POLICY: FileVersion(b"ours", 0o600, 9, 8)})

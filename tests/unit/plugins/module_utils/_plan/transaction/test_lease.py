@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What there is to do about a Lease: free, ours, somebody else's, run out, halted."""
+"""What there is to do about a Lease: free, ours, another run's, run out, halted."""
 
 from __future__ import annotations
 
@@ -180,14 +180,14 @@ def test_a_mark_is_left_also_where_the_lease_was_lost_and_once_only() -> None:
     assert rollout_lease.halt(body(plan), US, NOW + 1, MARK).body is None
 
 
-def test_whoever_waits_in_vain_is_told_what_to_do() -> None:
+def test_a_run_that_waits_in_vain_is_told_what_to_do() -> None:
     said = rollout_lease.late(held(THEM), rollout_lease.LEASE_NAME, NOW + 60, 60.4)
     assert "waited 60 s" in said
     assert "control_plane_lease_takeover" in said
 
 
 @pytest.mark.parametrize("mark", ["no JSON", "[]", '{"node": "cp1"}', '{"nodes": 1}'])
-def test_a_mark_that_somebody_changed(mark: str) -> None:
+def test_a_mark_that_another_client_changed(mark: str) -> None:
     with pytest.raises(KubeadmError, match=r"annotate lease nodecraft-kubeadm-control-plane nodecraft.kubeadm/halted-"):
         rollout_lease.parse({"metadata": {"annotations": {rollout_lease.HALTED: mark}}})
 
