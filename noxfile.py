@@ -67,13 +67,13 @@ SCENARIOS = {
     "1.32": ("control_plane", "node_resources"),
     "1.37": ("node_kubelet", "placement_guard", "pod_resize"),
 }
-# One after the other, each with the clusters that work at once. A roll-out is watched by clients that count on answers,
+# One after the other, each with the clusters that work at once. A rollout is watched by clients that count on answers,
 # so it has the machine for itself; the other tests mostly wait.
 FAULT_LABS: tuple[dict[str, FaultLab], ...] = (
     {"faults-three": FaultLab(3, 0, "FAULTS_THREE", ("test_three_control_planes.py",))},
     {
         "faults-one": FaultLab(1, 1, "FAULTS_ONE", ("test_one_control_plane.py",)),
-        "faults-kubelet": FaultLab(1, 1, "FAULTS_ONE", ("test_kubelet.py", "test_device_plugin.py", "test_by_hand.py")),
+        "faults-kubelet": FaultLab(1, 1, "FAULTS_ONE", ("test_kubelet.py", "test_device_plugin.py", "test_manual.py")),
     },
     # Upgraded to the version of those before, whose programs are there then.
     {"faults-upgrade-three": FaultLab(3, 1, "FAULTS_UPGRADE_THREE", ("test_upgrade.py",), "1.36")},

@@ -17,7 +17,7 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
 
 PLUGIN = "ExtendedResourceToleration"
 MANIFEST = "/etc/kubernetes/manifests/kube-apiserver.yaml"
-# What people do by hand: edit a copy elsewhere, then put it in place with one rename.
+# What people do manually: edit a copy elsewhere, then put it in place with one rename.
 RENAME = f"""
 sed '{{expression}}' {MANIFEST} > /etc/kubernetes/bench.yaml && chmod 0600 /etc/kubernetes/bench.yaml && mv /etc/kubernetes/bench.yaml {MANIFEST}
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One setting of the workers' kubelets, beside a bare drop-in and a restart by hand."""
+"""One setting of the workers' kubelets, beside a bare drop-in and a manual restart."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def _holder(lock: int, noted: str) -> str:
 
 def only_playbook(name: str) -> t.ContextManager[int]:
     """Refuse a playbook of a lab while another one works on it: what the first one makes, the second would take for remains."""
-    lab = quote(name, safe="")[:64]  # The playbook refuses what is no name of a lab; until then it is no path either.
+    lab = quote(name, safe="")[:64]  # The playbook refuses an invalid name of a lab; until then it is no path either.
     wait = "Wait for its end, or interrupt it with Ctrl-C, or, where that is impossible, with kill {0}."
     return only_one(
         LOCKS / f"lab-{lab}", f"Another command makes, changes or removes lab {lab} (process {{0}}). {wait}"

@@ -243,7 +243,7 @@ _PROOF = {
         "etcd_that_does_less",
     ),
     "confirmation": _edit(
-        "a change that asks for a word from outside waits for it",
+        "a change that asks for a confirmation waits for it",
         "and self._is_confirmed():",
         "and True:",
         "is_not_confirmed",

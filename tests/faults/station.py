@@ -36,7 +36,7 @@ def manifest(port: int, *arguments: str) -> str:
     """A manifest with these flags, and with a probe that the test answers."""
     items = "".join(f"    - {argument}\n" for argument in (NAME, *arguments))
     return (
-        f"# written by hand\napiVersion: v1\nkind: Pod\nmetadata:\n  name: {NAME}\n  namespace: kube-system\n"
+        f"# written manually\napiVersion: v1\nkind: Pod\nmetadata:\n  name: {NAME}\n  namespace: kube-system\n"
         f"spec:\n  containers:\n  - command:\n{items}    name: {NAME}\n"
         f"    readinessProbe:\n      httpGet:\n        host: 127.0.0.1\n        path: /livez\n        port: {port}\n"
         "        scheme: HTTP\n"

@@ -74,7 +74,7 @@ class Clean(t.NamedTuple):
 
 
 def begin(make: Make, scenario: Scenario) -> tuple[Station, dict[str, t.Any]]:
-    """The node of a scenario, and what is asked for on it."""
+    """The node of a scenario, and its desired state."""
     station = make(scenario)
     return station, scenario.desired(station.root)
 

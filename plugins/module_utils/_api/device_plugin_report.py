@@ -29,7 +29,7 @@ _LOOK_AGAIN = 2.0  # seconds between two looks
 
 
 def read(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> dict[str, t.Any]:
-    """Read what is asked for: the nodes held against what is expected of them, the objects of the deployment, and what is beside them."""
+    """Read what is needed: the nodes held against what is expected of them, the objects of the deployment, and what is beside them."""
     for name in (name for entry in params["expected"] for name in entry["nodes"] or []):
         node_names.check_node("expected", name)
     client, subsets = connect(), params["gather_subset"]
@@ -53,7 +53,7 @@ def _read_nodes(client: Client, params: Params, warn: t.Callable[[str], None]) -
         client.sleep(min(_LOOK_AGAIN, left))
         checks = reader.look()
         if len(_problems(checks)) < fewest:
-            # A roll-out goes on, node by node, and a large cluster has many.
+            # A rollout goes on, node by node, and a large cluster has many.
             fewest, since = len(_problems(checks)), client.clock()
     if _problems(checks) and reader.observed.daemon_set is not None:
         checks = reader.look_closer()

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The steps of the module C(rollout_lease), for the runner: takes, renews and lets go the Lease, against other runs."""
+"""The steps of the module C(rollout_lease), for the runner: acquires, renews and releases the Lease, against other runs."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class Templates:
         return told
 
     def send(self, bad: t.Collection[str], *, dry_run: bool) -> None:
-        """Change the templates, but those of pods that are bad: a roll-out of what is not known to work would only spread it."""
+        """Change the templates, but those of pods that are bad: a rollout of what is not known to work would only spread it."""
         for template in self.found.values():
             own = [name for name in bad if self.of(name) is template]
             if template.operations and own:

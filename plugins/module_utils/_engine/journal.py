@@ -353,7 +353,7 @@ class Journal(_Order, _Options, Progress):
     """Who asked for what, and how far it is.
 
     directories: directories that the files need and that do not exist yet. obsolete: directories of ours that nothing needs after a commit;
-    removed when they are empty then. confirm_timeout: seconds to wait for a word from outside before the commit; None when none is
+    removed when they are empty then. confirm_timeout: seconds to wait for a confirmation before the commit; None when none is
     needed. reverts: the transaction that this one takes back.
     """
 

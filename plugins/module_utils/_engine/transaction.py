@@ -260,7 +260,7 @@ class Engine:
             self._close(COMMITTED, None, observation)
 
     def _confirm(self) -> None:
-        """Wait for a word from outside: what is healthy on this node may be out of reach for everybody else."""
+        """Wait for the confirmation: what is healthy on this node may be out of reach for everybody else."""
         self._say("is healthy, waits for its confirmation")
         while True:
             observation = self.watcher.look()
@@ -288,7 +288,7 @@ class Engine:
     def _fail(self, failure: str, observation: Observation) -> None:
         """Take back what is not committed. What another program wrote is for a restore to judge, also without rollback."""
         if not observation.healthy or self.journal["phase"] == WAITING:
-            # What a component says that only lacks a word from outside is no reason.
+            # What a component says that only lacks the confirmation is no reason.
             self.journal["log"] = self.watcher.log(observation)
         if self.journal["rollback"] or self._foreign():
             self._begin_restore(failure)

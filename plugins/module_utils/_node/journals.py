@@ -39,7 +39,7 @@ _STAMP = "%Y%m%dT%H%M%S.%fZ"
 
 @dataclasses.dataclass(frozen=True)
 class TransactionSettings:
-    """How a transaction waits and ends. Times in seconds; confirm_timeout: None when no word from outside is asked for."""
+    """How a transaction waits and ends. Times in seconds; confirm_timeout: None when no confirmation is asked for."""
 
     wait_timeout: int
     min_ready_seconds: int

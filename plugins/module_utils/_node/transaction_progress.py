@@ -127,7 +127,7 @@ def _unknown_outcome(name: str, identifier: str, problem: str, *, running: bool)
 
 
 def _confirm(name: str, identifier: str, *, dry: bool) -> None:
-    """Give the engine the word from outside that it waits for. One that comes after the end changes nothing.
+    """Give the engine the confirmation that it waits for. One that comes after the end changes nothing.
 
     Raises KubeadmError when the transaction is not known, or does not wait for it.
     """

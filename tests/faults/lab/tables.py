@@ -119,12 +119,12 @@ def clients(entries: t.Sequence[Json]) -> str:
 
 
 def compared(entries: t.Sequence[Json]) -> str:
-    """The same faults by the ways by hand, and by the collection."""
-    by_hand = [entry for entry in entries if entry["way"] != OURS]
-    tried = {entry["fault"] for entry in by_hand}
+    """The same faults by the manual ways, and by the collection."""
+    manual = [entry for entry in entries if entry["way"] != OURS]
+    tried = {entry["fault"] for entry in manual}
     ours = [entry for entry in entries if entry["way"] == OURS and entry["fault"] in tried and not entry["requests"]]
     rows = sorted(
-        [*by_hand, *ours],
+        [*manual, *ours],
         key=lambda entry: (entry["fault"] != "good", entry["fault"], list(WAYS).index(entry["way"]), entry["title"]),
     )
     return table(
@@ -163,7 +163,7 @@ def text(entries: t.Sequence[Json]) -> str:
         faults(ours),
         "### What clients saw",
         clients(ours),
-        "### The same by hand",
+        "### The same manually",
         compared(entries),
         *(["### A device plugin", device_plugin(of_plugin)] if of_plugin else []),
     ]

@@ -526,7 +526,7 @@ def test_a_restarted_container_runtime_makes_no_restore(one: Cluster, record: Re
     check_committed(entry, one.first, sampling.samples, result["transaction"])
 
 
-# ---- the way back ----------------------------------------------------------------------------------------------------
+# ---- the rollback ----------------------------------------------------------------------------------------------------
 
 
 def test_the_rollback_leads_to_the_newest_verified_state(one: Cluster, record: Recorder) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Faults of a roll-out over three control planes behind a load balancer, in a play that takes no care of anything."""
+"""Faults of a rollout over three control planes behind a load balancer, in a play that takes no care of anything."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def check_others_untouched(cluster: Cluster, former: t.Sequence[t.Any], sampling
     assert [sampling.samples.written() for sampling in samplings[1:]] == [None, None]
 
 
-def test_a_good_roll_out_is_not_noticed_by_clients(three: Cluster, record: Recorder) -> None:
-    entry = record("good", "a good roll-out over three control planes")
+def test_a_good_rollout_is_not_noticed_by_clients(three: Cluster, record: Recorder) -> None:
+    entry = record("good", "a good rollout over three control planes")
     with three.probed() as probing, all_sampled(three) as samplings, roll_out(three, desired_states.GOOD) as play:
         run = play.ended()
     assert run.rc == 0, run.reasons
@@ -90,7 +90,7 @@ def test_a_good_roll_out_is_not_noticed_by_clients(three: Cluster, record: Recor
 
 
 def test_members_of_etcd_are_changed_one_after_the_other(three: Cluster, record: Recorder) -> None:
-    entry = record("good", "a good roll-out over three members of etcd, and back")
+    entry = record("good", "a good rollout over three members of etcd, and back")
     servers = [node.processes() for node in three.control_planes]
     former = [node.manifest("etcd").read_bytes() for node in three.control_planes]
     desired = {"args": {"snapshot-count": "9000"}}
@@ -157,7 +157,7 @@ def test_a_second_run_waits_for_the_first(three: Cluster, record: Recorder) -> N
 
 
 def test_what_a_dead_run_left_is_taken_over_only_by_rule(three: Cluster, record: Recorder) -> None:
-    entry, first = record("F26", "controller killed in the middle of a roll-out, its lock left behind"), three.first
+    entry, first = record("F26", "controller killed in the middle of a rollout, its lock left behind"), three.first
     with all_sampled(three) as samplings:
         with roll_out(three, desired_states.GOOD) as play:
             first.wait_for_phase("waiting")

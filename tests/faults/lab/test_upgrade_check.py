@@ -122,7 +122,7 @@ def set_on_kubelet(cluster: Cluster, node: Node, settings: Json) -> None:
 
 
 def configure(cluster: Cluster, section: str, name: str, value: str) -> None:
-    """Write an argument of a component into kubeadm-config, as people do by hand."""
+    """Write an argument of a component into kubeadm-config, as people do manually."""
     configuration = upgrades.cluster_configuration(cluster)
     configuration.setdefault(section, {}).setdefault("extraArgs", []).append({"name": name, "value": value})
     upgrades.write_kubeadm_config(cluster, yaml.safe_dump(configuration))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An upgrade of a lab by kubeadm, as an administrator does it by hand, and who watches the command lines meanwhile."""
+"""An upgrade of a lab by kubeadm, as an administrator does it manually, and who watches the command lines meanwhile."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def cluster_configuration(cluster: Cluster) -> t.Any:
 
 
 def write_kubeadm_config(cluster: Cluster, text: str) -> None:
-    """Edit it by hand."""
+    """Edit it manually."""
     patch = json.dumps({"data": {"ClusterConfiguration": text}})
     cluster.lab.kubectl("patch", "configmap", "kubeadm-config", "--namespace=kube-system", f"--patch={patch}")
 

@@ -144,7 +144,7 @@ def test_faults_of_a_device_plugin_have_a_table_of_their_own() -> None:
     assert "| faults tried | 4 |" in text
 
 
-def test_ways_are_compared_by_the_faults_that_were_tried_by_hand() -> None:
+def test_ways_are_compared_by_the_faults_that_were_tried_manually() -> None:
     compared = tables.compared(ENTRIES).splitlines()[2:]
     assert compared == [
         "| F01 | what F01 is | this collection | rolled_back | old | 70 s |",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every plan on the nodes of the tools that people set clusters up with: the change, a second run, the diff, and the way back."""
+"""Every plan on the nodes of the tools that people set clusters up with: the change, a second run, the diff, and the rollback."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_a_node_that_is_not_ready_keeps_others_from_their_turn(play: Play) -> No
     assert "etcd on cp2 runs, not ready yet" in outcome.output
 
 
-def test_a_node_that_is_lost_while_it_is_asked_ends_the_roll_out(play: Play) -> None:
+def test_a_node_that_is_lost_while_it_is_asked_ends_the_rollout(play: Play) -> None:
     outcome = play("changes", {"api": "changes", "pods": {"gone": 1}}, "changes")
     assert outcome.status != 0
     assert [host for step, host in course(outcome) if step == "change"] == ["cp1"]

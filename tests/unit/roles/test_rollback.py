@@ -36,7 +36,7 @@ Play = t.Callable[..., Outcome]
 
 @pytest.fixture(name="play")
 def fixture_play(stage: Stage) -> Play:
-    """Run the playbook on cp1, cp2 and w1 with these ways back. components: or none is named. stubs: of all hosts."""
+    """Run the playbook on cp1, cp2 and w1 with these changes to roll back. components: or none is named. stubs: of all hosts."""
 
     def play(
         cp1: Json, cp2: Json, w1: Json, *options: str, components: str = "", nodes: str = "", **stubs: Json

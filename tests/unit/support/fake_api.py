@@ -199,7 +199,7 @@ class FakeApi:
             return lambda *_request: {"gitVersion": self.version}
         return self._lease if path.startswith(LEASES) else self._found
 
-    def _checked(self, _verb: str, path: str, _body: bytes) -> Json | str:
+    def _response(self, _verb: str, path: str, _body: bytes) -> Json | str:
         answer = self.answers[unquote(urlsplit(path).path)]
         if isinstance(answer, Refused):
             raise answer

@@ -59,7 +59,7 @@ def ways_to(node: str) -> dict[str, Json]:
         "requesting-pod": ("Pod", {"dongles": 1, "tolerations": [{"key": DONGLE, "operator": "Exists"}]}),
         "tolerating-pod": ("Pod", {"tolerations": EVERYTHING, **on_it}),
         "tolerating-daemonset": ("DaemonSet", {"tolerations": EVERYTHING}),
-        # No scheduler places them, so that they can be bound by hand.
+        # No scheduler places them, so that they can be bound manually.
         "binding-subresource": ("Pod", {"schedulerName": "none"}),
         "bindings": ("Pod", {"schedulerName": "none"}),
     }
@@ -102,7 +102,7 @@ class Namespace:
         return self.send("GET", f"/{group}/namespaces/{self.name}/{what}")
 
     def bind(self, path: str, pod: str, node: str) -> Json:
-        """Bind a pod by hand."""
+        """Bind a pod manually."""
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod, "namespace": self.name}}
         return self.send("POST", f"/api/v1/namespaces/{self.name}/{path}", {**body, "target": target})

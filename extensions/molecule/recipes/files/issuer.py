@@ -95,7 +95,7 @@ def token(issuer: str, audience: str, seconds: int) -> str:
 
 
 def main() -> None:
-    """Do what is asked for."""
+    """Answer a request."""
     parser = argparse.ArgumentParser()
     parser.add_argument("action", choices=["make", "serve", "token"])
     parser.add_argument("--address", required=True)

@@ -35,7 +35,7 @@ TEXT = r"""#!/bin/sh
 #
 # systemd starts this at every boot and at every daemon-reload, before it loads its units. The command of kubelet.service
 # takes no variable that could bring our arguments, so this has it followed by one: the command as the unit's files say it
-# now, also where another program changed them. When that is not certain nothing is written, the kernel's log says why, and the kubelet starts
+# now, whoever changed them. When that is not certain nothing is written, the kernel's log says why, and the kubelet starts
 # as its unit has it.
 
 PATH=/usr/sbin:/usr/bin:/sbin:/bin

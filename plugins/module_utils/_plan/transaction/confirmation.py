@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The word from outside that a change may need: the controller, too, reaches the API server."""
+"""The confirmation that a change may need: the controller, too, reaches the API server."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ class Site:
         return t.cast(Json, self.play.hostvars[host]["__play_end"])
 
 
-# ---- what is asked for -----------------------------------------------------------------------------------------------
+# ---- the desired state -----------------------------------------------------------------------------------------------
 
 
 def begin(play: FakePlay, wanted: list[str], extras: list[str] | None = None) -> Json:

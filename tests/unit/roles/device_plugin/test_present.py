@@ -106,7 +106,7 @@ def test_what_is_added_to_the_pod_is_beside_what_the_role_puts_there(play: Play)
     (container,) = pod["containers"]
     assert mounted(container)["/host/dev/shm"] == (True, None)
     assert mounted(container)["/host/dev"] == READ_ONLY
-    # What runs the nodes hands out the devices; and privileged is only what is asked for.
+    # What runs the nodes hands out the devices; and privileged is only the desired container.
     assert mounted(container)["/var/run/cdi"] == WRITABLE
     assert container["securityContext"] == {"runAsUser": 0, "privileged": True, "readOnlyRootFilesystem": True}
     assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}

@@ -113,7 +113,7 @@ def test_waiting_has_an_end_and_tells_why(desk: Desk) -> None:
     assert (found["waited_seconds"], found["summary"]) == (30.0, found["problems"])
 
 
-def test_a_roll_out_that_goes_on_is_waited_for(desk: Desk) -> None:
+def test_a_rollout_that_goes_on_is_waited_for(desk: Desk) -> None:
     names = [f"w{number}" for number in range(1, 5)]
     desk.api.objects = {name: node(name, capacity={D: "4"}) for name in names}
     desk.api.answers[PODS] = []

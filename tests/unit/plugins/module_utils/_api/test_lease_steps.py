@@ -252,7 +252,7 @@ def test_no_server_is_asked_without_credentials() -> None:
     assert steps.report()["api_reachable"] is None
 
 
-def test_a_failed_roll_out_keeps_its_desired_state_from_being_tried_again(desk: Desk) -> None:
+def test_a_failed_rollout_keeps_its_desired_state_from_being_tried_again(desk: Desk) -> None:
     desk.run()
     desk.run(state="halted", node="cp1", reason="it crashed.")
     assert desk.holder == ""

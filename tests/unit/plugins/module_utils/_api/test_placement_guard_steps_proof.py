@@ -231,7 +231,7 @@ def test_a_guard_that_another_client_broke_is_told_with_the_way_out(api: FakeGua
     run(api, **ENFORCED)
 
     def refuses(_pod: Json) -> None:
-        raise Refused(403, f"ValidatingAdmissionPolicy '{NAME}' with binding '{NAME}' denied request: by hand")
+        raise Refused(403, f"ValidatingAdmissionPolicy '{NAME}' with binding '{NAME}' denied request: manually")
 
     api.looks_at_pod = refuses
     api.guards[POLICY, NAME]["spec"]["failurePolicy"] = "Ignore"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A change that is healthy on its node waits for a word from outside; a kubelet that forgot a pod is reminded of it once."""
+"""A change that is healthy on its node waits for a confirmation; a kubelet that forgot a pod is reminded of it once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ID = "20260101T000000.000000Z-abcdef"
 
 
 def say(node: FakeNode, word: str = ID) -> None:
-    """The word from outside."""
+    """The confirmation."""
     (node.state / CONFIRMED).write_text(f"{word}\n", encoding="ascii")
 
 

@@ -56,7 +56,7 @@ class DyingEngine(Engine):
 
 
 def start_over(node: FakeNode, tmp: str, ready: float | None, *, confirm: bool) -> None:
-    """The node as it was at first, with a journal, and the word from outside that it may need."""
+    """The node as it was at first, with a journal, and the confirmation that it may need."""
     node.write_manifest(OLD)
     node.kubelet.behaviours = {"--v=1": QUICK, "--v=2": Behaviour(stop=1, start=1, ready=ready)}
     node.stabilize()

@@ -325,7 +325,7 @@ def test_state_files_are_read_below_the_kubelets_root(node: Node) -> None:
     ]
 
 
-# ---- the way back ----------------------------------------------------------------------------------------------------
+# ---- the rollback ----------------------------------------------------------------------------------------------------
 
 
 def end_well(node: Node, journal: t.Any) -> None:

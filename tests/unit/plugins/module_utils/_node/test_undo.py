@@ -103,7 +103,7 @@ class Pod:
         return record["owned"].get("args") if record else None
 
     def told(self) -> Json | None:
-        """What the info module says of the way back."""
+        """What the info module says of the rollback."""
         ((found),) = read_all(None, None, run=self.programs, warn=pytest.fail, host=self.node.host)["static_pods"]
         return t.cast("Json | None", found["undo"])
 
@@ -117,7 +117,7 @@ def fixture_api(master: FakeNode, run: FakeRun) -> Pod:
     return Pod(master, run)
 
 
-# ---- a change and its way back -----------------------------------------------------------------------------------------
+# ---- a change and its rollback ---------------------------------------------------------------------------------------
 
 
 def test_the_last_change_is_taken_back_with_what_is_ours(api: Pod) -> None:
@@ -227,7 +227,7 @@ def test_an_edit_since_is_refused_and_told(api: Pod) -> None:
     assert (told["transaction"], told["blocked_by"]) == ("20260101T000001.000000Z-abcdef", str(refusal.value))
 
 
-def test_what_was_put_back_by_hand_needs_nothing(api: Pod) -> None:
+def test_what_was_reverted_manually_needs_nothing(api: Pod) -> None:
     api.run(args={"v": 4})
     api.node.write_manifest(OLD)
     api.node.stabilize()

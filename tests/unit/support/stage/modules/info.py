@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stands in for modules that read a node: answers as the host's variables say, and notes a look at static pods.
 
-C(stub_ways): component -> what is said of its way back, null for none.
+C(stub_ways): component -> what is said of its rollback, null for none.
 C(stub_kubelet_info): C(gone) for a host that cannot be reached. C(stub_cluster): the authority of the node's cluster, a by default.
 C(stub_pods): see C(pods_said). C(none): the look itself fails. C(gone): so many looks, then it is lost.
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The change of kubeadm-config: nothing else in it moves, and the way back leads to the former bytes."""
+"""The change of kubeadm-config: nothing else in it moves, and the rollback leads to the former bytes."""
 
 from __future__ import annotations
 

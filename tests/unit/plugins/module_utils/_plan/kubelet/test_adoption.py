@@ -50,7 +50,7 @@ def test_entries_of_the_administrator_are_moved_and_come_back(extra: str, left: 
 
 
 FLAGS_ENV = 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1 --max-pods=20 --feature-gates=A=false,B=true"\n'
-HCLOUD_TEXT = '# by hand\n[Service]\nEnvironment="HTTPS_PROXY=http://u:s3cret@p" "KUBELET_EXTRA_ARGS=--cloud-provider=external --max-pods=20"\n'
+HCLOUD_TEXT = '# manual\n[Service]\nEnvironment="HTTPS_PROXY=http://u:s3cret@p" "KUBELET_EXTRA_ARGS=--cloud-provider=external --max-pods=20"\n'
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whatever is desired for whatever node: the patch brings it about, once, and its way back leads to what was there."""
+"""Whatever is desired for whatever node: the patch brings it about, once, and its rollback leads to what was there."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Any desired state for any static pod: fulfilled exactly, once, and with a way back, or refused with the line."""
+"""Any desired state for any static pod: fulfilled exactly, once, and with a rollback, or refused with the line."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _is_fulfilled_or_refused(case: Case) -> bool:
         assert again is not None, refusal
         assert again.operations == ()
         assert again.after.text == now.manifest.text
-    _assert_way_back(case, now)
+    _assert_rollback(case, now)
     return not refused
 
 
@@ -134,7 +134,7 @@ def _assert_exact(before: State, done: StaticPodPlan, desired: Json) -> None:
     assert new.count("\r\n") in (0, new.count("\n"))
 
 
-def _assert_way_back(case: Case, now: State) -> None:
+def _assert_rollback(case: Case, now: State) -> None:
     back, dummy = _plan(now, purge=True)
     if back is not None:
         assert _meaning(back.after.text) == manifest_texts.meaning(case.pod)

@@ -109,8 +109,8 @@ def test_a_human_may_take_it_over_at_once(changes: tuple[str, ...]) -> None:
 
 
 def test_one_without_a_time_never_runs_out() -> None:
-    by_hand = {"metadata": {"name": "x"}, "spec": {"holderIdentity": "me"}}
-    plan = rollout_lease.hold(by_hand, US, NOW)
+    manual = {"metadata": {"name": "x"}, "spec": {"holderIdentity": "me"}}
+    plan = rollout_lease.hold(manual, US, NOW)
     assert (plan.body, plan.wait) == (None, float("inf"))
     assert "never expires" in plan.warnings[0]
 

@@ -73,7 +73,7 @@ def test_files_that_are_as_they_were_before_need_nothing() -> None:
         (LEFT, file("/b", None, "new", now="theirs")),
         (LEFT, file("/b", "old", None, now="theirs")),
         (LEFT, file("/b", "old", "new", now=None)),
-        # Half of it was put back by hand: what the rest belongs to is unknown.
+        # Half of it was reverted manually: what the rest belongs to is unknown.
         (LEFT, file("/b", "old", "new", now="old")),
         (LEFT, file("/record", None, "x", now="y", kind=undo.RECORD)),
     ],

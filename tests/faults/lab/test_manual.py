@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The same faults against the common ways by hand. What they make of them is measured, not judged: no test fails for it."""
+"""The same faults against the common manual ways. What they make of them is measured, not judged: no test fails for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Recor
 
 pytestmark = pytest.mark.skipif("FAULTS_ONE" not in os.environ, reason="FAULTS_ONE names no lab of one control plane")
 
-PLAYBOOKS = Path(__file__).parent / "by_hand"
+PLAYBOOKS = Path(__file__).parent / "manual"
 # The kubelet reads its directory again every 20 seconds, and may run another file then than the one that was just written.
 QUIET_SECONDS = 45.0
 # What does not come up by then stays down.
