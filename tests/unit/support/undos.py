@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ways back as values."""
+"""Changes to revert, as values."""
 
 from __future__ import annotations
 

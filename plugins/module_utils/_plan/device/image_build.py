@@ -21,7 +21,7 @@ _NO_ROOT = "none"
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What is asked for, by the variables without C(device_plugin_image_). base, root, wheels: empty when they are not set.
+    """The desired image, by the variables without C(device_plugin_image_). base, root, wheels: empty when they are not set.
 
     name: of the image. root: a root file system. wheels: a directory. source: the directory with the plugin.
     """

@@ -6,7 +6,7 @@
 
 """What the role C(node_resources) decides: which nodes one task serves, with what, and what became of each.
 
-Hosts and their results are those of C(_plan/transaction/rollout). What is asked for a node stands in the settings of its host.
+Hosts and their results are those of C(_plan/transaction/rollout). The desired state of a node stands in the settings of its host.
 """
 
 from __future__ import annotations
