@@ -86,7 +86,7 @@ def test_the_last_change_may_be_asked_back(start: Start, handed: list[Handed]) -
         ({"name": "x", "volumes": [{"name": "a"}]}, "host_path, mount_path"),
         ({"name": "x", "files": [{"path": "/a"}]}, "content"),
         ({"name": "x", "state": "gone"}, "must be one of: present, absent, previous"),
-        ({"name": "x", "volumes": [{"name": "a", "state": "absent", "path_type": "Directory"}]}, "path_type"),
+        ({"name": "x", "volumes": [{"name": "a", "state": "absent", "path_type": "Dir"}]}, "path_type"),
         ({"name": "x", "wait_timeout": "soon"}, "wait_timeout"),
         ({"name": "x", "files": [{"path": "/a", "state": "previous"}]}, "must be one of: present, absent"),
     ],
