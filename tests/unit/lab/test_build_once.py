@@ -60,7 +60,7 @@ def test_what_is_not_there_in_full_is_built_again_and_all_else_stays(tmp_path: P
     assert drop_damaged(tmp_path) == ""
     os.truncate(file, 3)
     (directory / "b").unlink()
-    assert drop_damaged(tmp_path).splitlines() == [f"dropped: {file}", f"dropped: {directory}"]
+    assert drop_damaged(tmp_path).splitlines() == [f"dropped: {directory}", f"dropped: {file}"]
     assert (file.exists(), directory.exists(), whole.exists(), older.exists()) == (False, False, True, True)
     assert build(file, "sh", "-c", f"echo content > {file}.part").stdout == f"built: {file}\n"
     assert drop_damaged(tmp_path) == ""
