@@ -28,7 +28,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 # What systemd takes for a clean end of a service, unless its unit says otherwise.
 CLEAN = {0, *(-number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE))}
-# What was previewed before, by the manifest and the desired: the same nodes are made many times.
+# What was previewed before, by the manifest and the desired state: the same nodes are made many times.
 _PREVIEWS: dict[tuple[bytes, str], bytes] = {}
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Module parameters turned into a desired: canonical values, and every bad one refused by its name."""
+"""Module parameters turned into a desired state: canonical values, and every bad one refused by its name."""
 
 from __future__ import annotations
 
