@@ -121,7 +121,7 @@ def test_variables() -> None:
     assert (found.variable("mine"), found.variable("other"), found.variable("other", 5)) == ({"a": 1}, None, 5)
     assert {"mine", "node_kubelet_state", "inventory_hostname"} <= set(found.variable_names())
     assert "node_kubelet_state" in found.argument_specs()["main"]["options"]
-    assert os.path.isdir(os.path.join(found.collection_path(), "plugins"))
+    assert os.path.isdir(os.path.join(found.role_path(), "meta"))
 
 
 # ---- the API and modules ---------------------------------------------------------------------------------------------
