@@ -33,6 +33,7 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions.device_plugin import (
 )
 from ansible_collections.nodecraft.kubeadm.tests.sessions.environment import answers, prepare_environment
 from ansible_collections.nodecraft.kubeadm.tests.sessions.faults import FaultLab, run_all_lab_faults, run_file_faults
+from ansible_collections.nodecraft.kubeadm.tests.sessions.importer import check_import
 from ansible_collections.nodecraft.kubeadm.tests.sessions.places import BUILD, DEVICE_PLUGIN, ENVS
 from ansible_collections.nodecraft.kubeadm.tests.sessions.results import run_counted
 from ansible_collections.nodecraft.kubeadm.tests.sessions.sanity import run_sanity
@@ -115,7 +116,7 @@ TEST_SESSIONS = (
     "execution-environment",
     "docs-check",
     "ansible-lint",
-    "build-import-check",
+    "importer",
     f"sanity({RELEASED[-1]})",
     "scenarios",
 )
@@ -221,6 +222,12 @@ def ansible_lint(session: nox.Session) -> None:
     install(session, "ansible", "ansible-lint")
     with session.chdir(collection_copy("lint")):
         session.run("ansible-lint", "--offline", "--strict", "--profile", "production")
+
+
+@nox.session(python=CONTROLLER)
+def importer(session: nox.Session) -> None:
+    """What Galaxy and Automation Hub say of the artifact when they import it: nothing."""
+    check_import(session)
 
 
 @nox.session

@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.bench.figures import Part
 from ansible_collections.nodecraft.kubeadm.lab.runs import ROOT, Json, Lab
 from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
 
-PROGRAM = ROOT / "device_plugin/tests/bench.py"
+PROGRAM = ROOT / "roles/device_plugin/files/plugin/tests/bench.py"
 PROMISE_BROKEN = 1  # its status; the figures tell which one
 ROWS = {
     "rss_mib": "memory (MiB RSS)",

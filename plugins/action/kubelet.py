@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ..plugin_utils.transaction_follower import TransactionFollower
+from ..plugin_utils._controller.transaction_follower import TransactionFollower
 
 
 class ActionModule(TransactionFollower):

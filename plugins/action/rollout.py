@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ..plugin_utils.rollout_steps import RolloutSteps
+from ..plugin_utils._controller.rollout_steps import RolloutSteps
 
 
 class ActionModule(RolloutSteps):

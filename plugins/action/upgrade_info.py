@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ..plugin_utils.api_credentials import ApiCredentials
+from ..plugin_utils._controller.api_credentials import ApiCredentials
 
 
 class ActionModule(ApiCredentials):

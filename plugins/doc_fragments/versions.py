@@ -12,6 +12,8 @@ class ModuleDocFragment:
 
     DOCUMENTATION = r"""
 options: {}
+requirements:
+  - Python 3.9 or newer where the module runs
 notes:
   - Tested with Kubernetes 1.32 to 1.37. With an older, a newer or an unknown version the module warns.
 """

@@ -19,6 +19,8 @@ author:
 extends_documentation_fragment:
   - nodecraft.kubeadm.transaction.info
   - nodecraft.kubeadm.transaction.actiongroup_node
+requirements:
+  - Python 3.9 or newer where the module runs
 notes:
   - When this module has returned the outcome of a transaction, later runs do not report it again.
 options:

@@ -17,6 +17,8 @@ description:
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
+requirements:
+  - Python 3.9 or newer where the module runs
 options:
   role:
     description: The role, or the playbook, whose rollout it is.

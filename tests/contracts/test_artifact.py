@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT, 
 
 PLACES = {
     *("meta", "playbooks", "plugins", "roles"),  # what Ansible reads
-    *("docs", "device_plugin", "ee"),  # guides, the source of our device plugin's image, the execution environment
+    *("docs", "ee"),  # guides, the execution environment
     *("COPYING", "LICENSES", "REUSE.toml"),  # licences
     *("README.md", "SECURITY.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "changelogs"),
 }

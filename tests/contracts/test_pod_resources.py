@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api import pod_
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device import allocations as pod_resources
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
-PLUGIN = ROOT / "device_plugin/src/nodecraft_device_plugin"
+PLUGIN = ROOT / "roles/device_plugin/files/plugin/src/nodecraft_device_plugin"
 
 
 def fields(path: Path, name: str) -> list[str]:

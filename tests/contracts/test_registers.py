@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils.rollout_pass import REGISTERED
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.rollout_pass import REGISTERED
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 FILES = sorted(ROOT.glob("roles/*/tasks/*.yml"))

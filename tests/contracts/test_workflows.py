@@ -14,6 +14,14 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.test_commands import 
 PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}")
 MAKE = re.compile(r"sudo make (\S.*)")
 
+# Ansible's community requires all tests for each change, and each week.
+EVENTS = {"pull_request", "push", "schedule", "workflow_dispatch"}
+
+
+def events_of(workflow: t.Mapping[t.Any, t.Any]) -> set[str]:
+    """What starts a workflow; YAML 1.1 reads C(on) as a truth value."""
+    return set(workflow[True])
+
 
 def made(job: t.Mapping[str, t.Any]) -> set[str]:
     """The targets that a job makes."""
@@ -27,6 +35,7 @@ def test_workflows_make_targets_and_pin_what_they_use() -> None:
     jobs = [job for workflow in workflows for job in workflow["jobs"].values()]
     assert [made(job) - targets_of((ROOT / "Makefile").read_text("utf-8")) for job in jobs] == [set() for _job in jobs]
     assert set().union(*map(made, jobs)) == {"test", "test-unit", "test-sanity", "test-lab", "test-faults"}
+    assert [sorted(events_of(workflow)) for workflow in workflows] == [sorted(EVENTS) for _workflow in workflows]
     used = [step["uses"] for job in jobs for step in job["steps"] if "uses" in step]
     assert used
     assert [use for use in used if not PINNED.fullmatch(use)] == []

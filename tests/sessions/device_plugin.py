@@ -7,7 +7,7 @@ from __future__ import annotations
 import nox
 
 from .copies import collection_copy
-from .places import BUILD, DEVICE_PLUGIN
+from .places import BUILD, DEVICE_PLUGIN, ROOT
 from .prometheus import offer_prometheus
 from .tools import install, run_pytest
 
@@ -25,6 +25,6 @@ def check_device_plugin(session: nox.Session) -> None:
 def install_device_plugin(session: nox.Session, *tools: str) -> None:
     """Bring the device plugin and tools into the session's venv."""
     # Built from a copy: a build leaves its files beside the sources.
-    package = str(collection_copy(session.name) / "device_plugin")
+    package = str(collection_copy(session.name) / DEVICE_PLUGIN.relative_to(ROOT))
     install(session, *tools, package)
     install(session, "--no-deps", "--force-reinstall", package)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CONSTRAINTS = ROOT / "tests" / "constraints.txt"
-DEVICE_PLUGIN = ROOT / "device_plugin"
+DEVICE_PLUGIN = ROOT / "roles" / "device_plugin" / "files" / "plugin"
 BUILD = ROOT / "build"
 # Scripts of venvs name their Python by its path: a clone that moves takes none of them along.
 ENVS = BUILD / "envs"

@@ -35,7 +35,7 @@ class Mutation:
 MUTATIONS = {
     "control-plane-goes-on": Mutation(
         safeguard="control_plane stops after a failure, also where errors are ignored",
-        file="plugins/plugin_utils/control_plane_rollout.py",
+        file="plugins/plugin_utils/_controller/control_plane_rollout.py",
         text='control_planes.turn_refusal(hosts, host, self._pass.play_hosts, decision["turns"])',
         instead='""',
         tests="test_control_plane.py",

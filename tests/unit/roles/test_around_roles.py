@@ -93,7 +93,10 @@ def test_nothing_is_changed_beside_a_host_that_is_gone_and_ignored(stage: Stage,
 
 
 def test_what_an_earlier_pass_changed_is_not_told_of_a_batch_that_may_not_begin(stage: Stage) -> None:
-    plugin, renews = "plugins/plugin_utils/node_kubelet_rollout.py", "in admitted else {}\n        (batch,) ="
+    plugin, renews = (
+        "plugins/plugin_utils/_controller/node_kubelet_rollout.py",
+        "in admitted else {}\n        (batch,) =",
+    )
     refuses = 'in admitted else {}\n        if self._pass.host == self._pass.variable("barred"):\n            raise Refusal("not now")\n        (batch,) ='
     stage.replace(plugin, renews, refuses)
     role = {"name": "nodecraft.kubeadm.node_kubelet"}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The role on a real play. What is decided, unit tests of the steps hold (tests/unit/plugins/plugin_utils/test_node_resources_rollout.py)."""
+"""The role on a real play. What is decided, unit tests of the steps hold (tests/unit/plugins/plugin_utils/_controller/test_node_resources_rollout.py)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The playbooks on a real play. What they decide, unit tests of their steps hold (tests/unit/plugins/plugin_utils/test_playbook_steps.py); what
+"""The playbooks on a real play. What they decide, unit tests of their steps hold (tests/unit/plugins/plugin_utils/_controller/test_playbook_steps.py); what
 they have in common, tests/contracts/test_playbooks.py."""
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from pathlib import Path
 import yaml
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils.rollout_steps import RolloutSteps
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.rollout_steps import RolloutSteps
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 from jinja2.nativetypes import NativeEnvironment
 

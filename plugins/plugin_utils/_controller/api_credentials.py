@@ -1,0 +1,61 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The action plugin of modules that ask the API: what only the controller knows of their credentials."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible.errors import AnsibleFileNotFound
+from ansible.plugins.action import ActionBase
+
+from ...module_utils._plan.transaction import api_host
+
+
+class ApiCredentials(ActionBase):
+    """Decrypts a kubeconfig of the controller, and tells a host of the inventory that its own admin.conf may be used."""
+
+    _supports_async = True
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Run the module of the task."""
+        result: dict[str, t.Any] = super().run(tmp, task_vars)
+        variables = task_vars or {}
+        arguments = dict(self._task.args)
+        is_local = self._connection.transport == "local"
+        kubeconfig = arguments.get("kubeconfig")
+        readable = []
+        if is_local and isinstance(kubeconfig, str) and kubeconfig:
+            readable = [self._readable(path) for path in kubeconfig.split(os.pathsep)]
+            arguments["kubeconfig"] = os.pathsep.join(readable)
+        host = self._task.delegate_to or variables.get("inventory_hostname", "")
+        if "admin_conf" not in arguments and api_host.has_admin_conf(
+            host, variables.get("groups", {}), is_local=is_local
+        ):
+            arguments["admin_conf"] = api_host.ADMIN_CONF
+        try:
+            return {**result, **self._answer(arguments, variables)}
+        finally:
+            for path in readable:
+                self._loader.cleanup_tmp_file(path)
+
+    def _answer(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
+        """What the module answers."""
+        wrap_async = bool(self._task.async_val) and not self._connection.has_native_async
+        answer: dict[str, t.Any] = self._execute_module(
+            module_args=arguments, task_vars=task_vars, wrap_async=wrap_async
+        )
+        return answer
+
+    def _readable(self, path: str) -> str:
+        """A file of the controller, without its encryption where it has one. What is not found the module tells of."""
+        try:
+            found = self._find_needle("files", os.path.expanduser(path))
+        except AnsibleFileNotFound:
+            return path
+        return str(self._loader.get_real_file(found, decrypt=True))

@@ -1,0 +1,69 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The action plugin of modules whose changes this controller may have to confirm: sees first whether it could."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import typing as t
+import urllib.error
+
+from ansible.module_utils import urls
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ...module_utils._plan.transaction import confirmation
+from .lock_waiter import LockWaiter
+
+_REACH_SECONDS = 5
+
+
+class Confirmer(LockWaiter):
+    """Runs the module of the task; where this controller could not confirm a change, no change is begun."""
+
+    def _attempt(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
+        """One call of the module. Where this controller could not confirm a change, it only plans and rehearses, to see whether
+        there is anything to do."""
+        problem = self.reach() if self.confirms() else ""
+        asked = self._task.check_mode
+        self._task.check_mode = asked or bool(problem)
+        try:
+            answer = super()._attempt(arguments, task_vars)
+        finally:
+            self._task.check_mode = asked
+        if problem:
+            self.refuse(answer, arguments["confirm_url"], problem)
+        return answer
+
+    def refuse(self, answer: dict[str, t.Any], url: str, problem: str) -> None:
+        """Make a failure of a plan that would change something."""
+        if (answer.get("changed") or answer.get("open_transaction")) and not answer.get("failed"):
+            refusal = confirmation.unreachable(answer["name"], answer["node"], url, problem)
+            answer.update(failed=True, changed=False, msg=refusal)
+
+    def confirms(self) -> bool:
+        """Whether this controller has a word to say. What is wrong with the options, the module tells."""
+        url, confirm = self._task.args.get("confirm_url"), self._task.args.get("confirm")
+        return confirmation.is_url(url) and boolean(confirm, strict=False)
+
+    def reach(self) -> str:
+        """Why this controller does not reach the API server; empty when it does."""
+        authority = os.path.expanduser(str(self._task.args.get("confirm_ca_cert") or ""))
+        if authority and not os.path.isfile(authority):
+            return f"confirm_ca_cert {authority} is not a file on this controller"
+        try:
+            answer = urls.open_url(
+                self._task.args["confirm_url"],
+                timeout=_REACH_SECONDS,
+                validate_certs=bool(authority),
+                ca_path=authority or None,
+            )
+            return confirmation.problem_with(answer.status)
+        except urllib.error.HTTPError as exc:
+            return confirmation.problem_with(exc.code)
+        except (OSError, ValueError, http.client.HTTPException, urls.ConnectionError) as exc:
+            return str(exc) or type(exc).__name__

@@ -1,0 +1,345 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The steps of the role C(node_kubelet): fetches what is decided from, asks the API, and hands over what was decided."""
+
+from __future__ import annotations
+
+import itertools
+import time
+import typing as t
+
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ...module_utils._plan.common.errors import Refusal
+from ...module_utils._plan.kubelet import rollout as kubelets
+from ...module_utils._plan.kubernetes import coverage
+from ...module_utils._plan.transaction import report, rollout
+from .role_rollout import RoleRollout
+from .rollout_pass import Json, holder
+
+_BOOLEANS = ("node_kubelet_check_api", "node_kubelet_lease", "lease_takeover", "force")
+_NUMBERS = (
+    "node_kubelet_max_unavailable",
+    "max_unreachable",
+    "wait_timeout",
+    "min_ready_seconds",
+    "lock_timeout",
+    "allocatable_timeout",
+)
+_PLANE_SETTINGS = ("control_plane_feature_gates", "control_plane_admission_plugins", "control_plane_components")
+
+
+class NodeKubeletRollout(RoleRollout):
+    """The steps of one host."""
+
+    def _checked_settings(self) -> Json:
+        found = dict(self._settings)
+        found.update(
+            {name: boolean(found[name]) for name in _BOOLEANS}, **{name: int(found[name]) for name in _NUMBERS}
+        )
+        found["at"] = time.time()
+        if found["node_kubelet_max_unavailable"] < 1:
+            raise Refusal(
+                f"Nothing was changed on {self._pass.host}. Invalid node_kubelet_max_unavailable"
+                f" {found['node_kubelet_max_unavailable']}: must be at least 1."
+            )
+        return found
+
+    # ---- before the first write --------------------------------------------------------------------------------------
+
+    def decide(self) -> Json:
+        """Work out on one host, when all have planned, who has a turn. The others do not ask."""
+        self._acknowledge()
+        coordinator = self._pass.coordinator
+        if coordinator != self._pass.host:
+            return {"coordinator": coordinator, "api": [{"host": self._pass.host, "become": False}]}
+        hosts = self._pass.hosts()
+        planned = rollout.participants(hosts)
+        found: Json = {"coordinator": coordinator, "planned": list(planned), "excluded": list(rollout.excluded(hosts))}
+        refusal = self._excluded_refusal(hosts) or kubelets.refusal(planned, self._pass.play_hosts)
+        if refusal:
+            return {**found, "failed": True, "msg": f"Nothing was changed. {refusal}"}
+        planes = [host for host, registers in planned.items() if kubelets.is_control_plane(registers)]
+        candidates = list(dict.fromkeys([*planes, *self._pass.control_planes()]))
+        size = rollout.settings_of(self._pass.own)["node_kubelet_max_unavailable"]
+        return {
+            **found,
+            "candidates": candidates,
+            "api": self._api_hosts(candidates),
+            "batches": kubelets.batches(planned, size),
+        }
+
+    def _acknowledge(self) -> None:
+        """What an earlier run left to tell is told by this one."""
+        plan = self._pass.own.get("plan", rollout.NOTHING)
+        if plan.get("previous_transaction") and not plan.get("operations"):
+            self._pass.ask("node_transaction", {"name": "kubelet", "id": plan["previous_transaction"]["id"]})
+
+    def _api_hosts(
+        self, candidates: t.Sequence[str], *, changing: t.Sequence[str] = (), lost: t.Sequence[str] = ()
+    ) -> list[Json]:
+        """Who may ask the API. candidates: the control planes of the play, then those of the inventory. changing: who has a turn. lost: who
+        cannot be asked then, besides those that are lost already."""
+        gone = [host for host, registers in self._pass.hosts(candidates).items() if rollout.state(registers) == "lost"]
+        return self._pass.api_hosts(
+            candidates,
+            rollout.settings_of(self._pass.own)["node_kubelet_api_host"],
+            reachable=[host for host in self._pass.play_hosts if host not in gone and host not in lost],
+            changing=changing,
+        )
+
+    def admit(self) -> Json:
+        """Ask the API on one host what it says against the restarts, and keep other runs out. The others take their own part of it."""
+        decision = self._decision
+        if not decision or decision.get("failed"):
+            return {"api_reachable": True, "batches": [], "before": []}
+        if self._pass.own["decide"]["coordinator"] != self._pass.host:
+            return {"api_reachable": True, "api": self._end_api(decision), **self._own_part(decision)}
+        hosts = self._pass.hosts(decision["planned"])
+        barrier = rollout.step_refusal(hosts, "decide")
+        if barrier:
+            raise Refusal(f"Nothing was changed. {barrier}")
+        turns = [host for batch in decision["batches"] for host in batch]
+        found: Json = {
+            "api_reachable": True,
+            "api": self._here(decision),
+            "cluster": kubelets.cluster(hosts),
+            "refusal": "",
+            **self._own_part(decision),
+        }
+        if turns and rollout.settings_of(self._pass.own)["node_kubelet_check_api"]:
+            found.update(self._asked(hosts, turns, decision, found["cluster"]))
+        elif turns:
+            found.update(self._judged_coverage(hosts, None, decision["excluded"]))
+        return {**found, "failed": bool(found["refusal"])}
+
+    def _end_api(self, decision: Json) -> Json:
+        """Who asks the API for a host that does not decide: if it ends the rollout for all, those before it were lost."""
+        before = set(itertools.takewhile(lambda host: host != self._pass.host, decision["planned"]))
+        lost = [host for host in decision["candidates"] if host in before]
+        return self._api_hosts(decision["candidates"], lost=lost)[0]
+
+    def _own_part(self, decision: Json) -> Json:
+        """The batch of this host as a list, with the one before it; both are empty when it has no turn."""
+        batches = [] if self._plan_only else decision["batches"]
+        number = next((number for number, batch in enumerate(batches) if self._pass.host in batch), None)
+        if number is None:
+            return {"batches": [], "before": []}
+        return {"batches": [batches[number]], "before": batches[number - 1] if number else []}
+
+    def _here(self, decision: Json) -> Json:
+        """The host that is asked."""
+        answers: list[Json] = decision["api"]
+        return next(each for each in answers if each["host"] == self._pass.asked_host)
+
+    def _asked(self, hosts: rollout.Hosts, turns: t.Sequence[str], decision: Json, cluster: Json) -> Json:
+        """What the API says of the restarts, and the Lease of those that make them."""
+        found = self._judged(hosts, turns, decision, cluster)
+        if found.get("refusal") or not found.get("api_reachable", True):
+            return found
+        acquired = self._acquired(cluster)
+        if acquired.pop("stale", False):
+            # What was told before is of the time when the other run was at work.
+            found = self._judged(hosts, turns, decision, cluster)
+        warnings = [*found.pop("warnings", ()), *acquired.pop("warnings", ())]
+        return {**found, **acquired, **({"warnings": warnings} if warnings else {})}
+
+    def _judged(self, hosts: rollout.Hosts, turns: t.Sequence[str], decision: Json, cluster: Json) -> Json:
+        """What the API says of the restarts. api_reachable is false when the next host is to be asked."""
+        answer = self._pass.ask("node_resource_info", {**kubelets.question(hosts, turns), "cluster": cluster})
+        if "nodes" not in answer and self._pass.asked_host != decision["api"][-1]["host"]:
+            return {"api_reachable": False}  # the next control plane may have an API server that answers
+        # An account that may not list pods may still list nodes.
+        known = (
+            answer
+            if "nodes" in answer
+            else self._pass.ask("node_resource_info", {"requested": False, "cluster": cluster})
+        )
+        found = self._judged_coverage(hosts, known.get("nodes"), decision["excluded"])
+        judged = kubelets.objections(hosts, turns, answer)
+        offers = {host: kubelets.offers(answer, hosts[host]["plan"]["node"]) for host in turns}
+        if judged.told and not found["refusal"]:
+            found.update(refusal=judged.told, msg=f"Nothing was changed, because {judged.told}")
+        found.update(objections=judged.by_host, offers=offers)
+        return found
+
+    def _judged_coverage(self, hosts: rollout.Hosts, nodes: Json | None, excluded: t.Sequence[str]) -> Json:
+        """What is said of a run by the nodes that the API knows. nodes: these, None when it does not tell."""
+        has_control_plane = any(kubelets.is_control_plane(registers) for registers in hosts.values())
+        # Read only where it counts: what is for control planes need not be defined on the host that asks.
+        settings = {} if has_control_plane else {name: self._pass.variable(name) for name in _PLANE_SETTINGS}
+        found = coverage.judge(
+            nodes,
+            [registers["plan"]["node"] for registers in hosts.values()],
+            excluded=excluded,
+            grouped=self._pass.control_planes(),
+            has_control_plane=has_control_plane,
+            settings=settings,
+        )
+        return {
+            "refusal": found.refusal,
+            "told": coverage.told_missing(found.missing),
+            **({"msg": f"Nothing was changed: {found.refusal}"} if found.refusal else {}),
+            **({"warnings": [found.warning]} if found.warning else {}),
+        }
+
+    # ---- the Lease ---------------------------------------------------------------------------------------------------
+
+    def _acquired(self, cluster: Json) -> Json:
+        """Keep other runs out while kubelets are restarted. In check mode, and in the plan of a playbook, nothing is held."""
+        own = rollout.settings_of(self._pass.own)
+        if not own["node_kubelet_lease"] or self._plan_only:
+            return {}
+        answer = self._held(
+            cluster,
+            wait_timeout=own["lock_timeout"],
+            takeover=own["lease_takeover"],
+            open_transactions=kubelets.open_transactions(self._pass.hosts(self._decision["planned"])),
+        )
+        refusal = kubelets.lease_refusal(answer)
+        if refusal:
+            return {"refusal": refusal, "msg": f"Nothing was changed: {refusal}"}
+        if self._pass.check_mode:
+            return {}
+        lease = {"cluster": cluster, "at": time.time()}
+        warnings = kubelets.lease_warnings(answer)
+        return {"lease": lease, "stale": answer["stale"], **({"warnings": warnings} if warnings else {})}
+
+    def _held(self, cluster: Json, **more: t.Any) -> Json:
+        """Take the Lease, or renew it."""
+        own = rollout.settings_of(self._pass.own)
+        arguments = kubelets.lease_request(holder(), cluster, own, plan_age=int(time.time() - own["at"]))
+        return self._pass.ask("rollout_lease", {**arguments, **more})
+
+    def _renewed(self, lease: Json, before: rollout.Hosts) -> Json:
+        """The Lease at the beginning of a turn: renewed when its time would not do for all of it. Raises Refusal when it is another run's."""
+        since = kubelets.lease_renewed_at(lease, before)
+        if not kubelets.must_renew(since, rollout.settings_of(self._pass.own), time.time()):
+            return {**lease, "at": since}
+        answer = self._held(lease["cluster"], wait_timeout=0)
+        refusal = kubelets.renewal_refusal(answer)
+        if refusal:
+            raise Refusal(f"{self._pass.host} was not changed: {refusal}")
+        return {**lease, "at": time.time()}
+
+    def planned(self) -> dict[str, list[Json]]:
+        """What was planned, by host."""
+        return {host: [kubelets.report(registers)] for host, registers in self._pass.hosts().items()}
+
+    # ---- a turn ------------------------------------------------------------------------------------------------------
+
+    def turn(self) -> Json:
+        """Let this host begin when those before it are done."""
+        admitted = self._coordinator_admit
+        before = self._pass.hosts(self._pass.own["admit"]["before"])
+        why = "the rollout was refused" if not admitted or admitted.get("failed") else rollout.turn_refusal(before)
+        if why:
+            msg = f"{self._pass.host} was not changed, because {why}."
+            return {"failed": True, "msg": msg, "stopped_by": rollout.stopped_by(before)}
+        lease = self._renewed(admitted["lease"], before) if "lease" in admitted else {}
+        (batch,) = self._pass.own["admit"]["batches"]
+        # Of those that are as good, the one that answered: control planes that take no part may be down.
+        responding = admitted.get("api", {}).get("host")
+        candidates = sorted(self._decision["candidates"], key=lambda host: host != responding)
+        api = self._api_hosts(candidates, changing=batch)[0]
+        offered = admitted.get("offers", {}).get(self._pass.host, {})
+        # The result of the change tells by its item to which pass it belongs.
+        changes = [{"host": self._pass.host, "pass": self._pass.own["pass"]["pass"]}]
+        return {"api": api, "lease": lease, "offered": offered, "changes": changes}
+
+    def verify(self) -> Json:
+        """Ask the API whether the restarted kubelet uses what was asked for, and whether its node has its devices back."""
+        own, settings = self._pass.own, rollout.settings_of(self._pass.own)
+        plan, turn = own["plan"], rollout.of_pass(own, "turn")
+        if not settings["node_kubelet_check_api"] or not kubelets.was_changed(
+            rollout.change_of(own), check_mode=self._pass.check_mode
+        ):
+            return {}
+        expected = kubelets.expected(plan, self._settings, is_rollback=self._settings["state"] == "previous")
+        compared = {"kubelets": {plan["node"]: expected}} if kubelets.is_compared(expected) else {}
+        devices = {"nodes": [plan["node"]]} if turn["offered"] and settings["allocatable_timeout"] > 0 else {}
+        if not compared and not devices:
+            return {}
+        cluster = {"cluster": self._coordinator_admit["cluster"]}
+        answer = self._pass.ask("node_resource_info", {**compared, **devices, **cluster})
+        problem = kubelets.doubt(plan["node"], answer) if compared else ""
+        if not problem and devices:
+            problem = self._loss(plan["node"], turn["offered"], answer, {**devices, **cluster})
+        return {"failed": True, "msg": problem} if problem else {}
+
+    def _loss(self, node: str, offered: t.Mapping[str, int], answer: Json, question: Json) -> str:
+        """Wait until a node offers what it did before. A restarted kubelet has nothing of a device plugin until that has registered again."""
+        seconds = rollout.settings_of(self._pass.own)["allocatable_timeout"]
+        look_again = int(self._settings["look_again"])
+        for _look in range(max(1, seconds // max(1, look_again))):
+            if not kubelets.missing(offered, answer, node):
+                return ""
+            time.sleep(look_again)
+            answer = self._pass.ask("node_resource_info", question)
+        return kubelets.loss(node, answer, kubelets.missing(offered, answer, node), seconds)
+
+    # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def end(self) -> Json:
+        """Tell what became of this host, and on one host of all; and let other runs in again."""
+        host, own = self._pass.host, self._pass.own
+        decision, admitted = self._decision, self._coordinator_admit
+        has_turn = bool(rollout.of_pass(own, "admit").get("batches")) and not self._pass.check_mode
+        found = kubelets.judged(host, own, admitted, self._stopped(decision) if has_turn else (), has_turn=has_turn)
+        planned = ((name, self._pass.registers(name)) for name in decision.get("planned", ()))
+        if rollout.speaker(planned) != host:
+            return self._ended(found)
+        return self._told(found, decision, admitted)
+
+    def _stopped(self, decision: Json) -> list[str]:
+        """Who stopped the rollout, where this host was waiting for its turn. Read no further than needed."""
+        if rollout.has_begun(self._pass.own):
+            return []
+        turn = rollout.of_pass(self._pass.own, "turn")
+        if turn.get("failed"):
+            return list(turn.get("stopped_by", ()))
+        for batch in decision.get("batches", ()):
+            stopped = [each for each in rollout.stopped_by(self._pass.hosts(batch)) if each != self._pass.host]
+            if stopped:
+                return stopped
+        return []
+
+    def _told(self, own_report: Json, decision: Json, admitted: Json) -> Json:
+        """The report of all, on the host that speaks."""
+        hosts = self._pass.hosts([*decision["planned"], *decision["excluded"]])
+        turns = (
+            {host for batch in decision.get("batches", ()) for host in batch} if not self._pass.check_mode else set()
+        )
+        stopped = rollout.stopped_by(hosts)
+        reports = {
+            host: kubelets.judged(host, each, admitted, stopped, has_turn=host in turns) for host, each in hosts.items()
+        }
+        lost = [host for host, each in hosts.items() if rollout.state(each) == "lost"]
+        shown = {host: each for host, each in reports.items() if each and host not in decision["excluded"]}
+        lines = [
+            *(f"{host}: skipped, because it cannot be reached" for host in decision["excluded"]),
+            admitted.get("told", ""),
+            *report.kubelets(shown, lost),
+            rollout.again(shown),
+        ]
+        ended = self._ended(own_report, [line for line in lines if line], {host: reports[host] for host in lost})
+        return {**ended, **self._released(admitted)}
+
+    def _released(self, admitted: Json) -> Json:
+        lease = admitted.get("lease")
+        if not lease:
+            return {}
+        answer = self._pass.ask("rollout_lease", kubelets.lease_release(holder(), lease["cluster"]))
+        if not answer.get("failed") and not answer.get("unreachable"):
+            return {}
+        told = f"the Lease {kubelets.LEASE} is still held by {holder()} until it expires: {answer.get('msg')}"
+        return {"warnings": [told]}
+
+    @property
+    def _coordinator_admit(self) -> Json:
+        """What the coordinator was told by the API."""
+        return dict(rollout.of_pass(self._coordinator, "admit"))

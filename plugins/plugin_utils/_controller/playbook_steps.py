@@ -1,0 +1,256 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The steps of the playbooks that use several roles: what a run asks for, and what it does after its plan."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ...module_utils._plan.kubernetes import control_planes
+from ...module_utils._plan.pod import report as pod_report
+from ...module_utils._plan.transaction import rollback, site
+from ...module_utils._plan.upgrade import cluster as upgrade_cluster
+from ...module_utils._plan.upgrade import report as upgrade_report
+from ...module_utils._plan.upgrade import steps as upgrade_steps
+from ...module_utils._plan.upgrade.findings import Finding
+from .control_plane_rollout import ControlPlaneRollout
+from .node_kubelet_rollout import NodeKubeletRollout
+from .node_resources_rollout import NodeResourcesRollout
+from .role_rollout import RoleRollout
+from .rollout_pass import Json
+from .steps import Steps
+
+# Those that are all planned before any of them changes something.
+_ROLES: dict[str, type[RoleRollout]] = {
+    "control_plane": ControlPlaneRollout,
+    "node_kubelet": NodeKubeletRollout,
+    "node_resources": NodeResourcesRollout,
+}
+# What the tasks of these steps register.
+_BEGIN, _DECIDE, _END = "__play_begin", "__play_decide", "__play_end"
+_UPGRADE_INFO, _UPGRADE_CHECK, _UPGRADE_AGAIN = "__play_upgrade_info", "__play_upgrade_check", "__play_upgrade_again"
+# The variables of a desired state with parts that are switched off or taken away, with what is meant when one is not set.
+_DESIRED: dict[str, Json | list[Json]] = {
+    "control_plane_feature_gates": {},
+    "control_plane_admission_plugins": {},
+    "node_kubelet_feature_gates": {},
+    "node_resources_extended_resources": {},
+    "node_resources_labels": {},
+    "node_resources_taints": [],
+}
+
+
+class SiteSteps(Steps):
+    """The steps of site and its parts. Each but C(split) is taken once, on the first host, for all."""
+
+    def begin(self) -> Json:
+        """Note which variables a run sets, and refuse one that sets none."""
+        wanted, extras = self._settings["wanted"], self._settings.get("extras") or []
+        names = [self._pass.variable_names(), *(self._pass.host_variables(host) for host in self._pass.play_hosts)]
+        found = site.named(names, [*wanted, *extras])
+        self._refuse(site.nothing_named(found, wanted))
+        return {"named": found}
+
+    def decide(self) -> Json:
+        """Work out from the plans of all hosts what is added and what goes. Refuses control planes that the run would miss."""
+        roles = self._roles()
+        planned = {name: role.planned() for name, role in roles.items()}
+        repaired = site.changed_hosts(planned.get("node_kubelet", {}))
+        for role in roles.values():
+            self._refuse(role.kubelet_refusal(repaired))
+        if site.sets_control_planes(planned, self._settings["named"]):
+            kubelets = {host: result for host, (result,) in planned.get("node_kubelet", {}).items()}
+            self._refuse(site.strayed(kubelets, self._pass.group(control_planes.GROUP)))
+        decision = site.decide(
+            {name: [result for results in by_host.values() for result in results] for name, by_host in planned.items()},
+            may_split=boolean(self._settings["may_split"]),
+            check_mode=self._pass.check_mode,
+        )
+        return dataclasses.asdict(decision)
+
+    def split(self) -> Json:
+        """The desired state of this host without what it switches off or takes away."""
+        return site.additions({name: self._pass.variable(name, default) for name, default in _DESIRED.items()})
+
+    def end(self) -> Json:
+        """End on this host what no role has ended, because there was nothing to change or something failed before."""
+        found: Json = {"reports": {}, "lines": [], "left": ""}
+        stats: Json = {}
+        for name, role in self._roles().items():
+            fact = f"{name}_report"
+            was_planned = role.is_at_work
+            ended: Json = role.end() if was_planned else {"report": self._pass.registered(fact), "lines": []}
+            told: Json = ended.get("ansible_stats", {}).get("data", {}).get(fact, {})
+            if missed := self._missed(name, ended["report"], is_ended=not was_planned):
+                ended["report"] = told[self._pass.host] = missed
+                found["left"] = found["left"] or self._why(missed)
+            found["reports"][name] = ended["report"]
+            found["lines"] += ended["lines"]
+            if told:
+                stats[fact] = told
+        return {**found, **({"ansible_stats": {"data": stats, "per_host": False, "aggregate": True}} if stats else {})}
+
+    def _missed(self, role: str, report: Json, *, is_ended: bool) -> Json:
+        """The report of this host in a role that was to change something, and did not begin because the run ended before; else empty."""
+        if self._pass.check_mode or not self._pass.registered(_DECIDE).get("work"):
+            return {}
+        return site.left(report, self._stopped(), role, self._pass.host, is_ended=is_ended)
+
+    def _stopped(self) -> list[str]:
+        """The hosts that failed in a role, and so ended the run for all. Who is still in the play does not tell: then it has no host."""
+        names = [f"{name}_report" for name in self._settings["roles"]]
+        return [
+            host
+            for host in self._pass.all_play_hosts
+            if any(site.has_failed(self._pass.registered(name, host), begun=True) for name in names)
+        ]
+
+    @staticmethod
+    def _why(missed: Json) -> str:
+        parts = [missed, *(each for each in missed.values() if isinstance(each, dict))]
+        return next(str(each["msg"]) for each in parts if each.get("begun") is False)
+
+    def report(self) -> Json:
+        """Show the lines on the host that speaks, and fail on a host for which a role did not begin."""
+        end = self._pass.registered(_END)
+        lines, why = list(end.get("lines") or ()), end.get("left")
+        if lines and (left := self._left()):
+            lines.append(site.again(left))
+        if why:
+            return self._failed(why, lines)
+        return self._shown(lines)
+
+    def _left(self) -> list[str]:
+        """The hosts with something left to do, where a role did not begin; else none."""
+        ends = {host: self._pass.registered(_END, host) for host in self._pass.all_play_hosts}
+        if not any(end.get("left") for end in ends.values()):
+            return []
+        return [
+            host
+            for host, end in ends.items()
+            if not end
+            or end["left"]
+            or any(map(site.has_failed, end["reports"].values()))  # one that was lost has none
+        ]
+
+    def _roles(self) -> dict[str, RoleRollout]:
+        """The steps of the roles that the playbook uses."""
+        return {name: _ROLES[name](self._pass.of_role(name), {}) for name in self._settings["roles"]}
+
+
+class RollbackSteps(Steps):
+    """The steps of rollback, each taken once, on the first host, for all."""
+
+    def begin(self) -> Json:
+        """Read what shall be reverted, and whom to look at for it."""
+        variables = self._pass
+        ignored = variables.variable("rollback_ignored_variables", [])
+        self._refuse(self._begun(rollback.misnamed(variables.variable_names(), ignored)))
+        request = self._request()
+        planes, hosts = variables.group(control_planes.GROUP), variables.all_play_hosts
+        return {
+            "static_pods": request.static_pods,
+            "kubelet": rollback.KUBELET in request.components,
+            "nodes": request.nodes,
+            "pod_hosts": [host for host in hosts if request.reads_static_pods(host, planes)],
+            "kubelet_hosts": [host for host in hosts if request.reads_kubelet(host)],
+        }
+
+    def decide(self) -> Json:
+        """Refuse what cannot be reverted at once."""
+        ways = {}
+        for host in self._pass.play_hosts:
+            pods, kubelet = (self._pass.registered(name, host) for name in self._settings["looks"])
+            ways[host] = rollback.ways_of(pods, kubelet)
+        self._refuse(self._begun(rollback.objection(self._request(), ways, self._pass.all_play_hosts)))
+        return {}
+
+    def _request(self) -> rollback.Request:
+        nodes = rollback.listed(self._pass.variable("rollback_nodes")) or self._pass.all_play_hosts
+        return rollback.Request(rollback.listed(self._pass.variable("rollback_components")), nodes)
+
+    @staticmethod
+    def _begun(objection: str) -> str:
+        return f"Nothing was changed. {objection}" if objection else ""
+
+
+class PodResizeSteps(Steps):
+    """The steps of resize, whose only host is the controller."""
+
+    def begin(self) -> Json:
+        """Check the names of the variables, and see which control planes may tell whose cluster it is."""
+        objection = pod_report.objection(self._pass.variable_names(), self._settings["known"])
+        self._refuse(f"Nothing was changed. {objection}" if objection else "")
+        planes = [] if self._pass.has_api_credentials() else self._pass.group(control_planes.GROUP)
+        return {"api": [{"host": host, "become": True} for host in planes]}
+
+    def admit(self) -> Json:
+        """Ask a control plane which cluster it belongs to."""
+        return self._cluster(self._settings["planes"], "")
+
+    def end(self) -> Json:
+        """Tell what came of it."""
+        result = self._settings["result"]
+        told = {name: result.get(name) or {} for name in ("pods", "templates")}
+        stats = {"data": {"pod_resize_report": told}, "per_host": False, "aggregate": False}
+        return {"lines": pod_report.lines(result), "ansible_stats": stats}
+
+
+class UpgradeCheckSteps(Steps):
+    """The steps of upgrade_check. Each but C(report) is taken once, on the first host, for all."""
+
+    def begin(self) -> Json:
+        """Check the variables, and see which control planes may tell whose cluster it is."""
+        objection = upgrade_report.objection(self._pass.variable_names(), self._settings["known"])
+        self._refuse(f"Nothing was checked. {objection}" if objection else "")
+        planes = self._pass.control_planes()
+        return {"api": [{"host": host, "become": True} for host in planes]}
+
+    def admit(self) -> Json:
+        """Ask a control plane which cluster it belongs to."""
+        return self._cluster(self._settings["planes"], "")
+
+    def end(self) -> Json:
+        """Tell what the check found on all hosts; nothing where it did not begin."""
+        if "api" not in self._pass.registered(_BEGIN):
+            return {"lines": []}
+        info = self._pass.registered(_UPGRADE_INFO)
+        target = str(self._settings["target"])
+        results = {host: self._pass.registered(_UPGRADE_CHECK, host) for host in self._pass.all_play_hosts}
+        checked = [result["node"] for result in results.values() if "node" in result]
+        kubelets = info.get("kubelets") or {}
+        not_checked = upgrade_cluster.not_checked(kubelets, checked)
+        own = [*upgrade_cluster.unchecked(kubelets, not_checked, target), *self._mixed(results), *self._changed(info)]
+        found = [*(info.get("findings") or ()), *map(dataclasses.asdict, own)]
+        told = upgrade_report.report(target, results, found, not_checked)
+        stats = {"data": {"upgrade_check_report": told}, "per_host": False, "aggregate": False}
+        return {"report": told, "lines": upgrade_report.lines(told), "ansible_stats": stats}
+
+    def _changed(self, info: Json) -> list[Finding]:
+        """What it means that kubeadm's configuration is not what the nodes were checked with."""
+        before = str(info.get("cluster_configuration"))
+        again = self._pass.registered(_UPGRADE_AGAIN).get("cluster_configuration", before)
+        return upgrade_cluster.changed_meanwhile(before, str(again))
+
+    @staticmethod
+    def _mixed(results: dict[str, Json]) -> list[Finding]:
+        """What it means that the control planes have several versions."""
+        versions = {
+            result["node"]: str(result["versions"]["kube-apiserver"])
+            for result in results.values()
+            if result.get("is_control_plane")
+        }
+        return upgrade_steps.mixed(versions)
+
+    def report(self) -> Json:
+        """Show the lines on the first host, and fail on each on which the upgrade breaks something, or that was not checked."""
+        end = self._pass.registered(_END)
+        lines = list(end.get("lines") or ()) if self._pass.host == self._pass.all_play_hosts[0] else []
+        why = upgrade_report.failure(end["report"], self._pass.host) if "report" in end else ""
+        return self._failed(why, lines) if why else self._shown(lines)

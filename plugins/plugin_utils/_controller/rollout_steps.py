@@ -1,0 +1,79 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The action plugin of the steps of a rollout: which class takes the step of which role, and what a step hands back."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from ...module_utils._plan.common.errors import KubeadmError
+from .control_plane_rollout import ControlPlaneRollout
+from .device_plugin_rollout import DevicePluginRollout
+from .node_kubelet_rollout import NodeKubeletRollout
+from .node_resources_rollout import NodeResourcesRollout
+from .placement_guard_rollout import PlacementGuardRollout
+from .playbook_steps import PodResizeSteps, RollbackSteps, SiteSteps, UpgradeCheckSteps
+from .rollout_pass import STEPS, Json, RolloutPass, new_id
+from .steps import Steps
+
+# Roles, and playbooks.
+ROLES: dict[str, type[Steps]] = {
+    "control_plane": ControlPlaneRollout,
+    "device_plugin": DevicePluginRollout,
+    "node_kubelet": NodeKubeletRollout,
+    "node_resources": NodeResourcesRollout,
+    "placement_guard": PlacementGuardRollout,
+    "site": SiteSteps,
+    "rollback": RollbackSteps,
+    "pod_resize": PodResizeSteps,
+    "upgrade_check": UpgradeCheckSteps,
+}
+
+
+class RolloutSteps(ActionBase):
+    """Takes one step for one host. Its result tells by C(pass) to which pass of the role it belongs."""
+
+    _supports_check_mode = True
+    _requires_connection = False  # only some steps run modules, on hosts that may not be reachable
+
+    def run(self, tmp: t.Any = None, task_vars: Json | None = None) -> Json:
+        """Take the step that the task names."""
+        result: Json = super().run(tmp, task_vars)
+        arguments = dict(self._task.args)
+        role, step, settings = (
+            arguments.pop("role", ""),
+            arguments.pop("step", ""),
+            arguments.pop("settings", None) or {},
+        )
+        if arguments:
+            raise AnsibleActionFail(f"invalid options {', '.join(arguments)}: must be role, step and settings")
+        if role not in ROLES or step not in STEPS:
+            raise AnsibleActionFail(
+                f"invalid role {role!r} or step {step!r}: must be one of {', '.join(ROLES)} and one of {', '.join(STEPS)}"
+            )
+        its_pass = RolloutPass(self, task_vars or {}, role)
+        steps = ROLES[role](its_pass, settings)
+        if not hasattr(steps, step):
+            raise AnsibleActionFail(f"invalid step {step!r}: must be one of those that {role} has")
+        try:
+            steps.check(step)
+            found: Json = getattr(steps, step)()
+        except KubeadmError as exc:
+            found = {"failed": True, "msg": str(exc)}
+        # A pass that could not begin is one of its own, or its end would be taken for that of the pass before.
+        number = new_id() if step == "begin" else its_pass.own.get("pass", {}).get("pass")
+        warnings = [*its_pass.warnings, *found.pop("warnings", ())]
+        return {
+            **result,
+            "changed": False,
+            **({} if step == "report" else {"pass": number}),
+            **found,
+            **({"warnings": warnings} if warnings else {}),
+        }

@@ -1,0 +1,138 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The action plugin of modules that start a transaction: runs the module of its task and follows the transaction to its end."""
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+from ansible.errors import AnsibleError
+from ansible.plugins.connection import ConnectionBase
+from ansible.utils.display import Display
+
+from ...module_utils._plan.common.errors import Refusal
+from ...module_utils._plan.transaction import messages as outcome
+from .confirmer import Confirmer
+from .lock_waiter import show
+
+display = Display()
+
+_FOLLOWER = "nodecraft.kubeadm.node_transaction"
+_POLL_SECONDS = 5  # of one call of the follower; it returns earlier when there is news
+_RECONNECT_SECONDS = 2
+# The phase in which the engine waits for a word of this controller, and the time between two attempts to be able to give it.
+_CONFIRMING = "confirming"
+_RETRY_SECONDS = 1
+# How often in a row an engine may be found not running before it is not waited for any more: systemd needs a moment to
+# start it, and again after a fault.
+_MAX_IDLE = 3
+# On top of the time that a transaction can take at the most.
+_PATIENCE_SECONDS = 120
+
+
+class TransactionFollower(Confirmer):
+    """The follower: waits for others, then progress lines, reconnects, and the outcome in the task's result."""
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Run the module, and follow the transaction that it started, if it did."""
+        result = super().run(tmp, task_vars)
+        started = result.get("transaction")
+        if not started or result.get("failed"):
+            return result
+        try:
+            ended, problem = self._follow(result, task_vars or {})
+        except Refusal as exc:
+            ended, problem = None, str(exc)
+        if ended is None:
+            result.update(failed=True, changed=True, msg=self._lost(result, problem))
+            return result
+        for note in ended.get("notes") or []:
+            display.warning(f"{result['node']}: {result['name']}: {note}")
+        result["transaction"] = ended
+        result["changed"] = outcome.changed(ended["outcome"])
+        failure = outcome.failure(result["name"], result["node"], ended)
+        if failure:
+            result.update(failed=True, msg=failure)
+        return result
+
+    def _follow(self, result: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any] | None, str]:
+        """The outcome of the transaction; None and why, when it was not seen in all the time that it can take, or nothing works on
+        it. Raises Refusal when the node knows nothing of it: waiting would bring the same answer."""
+        began, asked_in_vain, problem = time.monotonic(), 0, ""
+        longest = result["transaction"]["longest_seconds"] + _PATIENCE_SECONDS
+        arguments: dict[str, t.Any] = {
+            "name": result["name"],
+            "id": result["transaction"]["id"],
+            "wait": _POLL_SECONDS,
+            "seen": "",
+        }
+        while time.monotonic() - began < longest:
+            news, problem = self._ask(arguments, task_vars)
+            asked_in_vain = 0 if news is None or news["running"] else asked_in_vain + 1
+            if news is None:
+                arguments["confirm"] = None  # whether it was heard, the next answer shows
+                self._tell(result, f"cannot be followed ({problem}), trying again; the node continues by itself", began)
+                time.sleep(_RECONNECT_SECONDS)
+                self._reconnect()
+            elif news["transaction"]:
+                return news["transaction"], ""
+            elif not news["running"] and asked_in_vain >= _MAX_IDLE:
+                return None, "its engine does not run"
+            else:
+                if news["message"] != arguments["seen"]:
+                    self._tell(result, news["message"], began)
+                    arguments["seen"] = news["message"]
+                arguments.update(self._word(result, news, began))
+        silence = f" (the last question had no answer: {problem})" if problem else ""
+        return None, f"it was followed for longer than it can take{silence}"
+
+    def _word(self, result: dict[str, t.Any], news: dict[str, t.Any], began: float) -> dict[str, t.Any]:
+        """What the next call of the follower says to a change that waits to be confirmed; without a word it asks again soon."""
+        if news["phase"] != _CONFIRMING or not self.confirms():
+            return {"wait": _POLL_SECONDS, "confirm": None}
+        problem = self.reach()
+        if problem:
+            self._tell(result, f"cannot be reached from this controller ({problem})", began)
+        return {"wait": _RETRY_SECONDS, "confirm": None if problem else result["transaction"]["id"]}
+
+    def _ask(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any] | None, str]:
+        """One call of the follower; None and why, when it had no answer: the node is at work all the same.
+
+        Raises Refusal when the follower itself declines. A word that came too early or too late is no reason to stop following.
+        """
+        try:
+            news: dict[str, t.Any] = self._execute_module(_FOLLOWER, module_args=arguments, task_vars=task_vars)
+        except AnsibleError as exc:
+            return None, str(exc)
+        if "phase" in news:
+            return news, ""
+        problem = str(news.get("msg", news))
+        # Only the follower says this. A connection that broke, or a node that is going down, leaves something else.
+        if news.get("busy") is False and not arguments.get("confirm"):
+            raise Refusal(problem)
+        return None, problem
+
+    def _reconnect(self) -> None:
+        """Open the connection again, where it is one that stays open; the others would only warn that they cannot."""
+        if type(self._connection).reset is ConnectionBase.reset:
+            return
+        try:
+            self._connection.reset()
+        except AnsibleError as exc:
+            display.vvv(f"reset: {exc}")
+
+    @staticmethod
+    def _lost(result: dict[str, t.Any], problem: str) -> str:
+        return (
+            f"{result['node']}: transaction {result['transaction']['id']} of {result['name']} was started, but its end was not seen:"
+            f" {problem.rstrip('.')}. Check systemctl status nodecraft-kubeadm@{result['name']} on the node; the next run resumes the"
+            " transaction and reports its end."
+        )
+
+    def _tell(self, result: dict[str, t.Any], message: str, began: float) -> None:
+        show(f"{result['node']}: {result['name']} {message}", time.monotonic() - began)

@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The artifact as users get it, and what Galaxy and Automation Hub say of it when they import it."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from pathlib import Path
+
+from .copies import collection_copy
+from .places import BUILD, ROOT
+from .tools import fresh_folder, install
+
+if t.TYPE_CHECKING:
+    import nox
+
+# What Automation Hub asks beyond the importer's defaults. ansible-lint and the sanity tests are sessions of their own: the importer gives
+# the first four minutes, which a busy machine exceeds, and runs the others in a container.
+ASKED = {
+    "GALAXY_IMPORTER_CHECK_REQUIRED_TAGS": "true",
+    "GALAXY_IMPORTER_RUN_ANSIBLE_LINT": "false",
+    "GALAXY_IMPORTER_RUN_ANSIBLE_TEST": "false",
+}
+COMPLAINT = re.compile(r"^(?:WARNING|ERROR|CRITICAL): .*", re.MULTILINE)
+SUCCESS = "Importer processing completed successfully"
+
+
+def built_artifact(session: nox.Session) -> Path:
+    """The artifact of the sources as they are, made as a release makes it."""
+    folder = fresh_folder(BUILD / session.name)
+    tree = collection_copy(session.name)
+    session.run("ansible-galaxy", "collection", "build", "--output-path", str(folder / "built"), str(tree), silent=True)
+    (built,) = (folder / "built").glob("*.tar.gz")
+    session.run("python", str(ROOT / "release" / "artifact.py"), str(built), str(folder / built.name))
+    return folder / built.name
+
+
+def check_import(session: nox.Session) -> None:
+    """Import the artifact as Galaxy does; a warning is a failure."""
+    install(session, "ansible", "galaxy-importer")
+    artifact = built_artifact(session)
+    with session.chdir(artifact.parent):
+        command = ("python", "-m", "galaxy_importer.main", artifact.name)
+        said = str(session.run(*command, env=ASKED, silent=True))
+    found = complaints(said)
+    if found:
+        session.error("\n".join(found))
+
+
+def complaints(said: str) -> list[str]:
+    """What the importer found wrong; that it did not come to its end is one, too."""
+    found = COMPLAINT.findall(said)
+    return found if SUCCESS in said else [*found, f"The importer did not end with '{SUCCESS}': {said}"]

@@ -1,0 +1,311 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the steps of the role control_plane hand over, and whom they ask."""
+
+from __future__ import annotations
+
+import time
+import types
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.control_plane_rollout import (
+    ControlPlaneRollout,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import (
+    API_SERVER,
+    ON,
+    Json,
+    begun,
+    host,
+    observed,
+    pod,
+)
+
+HELD: Json = {"api_reachable": True, "holder": "us"}
+NOTHING: Json = {API_SERVER: pod()}
+DOWN: Json = {API_SERVER: pod(ON, problem="is down")}
+SILENT: Json = {"api_reachable": False, "msg": "no answer."}
+
+
+class FakePass:
+    """A pass in which cp1 coordinates. hosts: their results. answer: of each module that is asked."""
+
+    def __init__(self, hosts: dict[str, Json], own: str = "cp1", answer: Json | None = None) -> None:
+        self.host = self.asked_host = own
+        self.role, self.coordinator = "control_plane", "cp1"
+        self.check_mode = False
+        self.play_hosts = self.batch_hosts = list(hosts)
+        self.asked: list[tuple[str, Json]] = []
+        self._answer = answer or {}
+        self._hosts = hosts
+        self.kubelets: Json = {}
+        for each in hosts.values():
+            each["pass"].update(at=time.time(), api=[{"host": name} for name in hosts])
+
+    @property
+    def own(self) -> Json:
+        return self._hosts[self.host]
+
+    def registers(self, name: str) -> Json:
+        return self._hosts[name]
+
+    def hosts(self, names: t.Sequence[str] | None = None) -> Json:
+        return {name: self._hosts[name] for name in (self._hosts if names is None else names)}
+
+    def of_role(self, role: str) -> t.Any:
+        """What became of the kubelets, in C(kubelets)."""
+        assert role == "node_kubelet"
+        return types.SimpleNamespace(registers=lambda name: self.kubelets.get(name, {}))
+
+    def control_planes(self) -> list[str]:
+        return ["cp1", "cp2", "cp9"]
+
+    def api_hosts(self, candidates: t.Sequence[str], _named: str, **more: t.Any) -> list[Json]:
+        bad = [*more.get("changing", ()), *more.get("impaired", ())]
+        rest = [name for name in candidates if name not in more["reachable"]]
+        return [{"host": name, "become": True} for name in sorted(candidates, key=lambda name: name in [*bad, *rest])]
+
+    def ask(self, module: str, arguments: Json, *, is_plan: bool = False) -> Json:
+        self.asked.append((f"{module}{' in check mode' if is_plan else ''}", arguments))
+        is_ours = self._answer.get("holder") == "us"
+        return {**self._answer, "holder": arguments["holder"]} if is_ours else self._answer
+
+    def take(self, step: str, **settings: t.Any) -> Json:
+        """The result of a step of this host, which is registered. settings: of the task."""
+        found: Json = getattr(ControlPlaneRollout(t.cast(t.Any, self), settings), step)()
+        result = {"pass": self.own["pass"]["pass"], **found}
+        self.own[step] = result
+        return result
+
+    def as_host(self, name: str) -> FakePass:
+        """The same pass as another host sees it."""
+        self.host = self.asked_host = name
+        return self
+
+
+def two(**settings: t.Any) -> dict[str, Json]:
+    return {name: host(name, **settings) for name in ("cp1", "cp2")}
+
+
+def decided(its_pass: FakePass, **settings: t.Any) -> FakePass:
+    """After the step decide of all hosts. settings: of its task."""
+    for name in its_pass.hosts():
+        its_pass.as_host(name).take("decide", **settings)
+    return its_pass
+
+
+def test_one_host_decides_and_acquires_the_lease() -> None:
+    its_pass = FakePass(two(), answer=HELD)
+    found = its_pass.take("decide")
+    assert (found["api_reachable"], found["planned"], found["turns"]) == (True, ["cp1", "cp2"], ["cp1", "cp2"])
+    assert (found["lease"]["held"], found["is_ready"], found["told"]) == (True, True, [])
+    ((module, request),) = its_pass.asked
+    assert (module, request["state"], request["plan_age"]) == ("rollout_lease", "held", 0)
+    assert its_pass.as_host("cp2").take("decide") == {"pass": "cp2", "api_reachable": True, "coordinator": "cp1"}
+    assert len(its_pass.asked) == 1
+
+
+def test_a_host_that_is_repaired_passes_the_question_on() -> None:
+    its_pass = FakePass({"cp1": host("cp1", DOWN), "cp2": host("cp2")}, answer=HELD)
+    assert its_pass.take("decide") == {"pass": "cp1", "api_reachable": False}
+    its_pass.asked_host = "cp2"
+    found = its_pass.take("decide")
+    assert (found["api_reachable"], found["is_ready"], len(its_pass.asked)) == (True, False, 1)
+
+
+@pytest.mark.parametrize("hosts", [{"cp1": host("cp1", NOTHING)}, {"cp1": host("cp1", control_plane_lease=False)}])
+def test_no_lease_is_asked_for_without_a_change_unless_one_is_desired(hosts: dict[str, Json]) -> None:
+    its_pass = FakePass(hosts, answer=HELD)
+    assert its_pass.take("decide")["lease"] == {}
+    assert its_pass.asked == []
+
+
+def test_a_refusal_is_one_of_all() -> None:
+    its_pass = FakePass(two())
+    its_pass.batch_hosts = ["cp1"]
+    found = its_pass.take("decide")
+    assert found["failed"]
+    assert "serial excludes cp2" in found["msg"]
+    assert its_pass.take("admit")["then"] == []
+
+
+def test_without_the_lease_the_step_fails_for_all() -> None:
+    found = FakePass(two(), answer=SILENT).take("decide")
+    assert found["failed"]
+    assert found["msg"].startswith("Nothing was changed on cp1: no answer. To continue")
+
+
+def test_a_lease_that_is_looked_at_is_not_held() -> None:
+    its_pass = FakePass(two(), answer={**HELD, "taken_over_from": "them"})
+    found = its_pass.take("decide", plan_only=True)
+    assert (found["lease"]["held"], found["warnings"]) == (False, ["the Lease would be taken over from them."])
+    assert its_pass.asked[0][0] == "rollout_lease in check mode"
+    its_pass.check_mode = True
+    assert its_pass.take("decide")["lease"]["held"] is False
+
+
+def test_a_plan_that_another_run_made_old_is_made_again_with_the_same_lease() -> None:
+    its_pass = decided(FakePass(two(), answer={**HELD, "stale": True}))
+    assert [its_pass.as_host(name).take("admit")["then"][0]["file"] for name in ("cp1", "cp2")] == [
+        "plan_again.yml"
+    ] * 2
+    before = its_pass.registers("cp1")["decide"]
+    again = its_pass.as_host("cp1").take("decide")
+    assert (again["lease"]["held"], again["lease"]["stale"]) == (True, False)
+    assert again["planned_at"] == before["at"]
+    assert len(its_pass.asked) == 1
+    assert its_pass.take("admit")["then"] == [{"file": "turn.yml", "host": "cp1"}]
+
+
+def test_a_run_has_one_name_in_all_its_passes() -> None:
+    its_pass = FakePass(two(), answer=HELD)
+    its_pass.take("decide")
+    its_pass.own["pass"].update({"pass": "later"})
+    its_pass.take("decide")
+    first, second = (request["holder"] for _module, request in its_pass.asked)
+    assert first == second
+
+
+def test_each_host_takes_its_own_part() -> None:
+    hosts = {"cp1": host("cp1"), "cp2": host("cp2", DOWN), "cp3": host("cp3", NOTHING)}
+    its_pass = FakePass(hosts, answer=HELD)
+    its_pass.asked_host = "cp1"
+    decided(its_pass)
+    first, repair, nothing = (its_pass.as_host(name).take("admit") for name in hosts)
+    assert (first["first"], first["then"]) == ([], [{"file": "turn.yml", "host": "cp1"}])
+    assert (repair["first"], repair["then"]) == ([{"file": "turn.yml", "host": "cp2"}], [])
+    assert (nothing["first"], nothing["then"], nothing["asked"]) == ([], [], [])
+    # What is down was not ready, so that the plan does not do.
+    assert first["asked"] == repair["asked"] == ["cp1", "cp2", "cp3"]
+    assert (first["turn_api"]["host"], first["end_api"]["host"]) == ("cp3", "cp1")
+    # Where the third speaks, those before it were lost.
+    assert nothing["end_api"]["host"] == "cp3"
+
+
+def test_only_the_first_turn_goes_by_the_plan() -> None:
+    its_pass = decided(FakePass(two(), answer=HELD))
+    assert [its_pass.as_host(name).take("admit")["asked"] for name in ("cp1", "cp2")] == [[], ["cp1", "cp2"]]
+
+
+def test_what_was_only_planned_is_decided_about_once_more() -> None:
+    its_pass = decided(FakePass(two(), answer=HELD), plan_only=True)
+    planned = its_pass.registers("cp1")["decide"]
+    its_pass.own["plan"]["static_pods"][API_SERVER]["rehearsal"] = {"verdict": "accepted", "seconds": 0}
+    assert "begun" not in its_pass.take("end")["report"][API_SERVER]
+    decided(its_pass)
+    applied = its_pass.registers("cp1")["decide"]
+    assert (planned["lease"]["held"], applied["lease"]["held"]) == (False, True)
+    assert applied["planned_at"] == planned["planned_at"]
+    assert its_pass.as_host("cp1").take("admit")["then"] == [{"file": "turn.yml", "host": "cp1"}]
+
+
+PROBLEM = "kubelet on cp2 is down; it logged last: panic: no such gate"
+
+
+def test_a_kubelet_that_does_not_work_stops_the_rollout_unless_this_run_repaired_it() -> None:
+    its_pass = FakePass({name: host(name, control_plane_lease=False) for name in ("cp1", "cp2")})
+    its_pass.registers("cp2")["plan"]["kubelet_problem"] = PROBLEM
+    refused = its_pass.take("decide", plan_only=False)
+    assert (refused["failed"], refused["msg"].startswith(PROBLEM)) == (True, True)
+    # A playbook decides that itself after all plans.
+    assert not its_pass.take("decide", plan_only=True).get("failed")
+    own: Json = {"pass": {"pass": "k"}, "turn": {"pass": "k"}, "verify": {"pass": "k", "failed": False}}
+    its_pass.kubelets = {"cp2": own}
+    decided = its_pass.take("decide", plan_only=False)
+    assert (decided.get("failed"), decided["turns"]) == (None, ["cp1", "cp2"])
+    # In check mode it was not repaired: what was planned is told.
+    its_pass.check_mode = True
+    decided = its_pass.take("decide", plan_only=False)
+    assert (decided.get("failed"), decided["turns"], decided["plan_only"]) == (None, [], True)
+
+
+def test_a_host_whose_kubelet_does_not_work_counts_as_one_that_cannot_be_asked() -> None:
+    answer: Json = {"static_pods": [observed("kube-apiserver")], "kubelet_problem": PROBLEM}
+    told = FakePass({name: host(name) for name in ("cp1", "cp2")}, answer=answer).take("look")
+    assert (told["static_pods"], told["msg"]) == (None, PROBLEM)
+
+
+def test_no_host_goes_on_before_all_have_planned() -> None:
+    its_pass = FakePass(two(), answer=HELD)
+    its_pass.take("decide")
+    with pytest.raises(Refusal, match="cp2 is not planned yet"):
+        its_pass.take("admit")
+    with pytest.raises(Refusal, match="Nothing was changed on cp2"):
+        its_pass.as_host("cp2").take("admit")
+    # It came to the step, which failed without a word of who decides.
+    its_pass.own["decide"] = {"pass": "cp2", "failed": True}
+    with pytest.raises(Refusal, match="Nothing was changed on cp2"):
+        its_pass.take("admit")
+
+
+def test_what_an_earlier_run_left_is_acknowledged_by_the_host_itself() -> None:
+    planned = {API_SERVER: pod(previous_transaction={"id": "7"})}
+    its_pass = decided(FakePass({"cp1": host("cp1", planned)}))
+    its_pass.take("admit")
+    assert its_pass.asked == [("node_transaction", {"name": API_SERVER, "id": "7"})]
+
+
+def test_a_host_is_asked_for_another() -> None:
+    pods = [{"name": "etcd", "ready": False, "problem": "starts", "env": ["A"]}]
+    its_pass = FakePass(two(), answer={"static_pods": pods})
+    its_pass.asked_host = "cp2"
+    found = its_pass.take("look")
+    assert (found["host"], found["awaited"]) == ("cp2", ["etcd"])
+    assert found["static_pods"] == [{"name": "etcd", "ready": False, "problem": "starts"}]
+
+
+@pytest.mark.parametrize(("answer", "told"), [({"unreachable": True, "msg": "gone"}, "gone"), ({}, "no answer")])
+def test_a_host_that_cannot_be_asked_is_not_waited_for(answer: Json, told: str) -> None:
+    found = FakePass(two(), answer=answer).take("look")
+    assert (found["static_pods"], found["msg"], found["awaited"]) == (None, told, [])
+
+
+def test_a_turn_renews_the_lease_and_names_what_to_change() -> None:
+    its_pass = decided(FakePass(two(), answer=HELD)).as_host("cp1")
+    assert its_pass.take("turn")["changes"] == [{"name": API_SERVER, "pass": "cp1"}]
+    assert (its_pass.asked[-1][0], its_pass.asked[-1][1]["wait_timeout"]) == ("rollout_lease", 0)
+    with pytest.raises(Refusal, match="cp1 is not changed yet"):
+        its_pass.as_host("cp2").take("turn")
+
+
+@pytest.mark.parametrize(("lease", "held"), [(True, False), (False, True)])
+def test_a_turn_needs_the_lease_where_it_is_wanted(lease: bool, held: bool) -> None:
+    its_pass = decided(FakePass(two(control_plane_lease=lease), answer={"api_reachable": True}))
+    if held:
+        assert its_pass.as_host("cp1").take("turn")["changes"]
+        assert its_pass.asked == []
+    else:
+        with pytest.raises(Refusal, match="does not hold the Lease"):
+            its_pass.as_host("cp1").take("turn")
+        its_pass.check_mode = True
+        assert its_pass.take("turn")["changes"]
+
+
+def test_the_host_that_speaks_releases_the_lease_and_tells_of_all() -> None:
+    its_pass = decided(FakePass(two(), answer=HELD))
+    done = {"changed": True, "rehearsal": {"verdict": "accepted", "seconds": 0}, "failed": True, "msg": "bad"}
+    its_pass._hosts["cp1"] = begun(its_pass.registers("cp1"), done)
+    planned = its_pass.registers("cp2")["plan"]["static_pods"][API_SERVER]
+    planned["rehearsal"] = done["rehearsal"]
+    silent = its_pass.as_host("cp2").take("end")
+    assert silent["lines"] == []
+    told = "cp2 was not changed, because cp1 failed or was lost."
+    assert silent["report"][API_SERVER]["msg"] == told
+    its_pass._answer = SILENT
+    found = its_pass.as_host("cp1").take("end")
+    assert its_pass.asked[-1][1]["state"] == "halted"
+    assert found["lines"][0].startswith("WARNING: the Lease is still held by ")
+    assert "cp1 kube-apiserver: failed; rehearsal accepted in 0.0 s" in found["lines"]
+    assert found["lines"][-1].endswith("--limit cp1,cp2")
+    assert found["ansible_stats"]["data"]["control_plane_report"].keys() == {"cp1"}
+    its_pass.own["pass"] = found
+    assert its_pass.take("report")["msg"] == found["lines"]
+    its_pass.as_host("cp2").own["pass"] = silent
+    assert its_pass.take("report") == {"pass": silent["pass"], "failed": True, "msg": told}
+
+
+def test_a_host_that_decided_nothing_has_nothing_to_tell() -> None:
+    found = FakePass(two()).take("end")
+    assert (found["report"], found["lines"], found["at_work"]) == ({}, [], False)

@@ -1,0 +1,400 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is refused, looked at, written, waited for and told: the steps of the role in their course."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+import yaml
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role import OURS, OWN, THEIRS, D
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Answer, Call, FakePlay, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import DevicePlugin
+
+OWNED = {"app.kubernetes.io/managed-by": "nodecraft.kubeadm"}
+NAMESPACE: Json = {"kind": "Namespace", "name": OWN, "labels": OWNED, "config_maps": []}
+FORMER: Json = {"kind": "ConfigMap", "name": f"{OWN}-config-0123456789", "labels": OWNED, "config_maps": []}
+ARCHIVE: Json = {**OURS, "device_plugin_image_archive": "/image.tar"}
+
+
+def look(*objects: Json, selected: t.Sequence[str] = ("node-w1", "node-w2"), problems: t.Sequence[str] = ()) -> Answer:
+    """What the cluster tells, first of all without a problem, and what is wrong when it is waited for."""
+
+    def answer(call: Call) -> Json:
+        is_last = bool(call.arguments.get("wait"))
+        nodes = {name: {"problem": ""} for name in selected}
+        found = list(problems) if is_last else []
+        summary = found or [f"{name}: {D} 4" for name in selected]
+        of_nodes = {
+            "selected": list(selected),
+            "nodes": nodes,
+            "problems": found,
+            "summary": summary,
+            "waited_seconds": 300.0,
+        }
+        return {**of_nodes, "objects": list(objects), "others": []}
+
+    return answer
+
+
+def course(
+    variables: Json,
+    *,
+    each: t.Mapping[str, Json] | None = None,
+    change: Json | None = None,
+    answers: t.Mapping[str, Answer] | None = None,
+    groups: t.Mapping[str, t.Sequence[str]] | None = None,
+    **settings: t.Any,
+) -> DevicePlugin:
+    """A play on w1, w2 and w3. change: what writing comes to. each: variables of single hosts."""
+    hosts = {
+        name: {"device_plugin_node_name": f"node-{name}", **variables, **(each or {}).get(name, {})}
+        for name in ("w1", "w2", "w3")
+    }
+    known: dict[str, Answer] = {
+        "device_plugin_info": look(NAMESPACE),
+        "node_resource_info": {"nodes": {}},
+        "node_image": {"present": False},
+    }
+    play = FakePlay(hosts, groups, answers={**known, **(answers or {})}, **settings)
+    return DevicePlugin(play, changes={"w1": {"changed": True} if change is None else change})
+
+
+def run(variables: Json, **more: t.Any) -> DevicePlugin:
+    found = course(variables, **more)
+    found.run()
+    return found
+
+
+def test_one_host_asks_for_all_before_and_after() -> None:
+    found = run(OURS)
+    assert found.failures == {}
+    decided = found.result("decide", "w1")
+    assert [call["kinds"] for call in decided["writes"]] == [["Namespace", "ConfigMap", "DaemonSet"]]
+    assert (decided["is_ours"], decided["cdi"], decided["pod_resources"], decided["token_secret"]) == (
+        True,
+        False,
+        False,
+        "",
+    )
+    assert yaml.safe_load(decided["files"]["config.yaml"])["resources"][0]["name"] == D
+    assert decided["config_map"].startswith(f"{OWN}-config-")
+    before, after = (call.arguments for call in found.play.calls("device_plugin_info"))
+    assert (before["gather_subset"], before["cdi"], "wait" in before) == (["nodes", "objects"], False, False)
+    assert (after["wait"], after["wait_timeout"], after["expected"]) == (True, 300, OURS["device_plugin_expected"])
+    assert found.told == {"w1": [f"node-w1: {D} 4", f"node-w2: {D} 4"]}
+    assert (found.report("w1")["changed"], "report" in found.result("pass", "w2")) == (True, False)
+    stats = found.result("pass", "w1")["ansible_stats"]
+    assert (stats["data"]["device_plugin_report"], stats["aggregate"]) == (found.report("w1"), False)
+
+
+def test_an_image_is_built_without_a_pass() -> None:
+    found = course(OURS)
+    found.play.each("device_plugin", "look", ["w1"])
+    assert (found.failures, found.result("look", "w1")["check_mode"]) == ({}, False)
+
+
+def test_what_works_already_is_not_waited_for() -> None:
+    found = run(OURS, change={"changed": False})
+    assert len(found.play.calls("device_plugin_info")) == 1
+    assert (found.report("w1")["changed"], found.told["w1"]) == (False, [f"node-w1: {D} 4", f"node-w2: {D} 4"])
+
+
+def test_check_mode_does_not_wait() -> None:
+    found = run(OURS, check_mode=True)
+    assert (found.failures, len(found.play.calls("device_plugin_info"))) == ({}, 1)
+    assert found.result("verify", "w1") == {
+        "changed": False,
+        "failed": False,
+        "pass": found.result("pass", "w1")["pass"],
+    }
+    absent = run(OURS, check_mode=True, answers={"device_plugin_info": look()})
+    assert absent.result("decide", "w1")["unjudged"] is True
+
+
+def test_with_a_diff_each_object_is_a_call() -> None:
+    found = run(OURS, diff=True)
+    assert [call["kinds"] for call in found.result("decide", "w1")["writes"]] == [
+        ["Namespace"],
+        ["ConfigMap"],
+        ["DaemonSet"],
+    ]
+
+
+def test_a_node_that_does_not_offer_it_fails_the_role() -> None:
+    found = run(OURS, answers={"device_plugin_info": look(NAMESPACE, problems=["node-w2: not registered"])})
+    assert (
+        "after 300 s 1 of 2 nodes do not advertise what is expected. node-w2: not registered."
+        in found.failures["w1 verify"]
+    )
+    assert found.report("w1")["problems"] == ["node-w2: not registered"]
+    assert found.told == {"w1": ["node-w2: not registered"]}
+
+
+def test_a_look_that_fails_afterwards_says_that_it_is_deployed() -> None:
+    answer = look(NAMESPACE)
+    answers: dict[str, Answer] = {
+        "device_plugin_info": lambda call: (
+            {"failed": True, "msg": "no answer of the API"}
+            if call.arguments.get("wait")
+            else t.cast(t.Any, answer)(call)
+        )
+    }
+    told = run(OURS, answers=answers).failures["w1 verify"]
+    assert told == f"{OWN}/{OWN} was deployed, but what the nodes advertise is not known: no answer of the API"
+
+
+def test_warnings_of_what_was_written_are_told() -> None:
+    several = {"changed": True, "results": [{"result": {"results": [{"warnings": ["old API"]}]}}]}
+    assert run(OURS, change=several).result("pass", "w1")["warnings"] == ["old API"]
+
+
+# ---- who asks --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variables", "groups", "api", "environment"),
+    [
+        ({}, {}, {"host": "localhost", "become": False}, {}),
+        (
+            {"device_plugin_api_host": "cp1"},
+            {"kube_control_plane": ["cp1"]},
+            {"host": "cp1", "become": True},
+            {"K8S_AUTH_KUBECONFIG": "/etc/kubernetes/admin.conf"},
+        ),
+        (
+            {"device_plugin_api_host": "bastion"},
+            {"kube_control_plane": ["cp1"]},
+            {"host": "bastion", "become": False},
+            {},
+        ),
+        # Whose root is no control plane's has none of its own.
+        ({"device_plugin_api_host": "w2", "ansible_become": True}, {}, {"host": "w2", "become": True}, {}),
+    ],
+)
+def test_who_asks_with_whose_credentials(variables: Json, groups: Json, api: Json, environment: Json) -> None:
+    settings = course({**OURS, **variables}, groups=groups)
+    settings.run()
+    decided = settings.play.calls("device_plugin_info")[0]
+    assert decided.on == api["host"]
+    begun = settings.play.take("device_plugin", "begin", "w1")
+    assert (begun["settings"]["api"], begun["settings"]["environment"]) == (api, environment)
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({**OURS, "device_plugin_images": "x"}, "did you mean device_plugin_image?"),
+        ({**OURS, "device_plugin_image": None}, "device_plugin_image is not set"),
+        ({**ARCHIVE, "device_plugin_image": "x:1"}, "to find it in device_plugin_image_archive"),
+        ({**OURS, "device_plugin_files": {"a": "b"}}, "device_plugin_files is for other plugins"),
+        ({**OURS, "device_plugin_pod_spec": {"nodeSelector": {}}}, "device_plugin_pod_spec has nodeSelector"),
+        ({"device_plugin_pod_resources_token": "t"}, "device_plugin_config is empty"),
+    ],
+)
+def test_what_could_not_be_deployed_is_refused(variables: Json, words: str) -> None:
+    found = run(variables)
+    assert words in " ".join(found.failures.values())
+    assert all(told.startswith("Nothing was changed") for told in found.failures.values())
+    assert (found.play.asked, found.changed) == ([], [])
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything_is_asked(check_mode: bool) -> None:
+    found = course(OURS, check_mode=check_mode)
+    found.play.controller.answer = (2, b"", b"/dev/stdin: line 6: count: is 'x'")
+    found.run()
+    told = "Nothing was changed. device_plugin_config is not valid (lines are those of its ConfigMap): line 6: count: is 'x'"
+    assert (found.failures["w1 decide"], found.play.asked) == (told, [])
+    ((command, text),) = found.play.controller.ran
+    assert command.endswith("-B -m nodecraft_device_plugin.validate /dev/stdin")
+    assert yaml.safe_load(text)["resources"] == [{**OURS["device_plugin_config"]["resources"][0], "minHealthy": 4}]
+    assert found.play.controller.cwd.endswith("device_plugin/files/plugin/src")
+
+
+def test_a_controller_that_cannot_read_the_configuration_says_what_it_needs() -> None:
+    found = course(OURS)
+    found.play.controller.answer = (1, b"", b"Traceback\nTypeError: too old")
+    found.run()
+    assert "has to be Python 3.11 or newer with PyYAML" in found.failures["w1 decide"]
+
+
+@pytest.mark.parametrize(
+    ("each", "name"),
+    [
+        ({"w2": {"device_plugin_image": "localhost/other:1"}}, "device_plugin_image"),
+        ({"w3": {"device_plugin_pod_resources_token": "geheim"}}, "device_plugin_pod_resources_token"),
+    ],
+)
+def test_hosts_that_ask_for_different_things_are_refused(each: Json, name: str) -> None:
+    found = run(OURS, each=each)
+    assert f"so {name} must be the same for all" in found.failures["w1 decide"]
+    assert (found.play.asked, "geheim" in str(found.play.hostvars["w3"]["__device_plugin_pass"])) == ([], False)
+
+
+def test_names_of_nodes_and_of_other_variables_may_differ() -> None:
+    own = {
+        "device_plugin_node_name": "other",
+        "device_plugin_x": 1,
+        "device_plugin_ignored_variables": ["device_plugin_x"],
+    }
+    assert run(OURS, each={"w2": own}).failures == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (
+            {"failed": True, "msg": "no node gets the device plugin"},
+            "Nothing was changed: no node gets the device plugin",
+        ),
+        (GONE, "Nothing was changed: gone"),
+        ({"failed": True, "msg": ""}, "Nothing was changed: no answer"),
+        (
+            look(NAMESPACE, {"kind": "DaemonSet", "name": OWN, "labels": {}, "config_maps": []}),
+            "was not created by this role",
+        ),
+        (
+            look({**NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "baseline"}}),
+            "accepts only pods of the level baseline",
+        ),
+    ],
+)
+def test_what_the_cluster_says_against_it_is_heard_before_anything_is_written(answer: Answer, words: str) -> None:
+    found = run(OURS, answers={"device_plugin_info": answer})
+    assert words in found.failures["w1 decide"]
+    assert (found.changed, found.told) == ([], {})
+    assert found.report("w1") == {"changed": False, "nodes": {}, "problems": [], "kept": {}}
+
+
+def test_of_a_plugin_of_others_nothing_is_read_on_the_controller() -> None:
+    found = run({**THEIRS, "device_plugin_expected": []})
+    decided = found.result("decide", "w1")
+    assert (found.failures, found.play.controller.ran, decided["files"]) == ({}, [], {"dongles.conf": "a = b\n"})
+    assert decided["is_ours"] is False
+    bare = run({**THEIRS, "device_plugin_files": {}, "device_plugin_expected": []})
+    assert bare.result("decide", "w1")["config_map"] == ""
+
+
+def test_a_token_is_kept_in_a_secret_and_the_devices_of_pods_are_shared() -> None:
+    decided = run({**OURS, "device_plugin_pod_resources_token": "geheim"}).result("decide", "w1")
+    assert (decided["token_secret"], decided["pod_resources"]) == (f"{OWN}-token", True)
+    assert "geheim" not in str(decided)
+
+
+def test_devices_that_are_handed_out_by_cdi_are_asked_for() -> None:
+    resource = {**OURS["device_plugin_config"]["resources"][0], "container": {"cdi": True}}
+    found = run({**OURS, "device_plugin_config": {"resources": [resource]}})
+    assert (found.result("decide", "w1")["cdi"], found.play.calls("device_plugin_info")[0].arguments["cdi"]) == (
+        True,
+        True,
+    )
+
+
+# ---- an image of an archive ------------------------------------------------------------------------------------------
+
+
+def test_an_image_is_loaded_where_the_plugin_goes_and_is_missing() -> None:
+    answers: dict[str, Answer] = {
+        "device_plugin_info": look(NAMESPACE, selected=["node-w2", "node-w3"]),
+        "node_image": lambda call: {"present": call.host == "w3"},
+    }
+    found = run(ARCHIVE, answers=answers, change={"changed": False})
+    assert [found.result("turn", name)["loads"] for name in ("w1", "w2", "w3")] == [False, True, False]
+    assert (found.failures, found.report("w1")["changed"]) == ({}, True)
+    assert [call.arguments for call in found.play.calls("node_image")] == [{"name": OURS["device_plugin_image"]}] * 2
+
+
+def test_a_node_that_does_not_say_its_name_is_asked() -> None:
+    answers: dict[str, Answer] = {"kubelet_info": {"node": "node-w2"}}
+    each = {"w2": {"device_plugin_node_name": None}}
+    found = run(ARCHIVE, answers=answers, each=each)
+    assert [call.host for call in found.play.calls("kubelet_info")] == ["w2"]
+    assert found.result("turn", "w2")["loads"] is True
+
+
+@pytest.mark.parametrize("module", ["kubelet_info", "node_image"])
+def test_a_node_that_cannot_be_asked_keeps_all_from_the_plugin(module: str) -> None:
+    each = {"w2": {"device_plugin_node_name": None}}
+    answers: dict[str, Answer] = {"kubelet_info": {"node": "node-w2"}}
+    answers[module] = {"failed": True, "msg": "no runtime"}
+    found = run(ARCHIVE, answers=answers, each=each)
+    assert found.failures["w2 turn"] == "Nothing was deployed, because of w2: no runtime"
+    assert found.changed == []
+
+
+def test_nothing_is_written_before_all_have_looked() -> None:
+    found = course(ARCHIVE)
+    found.plan(["w1", "w2", "w3"])
+    told = found.play.take("device_plugin", "admit", "w1")
+    assert told["msg"].startswith("Nothing was changed. w1, w2, w3 is not planned yet")
+
+
+def test_an_image_is_not_loaded_into_a_batch_only() -> None:
+    found = course(ARCHIVE)
+    found.play.batch = ["w1"]
+    found.run()
+    assert "serial excludes w2, w3" in found.failures["w1 decide"]
+    assert found.play.asked == []
+
+
+# ---- absent ----------------------------------------------------------------------------------------------------------
+
+ABSENT: Json = {**OURS, "device_plugin_state": "absent"}
+
+
+def amounts(allocatable: str, *, device_plugin: bool = True) -> Json:
+    return {D: {"capacity": "4", "allocatable": allocatable, "device_plugin": device_plugin}}
+
+
+@pytest.mark.parametrize(
+    ("variables", "shown"), [(ABSENT, ["node-w1", "node-w2"]), ({"device_plugin_state": "absent"}, ["node-w1"])]
+)
+def test_what_kubelets_still_show_of_it_is_told(variables: Json, shown: list[str]) -> None:
+    nodes = {"node-w1": amounts("0"), "node-w2": amounts("4"), "node-w3": amounts("4", device_plugin=False)}
+    offered = {"nodes": {name: {"extended_resources": each} for name, each in nodes.items()}}
+    answers: dict[str, Answer] = {"device_plugin_info": look(NAMESPACE, FORMER), "node_resource_info": offered}
+    found = run(variables, answers=answers)
+    (question,) = (call.arguments for call in found.play.calls("device_plugin_info"))
+    assert question == {"name": OWN, "namespace": OWN, "gather_subset": ["objects", "others"]}
+    # Who may not list the pods of all namespaces may take it away.
+    assert [call.arguments for call in found.play.calls("node_resource_info")] == [{"requested": False}]
+    assert list(found.report("w1")["kept"]) == shown
+    assert [call["label"] for call in found.result("decide", "w1")["removals"]] == [
+        f"ConfigMap {FORMER['name']}",
+        f"Namespace {OWN}",
+    ]
+    assert (found.play.controller.ran, found.result("decide", "w1")["files"]) == ([], {})
+
+
+def test_what_they_show_may_not_be_known() -> None:
+    found = run(ABSENT, answers={"node_resource_info": {"failed": True, "msg": "forbidden"}})
+    assert found.failures["w1 verify"].endswith(
+        "was removed, but what kubelets still show of it is not known: forbidden"
+    )
+
+
+# ---- the image, which is built on its own ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_what_builds_the_image_is_no_pass(check_mode: bool) -> None:
+    play = FakePlay({"localhost": {}}, check_mode=check_mode)
+    assert play.take("device_plugin", "look", "localhost") == {"changed": False, "check_mode": check_mode, "pass": None}
+    misspelt = FakePlay({"localhost": {"device_plugin_image_bas": 1}}).take("device_plugin", "look", "localhost")
+    assert "did you mean device_plugin_image_base?" in misspelt["msg"]
+
+
+def test_one_host_may_do_it_for_all() -> None:
+    assert run(OURS, run_once=True).failures == {}
+
+
+def test_hosts_that_the_play_has_lost_do_not_matter() -> None:
+    found = course(OURS)
+    found.play.play_hosts, found.play.lost = ["w1", "w2"], ["w3"]
+    found.run()
+    assert (found.failures, found.changed) == ({}, ["w1"])

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is shown while a run waits for another one."""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller import lease_waiter
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.lease_waiter import LeaseWaiter
+
+BUSY = {"failed": True, "busy": True, "holder": "them", "msg": "waited 0 s, and the run them is in progress."}
+HELD = {"failed": False, "busy": False, "holder": "us"}
+SILENT = {"failed": True, "busy": False, "holder": None, "msg": "no API server answers"}
+
+
+class Run:
+    """One task. shown: what it told meanwhile. timeouts: how long each call of the module may wait."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.shown: list[str] = []
+        self.timeouts: list[t.Any] = []
+        monkeypatch.setattr(lease_waiter, "show", lambda message, _seconds: self.shown.append(message))
+
+    def __call__(self, *answers: dict[str, t.Any], **arguments: t.Any) -> dict[str, t.Any]:
+        plugin = object.__new__(LeaseWaiter)
+        plugin._task = t.cast("t.Any", types.SimpleNamespace(async_val=0))
+        left = list(answers)
+
+        def execute(*, module_args: dict[str, t.Any], **_options: t.Any) -> dict[str, t.Any]:
+            self.timeouts.append(module_args.get("wait_timeout"))
+            return left.pop(0)
+
+        plugin._execute_module = t.cast("t.Any", execute)  # type: ignore[method-assign]
+        return plugin._answer(arguments, {"inventory_hostname": "cp1"})
+
+
+@pytest.fixture(name="run")
+def fixture_run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    return Run(monkeypatch)
+
+
+@pytest.mark.parametrize("answer", [HELD, SILENT])
+def test_nothing_to_wait_for(run: Run, answer: dict[str, t.Any]) -> None:
+    assert run(answer, wait_timeout=30) == answer
+    assert (run.timeouts, run.shown) == ([0], [])
+
+
+def test_whom_a_run_waits_for_is_shown_before_it_does(run: Run) -> None:
+    assert run(BUSY, HELD, wait_timeout=30, name="nodecraft-kubeadm-kubelets") == HELD
+    assert run.timeouts == [0, 30]
+    assert run.shown == ["cp1: waits up to 30 s for them, which holds the Lease nodecraft-kubeadm-kubelets"]
+
+
+def test_how_long_by_default(run: Run) -> None:
+    assert run(BUSY, BUSY) == BUSY
+    assert run.timeouts == [0, None]
+    assert run.shown == ["cp1: waits up to 600 s for them, which holds the Lease nodecraft-kubeadm-control-plane"]
+
+
+@pytest.mark.parametrize("timeout", [0, "0"])
+def test_one_that_must_not_wait_does_not(run: Run, timeout: t.Any) -> None:
+    assert run(BUSY, wait_timeout=timeout) == BUSY
+    assert (run.timeouts, run.shown) == ([0], [])

@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a turn of the role node_kubelet does about a Lease that has been held for a long time."""
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.node_kubelet_rollout import (
+    NodeKubeletRollout,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.rollout_pass import holder
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import OF, Json, host
+
+SETTINGS = {
+    "wait_timeout": 10,
+    "min_ready_seconds": 1,
+    "lock_timeout": 5,
+    "allocatable_timeout": 7,
+    "at": time.time(),
+    "node_kubelet_api_host": "",
+}
+HELD: Json = {"stale": False}
+TURN_SECONDS = 214
+
+
+class FakePass:
+    """A pass in which w1 coordinates and w2 has its turn. answer: of the Lease. age: seconds since it was acquired."""
+
+    host = "w2"
+    play_hosts = ("w1", "w2")
+
+    def __init__(self, answer: Json, age: float) -> None:
+        self.asked: list[tuple[str, Json]] = []
+        self._answer = answer
+        lease = {"cluster": {}, "at": time.time() - age}
+        decision = {**OF, "coordinator": "w1", "candidates": [], "api": []}
+        self._hosts = {
+            "w1": host("w1", settings=SETTINGS, decide=decision, admit={**OF, "lease": lease}),
+            "w2": host("w2", settings=SETTINGS, decide=decision, admit={**OF, "batches": [["w2"]], "before": []}),
+        }
+        self.own = self._hosts["w2"]
+
+    def registers(self, name: str) -> Json:
+        return self._hosts[name]
+
+    def hosts(self, names: t.Sequence[str]) -> Json:
+        return {name: self._hosts[name] for name in names}
+
+    def api_hosts(self, _candidates: t.Sequence[str], _named: str, **_more: t.Any) -> list[Json]:
+        return [{"host": "localhost", "become": False}]
+
+    def ask(self, module: str, arguments: Json) -> Json:
+        self.asked.append((module, arguments))
+        return self._answer
+
+
+def turn_of(its_pass: FakePass) -> Json:
+    return NodeKubeletRollout(t.cast(t.Any, its_pass), {}).turn()
+
+
+def test_a_lease_that_lasts_is_left_alone() -> None:
+    its_pass = FakePass(HELD, age=TURN_SECONDS / 2 - 5)
+    assert turn_of(its_pass)["lease"]["at"] == pytest.approx(time.time() - TURN_SECONDS / 2 + 5, abs=60)
+    assert its_pass.asked == []
+
+
+def test_one_that_might_run_out_is_renewed() -> None:
+    its_pass = FakePass(HELD, age=TURN_SECONDS / 2 + 5)
+    assert turn_of(its_pass)["lease"]["at"] == pytest.approx(time.time(), abs=60)
+    ((module, arguments),) = its_pass.asked
+    assert module == "rollout_lease"
+    assert (arguments["state"], arguments["holder"], arguments["wait_timeout"]) == ("held", holder(), 0)
+
+
+@pytest.mark.parametrize(
+    "answer", [{"stale": True}, {"failed": True, "api_reachable": True, "msg": "the run them is in progress."}]
+)
+def test_without_it_the_turn_does_not_begin(answer: Json) -> None:
+    with pytest.raises(Refusal, match=r"^w2 was not changed: "):
+        turn_of(FakePass(answer, age=TURN_SECONDS))

@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which plays the roles refuse, and what the end of each tells."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.role_rollout import RoleRollout
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Json
+
+CHANGING = ("control_plane", "node_kubelet")
+ASKING_EACH = (*CHANGING, "node_resources")
+ALL = (*ASKING_EACH, "placement_guard", "device_plugin")
+NODE: Json = {"node": "n", "cluster": {"ca_sha256": "a", "server": "", "machine_id": "1"}}
+
+
+def begin(role: str, play: FakePlay) -> Json:
+    """The step begin on w1."""
+    play.answers["kubelet_info"] = NODE
+    return play.take(role, "begin", "w1", settings=play.role_settings(role, "w1"))
+
+
+@pytest.mark.parametrize("role", ALL)
+def test_a_play_that_goes_well(role: str) -> None:
+    found = begin(role, FakePlay({"w1": {}, "w2": {}}))
+    assert (found.get("failed"), found["at_work"], found["excluded"]) == (None, True, "")
+
+
+@pytest.mark.parametrize("role", ALL)
+@pytest.mark.parametrize("strategy", ["free", "ansible.builtin.host_pinned"])
+def test_a_play_that_does_not_keep_its_hosts_in_sync_is_refused(role: str, strategy: str) -> None:
+    told = begin(role, FakePlay({"w1": {}}, strategy=strategy))["msg"]
+    assert told == (
+        f"Nothing was changed on w1. invalid strategy {strategy}: must be linear, because a turn begins only when every host has planned."
+    )
+
+
+@pytest.mark.parametrize("role", ALL)
+def test_one_host_does_not_plan_for_all(role: str) -> None:
+    found = begin(role, FakePlay({"w1": {}}, run_once=True))
+    assert bool(found.get("failed")) is (role in ASKING_EACH)
+    if role in ASKING_EACH:
+        assert found["msg"].startswith("Nothing was changed on w1. invalid run_once true: must be false")
+
+
+@pytest.mark.parametrize("role", ALL)
+def test_a_node_that_the_play_has_lost_stops_what_changes_nodes(role: str) -> None:
+    play = FakePlay({"w1": {}, "w2": {}, "w3": {}})
+    play.play_hosts = ["w1"]
+    found = begin(role, play)
+    assert bool(found.get("failed")) is (role in CHANGING)
+    if role in CHANGING:
+        assert "reached or were ended earlier in this play cannot be planned (w2, w3). Repair them," in found["msg"]
+
+
+@pytest.mark.parametrize("role", ALL)
+def test_all_that_is_wrong_with_variables_is_told_at_once(role: str) -> None:
+    others = {f"{role}_zz": 1, f"{role}_yy": 1, f"{role}_mine": 1, f"{role}_ignored_variables": [f"{role}_mine"]}
+    told = begin(role, FakePlay({"w1": others}))["msg"]
+    assert told.startswith(f"Nothing was changed on w1. This role does not know {role}_yy")
+    assert f"This role does not know {role}_zz" in told
+    assert f"{role}_mine" not in told
+
+
+@pytest.mark.parametrize(
+    "name", ["control_plane_feature_gates", "node_kubelet_config", "node_resources_labels", "device_plugin_config"]
+)
+def test_a_mapping_that_is_text_is_named(name: str) -> None:
+    role = next(each for each in ALL if name.startswith(f"{each}_"))
+    assert f"{name} is text and not a mapping" in begin(role, FakePlay({"w1": {name: "a=b"}}))["msg"]
+
+
+def test_a_role_that_is_not_planned_first_has_nothing_to_say_of_plans() -> None:
+    found = RoleRollout(FakePlay({"w1": {}}), {})  # type: ignore[arg-type]
+    assert found.kubelet_refusal(["w1"]) == ""
+    for step in (found.planned, found.end, found._checked_settings):
+        with pytest.raises(NotImplementedError):
+            step()
+
+
+def reported(ended: Json) -> Json:
+    """The step report after an end."""
+    return FakePlay({"w1": {"__node_kubelet_pass": ended}}).take("node_kubelet", "report", "w1")
+
+
+@pytest.mark.parametrize(
+    ("report", "why"),
+    [
+        ({}, ""),
+        ({"failed": True, "msg": "bad"}, ""),
+        ({"begun": False, "failed": False, "msg": "bad"}, ""),
+        ({"begun": True, "failed": True, "msg": "bad"}, ""),
+        ({"begun": False, "failed": True, "msg": "w1 was not changed."}, "w1 was not changed."),
+    ],
+)
+@pytest.mark.parametrize("lines", [[], ["a", "b"]])
+def test_a_host_whose_turn_did_not_come_fails_in_the_last_task(report: Json, why: str, lines: list[str]) -> None:
+    found = reported({"report": report, "lines": lines})
+    shown = {"_ansible_verbose_always": True} if lines else {}
+    if why:
+        own = {"report": lines} if lines else {}
+        assert found == {"changed": False, "failed": True, "msg": why, **own, **shown}
+    else:
+        assert found == {"changed": False, **({"msg": lines} if lines else {}), **shown}
+
+
+@pytest.mark.parametrize("role", ALL)
+def test_a_step_without_the_first_one_is_refused(role: str) -> None:
+    told = FakePlay({"w1": {}}).take(role, "decide", "w1")["msg"]
+    assert told == (
+        f"Nothing was changed on w1: the role {role} has not begun there. Run it from its first task, without --start-at-task."
+    )

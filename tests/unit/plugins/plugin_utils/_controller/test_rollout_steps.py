@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a task of the action plugin may ask for, and what a step hands back."""
+
+from __future__ import annotations
+
+import pytest
+from ansible.errors import AnsibleActionFail
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.rollout_steps import ROLES
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Json, Task
+
+
+def take(play: FakePlay, **args: object) -> Json:
+    """The result of a task on w1."""
+    found: Json = play._action(Task(dict(args), play.play)).run(task_vars=play.variables("node_kubelet", "w1"))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (
+            {"role": "node_kubelet", "step": "begin", "other": 1, "more": 2},
+            "invalid options other, more: must be role,",
+        ),
+        (
+            {"role": "kubelets", "step": "begin"},
+            f"invalid role 'kubelets' or step 'begin': must be one of {', '.join(ROLES)}",
+        ),
+        ({"role": "node_kubelet", "step": "run"}, "invalid role 'node_kubelet' or step 'run': must be one of"),
+        ({"step": "begin"}, "invalid role '' or step 'begin'"),
+        ({"role": "node_kubelet", "step": "apply"}, "invalid step 'apply': must be one of those that node_kubelet has"),
+        ({"role": "site", "step": "turn", "settings": {}}, "invalid step 'turn': must be one of those that site has"),
+    ],
+)
+def test_what_a_task_must_not_ask_for(args: Json, words: str) -> None:
+    with pytest.raises(AnsibleActionFail, match=words.replace("(", r"\(")):
+        take(FakePlay({"w1": {}}), **args)
+
+
+@pytest.mark.parametrize(
+    "role", ["control_plane", "node_kubelet", "node_resources", "placement_guard", "device_plugin"]
+)
+@pytest.mark.parametrize("step", ["decide", "admit"])
+def test_a_role_that_begins_in_the_middle_is_refused(role: str, step: str) -> None:
+    if not hasattr(ROLES[role], step):
+        with pytest.raises(AnsibleActionFail):
+            take(FakePlay({"w1": {}}), role=role, step=step)
+        return
+    found = take(FakePlay({"w1": {}}), role=role, step=step, settings=None)
+    assert (found["failed"], found["changed"]) == (True, False)
+    assert found["msg"].startswith(
+        f"Nothing was changed on w1: the role {role} has not begun there. Run it from its first"
+    )
+
+
+def test_a_pass_has_a_number_that_all_its_steps_tell() -> None:
+    play = FakePlay({"w1": {}, "w2": {}})
+    settings = play.role_settings("node_resources", "w1")
+    play.answers["kubelet_info"] = {"node": "n", "cluster": {}}
+    begun = take(play, role="node_resources", step="begin", settings=settings)
+    assert len(begun["pass"]) == 8
+    play.hostvars["w1"]["__node_resources_pass"] = begun
+    assert take(play, role="node_resources", step="decide")["pass"] == begun["pass"]
+    play.hostvars["w1"]["__node_resources_decide"] = take(play, role="node_resources", step="decide")
+    # Not every task has settings.
+    assert take(play, role="node_resources", step="apply")["api_reachable"] is True
+    again = take(play, role="node_resources", step="begin", settings=settings)
+    assert again["pass"] != begun["pass"]
+    # So is one that could not begin: its end is not that of the pass before.
+    play.hostvars["w1"]["node_resources_label"] = 1
+    refused = take(play, role="node_resources", step="begin", settings=settings)
+    assert refused["failed"]
+    assert refused["pass"] not in (None, begun["pass"])
+    assert "pass" not in take(play, role="node_resources", step="report")
+
+
+def test_warnings_of_modules_and_of_the_step_are_those_of_the_task() -> None:
+    play = FakePlay({"w1": {}}, answers={"kubelet_info": {"node": "n", "warnings": ["old"]}})
+    found = take(play, role="node_resources", step="begin", settings=play.role_settings("node_resources", "w1"))
+    assert (found["warnings"], found["changed"]) == (["old"], False)
+    play.answers["kubelet_info"] = {"node": "n"}
+    found = take(play, role="node_resources", step="begin", settings=play.role_settings("node_resources", "w1"))
+    assert "warnings" not in found

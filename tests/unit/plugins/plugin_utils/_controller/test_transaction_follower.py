@@ -1,0 +1,344 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The follower: progress lines, reconnects, and what the end of a transaction makes of the task."""
+
+from __future__ import annotations
+
+import email.message
+import types
+import typing as t
+import urllib.error
+from pathlib import Path
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure
+from ansible.module_utils import urls
+from ansible.plugins.action import ActionBase
+from ansible.plugins.connection import ConnectionBase
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller import (
+    confirmer,
+    lock_waiter,
+    transaction_follower,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import CERTIFICATE_PEM, Web
+
+# As nodes give them; the follower's module takes no others.
+ID = "20260101T000000.000000Z-abcdef"
+STARTED = {
+    "name": "kube-apiserver",
+    "node": "cp1",
+    "changed": True,
+    "transaction": {"id": ID, "outcome": None, "longest_seconds": 400},
+    "invocation": {"module_args": {"env": {"TOKEN": "secret"}}},
+}
+OUT_OF_REACH = AnsibleConnectionFailure("ssh: connection refused")
+
+
+def ended(outcome: str) -> dict[str, t.Any]:
+    reason = None if outcome == "committed" else "it was not healthy"
+    transaction: dict[str, t.Any] = {"id": ID, "outcome": outcome, "reason": reason, "log": [], "healthy": True}
+    return {"phase": "closed", "message": outcome, "running": False, "transaction": transaction}
+
+
+def news(message: str) -> dict[str, t.Any]:
+    return {"phase": "waiting", "message": message, "running": True, "transaction": None}
+
+
+class Connection(ConnectionBase):
+    """A connection that stays open, and counts how often it was opened again."""
+
+    transport = "fake"
+
+    def __init__(self) -> None:
+        """Without a play."""
+        self.resets = 0
+
+    def reset(self) -> None:
+        self.resets += 1
+
+    def _connect(self) -> t.Any:
+        return self
+
+    def exec_command(self, *args: t.Any, **options: t.Any) -> t.Any:
+        raise NotImplementedError
+
+    def put_file(self, *args: t.Any, **options: t.Any) -> t.Any:
+        raise NotImplementedError
+
+    def fetch_file(self, *args: t.Any, **options: t.Any) -> t.Any:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Run:
+    """One run of the follower against answers of the module and of C(node_transaction)."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.lines: list[str] = []
+        self.calls: list[tuple[str | None, t.Any]] = []
+        self.now = 100.0
+        self.connection = Connection()
+        self.args: dict[str, t.Any] = {}
+        self.check_mode = False
+        self.checked: list[bool] = []
+        self.warnings: list[str] = []
+        # The plugin lives in Ansible's own process: its clock and its screen are not handed to it.
+        clock = types.SimpleNamespace(monotonic=lambda: self.now, sleep=self._sleep)
+        screen = types.SimpleNamespace(
+            display=lambda line, stderr: self.lines.append(line),
+            vvv=lambda message: None,
+            warning=self.warnings.append,
+        )
+        for part in (lock_waiter, transaction_follower):
+            monkeypatch.setattr(part, "time", clock)
+            monkeypatch.setattr(part, "display", screen)
+        monkeypatch.setattr(ActionBase, "run", lambda plugin, tmp=None, task_vars=None: {})
+
+    def _sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def __call__(self, first: dict[str, t.Any], *answers: t.Any) -> dict[str, t.Any]:
+        plugin = object.__new__(transaction_follower.TransactionFollower)
+        plugin._connection = self.connection
+        plugin._task = t.cast("t.Any", types.SimpleNamespace(args=self.args, check_mode=self.check_mode))
+        queue = [first, *answers]
+
+        def execute(module_name: str | None = None, **options: t.Any) -> dict[str, t.Any]:
+            self.calls.append((module_name, dict(options.get("module_args") or {})))
+            if module_name is None:
+                self.checked.append(plugin._task.check_mode)
+            self.now += 1
+            answer = queue.pop(0) if len(queue) > 1 else queue[0]
+            if isinstance(answer, Exception):
+                raise answer
+            return dict(answer)
+
+        # What it does needs a node.
+        plugin._execute_module = t.cast("t.Any", execute)  # type: ignore[method-assign]
+        result: dict[str, t.Any] = plugin.run(task_vars={})
+        return result
+
+
+@pytest.fixture(name="run")
+def fixture_run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    return Run(monkeypatch)
+
+
+@pytest.mark.parametrize("transaction", [None, {"id": ID, "outcome": None, "longest_seconds": 1}])
+def test_a_module_that_failed_is_not_followed(run: Run, transaction: t.Any) -> None:
+    result = run({**STARTED, "failed": True, "msg": "no", "transaction": transaction})
+    assert result["msg"] == "no"
+    assert len(run.calls) == 1
+
+
+def test_a_module_that_started_nothing_is_not_followed(run: Run) -> None:
+    result = run({**STARTED, "changed": False, "transaction": None})
+    assert result["changed"] is False
+    assert len(run.calls) == 1
+
+
+def test_a_commit_changes_the_task(run: Run) -> None:
+    result = run(STARTED, news("stops"), ended("committed"))
+    assert result["changed"] is True
+    assert "failed" not in result
+    assert result["transaction"]["outcome"] == "committed"
+    assert "invocation" not in result
+
+
+@pytest.mark.parametrize(
+    ("outcome", "changed"), [("rolled_back", False), ("aborted", False), ("unhealthy", True), ("alarm", True)]
+)
+def test_every_other_end_fails_the_task(run: Run, outcome: str, changed: bool) -> None:
+    result = run(STARTED, ended(outcome))
+    assert result["failed"] is True
+    assert result["changed"] is changed
+    assert "it was not healthy" in result["msg"]
+    assert result["transaction"]["outcome"] == outcome
+
+
+def test_each_step_is_shown_once(run: Run) -> None:
+    run(STARTED, news("stops"), news("stops"), news("is down"), news("is down"), ended("committed"))
+    assert [line.rpartition(",")[0] for line in run.lines] == [
+        "cp1: kube-apiserver stops",
+        "cp1: kube-apiserver is down",
+    ]
+    seen = [arguments["seen"] for name, arguments in run.calls if name]
+    assert seen == ["", "stops", "stops", "is down", "is down"]
+    assert {name for name, dummy in run.calls} == {None, "nodecraft.kubeadm.node_transaction"}
+
+
+def test_a_lost_connection_is_opened_again(run: Run) -> None:
+    result = run(STARTED, OUT_OF_REACH, OUT_OF_REACH, news("is down"), ended("committed"))
+    assert result["changed"] is True
+    assert run.connection.resets == 2
+    said = "cannot be followed (ssh: connection refused), trying again; the node continues by itself"
+    assert sum(said in line for line in run.lines) == 2
+
+
+@pytest.mark.parametrize("answer", [{"failed": True, "msg": "busy"}, {"unreachable": True, "msg": "no route"}])
+def test_an_answer_that_says_nothing_is_asked_for_again_and_shown(run: Run, answer: dict[str, t.Any]) -> None:
+    assert run(STARTED, answer, ended("committed"))["changed"] is True
+    assert any(f"cannot be followed ({answer['msg']})" in line for line in run.lines)
+
+
+# As the module says it: its failures have the key, which nothing has that never came to its own words.
+DECLINED = {"failed": True, "msg": f"transaction {ID} of kube-apiserver is not known on cp1.", "busy": False}
+
+
+def test_a_node_that_knows_nothing_of_it_ends_the_wait_at_once_with_its_words(run: Run) -> None:
+    result = run(STARTED, news("stops"), OUT_OF_REACH, DECLINED)
+    assert (result["failed"], result["changed"]) == (True, True)
+    assert f"its end was not seen: {DECLINED['msg']} Check systemctl status" in result["msg"]
+    assert len(run.calls) == 4
+    assert result["transaction"]["id"] == ID
+
+
+def test_an_engine_that_does_not_run_is_named(run: Run) -> None:
+    result = run(STARTED, {**news("stops"), "running": False})
+    assert "its end was not seen: its engine does not run." in result["msg"]
+    assert len(run.calls) == 4
+
+
+def test_a_node_that_is_never_seen_again_fails_the_task_with_what_is_known(run: Run) -> None:
+    result = run(STARTED, OUT_OF_REACH)
+    assert result["failed"] is True
+    assert result["changed"] is True
+    assert f"transaction {ID} of kube-apiserver was started, but its end was not seen" in result["msg"]
+    assert "no answer: ssh: connection refused" in result["msg"]
+    assert result["transaction"]["id"] == ID
+    assert 400 < run.now - 100 < 1000
+
+
+# ---- the word of the controller --------------------------------------------------------------------------------------
+
+URL = "https://lb:6443/readyz"
+WAITS = {"phase": "confirming", "message": "waits for its confirmation", "running": True, "transaction": None}
+
+
+class Api:
+    """What the controller finds at confirm_url: one status, or error, for each attempt; the last one for all further."""
+
+    def __init__(self, run: Run, monkeypatch: pytest.MonkeyPatch, *answers: t.Any) -> None:
+        self.answers = list(answers)
+        self.asked: list[dict[str, t.Any]] = []
+        run.args = {"confirm": "yes", "confirm_url": URL}
+        fake = types.SimpleNamespace(open_url=self._open, ConnectionError=urls.ConnectionError)
+        monkeypatch.setattr(confirmer, "urls", fake)
+
+    def _open(self, url: str, **options: t.Any) -> t.Any:
+        self.asked.append({"url": url, **options})
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        if answer >= 300:
+            raise urllib.error.HTTPError(url, answer, "no", email.message.Message(), None)
+        return types.SimpleNamespace(status=answer)
+
+
+REFUSED = urllib.error.URLError("connection refused")
+
+
+@pytest.mark.parametrize("status", [200, 401, 403, 404])
+def test_any_answer_of_the_api_server_confirms(run: Run, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    api = Api(run, monkeypatch, status)
+    result = run(STARTED, news("stops"), WAITS, ended("committed"))
+    assert result["changed"] is True
+    assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, None, ID]
+    assert len(api.asked) == 2, "before the change, and when the node waits"
+
+
+@pytest.mark.parametrize("answer", [REFUSED, 503, urls.ConnectionError("no"), TimeoutError("timed out")])
+def test_out_of_reach_before_the_change_nothing_is_changed(
+    run: Run, monkeypatch: pytest.MonkeyPatch, answer: t.Any
+) -> None:
+    Api(run, monkeypatch, answer)
+    planned = {**STARTED, "transaction": None, "operations": ["x"]}
+    result = run(planned)
+    assert run.checked == [True], "only planned"
+    assert (result["failed"], result["changed"], result["operations"]) == (True, False, ["x"])
+    assert f"kube-apiserver on cp1: this controller does not reach confirm_url {URL}" in result["msg"]
+    assert run.check_mode is False
+
+
+def test_with_nothing_to_change_nothing_has_to_be_reached(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Api(run, monkeypatch, REFUSED)
+    result = run({**STARTED, "changed": False, "transaction": None})
+    assert "failed" not in result
+
+
+def test_a_change_that_is_still_open_is_no_success_out_of_reach(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Api(run, monkeypatch, REFUSED)
+    left = {"id": ID, "phase": "waiting"}
+    result = run({**STARTED, "changed": False, "transaction": None, "open_transaction": left})
+    assert (result["failed"], result["changed"], run.checked) == (True, False, [True])
+    assert "omit confirm where the API server is down" in result["msg"]
+
+
+def test_without_confirm_nothing_is_asked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Api(run, monkeypatch, REFUSED)
+    run.args = {"confirm": False, "confirm_url": URL}
+    assert run(STARTED, ended("committed"))["changed"] is True
+    assert (api.asked, run.checked) == ([], [False])
+
+
+@pytest.mark.parametrize("url", [6443, [URL], "file:///etc/hosts", "lb:6443", "", None])
+def test_what_is_no_address_is_left_to_the_module(run: Run, url: t.Any) -> None:
+    run.args = {"confirm": True, "confirm_url": url}
+    result = run({**STARTED, "failed": True, "msg": "confirm_url is ...", "transaction": None})
+    assert (result["msg"], run.checked) == ("confirm_url is ...", [False])
+
+
+def test_an_authority_that_is_not_there_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    api = Api(run, monkeypatch, 200)
+    run.args["confirm_ca_cert"] = str(tmp_path / "ca.crt")
+    result = run({**STARTED, "transaction": None})
+    assert f"(confirm_ca_cert {tmp_path}/ca.crt is not a file on this controller)" in result["msg"]
+    assert (api.asked, run.checked) == ([], [True])
+
+
+def test_out_of_reach_after_the_change_there_is_no_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Api(run, monkeypatch, 200, REFUSED, REFUSED, 200)
+    run(STARTED, WAITS, WAITS, WAITS, ended("committed"))
+    assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, None, None, ID]
+    assert any("cannot be reached from this controller" in line for line in run.lines)
+
+
+def test_a_word_that_may_not_have_been_heard_is_given_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Api(run, monkeypatch, 200)
+    run(STARTED, WAITS, OUT_OF_REACH, WAITS, ended("committed"))
+    assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, ID, None, ID]
+
+
+def test_a_word_that_comes_too_late_is_no_reason_to_stop_following(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Api(run, monkeypatch, 200)
+    late = {**DECLINED, "msg": f"transaction {ID} waits for no confirmation: it is in phase restoring."}
+    result = run(STARTED, WAITS, late, news("is put back"), ended("rolled_back"))
+    assert result["transaction"]["outcome"] == "rolled_back"
+    assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, ID, None, None]
+
+
+def test_a_certificate_is_verified_when_its_authority_is_given(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    web = Web(tls=True)
+    authority = tmp_path / "ca.crt"
+    authority.write_text(CERTIFICATE_PEM, encoding="ascii")
+    web.status = 403
+    try:
+        run.args = {"confirm": True, "confirm_url": f"https://127.0.0.1:{web.port}/readyz"}
+        assert run({**STARTED, "transaction": None})["changed"] is True
+        run.args["confirm_ca_cert"] = str(authority)  # the certificate is of another name
+        result = run({**STARTED, "transaction": None})
+        assert "certificate verify failed" in result["msg"]
+    finally:
+        web.close()
+
+
+def test_what_was_noticed_on_the_way_is_a_warning(run: Run) -> None:
+    end = ended("committed")
+    end["transaction"]["notes"] = ["a copy was damaged"]
+    run(STARTED, end)
+    assert run.warnings == ["cp1: kube-apiserver: a copy was damaged"]
