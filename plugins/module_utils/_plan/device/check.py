@@ -215,7 +215,7 @@ def _reason(
     if gives < has:
         sick = [f"{each['id']}: {each['reason']}" for each in told.get("devices", []) if not each["healthy"]]
         return f"{has - gives} of {has} devices are unhealthy{_in_brackets(sick)}"
-    candidates = next((told[key] for key in _SKIPPED_KEYS if key in told), [])
+    candidates: t.Sequence[Json] = next((told[key] for key in _SKIPPED_KEYS if key in told), ())
     skipped = [f"{each['what']}: {each['reason']}" for each in candidates]
     found = "the plugin found none" if not has else f"the plugin advertises {has}"
     return f"{found}{_in_brackets(skipped)}{_joined('', told.get('failure'))}"
