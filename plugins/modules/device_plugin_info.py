@@ -191,7 +191,7 @@ nodes:
         example.com/dongle: "4"
       allocatable:
         example.com/dongle: "3"
-      problem: "example.com/dongle: expected 4, found 3: 1 of 4 devices are unhealthy (usb-A6008isP: it is not there any more)"
+      problem: "example.com/dongle: expected 4, found 3: 1 of 4 devices are unhealthy (usb-A6008isP: the device no longer exists)"
 objects:
   description: >-
     The existing objects of the deployment, with V(objects) in O(gather_subset): the namespace, the DaemonSet, the ConfigMaps with the

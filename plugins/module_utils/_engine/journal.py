@@ -471,12 +471,17 @@ def _read_copy(path: str) -> Journal | None:
     return t.cast(Journal, _with_names_of_today(journal))
 
 
+def name_of_today(name: str) -> str:
+    """The current name of a phase, an outcome or a key that an earlier version of the collection may have written."""
+    return _EARLIER_NAMES.get(name, name)
+
+
 def _with_names_of_today(journal: Json) -> Json:
-    found = {_EARLIER_NAMES.get(key, key): value for key, value in journal.items()}
-    found["phase"] = _EARLIER_NAMES.get(found["phase"], found["phase"])
+    found = {name_of_today(key): value for key, value in journal.items()}
+    found["phase"] = name_of_today(found["phase"])
     result = found.get("result")
     if result:
-        found["result"] = {**result, "outcome": _EARLIER_NAMES.get(result["outcome"], result["outcome"])}
+        found["result"] = {**result, "outcome": name_of_today(result["outcome"])}
     return found
 
 

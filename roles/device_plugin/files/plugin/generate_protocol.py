@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Write the descriptors that the package reads from the definitions beside them.
 
-``python generate_protocol.py``; needs the package grpcio-tools, which the plugin itself does without.
+``python generate_protocol.py``; needs the package grpcio-tools, which the plugin itself does not need.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from pathlib import Path
 from google.protobuf import descriptor_pb2, json_format
 from grpc_tools import protoc
 
-FOLDER = Path(__file__).parent / "src" / "nodecraft_device_plugin" / "protocol"
+DIRECTORY = Path(__file__).parent / "src" / "nodecraft_device_plugin" / "protocol"
 
 
 def descriptor_of(name: str) -> str:
     """The descriptor of one definition as JSON text."""
-    with tempfile.TemporaryDirectory() as folder:
-        compiled = Path(folder, "set")
-        status = protoc.main(["protoc", f"--proto_path={FOLDER}", f"--descriptor_set_out={compiled}", f"{name}.proto"])
+    with tempfile.TemporaryDirectory() as directory:
+        compiled = Path(directory, "set")
+        status = protoc.main(
+            ["protoc", f"--proto_path={DIRECTORY}", f"--descriptor_set_out={compiled}", f"{name}.proto"]
+        )
         if status != 0:
             raise RuntimeError(f"protoc refused {name}.proto")
         files = descriptor_pb2.FileDescriptorSet.FromString(compiled.read_bytes())
@@ -30,7 +32,7 @@ def descriptor_of(name: str) -> str:
 
 def main() -> None:
     """Write every descriptor."""
-    for definition in sorted(FOLDER.glob("*.proto")):
+    for definition in sorted(DIRECTORY.glob("*.proto")):
         definition.with_suffix(".json").write_text(descriptor_of(definition.stem), encoding="utf-8")
 
 

@@ -36,8 +36,8 @@ def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything
     assert outcome.status != 0
     says = [
         "Nothing was changed. device_plugin_config is not valid (lines are those of its ConfigMap): ",
-        "line 6: resources[0].discover[0].fake.count: is 'x'; it has to be a whole number, 0 or more",
-        "line 7: resources[0].preference: is 'best'; allowed: packed, spread",
+        "line 6: resources[0].discover[0].fake.count: invalid value 'x': must be an integer, 0 or more",
+        "line 7: resources[0].preference: invalid value 'best': must be one of packed, spread",
     ]
     assert [words for words in says if words not in outcome.output] == []
     assert outcome.calls == []

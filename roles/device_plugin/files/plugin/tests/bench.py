@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Size and speed with a thousand devices, as JSON: ``python tests/bench.py``. Ends with 1 when a promise is not kept."""
+"""Size and speed with a thousand devices, as JSON: ``python tests/bench.py``. Exits with 1 when a limit is exceeded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kubelet_stub import Kubelet
 
 NAME = "example.com/unit"
 DEVICES = 1000
-# Seconds of looking at a process, and how often what has a time is measured.
+# Seconds for which a process is observed, and the repetitions of timed measurements.
 WATCHED = 20.0
 ROUNDS = 20
 CONFIG = f"""
@@ -27,7 +27,7 @@ resources:
     discover: [{{path: {{glob: /dev/unit*, type: file}}}}]
     health: {{successes: 1}}
 """
-# What is measured: unit, and the most it may be; None where it is only stated.
+# The measurements with their limits; None: only reported.
 PROMISES: dict[str, float | None] = {
     "rss_mib": 60.0,
     "anonymous_mib": None,
@@ -42,31 +42,31 @@ PROMISES: dict[str, float | None] = {
 
 
 class Process:
-    """What the kernel says of a process."""
+    """A process according to the kernel."""
 
     def __init__(self, pid: int) -> None:
-        self.folder = Path(f"/proc/{pid}")
+        self.directory = Path(f"/proc/{pid}")
 
     def mib(self, field: str) -> float:
-        lines = (self.folder / "status").read_text(encoding="utf-8").splitlines()
+        lines = (self.directory / "status").read_text(encoding="utf-8").splitlines()
         return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{field}:"))
 
     def seconds(self) -> float:
-        fields = (self.folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        fields = (self.directory / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     async def percent_while(self, work: t.Awaitable[None]) -> float:
-        """The part of one processor that it takes while something else goes on."""
+        """The share of one processor that it uses meanwhile."""
         began, used = time.monotonic(), self.seconds()
         await work
         return 100 * (self.seconds() - used) / (time.monotonic() - began)
 
 
 async def measure(home: Path) -> dict[str, float]:
-    """Start the plugin on a folder and measure."""
+    """Start the plugin on a directory and measure."""
     units = [home / f"root/dev/unit{number:04d}" for number in range(DEVICES)]
-    for folder in ("root/dev", "kubelet"):
-        (home / folder).mkdir(parents=True)
+    for directory in ("root/dev", "kubelet"):
+        (home / directory).mkdir(parents=True)
     for unit in units:
         unit.touch()
     (home / "config.yaml").write_text(CONFIG, encoding="utf-8")
@@ -130,7 +130,7 @@ async def restart(kubelet: Kubelet) -> float:
 
 
 async def flap(units: t.Sequence[Path]) -> None:
-    """Take devices away and bring them back, all of them in each second."""
+    """Remove and restore all devices in each second."""
     for number in range(int(WATCHED)):
         for unit in units:
             if number % 2:
@@ -141,7 +141,7 @@ async def flap(units: t.Sequence[Path]) -> None:
 
 
 def main() -> int:
-    """Measure, print, and compare with what is promised."""
+    """Measure, print, and compare with the limits."""
     with tempfile.TemporaryDirectory(prefix="dp-") as home:
         found = asyncio.run(measure(Path(home)))
     rows = {

@@ -9,14 +9,14 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from plugin_at_work import plug
+from running_plugin import plug
 
 
 @pytest.fixture
 def tmp_path() -> t.Iterator[Path]:
-    """A folder with a short name: the path of a socket is limited, and pytest's own may be longer."""
-    with tempfile.TemporaryDirectory(prefix="dp-") as folder:
-        yield Path(folder)
+    """A directory with a short name: the path of a socket is limited, and pytest's own may be longer."""
+    with tempfile.TemporaryDirectory(prefix="dp-") as directory:
+        yield Path(directory)
 
 
 @pytest.fixture

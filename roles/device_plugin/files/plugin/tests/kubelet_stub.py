@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A kubelet as far as device plugins see it: registration, streams, calls, and the service that says which pod holds what.
+"""A kubelet as device plugins see it: registration, streams, calls, and the pod resources service.
 
 Also a program, to be stopped and continued.
 
-Like the real one it empties its folder when it starts, calls back whoever registers, takes a list for that of the resource,
-whoever sends it, and never connects to a plugin again by itself. It leaves the stream of a former plugin open when another
-registers; when any of them ends, it drops the one that registered last, with all devices. As from Kubernetes 1.37 on, it takes each socket once.
+Like the real one it empties its directory when it starts, connects to each plugin that registers, accepts a list as that of the resource
+from every sender, and never connects to a plugin again by itself. It leaves the stream of a former plugin open when another
+registers; when any of them ends, it drops the one that registered last, with all devices. As from Kubernetes 1.37 on, it accepts each socket once.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Devices = dict[str, str]
 class Plugin:
     """A plugin that has registered."""
 
-    def __init__(self, folder: Path, request: t.Any) -> None:
+    def __init__(self, directory: Path, request: t.Any) -> None:
         self.resource = str(request.resource_name)
         self.endpoint = str(request.endpoint)
         self.options = request.options
         self.channel = grpc.aio.insecure_channel(
-            f"unix:{folder / self.endpoint}", options=[("grpc.use_local_subchannel_pool", 1)]
+            f"unix:{directory / self.endpoint}", options=[("grpc.use_local_subchannel_pool", 1)]
         )
         self.devices: dict[str, t.Any] = {}
         self.updates = 0
@@ -64,14 +64,14 @@ def holder(name: str, device: str, resource: str, namespace: str = "team", numa:
 
 
 class Kubelet:
-    """Serves kubelet.sock in a folder, and pod-resources.sock beside the folder. pods: those that hold devices.
+    """Serves kubelet.sock in a directory, and pod-resources.sock beside the directory. pods: those that hold devices.
 
-    no_pod: what is answered to who asks for another one.
+    no_pod: the answer to a request for another pod.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.pod_resources = folder.parent / "pod-resources.sock"
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.pod_resources = directory.parent / "pod-resources.sock"
         self.pods: list[t.Any] = []
         self.plugins: dict[str, Plugin] = {}
         self.watched: list[Plugin] = []
@@ -82,7 +82,7 @@ class Kubelet:
         self._changed = asyncio.Event()
 
     async def start(self) -> None:
-        for path in self.folder.iterdir():
+        for path in self.directory.iterdir():
             if path.name != "kubelet_internal_checkpoint":
                 path.unlink()
         self._server = grpc.aio.server()
@@ -91,7 +91,7 @@ class Kubelet:
         )
         handlers = grpc.method_handlers_generic_handler("v1beta1.Registration", {"Register": handler})
         self._server.add_generic_rpc_handlers((handlers, self._lister()))
-        for path in (self.folder / "kubelet.sock", self.pod_resources):
+        for path in (self.directory / "kubelet.sock", self.pod_resources):
             self._server.add_insecure_port(f"unix:{path}")
         await self._server.start()
 
@@ -101,7 +101,7 @@ class Kubelet:
             await plugin.close()
             plugin.open = False
         self.watched = []
-        self._tell()
+        self._notify()
 
     async def restart(self) -> None:
         await self.stop()
@@ -111,7 +111,7 @@ class Kubelet:
     async def cut_stream(self, resource: str) -> None:
         """Drop only the stream; the socket and everything else stay."""
         await self.plugins[resource].close()
-        self._tell()
+        self._notify()
 
     def healthy(self, resource: str) -> list[str]:
         """The ids that are allocatable."""
@@ -121,12 +121,12 @@ class Kubelet:
         return sorted(identifier for identifier, device in plugin.devices.items() if device.health == "Healthy")
 
     def ids(self, resource: str) -> list[str]:
-        """All ids that were ever told in the last list."""
+        """All ids of the last list."""
         plugin = self.plugins.get(resource)
         return sorted(plugin.devices) if plugin else []
 
     async def until(self, met: t.Callable[[], bool], timeout: float = 10.0) -> None:
-        """Wait until something is the case; looked at after each change."""
+        """Wait until a condition holds; checked after each change."""
         async with asyncio.timeout(timeout):
             while not met():
                 self._changed.clear()
@@ -185,12 +185,12 @@ class Kubelet:
 
     async def _register(self, request: t.Any, context: t.Any) -> t.Any:
         self.registrations.append((request.resource_name, request.endpoint))
-        self._tell()
+        self._notify()
         if self.refuse:
             await context.abort(grpc.StatusCode.UNKNOWN, self.refuse)
         if self.registrations.count(self.registrations[-1]) > 1:
             await context.abort(grpc.StatusCode.UNKNOWN, f"device plugin already connected: {request.endpoint}")
-        plugin = Plugin(self.folder, request)
+        plugin = Plugin(self.directory, request)
         await plugin.call("GetDevicePluginOptions", API.Empty(), API.DevicePluginOptions)
         self.plugins[plugin.resource] = plugin
         self.watched.append(plugin)
@@ -209,23 +209,23 @@ class Kubelet:
                 last.devices = {device.ID: device for device in answer.devices}
                 last.open = last.open or last is plugin
                 last.updates += 1
-                self._tell()
+                self._notify()
         except grpc.aio.AioRpcError:
             pass
         finally:
             last = self.plugins.get(plugin.resource, plugin)
             last.open = False
-            self._tell()
+            self._notify()
         if last is not plugin:
             await last.close()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._changed.set()
 
 
-async def main(folder: Path) -> None:
+async def main(directory: Path) -> None:
     """Serve, and print the allocatable ids of all resources after each change."""
-    kubelet = Kubelet(folder)
+    kubelet = Kubelet(directory)
     await kubelet.start()
     shown: dict[str, list[str]] = {}
 

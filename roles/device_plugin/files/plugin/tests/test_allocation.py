@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a container gets, and the CDI specification that may stand for it."""
+"""What a container gets, as device nodes or as CDI names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from nodecraft_device_plugin import cdi
-from nodecraft_device_plugin.allocation import Allocation, DeviceNode, Rejected, allocate, chosen
+from nodecraft_device_plugin.allocation import Allocation, DeviceNode, Rejected, allocate, selected
 from nodecraft_device_plugin.config import ContainerEdits, FakeSource, Mount, Resource, Sharing
 from nodecraft_device_plugin.devices import Candidate, Node
 from nodecraft_device_plugin.inventory import Health, Known
@@ -36,7 +36,7 @@ INVENTORY = {"a": known("a", "/dev/a"), "b": known("b", "/dev/b"), "c": known("c
 
 
 def test_everything_a_container_gets() -> None:
-    found = chosen(resource(), INVENTORY, ["b", "a"])
+    found = selected(resource(), INVENTORY, ["b", "a"])
     assert allocate(resource(), found, 2, with_cdi=False) == Allocation(
         env={"IDS": "a,b", "PATHS": "/dev/a,/dev/b", "N": "2"},
         mounts=(Mount("/opt", "/opt/x"),),
@@ -59,7 +59,7 @@ def test_devices_are_numbered_in_the_container() -> None:
 
 def test_two_nodes_cannot_have_one_path() -> None:
     found = [known("a", "/dev/a", inside="/dev/x"), known("b", "/dev/b", inside="/dev/x")]
-    with pytest.raises(Rejected, match="/dev/x in the container would be /dev/a and /dev/b"):
+    with pytest.raises(Rejected, match="/dev/x in the container would be both /dev/a and /dev/b"):
         allocate(resource(), found, 2, with_cdi=False)
 
 
@@ -69,26 +69,26 @@ def test_a_file_is_mounted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sharing", "ids", "complaint"),
+    ("sharing", "ids", "problem"),
     [
-        (Sharing(), ["x"], "there is no device x"),
+        (Sharing(), ["x"], "device x does not exist"),
         (Sharing(), ["c"], "device c is unhealthy: broken"),
-        (Sharing(4, max_per_container=1), ["a::0", "b::0"], "2 asked for, at most 1 for a container"),
-        (Sharing(4, distinct=True), ["a::1", "a::0"], "a::0, a::1 are one device twice"),
+        (Sharing(4, max_per_container=1), ["a::0", "b::0"], "2 devices requested, at most 1 per container"),
+        (Sharing(4, distinct=True), ["a::1", "a::0"], "a::0, a::1 include one device twice"),
     ],
 )
-def test_what_is_rejected(sharing: Sharing, ids: list[str], complaint: str) -> None:
-    with pytest.raises(Rejected, match=complaint):
-        chosen(resource(sharing=sharing), INVENTORY, ids)
+def test_what_is_rejected(sharing: Sharing, ids: list[str], problem: str) -> None:
+    with pytest.raises(Rejected, match=problem):
+        selected(resource(sharing=sharing), INVENTORY, ids)
 
 
-def test_replicas_of_one_device_are_handed_out_once() -> None:
-    found = chosen(resource(sharing=Sharing(4)), INVENTORY, ["a::1", "a::0"])
+def test_replicas_of_one_device_are_allocated_once() -> None:
+    found = selected(resource(sharing=Sharing(4)), INVENTORY, ["a::1", "a::0"])
     assert [entry.candidate.id for entry in found] == ["a"]
 
 
-def test_with_cdi_the_runtime_makes_the_nodes() -> None:
-    result = allocate(resource(), chosen(resource(), INVENTORY, ["a"]), 1, with_cdi=True)
+def test_with_cdi_the_runtime_creates_the_nodes() -> None:
+    result = allocate(resource(), selected(resource(), INVENTORY, ["a"]), 1, with_cdi=True)
     assert (result.nodes, result.cdi) == ((), ("example.com/dongle=a",))
     assert result.env["PATHS"] == "/dev/a"
 
@@ -108,7 +108,7 @@ def test_the_specification_names_every_device() -> None:
     }
 
 
-def test_the_specification_is_written_whole_and_only_when_it_changes(tmp_path: Path) -> None:
+def test_the_specification_is_written_only_when_it_changes(tmp_path: Path) -> None:
     files = cdi.Files(tmp_path / "cdi")
     files.write(resource(), INVENTORY)
     (path,) = (tmp_path / "cdi").iterdir()

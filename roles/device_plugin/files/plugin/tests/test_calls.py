@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the kubelet asks, over its socket, and what changes while it does."""
+"""The calls of the kubelet over its socket, and changes meanwhile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from kubelet_stub import Kubelet
 from nodecraft_device_plugin import inventory, registration
 from nodecraft_device_plugin.inventory import Health
-from plugin_at_work import SCAN, STARTED, AtWork, cluster, plug, run, unplug
+from running_plugin import SCAN, STARTED, RunningPlugin, cluster, plug, run, unplug
 
 NAME = "example.com/gpu"
 
@@ -28,9 +28,12 @@ def test_options_topology_and_preference(tmp_path: Path) -> None:
     async def test() -> None:
         async with cluster(tmp_path, config("preStart: {}")) as (kubelet, _plugin):
             await kubelet.until_healthy(NAME, FAKES)
-            told = kubelet.plugins[NAME]
-            assert (told.options.pre_start_required, told.options.get_preferred_allocation_available) == (True, True)
-            assert [node.ID for node in told.devices["fake-1"].topology.nodes] == [1]
+            registered = kubelet.plugins[NAME]
+            assert (registered.options.pre_start_required, registered.options.get_preferred_allocation_available) == (
+                True,
+                True,
+            )
+            assert [node.ID for node in registered.devices["fake-1"].topology.nodes] == [1]
             assert await kubelet.preferred(NAME, FAKES, ["fake-1"], 2) == ["fake-1", "fake-3"]
 
     run(test())
@@ -56,14 +59,14 @@ def test_a_container_gets_devices_mounts_environment_and_annotations(tmp_path: P
     run(test())
 
 
-def test_a_request_that_cannot_be_served_is_told_why(tmp_path: Path) -> None:
+def test_a_rejected_allocation_has_a_reason(tmp_path: Path) -> None:
     async def test() -> None:
         async with cluster(tmp_path, config("sharing: {replicas: 2, maxPerContainer: 1}")) as (kubelet, plugin):
             await kubelet.until(lambda: len(kubelet.healthy(NAME)) == 8)
-            with pytest.raises(grpc.aio.AioRpcError, match="at most 1 for a container") as caught:
+            with pytest.raises(grpc.aio.AioRpcError, match="at most 1 per container") as caught:
                 await kubelet.allocate(NAME, ["fake-0::0", "fake-1::0"])
             assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
-            with pytest.raises(grpc.aio.AioRpcError, match="there is no device gone"):
+            with pytest.raises(grpc.aio.AioRpcError, match="device gone does not exist"):
                 await kubelet.allocate(NAME, ["gone"])
             assert plugin.value("allocations_total", resource=NAME, result="rejected") == 2
 
@@ -71,21 +74,21 @@ def test_a_request_that_cannot_be_served_is_told_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "complaint"),
+    ("command", "problem"),
     [
         ("[sh, -c, 'echo $DEVICE_IDS > {home}/seen']", ""),
-        ("[sh, -c, 'echo no power; exit 3']", "preStart command sh ended with 3: no power"),
+        ("[sh, -c, 'echo no power; exit 3']", "preStart command sh ended with status 3: no power"),
         ("[{home}/none]", "cannot be started: No such file or directory"),
     ],
 )
-def test_a_command_before_a_container_starts(tmp_path: Path, command: str, complaint: str) -> None:
+def test_a_command_before_a_container_starts(tmp_path: Path, command: str, problem: str) -> None:
     text = config(f"preStart: {{command: {command.replace('{home}', str(tmp_path))}}}")
 
     async def test() -> None:
         async with cluster(tmp_path, text) as (kubelet, _plugin):
             await kubelet.until_healthy(NAME, FAKES)
-            if complaint:
-                with pytest.raises(grpc.aio.AioRpcError, match=complaint):
+            if problem:
+                with pytest.raises(grpc.aio.AioRpcError, match=problem):
                     await kubelet.pre_start(NAME, ["fake-1"])
                 return
             await kubelet.pre_start(NAME, ["fake-1"])
@@ -98,7 +101,7 @@ def test_a_command_that_does_not_end_is_killed(tmp_path: Path) -> None:
     async def test() -> None:
         async with cluster(tmp_path, config("preStart: {command: [sleep, '60'], timeout: 0.2}")) as (kubelet, _plugin):
             await kubelet.until_healthy(NAME, FAKES)
-            with pytest.raises(grpc.aio.AioRpcError, match=r"has not ended after 0\.2 s"):
+            with pytest.raises(grpc.aio.AioRpcError, match=r"did not end within 0\.2 s"):
                 await kubelet.pre_start(NAME, ["fake-1"])
 
     run(test())
@@ -114,13 +117,13 @@ def test_cdi_names_instead_of_nodes(tmp_path: Path) -> None:
             assert len(json.loads(path.read_text(encoding="utf-8"))["devices"]) == 4
             plugin.write_config("resources: []")
             await plugin.until(lambda: not path.exists())
-            # A container that is started again still needs it after our own end.
+            # A restarted container needs it, also after the plugin has ended.
 
     run(test())
 
 
-def test_without_a_place_for_cdi_there_are_nodes(tmp_path: Path) -> None:
-    (tmp_path / "cdi").write_text("no folder", encoding="utf-8")
+def test_without_a_cdi_directory_devices_are_nodes(tmp_path: Path) -> None:
+    (tmp_path / "cdi").write_text("no directory", encoding="utf-8")
     plug(tmp_path / "root", "usb-A", 0)
 
     async def test() -> None:
@@ -142,7 +145,7 @@ def test_the_specification_outlives_the_process(tmp_path: Path) -> None:
     run(test())
 
 
-def test_resources_come_and_go_with_the_configuration(tmp_path: Path) -> None:
+def test_resources_follow_the_configuration(tmp_path: Path) -> None:
     other = f"{SCAN}\nresources: [{{name: example.com/other, discover: [{{fake: {{count: 1}}}}]}}]"
 
     async def test() -> None:
@@ -150,7 +153,7 @@ def test_resources_come_and_go_with_the_configuration(tmp_path: Path) -> None:
             await kubelet.until_healthy(NAME, FAKES)
             plugin.write_config(other)
             await kubelet.until_healthy("example.com/other", ["fake-0"])
-            # The kubelet is told that there is nothing left before the stream ends.
+            # The kubelet gets an empty list before the stream ends.
             await kubelet.until(lambda: not kubelet.plugins[NAME].open)
             assert kubelet.ids(NAME) == []
             assert plugin.value("devices", resource=NAME, health="Healthy") is None
@@ -173,7 +176,7 @@ def test_devices_that_the_configuration_no_longer_names_are_forgotten_at_once(tm
     run(test())
 
 
-def test_options_that_change_are_told_by_registering_again(tmp_path: Path) -> None:
+def test_changed_options_cause_a_new_registration(tmp_path: Path) -> None:
     async def test() -> None:
         async with cluster(tmp_path, config("preference: packed")) as (kubelet, plugin):
             await kubelet.until_healthy(NAME, FAKES)
@@ -195,7 +198,7 @@ def test_a_configuration_behind_links_as_kubernetes_mounts_it(tmp_path: Path) ->
         )
 
     async def test() -> None:
-        plugin = AtWork(tmp_path)
+        plugin = RunningPlugin(tmp_path)
         plugin.config_file.unlink()
         (mounted / "..data").symlink_to("..0")
         plugin.config_file.symlink_to("..data/config.yaml")
@@ -212,9 +215,7 @@ def test_a_configuration_behind_links_as_kubernetes_mounts_it(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("drain", "left"), [(True, []), (False, FAKES)])
-def test_the_list_is_emptied_at_the_end_only_when_that_is_asked_for(
-    tmp_path: Path, drain: bool, left: list[str]
-) -> None:
+def test_the_list_is_emptied_at_the_end_only_with_drain(tmp_path: Path, drain: bool, left: list[str]) -> None:
     async def test() -> None:
         async with cluster(tmp_path, config("preference: packed"), drain=drain) as (kubelet, plugin):
             await kubelet.until_healthy(NAME, FAKES)
@@ -228,8 +229,8 @@ def test_the_list_is_emptied_at_the_end_only_when_that_is_asked_for(
 
 
 @pytest.mark.parametrize(("status", "healthy"), [(0, True), (1, False), (2, False)])
-def test_a_command_tells_the_health(tmp_path: Path, status: int, healthy: bool) -> None:
-    """Nothing is offered before the command has spoken; a status other than 0 and 1 says nothing."""
+def test_a_command_determines_the_health(tmp_path: Path, status: int, healthy: bool) -> None:
+    """Nothing is advertised before the first result; a status other than 0 and 1 is unknown."""
     text = config(f"health: {{exec: {{command: [sh, -c, 'exit {status}']}}}}", "fake: {count: 1}")
 
     async def test() -> None:
@@ -240,12 +241,14 @@ def test_a_command_tells_the_health(tmp_path: Path, status: int, healthy: bool) 
             assert kubelet.ids(NAME) == ["fake-0"]
             server = plugin.runtime.served[NAME].server
             await plugin.until(lambda: server.known["fake-0"].health.reason != inventory.UNCHECKED)
-            assert server.known["fake-0"].health == Health(healthy, "" if healthy else f"sh ended with {status}: ")
+            assert server.known["fake-0"].health == Health(
+                healthy, "" if healthy else f"sh ended with status {status}: "
+            )
 
     run(test())
 
 
-def test_health_that_a_command_tells_recovers(tmp_path: Path) -> None:
+def test_the_health_of_a_command_recovers(tmp_path: Path) -> None:
     (tmp_path / "ok").touch()
     command = f"[sh, -c, 'test -e {tmp_path}/ok']"
     text = config(f"health: {{interval: 1, failures: 2, exec: {{command: {command}}}}}", "fake: {count: 1}")
@@ -261,7 +264,7 @@ def test_health_that_a_command_tells_recovers(tmp_path: Path) -> None:
     run(test())
 
 
-def test_a_device_that_is_back_is_asked_at_once(tmp_path: Path) -> None:
+def test_a_returned_device_is_checked_at_once(tmp_path: Path) -> None:
     root = tmp_path / "root"
     plug(root, "usb-A", 0)
     text = config("health: {interval: 600, exec: {command: ['true']}}", "path: {glob: /dev/serial/by-id/*}")
@@ -280,8 +283,8 @@ def test_a_device_that_is_back_is_asked_at_once(tmp_path: Path) -> None:
     run(test())
 
 
-def test_the_answers_that_decide_come_early(tmp_path: Path) -> None:
-    """The first bad one comes because of the other device, the rest long before the interval is over."""
+def test_deciding_results_come_early(tmp_path: Path) -> None:
+    """The other device causes the first bad result; the rest come long before the interval is over."""
     root = tmp_path / "root"
     plug(root, "usb-A", 0)
     (tmp_path / "ok").touch()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The configuration: what is read, and what is said of each mistake."""
+"""The configuration: its values, and the message for each mistake."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def problems_of(text: str) -> tuple[str, ...]:
 
 
 def problems(text: str) -> tuple[str, ...]:
-    """What is wrong with a resource; its lines begin with the third."""
+    """The problems of a resource; its lines begin with the third."""
     return problems_of(f"resources:\n  - name: example.com/x\n    {text}\n")
 
 
@@ -103,8 +103,8 @@ def test_everything_is_read() -> None:
     assert found.pre_start == config.PreStart(("reset",), 20)
 
 
-def test_scalars_are_taken_as_they_are_written() -> None:
-    """YAML would make octal numbers and booleans of them."""
+def test_scalars_are_read_as_they_are_written() -> None:
+    """YAML would read octal numbers and booleans."""
     (source,) = resource("discover: [{usb: {vendor: 0403, serial: on}}]").sources
     assert source == UsbSource("0403", serial="on")
 
@@ -113,127 +113,142 @@ def test_defaults() -> None:
     assert resource("discover: [{fake: {count: 1}}]") == config.Resource("example.com/x", (FakeSource(1),))
 
 
-def test_all_problems_are_told_at_once_with_their_lines() -> None:
+def test_all_problems_are_reported_at_once_with_their_lines() -> None:
     assert problems("discover: [{fake: {count: -1}}]\n    preference: best\n    colour: red") == (
-        "line 3: resources[0].discover[0].fake.count: is '-1'; it has to be a whole number, 0 or more",
-        "line 4: resources[0].preference: is 'best'; allowed: packed, spread",
-        "line 5: resources[0].colour: is unknown; allowed here: container, discover, health, minHealthy, name, preStart, preference, sharing",
+        "line 3: resources[0].discover[0].fake.count: invalid value '-1': must be an integer, 0 or more",
+        "line 4: resources[0].preference: invalid value 'best': must be one of packed, spread",
+        "line 5: resources[0].colour: unknown key: must be one of container, discover, health, minHealthy, name, preStart, preference, sharing",
     )
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "expected"),
     [
-        ("discover: []", "discover: has to be a list of at least one of: path, usb, pci, group, fake"),
-        ("discover: [{}]", "discover[0]: has to have exactly one of"),
-        ("discover: [{fake: {count: 1}, usb: {vendor: '0403'}}]", "discover[0]: has to have exactly one of"),
-        ("discover: [text]", "discover[0]: has to be a mapping"),
-        ("discover: {fake: 1}", "discover: has to be a list"),
+        ("discover: []", "discover: invalid value: must be a list of at least one of path, usb, pci, group, fake"),
+        ("discover: [{}]", "discover[0]: invalid value: must have exactly one of"),
+        (
+            "discover: [{fake: {count: 1}, usb: {vendor: '0403'}}]",
+            "discover[0]: invalid value: must have exactly one of",
+        ),
+        ("discover: [text]", "discover[0]: invalid value: must be a mapping"),
+        ("discover: {fake: 1}", "discover: invalid value: must be a list"),
         ("discover: [{fake: {}}]", "fake.count: is required"),
-        ("discover: [{fake: {count: 99999}}]", "at most 10000 is allowed"),
-        ("discover: [{fake: {count: nan}}]", "has to be a whole number"),
-        ("discover: [{fake: {count: 1, prefix: 'a:b'}}]", "prefix: is 'a:b'"),
-        ("discover: [{fake: {count: 1, numaNodes: [x]}}]", "numaNodes: has to be a list of whole numbers"),
-        ("discover: [{path: {}}]", "has to have either glob or regex"),
-        ("discover: [{path: {glob: /dev/a, regex: b}}]", "has to have either glob or regex"),
-        ("discover: [{path: {glob: dev/a}}]", "has to be an absolute path without .."),
-        ("discover: [{path: {glob: /dev/../a}}]", "has to be an absolute path without .."),
-        ("discover: [{path: {regex: '('}}]", "no regular expression"),
-        ("discover: [{path: {glob: /dev/a, type: pipe}}]", "type: is 'pipe'; allowed: device, char, block, file"),
-        ("discover: [{path: {glob: /dev/a, containerPath: '/dev/{name}'}}]", "has {name}; allowed: {id}, {index}"),
-        ("discover: [{usb: {vendor: 403}}]", "vendor: is '403'; it has to be four hexadecimal digits"),
+        ("discover: [{fake: {count: 99999}}]", "must be at most 10000"),
+        ("discover: [{fake: {count: nan}}]", "must be an integer"),
+        ("discover: [{fake: {count: 1, prefix: 'a:b'}}]", "prefix: invalid value 'a:b'"),
+        ("discover: [{fake: {count: 1, numaNodes: [x]}}]", "numaNodes: invalid value: must be a list of integers"),
+        ("discover: [{path: {}}]", "invalid value: must have either glob or regex"),
+        ("discover: [{path: {glob: /dev/a, regex: b}}]", "invalid value: must have either glob or regex"),
+        ("discover: [{path: {glob: dev/a}}]", "must be an absolute path without .."),
+        ("discover: [{path: {glob: /dev/../a}}]", "must be an absolute path without .."),
+        ("discover: [{path: {regex: '('}}]", "must be a regular expression"),
+        (
+            "discover: [{path: {glob: /dev/a, type: pipe}}]",
+            "type: invalid value 'pipe': must be one of device, char, block, file",
+        ),
+        (
+            "discover: [{path: {glob: /dev/a, containerPath: '/dev/{name}'}}]",
+            "invalid placeholder {name}: must be one of {id}, {index}",
+        ),
+        ("discover: [{usb: {vendor: 403}}]", "vendor: invalid value '403': must be four hexadecimal digits"),
         (
             "discover: [{usb: {vendor: '0403', nodes: [tty, bus], containerPath: /dev/x}}]",
-            "only be given with one kind",
+            "must not be set with more than one kind",
         ),
         ("discover: [{pci: {vendor: '8086'}}]", "nodes: is required"),
-        ("discover: [{group: {id: a, members: []}}]", "members: has to be a list"),
-        ("discover: [{group: {id: a, members: [{path: /dev/a, optional: true}]}}]", "members: are all optional"),
+        ("discover: [{group: {id: a, members: []}}]", "members: invalid value: must be a list"),
+        (
+            "discover: [{group: {id: a, members: [{path: /dev/a, optional: true}]}}]",
+            "members: invalid value: at least one member",
+        ),
         ("discover: [{group: {members: [{path: /dev/a}]}}]", "group.id: is required"),
-        ("health: {unknown: maybe}", "unknown: is 'maybe'; allowed: keep, healthy, unhealthy"),
-        ("health: {open: perhaps}", "open: is 'perhaps'; allowed: true, false"),
-        ("health: {exec: {command: []}}", "command: has to be a list of texts"),
-        ("health: {http: {url: 'https://x/'}}", "has to begin with http://"),
-        ("health: {http: {url: 'http://[bad/'}}", "url: is 'http://[bad/'; it has to begin with http:// and a host"),
-        ("health: {http: {url: 'http://h:99999/'}}", "a port is a number up to 65535"),
-        ("health: {http: {url: 'http://h:abc/'}}", "a port is a number up to 65535"),
-        ("health: {http: {url: 'http://h:0/'}}", "a port is a number up to 65535"),
-        ("discover: [{fake: {count: 1, numaNodes: ['²']}}]", "numaNodes: has to be a list of whole numbers"),
+        ("health: {unknown: maybe}", "unknown: invalid value 'maybe': must be one of keep, healthy, unhealthy"),
+        ("health: {open: perhaps}", "open: invalid value 'perhaps': must be true or false"),
+        ("health: {exec: {command: []}}", "command: invalid value: must be a list of strings"),
+        ("health: {http: {url: 'https://x/'}}", "must begin with http://"),
+        (
+            "health: {http: {url: 'http://[bad/'}}",
+            "url: invalid value 'http://[bad/': must begin with http:// and a host",
+        ),
+        ("health: {http: {url: 'http://h:99999/'}}", "a port must be at most 65535"),
+        ("health: {http: {url: 'http://h:abc/'}}", "a port must be at most 65535"),
+        ("health: {http: {url: 'http://h:0/'}}", "a port must be at most 65535"),
+        ("discover: [{fake: {count: 1, numaNodes: ['²']}}]", "numaNodes: invalid value: must be a list of integers"),
         (
             "discover: [{pci: {vendor: '8086', class: display, nodes: [drm]}}]",
-            "class: is 'display'; it has to be the first",
+            "class: invalid value 'display': must be the first",
         ),
-        ("discover: [{pci: {vendor: '8086', class: '0x0300000', nodes: [drm]}}]", "class: is '0x0300000'"),
-        ("health: {file: {path: '/sys/{ids}', healthy: ok}}", "has {ids}; allowed: {id}"),
-        ("health: {interval: 0.1}", "interval: is '0.1'; it has to be a number, 1.0 or more"),
-        ("sharing: {replicas: 0}", "replicas: is '0'"),
-        ("container: {permissions: rx}", "permissions: is 'rx'; allowed: letters of rwm, each once"),
-        ("container: {env: {1A: x}}", "'1A' is no name of an environment variable"),
-        ("container: {env: {A: '{id}'}}", "A has {id}; allowed: {count}, {ids}, {paths}"),
+        ("discover: [{pci: {vendor: '8086', class: '0x0300000', nodes: [drm]}}]", "class: invalid value '0x0300000'"),
+        ("health: {file: {path: '/sys/{ids}', healthy: ok}}", "invalid placeholder {ids}: must be one of {id}"),
+        ("health: {interval: 0.1}", "interval: invalid value '0.1': must be a number, 1.0 or more"),
+        ("sharing: {replicas: 0}", "replicas: invalid value '0'"),
+        ("container: {permissions: rx}", "permissions: invalid value 'rx': must be letters of rwm, each once"),
+        ("container: {env: {1A: x}}", "invalid environment variable '1A': must"),
+        ("container: {env: {A: '{id}'}}", "invalid placeholder {id} in A: must be one of {count}, {ids}, {paths}"),
         ("container: {mounts: [{hostPath: /a}]}", "containerPath: is required"),
-        ("preStart: {timeout: 60}", "at most 25 is allowed"),
+        ("preStart: {timeout: 60}", "must be at most 25"),
     ],
 )
-def test_a_mistake_in_a_resource_is_named(text: str, complaint: str) -> None:
+def test_a_mistake_in_a_resource_is_named(text: str, expected: str) -> None:
     full = text if text.startswith("discover") else f"discover: [{{fake: {{count: 1}}}}]\n    {text}"
-    assert any(complaint in problem for problem in problems(full)), problems(full)
+    assert any(expected in problem for problem in problems(full)), problems(full)
 
 
 @pytest.mark.parametrize(
-    ("name", "complaint"),
+    ("name", "expected"),
     [
-        ("dongle", "has to look like example.com/dongle"),
-        ("example.com/", "has to look like"),
-        ("example.com/a/b", "has to look like"),
-        (f"example.com/{'d' * 64}", "has to look like"),
-        ("-x.com/a", "has to look like"),
-        (f"{'d.' * 122}d/a", "has to look like"),
-        ("mykubernetes.io/a", "belongs to Kubernetes"),
-        ("kubernetes.io/a", "belongs to Kubernetes"),
-        ("x.kubernetes.io/a", "belongs to Kubernetes"),
-        ("requests.example.com/a", "belongs to Kubernetes"),
+        ("dongle", "must be an extended resource such as example.com/dongle"),
+        ("example.com/", "must be an extended resource such as"),
+        ("example.com/a/b", "must be an extended resource such as"),
+        (f"example.com/{'d' * 64}", "must be an extended resource such as"),
+        ("-x.com/a", "must be an extended resource such as"),
+        (f"{'d.' * 122}d/a", "must be an extended resource such as"),
+        ("mykubernetes.io/a", "must not contain kubernetes.io/ or begin with requests."),
+        ("kubernetes.io/a", "must not contain kubernetes.io/ or begin with requests."),
+        ("x.kubernetes.io/a", "must not contain kubernetes.io/ or begin with requests."),
+        ("requests.example.com/a", "must not contain kubernetes.io/ or begin with requests."),
     ],
 )
-def test_a_name_that_the_api_server_would_refuse(name: str, complaint: str) -> None:
+def test_a_name_that_the_api_server_would_refuse(name: str, expected: str) -> None:
     (problem,) = problems_of(f"resources: [{{name: '{name}', discover: [{{fake: {{count: 1}}}}]}}]")
-    assert complaint in problem
+    assert expected in problem
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "expected"),
     [
-        ("", "line 1: the text has to be a mapping"),
-        ("- a", "line 1: the text has to be a mapping"),
-        ("a: [", "line 1: no YAML"),
-        ("resources: []\nversion: v2", "line 2: version: is 'v2'; allowed: v1"),
+        ("", "line 1: invalid configuration: must be a mapping"),
+        ("- a", "line 1: invalid configuration: must be a mapping"),
+        ("a: [", "line 1: invalid YAML"),
+        ("resources: []\nversion: v2", "line 2: version: invalid value 'v2': must be one of v1"),
         ("version: v1", "resources: is required"),
-        ("resources: []\nresources: []", "line 2: resources: is given twice"),
+        ("resources: []\nresources: []", "line 2: resources: duplicate key"),
         ("resources: []\npodResources: {access: token}", "tokenFile: is required with access: token"),
-        ("resources: []\nscan: 5", "scan: has to be a mapping"),
+        ("resources: []\nscan: 5", "scan: invalid value: must be a mapping"),
     ],
 )
-def test_a_mistake_outside_of_resources(text: str, complaint: str) -> None:
-    assert any(complaint in problem for problem in problems_of(text)), problems_of(text)
+def test_a_mistake_outside_of_resources(text: str, expected: str) -> None:
+    assert any(expected in problem for problem in problems_of(text)), problems_of(text)
 
 
 def test_a_resource_is_named_once() -> None:
     one = "{name: example.com/x, discover: [{fake: {count: 1}}]}"
     assert problems_of(f"resources:\n  - {one}\n  - {one}\n") == (
-        "line 3: resources[1].name: example.com/x is the name of another resource, too",
+        "line 3: resources[1].name: duplicate resource name example.com/x",
     )
 
 
-def test_cdi_knows_no_numbers_in_a_container() -> None:
+def test_cdi_does_not_support_index() -> None:
     text = "discover: [{path: {glob: /dev/a*, containerPath: '/dev/x{index}'}}]\n    container: {cdi: true}"
-    assert any("cdi cannot go with {index}" in problem for problem in problems(text))
+    assert any("cdi does not support {index}" in problem for problem in problems(text))
 
 
 @pytest.mark.parametrize("name", ["3e.com/xy", "e.com/1x", "e.com/x", "e/xy", "e.com/x.y"])
-def test_cdi_takes_not_every_name(name: str) -> None:
-    """Container runtimes drop a specification of such a kind, or worse."""
+def test_cdi_requires_a_valid_kind(name: str) -> None:
+    """Container runtimes ignore a specification of such a kind, or fail."""
     text = f"resources: [{{name: {name}, discover: [{{fake: {{count: 1}}}}], container: {{cdi: %s}}}}]"
     (problem,) = problems_of(text % "true")
-    assert problem.startswith(f"line 1: resources[0].name: {name!r} cannot go with cdi")
+    assert problem.startswith(f"line 1: resources[0].name: invalid resource name {name!r}: with cdi, both parts must")
     assert config_parser.parse(text % "false").resources[0].name == name
 
 
@@ -242,12 +257,12 @@ def test_a_configuration_without_resources_is_valid() -> None:
 
 
 @pytest.mark.parametrize("document", ["README.md", "config.example.yaml"])
-def test_what_is_shown_to_users_is_valid(document: str) -> None:
+def test_documented_configurations_are_valid(document: str) -> None:
     text = (Path(__file__).parents[1] / document).read_text(encoding="utf-8")
     shown = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if document.endswith(".md") else [text]
-    (wanted,) = [config_parser.parse(one) for one in shown]
-    assert wanted.scan == config.Scan()
-    assert wanted.resources
+    (parsed,) = [config_parser.parse(one) for one in shown]
+    assert parsed.scan == config.Scan()
+    assert parsed.resources
 
 
 def test_the_defaults_are_those_that_the_documentation_shows() -> None:

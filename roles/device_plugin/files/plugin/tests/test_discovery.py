@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is found on a host that is a folder."""
+"""Scans of a host that is a directory."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 from nodecraft_device_plugin import config, devices, discovery
-from nodecraft_device_plugin.devices import LeftOut, Outcome
+from nodecraft_device_plugin.devices import Outcome, Skipped
 from nodecraft_device_plugin.discovery import Discovery
 from nodecraft_device_plugin.host import Found, Host, Unreadable
-from plugin_at_work import lstat, plug
+from running_plugin import lstat, plug
 
 USB = "sys/devices/pci0000:00/0000:00:14.0/usb1"
 
 
 def write(root: Path, files: dict[str, str]) -> None:
-    """Files by their paths; a value after -> is where a link leads."""
+    """Files by their paths; a value after -> is the target of a link."""
     for name, value in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -33,16 +33,16 @@ def discover(root: Path, source: config.Source, **settings: t.Any) -> Discovery:
 
 
 def usb_stick(root: Path, port: str, serial: str, number: int) -> None:
-    folder = f"{USB}/{port}"
-    tty = f"{folder}/{port}:1.0/ttyUSB{number}/tty/ttyUSB{number}"
+    directory = f"{USB}/{port}"
+    tty = f"{directory}/{port}:1.0/ttyUSB{number}/tty/ttyUSB{number}"
     write(
         root,
         {
-            f"{folder}/idVendor": "0403\n",
-            f"{folder}/idProduct": "6001\n",
-            f"{folder}/busnum": "1\n",
-            f"{folder}/devnum": f"{number + 5}\n",
-            f"{folder}/subsystem": "->../../../../../bus/usb",
+            f"{directory}/idVendor": "0403\n",
+            f"{directory}/idProduct": "6001\n",
+            f"{directory}/busnum": "1\n",
+            f"{directory}/devnum": f"{number + 5}\n",
+            f"{directory}/subsystem": "->../../../../../bus/usb",
             f"{tty}/uevent": f"MAJOR=188\nDEVNAME=ttyUSB{number}\n",
             f"{tty}/subsystem": "->../../../../../../../../../class/tty",
             f"sys/bus/usb/devices/{port}": f"->../../../devices/pci0000:00/0000:00:14.0/usb1/{port}",
@@ -52,22 +52,22 @@ def usb_stick(root: Path, port: str, serial: str, number: int) -> None:
         },
     )
     if serial:
-        write(root, {f"{folder}/serial": f"{serial}\n"})
+        write(root, {f"{directory}/serial": f"{serial}\n"})
 
 
 def graphics_card(root: Path, address: str, minor: int, numa: str = "1") -> None:
-    folder = f"sys/devices/pci0000:00/{address}"
+    directory = f"sys/devices/pci0000:00/{address}"
     write(
         root,
         {
-            f"{folder}/vendor": "0x8086\n",
-            f"{folder}/device": "0x56a0\n",
-            f"{folder}/class": "0x030000\n",
-            f"{folder}/numa_node": f"{numa}\n",
-            f"{folder}/driver": "->../../../bus/pci/drivers/i915",
-            f"{folder}/iommu_group": f"->../../../kernel/iommu_groups/{minor}",
-            f"{folder}/drm/renderD{minor}/uevent": f"DEVNAME=dri/renderD{minor}\n",
-            f"{folder}/drm/renderD{minor}/subsystem": "->../../../../../class/drm",
+            f"{directory}/vendor": "0x8086\n",
+            f"{directory}/device": "0x56a0\n",
+            f"{directory}/class": "0x030000\n",
+            f"{directory}/numa_node": f"{numa}\n",
+            f"{directory}/driver": "->../../../bus/pci/drivers/i915",
+            f"{directory}/iommu_group": f"->../../../kernel/iommu_groups/{minor}",
+            f"{directory}/drm/renderD{minor}/uevent": f"DEVNAME=dri/renderD{minor}\n",
+            f"{directory}/drm/renderD{minor}/subsystem": "->../../../../../class/drm",
             f"sys/bus/pci/devices/{address}": f"->../../../devices/pci0000:00/{address}",
             f"dev/dri/renderD{minor}": f"char 226:{minor}",
             f"dev/vfio/{minor}": f"char 240:{minor}",
@@ -75,7 +75,7 @@ def graphics_card(root: Path, address: str, minor: int, numa: str = "1") -> None
     )
 
 
-def test_a_stable_link_is_the_identity_and_the_node_behind_it_is_handed_out(tmp_path: Path) -> None:
+def test_a_stable_link_is_the_identity_and_its_target_is_allocated(tmp_path: Path) -> None:
     plug(tmp_path, "usb-FTDI_A", 3)
     (found,) = discover(tmp_path, config.PathSource(glob="/dev/serial/by-id/*")).candidates
     assert found.id == "usb-FTDI_A"
@@ -89,10 +89,10 @@ def test_names_by_regular_expression_without_those_excluded(tmp_path: Path) -> N
         plug(tmp_path, f"usb-{number}", number)
     found = discover(tmp_path, config.PathSource(regex=r"ttyUSB\d", exclude=("/dev/ttyUSB1",)))
     assert [candidate.id for candidate in found.candidates] == ["ttyUSB0"]
-    assert found.left_out == (LeftOut("/dev/ttyUSB1", "exclude names it"),)
+    assert found.skipped == (Skipped("/dev/ttyUSB1", "matches exclude"),)
 
 
-def test_a_file_is_a_device_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_a_file_is_a_device_with_type_file(tmp_path: Path) -> None:
     write(tmp_path, {"opt/licences/a": "x"})
     (found,) = discover(tmp_path, config.PathSource(glob="/opt/licences/*", type="file")).candidates
     assert (found.id, found.outcome, found.nodes[0].is_file) == ("opt-licences-a", devices.HEALTHY, True)
@@ -102,20 +102,20 @@ def test_a_file_is_a_device_where_that_is_asked_for(tmp_path: Path) -> None:
     ("files", "reason"),
     [
         ({"dev/ttyUSB0": "text"}, "/dev/ttyUSB0 is a regular file, not a character device or block device"),
-        ({"dev/ttyUSB0": "->gone"}, "/dev/ttyUSB0 is a link to /dev/gone, which is not there"),
-        ({"dev/ttyUSB0": "->ttyUSB0"}, "/dev/ttyUSB0 is a link that leads to itself"),
+        ({"dev/ttyUSB0": "->gone"}, "/dev/ttyUSB0 is a link to /dev/gone, which does not exist"),
+        ({"dev/ttyUSB0": "->ttyUSB0"}, "/dev/ttyUSB0 is a symbolic link loop"),
     ],
 )
-def test_what_is_no_device_is_told(tmp_path: Path, files: dict[str, str], reason: str) -> None:
+def test_an_unusable_path_has_a_reason(tmp_path: Path, files: dict[str, str], reason: str) -> None:
     write(tmp_path, files)
     (found,) = discover(tmp_path, config.PathSource(glob="/dev/ttyUSB*")).candidates
     assert found.outcome == Outcome(False, reason, final=True)
 
 
-def test_a_folder_that_may_not_be_read_is_a_failure_and_no_empty_one(tmp_path: Path) -> None:
+def test_an_unreadable_directory_is_a_failure_not_an_empty_one(tmp_path: Path) -> None:
     class Forbidden(Host):
-        def names(self, folder: str) -> list[str]:
-            raise Unreadable(f"{folder}: Permission denied")
+        def names(self, directory: str) -> list[str]:
+            raise Unreadable(f"{directory}: Permission denied")
 
     sources = (config.PathSource(glob="/dev/ttyUSB*"), config.FakeSource(1))
     found = discovery.discover(Forbidden(str(tmp_path)), config.Resource("example.com/x", sources))
@@ -130,7 +130,7 @@ def test_usb_by_ids_and_serial_number(tmp_path: Path) -> None:
     (candidate,) = found.candidates
     assert candidate.id == "usb-0403-6001-A1"
     assert [node.host_path for node in candidate.nodes] == ["/dev/ttyUSB0", "/dev/bus/usb/001/005"]
-    assert found.left_out == (LeftOut("USB 0403:6001 at 1-2", "its serial number 'B1' does not match 'A*'"),)
+    assert found.skipped == (Skipped("USB 0403:6001 at 1-2", "serial number 'B1' does not match 'A*'"),)
 
 
 def test_usb_without_a_serial_number_is_known_by_its_port(tmp_path: Path) -> None:
@@ -139,10 +139,10 @@ def test_usb_without_a_serial_number_is_known_by_its_port(tmp_path: Path) -> Non
     assert candidate.id == "usb-0403-6001-1-1.4"
 
 
-def test_usb_without_the_nodes_asked_for_is_left_out(tmp_path: Path) -> None:
+def test_usb_without_the_configured_nodes_is_skipped(tmp_path: Path) -> None:
     usb_stick(tmp_path, "1-1", "A1", 0)
     found = discover(tmp_path, config.UsbSource("0403", nodes=("hidraw",)))
-    assert found.left_out == (LeftOut("USB 0403:6001 at 1-1", "it has no device node of hidraw"),)
+    assert found.skipped == (Skipped("USB 0403:6001 at 1-1", "has no device node of hidraw"),)
 
 
 def test_pci_by_ids_class_and_driver(tmp_path: Path) -> None:
@@ -153,19 +153,19 @@ def test_pci_by_ids_class_and_driver(tmp_path: Path) -> None:
     assert second.numa is None
 
 
-def test_what_is_behind_a_pci_bridge_is_not_the_bridges(tmp_path: Path) -> None:
-    """A root port of one vendor with a disk of another one behind it."""
+def test_devices_behind_a_pci_bridge_are_separate(tmp_path: Path) -> None:
+    """A root port of one vendor with a disk of another vendor behind it."""
     bridge = "sys/devices/pci0000:00/0000:00:1d.0"
     disk = f"{bridge}/0000:02:00.0"
-    for folder, vendor, class_ in ((bridge, "0x8086", "0x060400"), (disk, "0x144d", "0x010802")):
-        address = Path(folder).name
+    for directory, vendor, class_ in ((bridge, "0x8086", "0x060400"), (disk, "0x144d", "0x010802")):
+        address = Path(directory).name
         write(
             tmp_path,
             {
-                f"{folder}/vendor": f"{vendor}\n",
-                f"{folder}/class": f"{class_}\n",
-                f"{folder}/subsystem": "->../../../bus/pci",
-                f"sys/bus/pci/devices/{address}": f"->../../../{folder.removeprefix('sys/')}",
+                f"{directory}/vendor": f"{vendor}\n",
+                f"{directory}/class": f"{class_}\n",
+                f"{directory}/subsystem": "->../../../bus/pci",
+                f"sys/bus/pci/devices/{address}": f"->../../../{directory.removeprefix('sys/')}",
             },
         )
     write(
@@ -177,7 +177,7 @@ def test_what_is_behind_a_pci_bridge_is_not_the_bridges(tmp_path: Path) -> None:
         },
     )
     foreign = discover(tmp_path, config.PciSource("8086", nodes=("nvme",)))
-    assert (foreign.candidates, [item.reason for item in foreign.left_out]) == ((), ["it has no device node of nvme"])
+    assert (foreign.candidates, [item.reason for item in foreign.skipped]) == ((), ["has no device node of nvme"])
     (own,) = discover(tmp_path, config.PciSource("144d", nodes=("nvme",))).candidates
     assert [node.host_path for node in own.nodes] == ["/dev/nvme0"]
 
@@ -185,13 +185,13 @@ def test_what_is_behind_a_pci_bridge_is_not_the_bridges(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        (config.PciSource("8086", driver="vfio-pci", nodes=("drm",)), "its driver is i915, not vfio-pci"),
-        (config.PciSource("8086", address="0000:9*", nodes=("drm",)), "its address does not match '0000:9*'"),
+        (config.PciSource("8086", driver="vfio-pci", nodes=("drm",)), "driver is i915, not vfio-pci"),
+        (config.PciSource("8086", address="0000:9*", nodes=("drm",)), "address does not match '0000:9*'"),
     ],
 )
-def test_pci_that_is_left_out(tmp_path: Path, source: config.PciSource, reason: str) -> None:
+def test_pci_that_is_skipped(tmp_path: Path, source: config.PciSource, reason: str) -> None:
     graphics_card(tmp_path, "0000:03:00.0", 128)
-    assert discover(tmp_path, source).left_out == (LeftOut("PCI 8086:56a0 at 0000:03:00.0", reason),)
+    assert discover(tmp_path, source).skipped == (Skipped("PCI 8086:56a0 at 0000:03:00.0", reason),)
 
 
 def test_vfio_takes_the_group_and_shares_the_control_node(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_vfio_takes_the_group_and_shares_the_control_node(tmp_path: Path) -> Non
     ]
 
 
-def test_a_group_is_one_device_with_what_is_there(tmp_path: Path) -> None:
+def test_a_group_is_one_device_with_its_present_members(tmp_path: Path) -> None:
     write(tmp_path, {"dev/snd/controlC0": "char 116:2", "dev/snd/pcmC0D0p": "char 116:3"})
     members = (
         config.Member("/dev/snd/controlC0"),
@@ -219,8 +219,8 @@ def test_a_group_is_one_device_with_what_is_there(tmp_path: Path) -> None:
     (found,) = discover(tmp_path, config.GroupSource("sound", members)).candidates
     assert [node.host_path for node in found.nodes] == ["/dev/snd/controlC0", "/dev/snd/pcmC0D0p"]
     (tmp_path / "dev/snd/pcmC0D0p").unlink()
-    assert discover(tmp_path, config.GroupSource("sound", members)).left_out == (
-        LeftOut("group sound", "/dev/snd/pcm* is not there"),
+    assert discover(tmp_path, config.GroupSource("sound", members)).skipped == (
+        Skipped("group sound", "/dev/snd/pcm* does not exist"),
     )
 
 
@@ -247,7 +247,7 @@ def test_two_nodes_of_a_device_cannot_have_one_path_in_a_container(tmp_path: Pat
     assert found.outcome == Outcome(
         False,
         "/dev/a and /dev/b would both be /dev/x{index} in a container;"
-        " leave containerPath out, or take only one of them, or give each its own in a group",
+        " remove containerPath, select only one of them, or set a containerPath for each in a group",
         final=True,
     )
     same = config.GroupSource(
@@ -275,13 +275,13 @@ def test_the_numa_node_is_read_again_when_a_number_is_another_device(tmp_path: P
     assert host.numa_node(host.find("/dev/ttyUSB0")) == 1
 
 
-def test_fakes_have_numa_nodes_in_turn(tmp_path: Path) -> None:
+def test_fakes_have_numa_nodes_round_robin(tmp_path: Path) -> None:
     found = discover(tmp_path, config.FakeSource(3, "unit", (0, 1))).candidates
     assert [(candidate.id, candidate.numa) for candidate in found] == [("unit-0", 0), ("unit-1", 1), ("unit-2", 0)]
 
 
 @pytest.mark.parametrize(("text", "healthy"), [("state: ok\n", True), ("state: failed\n", False), (None, None)])
-def test_a_file_tells_the_health(tmp_path: Path, text: str | None, healthy: bool | None) -> None:
+def test_a_file_determines_the_health(tmp_path: Path, text: str | None, healthy: bool | None) -> None:
     if text is not None:
         write(tmp_path, {"sys/state/fake-0": text})
     rules = config.HealthRules(file=config.FileCheck("/sys/state/{id}", "ok"))
@@ -289,8 +289,8 @@ def test_a_file_tells_the_health(tmp_path: Path, text: str | None, healthy: bool
     assert found.outcome.healthy is healthy
 
 
-def test_what_may_not_be_opened_is_not_unhealthy(tmp_path: Path) -> None:
-    """The device cgroup lets nobody open a node who has no privileges."""
+def test_a_denied_open_is_unknown(tmp_path: Path) -> None:
+    """Without privileges the device cgroup denies to open a node."""
 
     class Guarded(Host):
         def try_open(self, path: str) -> None:
@@ -306,14 +306,14 @@ def test_what_may_not_be_opened_is_not_unhealthy(tmp_path: Path) -> None:
     assert found.outcome.healthy is True
 
 
-def test_what_cannot_be_opened_is_unhealthy(tmp_path: Path) -> None:
+def test_a_failed_open_is_unhealthy(tmp_path: Path) -> None:
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/a").mkdir()
     with pytest.raises(Exception, match="/dev/a cannot be opened: Is a directory"):
         Host(str(tmp_path)).try_open("/dev/a")
 
 
-def test_folders_in_which_devices_come_and_go() -> None:
+def test_watched_directories() -> None:
     sources = (
         config.PathSource(glob="/dev/serial/by-id/*"),
         config.PathSource(glob="/dev/*/x*/y"),
@@ -325,12 +325,12 @@ def test_folders_in_which_devices_come_and_go() -> None:
     assert discovery.watched(sources) == {"/dev/serial/by-id", "/dev", "/dev/bus/usb", "/dev/snd"}
 
 
-@pytest.mark.parametrize("room", [0, 6])
-def test_ids_are_never_longer_than_the_kubelet_takes(room: int) -> None:
-    one, other = (devices.device_id("x" * 80 + end, room) for end in "ab")
-    assert len(one) == 63 - room
+@pytest.mark.parametrize("suffix_length", [0, 6])
+def test_ids_are_never_longer_than_the_kubelet_accepts(suffix_length: int) -> None:
+    one, other = (devices.device_id("x" * 80 + end, suffix_length) for end in "ab")
+    assert len(one) == 63 - suffix_length
     assert one != other
-    assert devices.device_id("usb-FTDI_A", room) == "usb-FTDI_A"
+    assert devices.device_id("usb-FTDI_A", suffix_length) == "usb-FTDI_A"
     assert devices.device_id("a b") not in ("a_b", devices.device_id("a/b"))
 
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Devices come, go and change, and a look at them fails.
+"""Devices appear, vanish and change, and scans fail.
 
-After each fault: the right list within 10 s, no false Healthy, no other id, nobody else hit.
+After each fault: the right list within 10 s, no false Healthy, no other id, no other resource affected.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 from nodecraft_device_plugin.host import Host, Unreadable
 from nodecraft_device_plugin.inventory import Listed
 from nodecraft_device_plugin.metrics import Metrics
-from plugin_at_work import CONFIG, FAKE, NAME, STARTED, cluster, lstat, plug, run, unplug
+from running_plugin import CONFIG, FAKE, NAME, STARTED, cluster, lstat, plug, run, unplug
 
 FAKES = ["fake-0", "fake-1"]
 
@@ -52,7 +52,7 @@ def test_d7_a_device_flaps(tmp_path: Path) -> None:
             await kubelet.until_healthy(FAKE, FAKES)
             before = kubelet.plugins[FAKE].updates
             known = plugin.runtime.served[FAKE].server
-            # Once down and up again is no change yet.
+            # One bad result is not a change yet.
             (state / "fake-1").write_text("down", encoding="utf-8")
             await plugin.until(lambda: known.known["fake-1"].health.bad > 0)
             (state / "fake-1").write_text("up", encoding="utf-8")
@@ -68,7 +68,7 @@ def test_d7_a_device_flaps(tmp_path: Path) -> None:
 
 
 def test_d11_devices_come_after_the_plugin(tmp_path: Path) -> None:
-    """After a reboot: nothing is offered that is not there yet, and what comes is offered."""
+    """After a reboot: a device is advertised when it appears, not before."""
 
     async def test() -> None:
         async with cluster(tmp_path) as (kubelet, _plugin):
@@ -80,7 +80,7 @@ def test_d11_devices_come_after_the_plugin(tmp_path: Path) -> None:
     run(test())
 
 
-def test_d11_the_first_list_is_a_whole_one(tmp_path: Path, root: Path) -> None:
+def test_d11_the_first_list_is_complete(tmp_path: Path, root: Path) -> None:
     """A kubelet that admits running pods again must not see an empty list first."""
 
     async def test() -> None:
@@ -109,7 +109,7 @@ def test_d12_a_thousand_devices(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("swapped", ["regular file", "dangling link"])
-def test_d13_a_node_is_no_device_any_more(tmp_path: Path, root: Path, swapped: str) -> None:
+def test_d13_a_node_is_no_longer_a_device(tmp_path: Path, root: Path, swapped: str) -> None:
     async def test() -> None:
         async with cluster(tmp_path) as (kubelet, plugin):
             await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
@@ -118,7 +118,7 @@ def test_d13_a_node_is_no_device_any_more(tmp_path: Path, root: Path, swapped: s
                 (root / "dev/ttyUSB1").write_text("oops", encoding="utf-8")
             await kubelet.until_healthy(NAME, ["usb-A"])
             reason = plugin.runtime.served[NAME].server.known["usb-B"].health.reason
-            assert ("is a regular file" if swapped == "regular file" else "which is not there") in reason
+            assert ("is a regular file" if swapped == "regular file" else "which does not exist") in reason
             with pytest.raises(grpc.aio.AioRpcError, match="device usb-B is unhealthy"):
                 await kubelet.allocate(NAME, ["usb-B"])
             (root / "dev/ttyUSB1").unlink(missing_ok=True)
@@ -130,14 +130,14 @@ def test_d13_a_node_is_no_device_any_more(tmp_path: Path, root: Path, swapped: s
     run(test())
 
 
-def test_a_node_that_changes_before_the_next_look_is_not_handed_out(tmp_path: Path, root: Path) -> None:
+def test_a_node_that_changes_before_the_next_scan_is_not_allocated(tmp_path: Path, root: Path) -> None:
     text = CONFIG.replace("interval: 0.5, debounce: 0.02", "interval: 60, debounce: 30")
 
     async def test() -> None:
         async with cluster(tmp_path, text) as (kubelet, _plugin):
             await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
             (root / "dev/ttyUSB1").write_text("char 1:3", encoding="utf-8")
-            with pytest.raises(grpc.aio.AioRpcError, match="is another device by now"):
+            with pytest.raises(grpc.aio.AioRpcError, match="is now another device"):
                 await kubelet.allocate(NAME, ["usb-B"])
 
     run(test())
@@ -148,10 +148,10 @@ class ForbiddenHost(Host):
 
     error: OSError | None = None
 
-    def names(self, folder: str) -> list[str]:
-        if self.error and folder.startswith("/dev"):
-            raise Unreadable(f"{folder}: {self.error.strerror}")
-        return super().names(folder)
+    def names(self, directory: str) -> list[str]:
+        if self.error and directory.startswith("/dev"):
+            raise Unreadable(f"{directory}: {self.error.strerror}")
+        return super().names(directory)
 
 
 def test_d14_dev_cannot_be_read(tmp_path: Path, root: Path) -> None:
@@ -188,7 +188,7 @@ def test_d14_dev_cannot_be_read_from_the_start(tmp_path: Path, root: Path) -> No
 
 
 class RaisingHost(Host):
-    """A host of which one resource cannot be looked for without an error nobody thought of."""
+    """A host on which the scan for one resource raises an unexpected error."""
 
     broken = False
 
@@ -198,7 +198,7 @@ class RaisingHost(Host):
         return super().glob(pattern)
 
 
-def test_d16_a_look_raises_while_the_stream_is_open(tmp_path: Path, root: Path) -> None:
+def test_d16_a_scan_raises_while_the_stream_is_open(tmp_path: Path, root: Path) -> None:
     host = RaisingHost(str(root), lstat)
 
     async def test() -> None:
@@ -219,7 +219,7 @@ def test_d16_a_look_raises_while_the_stream_is_open(tmp_path: Path, root: Path) 
 
 
 class RaisingMetrics(Metrics):
-    """Metrics of which those of one resource cannot be written."""
+    """Metrics of which those of one resource raise an error."""
 
     broken = True
 
@@ -229,7 +229,7 @@ class RaisingMetrics(Metrics):
         super().list_changed(resource, listed)
 
 
-def test_d16_what_was_found_for_a_resource_raises(tmp_path: Path, root: Path) -> None:
+def test_d16_the_update_of_a_resource_raises(tmp_path: Path, root: Path) -> None:
     metrics = RaisingMetrics()
 
     async def test() -> None:
@@ -243,7 +243,7 @@ def test_d16_what_was_found_for_a_resource_raises(tmp_path: Path, root: Path) ->
     run(test())
 
 
-def test_a_hanging_look_holds_up_nobody_else(tmp_path: Path, root: Path) -> None:
+def test_a_hanging_scan_does_not_delay_other_resources(tmp_path: Path, root: Path) -> None:
     release = threading.Event()
 
     class HangingHost(Host):
@@ -262,7 +262,7 @@ def test_a_hanging_look_holds_up_nobody_else(tmp_path: Path, root: Path) -> None
             host.hanging = True
             with contextlib.suppress(FileNotFoundError):
                 plug(root, "usb-C", 2)
-            await plugin.until(lambda: "has not ended" in plugin.runtime.served[NAME].failure)
+            await plugin.until(lambda: "did not end" in plugin.runtime.served[NAME].failure)
             plugin.write_config(CONFIG.replace("count: 2", "count: 3"))
             await kubelet.until_healthy(FAKE, [*FAKES, "fake-2"], timeout=5)
             assert kubelet.healthy(NAME) == ["usb-A", "usb-B"]
@@ -276,10 +276,10 @@ def test_a_hanging_look_holds_up_nobody_else(tmp_path: Path, root: Path) -> None
         release.set()
 
 
-def test_nobody_else_offers_a_node_while_its_owner_cannot_be_looked_at(tmp_path: Path, root: Path) -> None:
+def test_a_node_stays_with_its_owner_while_that_cannot_be_scanned(tmp_path: Path, root: Path) -> None:
     class HalfBlind(ForbiddenHost):
-        def names(self, folder: str) -> list[str]:
-            return super().names(folder) if folder == "/dev/serial/by-id" else Host.names(self, folder)
+        def names(self, directory: str) -> list[str]:
+            return super().names(directory) if directory == "/dev/serial/by-id" else Host.names(self, directory)
 
     host = HalfBlind(str(root), lstat)
     text = f"{CONFIG}  - {{name: example.com/tty, discover: [{{path: {{glob: /dev/ttyUSB*}}}}]}}\n"

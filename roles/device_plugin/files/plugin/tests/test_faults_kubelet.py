@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The kubelet restarts, hangs or drops us.
+"""The kubelet restarts, hangs or drops the plugin.
 
-After each fault: the right list within 10 s, no false Healthy, no other id, nobody else hit.
+After each fault: the right list within 10 s, no false Healthy, no other id, no other resource affected.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import typing as t
 from pathlib import Path
 
 from kubelet_stub import Kubelet
-from plugin_at_work import CONFIG, FAKE, NAME, STARTED, AtWork, cluster, run, unplug
+from running_plugin import CONFIG, FAKE, NAME, STARTED, RunningPlugin, cluster, run, unplug
 
 TESTS = Path(__file__).parent
 FAKES = ["fake-0", "fake-1"]
@@ -41,8 +41,8 @@ def test_d1_kubelet_restarts_twenty_times(tmp_path: Path, root: Path) -> None:
 
 def test_d2_kubelet_socket_is_missing_at_the_start(tmp_path: Path, root: Path) -> None:
     async def test() -> None:
-        async with AtWork(tmp_path) as plugin:
-            await plugin.until(lambda: plugin.reason(NAME) == "kubelet.sock is not there")
+        async with RunningPlugin(tmp_path) as plugin:
+            await plugin.until(lambda: plugin.reason(NAME) == "kubelet.sock does not exist")
             assert plugin.ready == {NAME: False, FAKE: False}
             kubelet = Kubelet(tmp_path / "kubelet")
             await kubelet.start()
@@ -74,16 +74,16 @@ async def lists_of(process: asyncio.subprocess.Process) -> t.AsyncIterator[dict[
         yield json.loads(line)
 
 
-async def until_said(
+async def until_listed(
     lists: t.AsyncIterator[dict[str, list[str]]], resource: str, ids: t.Sequence[str], timeout: float = 10.0
 ) -> None:
     async with asyncio.timeout(timeout):
-        async for said in lists:
-            if said.get(resource) == list(ids):
+        async for current in lists:
+            if current.get(resource) == list(ids):
                 return
 
 
-def test_d5_the_kubelet_stands_still(tmp_path: Path, root: Path) -> None:
+def test_d5_the_kubelet_hangs(tmp_path: Path, root: Path) -> None:
     (tmp_path / "kubelet").mkdir()
 
     async def test() -> None:
@@ -93,14 +93,14 @@ def test_d5_the_kubelet_stands_still(tmp_path: Path, root: Path) -> None:
             stdout=asyncio.subprocess.PIPE,
         )
         lists = lists_of(kubelet)
-        async with AtWork(tmp_path) as plugin:
-            await until_said(lists, NAME, ["usb-A", "usb-B"], STARTED)
+        async with RunningPlugin(tmp_path) as plugin:
+            await until_listed(lists, NAME, ["usb-A", "usb-B"], STARTED)
             kubelet.send_signal(signal.SIGSTOP)
             unplug(root, "usb-B")
             server = plugin.runtime.served[NAME].server
             await plugin.until(lambda: [device.healthy for device in server.listed] == [True, False])
             kubelet.send_signal(signal.SIGCONT)
-            await until_said(lists, NAME, ["usb-A"])
+            await until_listed(lists, NAME, ["usb-A"])
         kubelet.kill()
         await kubelet.wait()
 
@@ -134,8 +134,8 @@ def test_d17_only_the_stream_is_dropped(tmp_path: Path, root: Path) -> None:
     run(test())
 
 
-def test_a_kubelet_is_told_of_a_socket_once(tmp_path: Path, root: Path) -> None:
-    """One whose kubelet.sock seems to be another one knows our socket all the same."""
+def test_a_socket_is_registered_once(tmp_path: Path, root: Path) -> None:
+    """Also when kubelet.sock seems to be another one, the kubelet knows the socket."""
 
     async def test() -> None:
         async with cluster(tmp_path) as (kubelet, plugin):
@@ -149,7 +149,7 @@ def test_a_kubelet_is_told_of_a_socket_once(tmp_path: Path, root: Path) -> None:
     run(test())
 
 
-def test_a_kubelet_that_refuses_is_asked_again(tmp_path: Path, root: Path) -> None:
+def test_a_refused_registration_is_retried(tmp_path: Path, root: Path) -> None:
     async def test() -> None:
         async with cluster(tmp_path) as (kubelet, plugin):
             await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])

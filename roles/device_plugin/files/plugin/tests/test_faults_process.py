@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Our own process is killed, stopped, given a bad configuration, or has a second one beside it.
+"""The plugin's process is killed or stopped, gets an invalid configuration, or runs twice.
 
-After each fault: the right list within 10 s, no false Healthy, no other id, nobody else hit.
+After each fault: the right list within 10 s, no false Healthy, no other id, no other resource affected.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from pathlib import Path
 from kubelet_stub import Kubelet
 from nodecraft_device_plugin import registration
 from nodecraft_device_plugin.host import Host
-from plugin_at_work import CONFIG, FAKE, NAME, SCAN, STARTED, AtWork, cluster, lstat, run, unplug
+from running_plugin import CONFIG, FAKE, NAME, SCAN, STARTED, RunningPlugin, cluster, lstat, run, unplug
 
 TESTS = Path(__file__).parent
 FAKES = ["fake-0", "fake-1"]
 
 
-async def start_program(home: Path, folder: Path, *arguments: str) -> asyncio.subprocess.Process:
+async def start_program(home: Path, directory: Path, *arguments: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "nodecraft_device_plugin", "--config", str(home / "config.yaml")),
-        *("--device-plugins", str(folder), "--root", str(home / "root"), "--port", "0", *arguments),
+        *("--device-plugins", str(directory), "--root", str(home / "root"), "--port", "0", *arguments),
         env={**os.environ, "PYTHONPATH": str(TESTS.parent / "src")},
     )
 
@@ -37,31 +37,31 @@ def test_d4_a_killed_process_leaves_its_socket(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(
         f"{SCAN}\nresources: [{{name: {FAKE}, discover: [{{fake: {{count: 2}}}}]}}]", encoding="utf-8"
     )
-    folder = tmp_path / "kubelet"
-    folder.mkdir()
+    directory = tmp_path / "kubelet"
+    directory.mkdir()
 
     async def test() -> None:
-        kubelet = Kubelet(folder)
+        kubelet = Kubelet(directory)
         await kubelet.start()
-        first = await start_program(tmp_path, folder)
+        first = await start_program(tmp_path, directory)
         await kubelet.until_healthy(FAKE, FAKES, STARTED)
         stale = kubelet.plugins[FAKE].endpoint
         first.kill()
         await first.wait()
         await kubelet.until_healthy(FAKE, [])
-        assert (folder / stale).exists()
-        second = await start_program(tmp_path, folder)
+        assert (directory / stale).exists()
+        second = await start_program(tmp_path, directory)
         await kubelet.until_healthy(FAKE, FAKES, STARTED)
-        assert not (folder / stale).exists()
+        assert not (directory / stale).exists()
         second.terminate()
         assert await second.wait() == 0
-        assert list(folder.glob("nodecraft-*")) == []
+        assert list(directory.glob("nodecraft-*")) == []
         await kubelet.stop()
 
     run(test())
 
 
-def test_a_socket_that_somebody_serves_is_left_alone(tmp_path: Path, root: Path) -> None:
+def test_a_served_socket_is_kept(tmp_path: Path, root: Path) -> None:
     other = tmp_path / "kubelet" / registration.socket_name(NAME, 1, 1)
 
     async def test() -> None:
@@ -77,7 +77,7 @@ def test_a_socket_that_somebody_serves_is_left_alone(tmp_path: Path, root: Path)
             await kubelet.start()
             served.bind(str(other))
             served.listen()
-            async with AtWork(tmp_path):
+            async with RunningPlugin(tmp_path):
                 await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
                 assert other.exists()
             await kubelet.stop()
@@ -85,14 +85,14 @@ def test_a_socket_that_somebody_serves_is_left_alone(tmp_path: Path, root: Path)
         run(with_other())
 
 
-def test_d8_a_broken_configuration_is_refused(tmp_path: Path, root: Path) -> None:
+def test_d8_an_invalid_configuration_is_refused(tmp_path: Path, root: Path) -> None:
     async def test() -> None:
         async with cluster(tmp_path) as (kubelet, plugin):
             await kubelet.until_healthy(FAKE, FAKES)
             first = kubelet.plugins[FAKE]
             plugin.write_config(CONFIG.replace("count: 2", "count: many"))
             await plugin.until(lambda: bool(plugin.runtime.refused))
-            assert "line 10: resources[1].discover[0].fake.count: is 'many'" in plugin.runtime.refused
+            assert "line 10: resources[1].discover[0].fake.count: invalid value 'many'" in plugin.runtime.refused
             assert plugin.value("config_accepted") == 0
             assert plugin.value("config_reloads_total", result="refused") == 1
             assert kubelet.healthy(FAKE) == FAKES
@@ -104,8 +104,8 @@ def test_d8_a_broken_configuration_is_refused(tmp_path: Path, root: Path) -> Non
     run(test())
 
 
-def test_d9_the_end_comes_during_an_allocation(tmp_path: Path, root: Path) -> None:
-    """The one that is under way is answered."""
+def test_d9_the_process_ends_during_an_allocation(tmp_path: Path, root: Path) -> None:
+    """A call in progress is answered."""
     hold = asyncio.Event()
 
     class SlowHost(Host):
@@ -135,17 +135,17 @@ def test_d9_the_end_comes_during_an_allocation(tmp_path: Path, root: Path) -> No
 
 
 def test_d10_two_plugins_on_one_resource(tmp_path: Path, root: Path) -> None:
-    """The younger one has it; the older one does not fight, and takes over when the younger is gone."""
+    """The newer process serves the resource; the older one waits, and registers again when the newer one ended."""
 
     async def test() -> None:
         async with cluster(tmp_path, started=1000) as (kubelet, old):
             await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
             await old.until(lambda: old.ready[NAME])
-            young = AtWork(tmp_path, started=2000)
+            young = RunningPlugin(tmp_path, started=2000)
             async with young:
                 await young.until(lambda: young.ready == {NAME: True, FAKE: True})
                 await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
-                await old.until(lambda: "younger process" in old.reason(NAME))
+                await old.until(lambda: "newer process" in old.reason(NAME))
                 assert not old.ready[NAME]
                 assert [name for name, _endpoint in kubelet.registrations].count(NAME) == 2
             await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
@@ -154,16 +154,16 @@ def test_d10_two_plugins_on_one_resource(tmp_path: Path, root: Path) -> None:
     run(test())
 
 
-def test_d10_the_older_of_two_says_no_more_and_its_end_costs_the_younger_one_registration(
+def test_d10_the_older_process_sends_no_list_and_its_end_costs_the_newer_one_registration(
     tmp_path: Path, root: Path
 ) -> None:
     async def test() -> None:
         async with cluster(tmp_path, started=1000) as (kubelet, old):
             await old.until(lambda: old.ready == {NAME: True, FAKE: True})
-            async with AtWork(tmp_path, started=2000) as young:
+            async with RunningPlugin(tmp_path, started=2000) as young:
                 await young.until(lambda: young.ready == {NAME: True, FAKE: True})
-                await old.until(lambda: "younger process" in old.reason(NAME))
-                # The younger one is ready when it has registered; its first list may still be on its way.
+                await old.until(lambda: "newer process" in old.reason(NAME))
+                # The newer one is ready when it has registered; its first list may follow later.
                 await kubelet.until(lambda: kubelet.plugins[NAME].updates > 0)
                 updates = kubelet.plugins[NAME].updates
                 unplug(root, "usb-A")
@@ -179,8 +179,8 @@ def test_d10_the_older_of_two_says_no_more_and_its_end_costs_the_younger_one_reg
     run(test())
 
 
-def test_the_end_comes_while_a_look_hangs(tmp_path: Path) -> None:
-    """And what tells other programs to read their configuration is no end."""
+def test_the_process_ends_while_a_scan_hangs(tmp_path: Path) -> None:
+    """And SIGHUP does not end it."""
     (tmp_path / "root").mkdir()
     os.mkfifo(tmp_path / "root/state")
     (tmp_path / "config.yaml").write_text(

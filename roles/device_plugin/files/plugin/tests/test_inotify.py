@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Folders that are watched, also those that are not there yet."""
+"""Watched directories, also those that do not exist yet."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import typing as t
 from pathlib import Path
 
 from nodecraft_device_plugin import inotify
-from plugin_at_work import run
+from running_plugin import run
 
 
-async def tells(event: asyncio.Event, change: t.Callable[[], object]) -> bool:
-    """Whether a change is told of; what is not told of is waited for a moment only."""
+async def reports(event: asyncio.Event, change: t.Callable[[], object]) -> bool:
+    """Whether a change is reported within a moment."""
     event.clear()
     change()
     try:
@@ -23,51 +23,51 @@ async def tells(event: asyncio.Event, change: t.Callable[[], object]) -> bool:
     return True
 
 
-def test_entries_that_come_and_go_are_told_of(tmp_path: Path) -> None:
+def test_changed_entries_are_reported(tmp_path: Path) -> None:
     async def test() -> None:
         event = asyncio.Event()
         watcher = inotify.Watcher(event.set)
         watcher.watch([tmp_path])
-        assert await tells(event, (tmp_path / "a").touch)
-        assert await tells(event, lambda: (tmp_path / "a").rename(tmp_path / "b"))
-        # Whoever writes to a device does not change it.
-        assert not await tells(event, lambda: (tmp_path / "b").write_text("x", encoding="utf-8"))
-        assert await tells(event, (tmp_path / "b").unlink)
+        assert await reports(event, (tmp_path / "a").touch)
+        assert await reports(event, lambda: (tmp_path / "a").rename(tmp_path / "b"))
+        # A write to a device is not a change of its directory.
+        assert not await reports(event, lambda: (tmp_path / "b").write_text("x", encoding="utf-8"))
+        assert await reports(event, (tmp_path / "b").unlink)
         watcher.close()
 
     run(test())
 
 
-def test_a_folder_is_waited_for_above_it(tmp_path: Path) -> None:
-    folder = tmp_path / "serial" / "by-id"
+def test_the_parent_of_a_missing_directory_is_watched(tmp_path: Path) -> None:
+    directory = tmp_path / "serial" / "by-id"
 
     async def test() -> None:
         event = asyncio.Event()
         watcher = inotify.Watcher(event.set)
-        watcher.watch([folder])
-        assert await tells(event, lambda: folder.mkdir(parents=True))
-        watcher.watch([folder])
-        assert await tells(event, (folder / "a").touch)
-        # That a watch has ended is told of, too.
-        assert await tells(event, lambda: watcher.watch([]))
-        assert not await tells(event, (folder / "b").touch)
+        watcher.watch([directory])
+        assert await reports(event, lambda: directory.mkdir(parents=True))
+        watcher.watch([directory])
+        assert await reports(event, (directory / "a").touch)
+        # The end of a watch is reported as well.
+        assert await reports(event, lambda: watcher.watch([]))
+        assert not await reports(event, (directory / "b").touch)
         watcher.close()
 
     run(test())
 
 
-def test_a_folder_made_anew_is_watched_anew(tmp_path: Path) -> None:
-    folder = tmp_path / "x"
-    folder.mkdir()
+def test_a_recreated_directory_is_watched_again(tmp_path: Path) -> None:
+    directory = tmp_path / "x"
+    directory.mkdir()
 
     async def test() -> None:
         event = asyncio.Event()
         watcher = inotify.Watcher(event.set)
-        watcher.watch([folder])
-        assert await tells(event, folder.rmdir)
-        folder.mkdir()
-        watcher.watch([folder])
-        assert await tells(event, (folder / "a").touch)
+        watcher.watch([directory])
+        assert await reports(event, directory.rmdir)
+        directory.mkdir()
+        watcher.watch([directory])
+        assert await reports(event, (directory / "a").touch)
         watcher.close()
 
     run(test())

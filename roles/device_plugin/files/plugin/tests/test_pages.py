@@ -11,7 +11,7 @@ from pathlib import Path
 import grpc
 import pytest
 from kubelet_stub import holder
-from plugin_at_work import FAKE, SCAN, AtWork, cluster, free_port, get, run
+from running_plugin import FAKE, SCAN, RunningPlugin, cluster, free_port, get, run
 
 FAKES = ["fake-0", "fake-1"]
 
@@ -48,26 +48,26 @@ def test_ready_only_while_registered(tmp_path: Path) -> None:
             await plugin.until(lambda: bool(plugin.runtime.refused))
             status, body = await get(port, "/readyz")
             assert status == 200
-            assert "the last good one is in use: line 1: resources: has to be a list" in body
+            assert "the last valid one is in use: line 1: resources: invalid value: must be a list" in body
 
     run(test())
 
 
-def test_not_ready_with_fewer_healthy_devices_than_it_has_to_offer(tmp_path: Path) -> None:
+def test_not_ready_with_fewer_healthy_devices_than_min_healthy(tmp_path: Path) -> None:
     port = free_port()
 
-    def wanted(number: int) -> str:
+    def config_with(number: int) -> str:
         return config("{}").replace("    sharing:", f"    minHealthy: {number}\n    sharing:")
 
     async def test() -> None:
-        async with cluster(tmp_path, wanted(3), port=port, address="127.0.0.1") as (kubelet, plugin):
-            # What there is gets offered all the same.
+        async with cluster(tmp_path, config_with(3), port=port, address="127.0.0.1") as (kubelet, plugin):
+            # The devices that exist are advertised nevertheless.
             await kubelet.until_healthy(FAKE, FAKES)
             await plugin.until(lambda: plugin.ready[FAKE])
             assert await get(port, "/readyz") == (503, f"[-] {FAKE}: 2 healthy devices, and minHealthy is 3\n")
-            told = json.loads((await get(port, "/devices"))[1])[FAKE]
-            assert (told["not_ready"], told["shortage"]) == ("", "2 healthy devices, and minHealthy is 3")
-            plugin.write_config(wanted(2))
+            report = json.loads((await get(port, "/devices"))[1])[FAKE]
+            assert (report["not_ready"], report["shortage"]) == ("", "2 healthy devices, and minHealthy is 3")
+            plugin.write_config(config_with(2))
             await plugin.until(lambda: not plugin.runtime.served[FAKE].server.shortage)
             assert await get(port, "/readyz") == (200, f"[+] {FAKE}\n")
 
@@ -78,9 +78,9 @@ def test_not_ready_without_a_kubelet(tmp_path: Path) -> None:
     port = free_port()
 
     async def test() -> None:
-        async with AtWork(tmp_path, config("{}"), port=port, address="127.0.0.1") as plugin:
-            await plugin.until(lambda: plugin.reason(FAKE) == "kubelet.sock is not there")
-            assert await get(port, "/readyz") == (503, f"[-] {FAKE}: kubelet.sock is not there\n")
+        async with RunningPlugin(tmp_path, config("{}"), port=port, address="127.0.0.1") as plugin:
+            await plugin.until(lambda: plugin.reason(FAKE) == "kubelet.sock does not exist")
+            assert await get(port, "/readyz") == (503, f"[-] {FAKE}: kubelet.sock does not exist\n")
 
     run(test())
 
@@ -98,9 +98,9 @@ def test_metrics(tmp_path: Path) -> None:
                 f'device_plugin_devices{{health="Healthy",resource="{FAKE}"}} 2.0',
                 f'device_plugin_registered{{resource="{FAKE}"}} 1.0',
                 f'device_plugin_registrations_total{{resource="{FAKE}",result="accepted"}} 1.0',
-                f'device_plugin_candidates_left_out{{resource="{FAKE}"}} 0.0',
+                f'device_plugin_candidates_skipped{{resource="{FAKE}"}} 0.0',
                 "device_plugin_config_accepted 1.0",
-                # What did not happen yet is told as well, or the first time would be no increase.
+                # Series of events that did not happen yet are 0, so that the first event is an increase.
                 f'device_plugin_registrations_total{{resource="{FAKE}",result="failed"}} 0.0',
                 f'device_plugin_allocations_total{{resource="{FAKE}",result="rejected"}} 0.0',
                 f'device_plugin_allocation_seconds_count{{resource="{FAKE}"}} 0.0',
@@ -138,16 +138,16 @@ def test_devices_and_why_they_are_unhealthy(tmp_path: Path) -> None:
                 ("fake-0", True),
                 ("fake-1", False),
             ]
-            assert report["devices"][1]["reason"] == "/state/fake-1 is 'on fire', in which 'up' is not found"
+            assert report["devices"][1]["reason"] == "/state/fake-1 is 'on fire', which does not match 'up'"
 
     run(test())
 
 
-def test_what_is_no_page(tmp_path: Path) -> None:
+def test_invalid_requests(tmp_path: Path) -> None:
     port = free_port()
 
     async def test() -> None:
-        async with AtWork(tmp_path, config("{}"), port=port, address="127.0.0.1"):
+        async with RunningPlugin(tmp_path, config("{}"), port=port, address="127.0.0.1"):
             await asyncio.sleep(0)
             async with asyncio.timeout(5):
                 while True:
@@ -158,7 +158,7 @@ def test_what_is_no_page(tmp_path: Path) -> None:
                         await asyncio.sleep(0.01)
             assert (status, body) == (
                 404,
-                "there is: /devices, /livez, /metrics, /pod-resources, /pod-resources/metrics, /readyz\n",
+                "invalid path: must be one of /devices, /livez, /metrics, /pod-resources, /pod-resources/metrics, /readyz\n",
             )
             assert (await get(port, "/livez", method="POST"))[0] == 405
 
@@ -207,7 +207,7 @@ def test_who_holds_what(tmp_path: Path) -> None:
                 f'node="worker-1",numa="1",physical="fake-0",pod="a",resource="{FAKE}"}} 1.0'
             ) in body.splitlines()
             assert f'device_plugin_free_devices{{node="worker-1",resource="{FAKE}"}} 1.0' in body.splitlines()
-            # Of devices of others it is known whether the kubelet offers them.
+            # For devices of other plugins, only the kubelet's list shows the health.
             assert 'health="Unknown",namespace="team",node="worker-1",numa="1",physical="gpu-1"' in body
 
             status, body = await get(port, "/pod-resources/metrics?namespace=team&pod=a")
@@ -229,14 +229,14 @@ def test_who_holds_what(tmp_path: Path) -> None:
         ("{access: token, tokenFile: %s/token}", {"X_Device_Plugin_Token": "secret"}, 200),
         ("{access: token, tokenFile: %s/none}", {"Authorization": "Bearer secret"}, 503),
         ("{access: token, tokenFile: %s/empty}", {"Authorization": "Bearer x"}, 403),
-        # A token in another place than its own is none.
+        # A token in another header is ignored.
         ("{access: token, tokenFile: %s/token}", {"Authorization": "secret"}, 401),
         ("{access: token, tokenFile: %s/token}", {"Authorization": "Basic secret"}, 401),
         ("{access: token, tokenFile: %s/token}", {"Authorization": "Bearer "}, 401),
         ("{access: token, tokenFile: %s/token}", {"Authorization": "bearer secret"}, 200),
     ],
 )
-def test_the_view_is_not_for_everybody(tmp_path: Path, access: str, headers: dict[str, str], status: int) -> None:
+def test_access_to_the_view(tmp_path: Path, access: str, headers: dict[str, str], status: int) -> None:
     port = free_port()
     (tmp_path / "token").write_text("secret\n", encoding="utf-8")
     (tmp_path / "empty").touch()
@@ -252,22 +252,22 @@ def test_the_view_is_not_for_everybody(tmp_path: Path, access: str, headers: dic
 
 
 @pytest.mark.parametrize(
-    ("said", "status"),
+    ("message", "status"),
     [("pod none in namespace team not found", 404), ("PodResources API Get method disabled", 503)],
 )
-def test_a_kubelet_that_says_in_words_that_it_has_no_such_pod(tmp_path: Path, said: str, status: int) -> None:
+def test_a_missing_pod_that_a_kubelet_reports_in_its_message(tmp_path: Path, message: str, status: int) -> None:
     port = free_port()
 
     async def test() -> None:
         async with cluster(tmp_path, config("{access: open}"), port=port, address="127.0.0.1") as (kubelet, _plugin):
-            kubelet.no_pod = (grpc.StatusCode.UNKNOWN, said)
+            kubelet.no_pod = (grpc.StatusCode.UNKNOWN, message)
             await kubelet.until_healthy(FAKE, FAKES)
             assert (await get(port, "/pod-resources?namespace=team&pod=none"))[0] == status
 
     run(test())
 
 
-def test_a_kubelet_that_cannot_be_asked_is_named(tmp_path: Path) -> None:
+def test_an_unreachable_kubelet_is_named(tmp_path: Path) -> None:
     port = free_port()
 
     async def test() -> None:
@@ -276,6 +276,6 @@ def test_a_kubelet_that_cannot_be_asked_is_named(tmp_path: Path) -> None:
             await kubelet.until_healthy(FAKE, FAKES)
             status, body = await get(port, "/pod-resources")
             assert status == 503
-            assert "none.sock cannot be asked: UNAVAILABLE" in body
+            assert "none.sock: UNAVAILABLE" in body
 
     run(test())

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which devices a container should get."""
+"""The preferred devices for a container."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ def replicas(*counts: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("available", "must", "size", "policy", "chosen"),
+    ("available", "must", "size", "policy", "selected"),
     [
-        # One NUMA node: the fullest that has room, or the emptiest.
+        # One NUMA node: the fullest with enough devices, or the emptiest.
         (list("abcde"), [], 2, "packed", ["a", "b"]),
         (list("abcde"), [], 2, "spread", ["c", "d"]),
         (list("abcde"), [], 3, "packed", ["c", "d", "e"]),
-        # More than any node has: the biggest first.
+        # More than any node has: the largest first.
         (list("abcde"), [], 4, "packed", ["c", "d", "e", "a"]),
-        # Where the ones already chosen are.
+        # The node of the ones already selected.
         (list("abcde"), ["d"], 2, "packed", ["d", "c"]),
         # Different physical devices before anything else.
         (replicas("a2", "c1"), [], 2, "packed", ["a::0", "c::0"]),
         (replicas("a3", "b3"), [], 3, "packed", ["a::0", "b::0", "a::1"]),
-        # What is most in use, or least.
+        # The most used, or the least.
         (replicas("a3", "b1"), [], 1, "packed", ["b::0"]),
         (replicas("a3", "b1"), [], 1, "spread", ["a::0"]),
         (["a"], ["a"], 1, "packed", ["a"]),
@@ -37,6 +37,6 @@ def replicas(*counts: str) -> list[str]:
         (["x", "y"], [], 1, "packed", ["x"]),
     ],
 )
-def test_preference(available: list[str], must: list[str], size: int, policy: str, chosen: list[str]) -> None:
-    assert preferred(available, must, size, NUMA, policy) == chosen
-    assert preferred(list(reversed(available)), must, size, NUMA, policy) == chosen
+def test_preference(available: list[str], must: list[str], size: int, policy: str, selected: list[str]) -> None:
+    assert preferred(available, must, size, NUMA, policy) == selected
+    assert preferred(list(reversed(available)), must, size, NUMA, policy) == selected

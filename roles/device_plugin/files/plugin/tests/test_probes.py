@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks that take their time."""
+"""Slow checks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from nodecraft_device_plugin import http, probes
 from nodecraft_device_plugin.config import ExecCheck, HealthRules, HttpCheck
 from nodecraft_device_plugin.devices import Candidate, Node, Outcome
-from plugin_at_work import run
+from running_plugin import run
 
 DEVICE = Candidate("a", (Node("/dev/a", "/dev/a", ("char", 1, 1)),))
 
@@ -25,22 +25,22 @@ def probe(rules: HealthRules, commands: probes.Commands | None = None) -> t.Coro
     [
         ("exit 0", Outcome(True)),
         ("test $DEVICE_IDS:$DEVICE_PATHS = a:/dev/a", Outcome(True)),
-        ("echo hot; exit 1", Outcome(False, "sh ended with 1: hot")),
-        ("echo what; exit 7", Outcome(None, "sh ended with 7: what")),
-        ("exec sleep 60", Outcome(None, "sh has not ended after 0.5 s")),
+        ("echo hot; exit 1", Outcome(False, "sh ended with status 1: hot")),
+        ("echo what; exit 7", Outcome(None, "sh ended with status 7: what")),
+        ("exec sleep 60", Outcome(None, "sh did not end within 0.5 s")),
     ],
 )
 def test_a_command(script: str, outcome: Outcome) -> None:
     assert run(probe(HealthRules(exec=ExecCheck(("sh", "-c", script), 0.5)))) == outcome
 
 
-def test_a_command_that_is_not_there_says_nothing() -> None:
-    said = run(probe(HealthRules(exec=ExecCheck(("/nowhere/check",)))))
-    assert said == Outcome(None, "/nowhere/check cannot be started: No such file or directory")
+def test_a_missing_command_is_unknown() -> None:
+    outcome = run(probe(HealthRules(exec=ExecCheck(("/nowhere/check",)))))
+    assert outcome == Outcome(None, "/nowhere/check cannot be started: No such file or directory")
 
 
 class Immortal:
-    """A process that hangs in the kernel: it takes no signal."""
+    """A process that hangs in the kernel and ignores all signals."""
 
     returncode: int | None = None
 
@@ -53,10 +53,10 @@ class Immortal:
         return 0
 
     def kill(self) -> None:
-        """Nothing happens."""
+        """Do nothing."""
 
 
-def test_a_command_that_cannot_be_killed_holds_up_nobody_and_is_started_once() -> None:
+def test_a_command_that_cannot_be_killed_delays_no_other_and_is_started_once() -> None:
     started = []
 
     async def start(*command: str, **_options: t.Any) -> Immortal:
@@ -66,21 +66,21 @@ def test_a_command_that_cannot_be_killed_holds_up_nobody_and_is_started_once() -
     async def test() -> list[Outcome]:
         commands = probes.Commands(start, grace=0.01)
         rules = HealthRules(exec=ExecCheck(("check",), 0.01))
-        said = [await probe(rules, commands), await probe(rules, commands)]
-        with pytest.raises(probes.Survived):
+        outcomes = [await probe(rules, commands), await probe(rules, commands)]
+        with pytest.raises(probes.StillRunning):
             await commands.run(["reset"], [Candidate("b"), DEVICE], 1.0)
         assert len(started) == 1
         with pytest.raises(TimeoutError):
             await commands.run(["reset"], [Candidate("b")], 0.01)
         started[0][0].returncode = -9
-        return [*said, await probe(rules, commands)]
+        return [*outcomes, await probe(rules, commands)]
 
-    hangs = Outcome(None, "check has not ended after 0.01 s")
-    left = Outcome(None, "check is not started: an earlier command of a was killed and does not end")
+    hangs = Outcome(None, "check did not end within 0.01 s")
+    left = Outcome(None, "check is not started: an earlier command of a was killed and still runs")
     assert run(asyncio.wait_for(test(), 5)) == [hangs, left, hangs]
 
 
-def test_what_is_cancelled_ends_though_its_command_does_not() -> None:
+def test_a_cancelled_check_ends_although_its_command_does_not() -> None:
     async def start(*_command: str, **_options: t.Any) -> Immortal:
         return Immortal()
 
@@ -106,12 +106,12 @@ def test_a_url(path: str, healthy: bool) -> None:
             check = HttpCheck(f"http://127.0.0.1:{port}{path}?x={{id}}")
             return await probe(HealthRules(http=check))
 
-    said = run(test())
-    assert said.healthy is healthy
-    assert healthy or said.reason.endswith("/b?x=a answered 404")
+    outcome = run(test())
+    assert outcome.healthy is healthy
+    assert healthy or outcome.reason.endswith("/b?x=a responded with status 404")
 
 
-def test_a_url_that_nobody_serves_says_nothing() -> None:
+def test_an_unserved_url_is_unknown() -> None:
     async def test() -> Outcome:
         server = await http.start("127.0.0.1", 0, {})
         port = server.sockets[0].getsockname()[1]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real Prometheus reads the plugin as the documentation says, and answers who holds what; so does the dashboard."""
+"""A real Prometheus scrapes the plugin as documented, and shows which pod holds which device; so does the dashboard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import grpc
 import pytest
 import yaml
 from kubelet_stub import Kubelet, holder
-from plugin_at_work import FAKE, SCAN, STARTED, AtWork, cluster, free_port, get, run
+from running_plugin import FAKE, SCAN, STARTED, RunningPlugin, cluster, free_port, get, run
 
 DOCS = Path(__file__).parents[2] / "docs"
 GUIDE = (DOCS / "pod_resources.md").read_text(encoding="utf-8")
@@ -34,27 +34,27 @@ resources:
     discover: [{{fake: {{count: 3}}}}]
     health: {{file: {{path: "/state/{{id}}", healthy: up}}, failures: 1, successes: 1}}
 """
-# Between two looks of Prometheus at a page, and how long one may take.
+# The scrape interval and timeout of Prometheus.
 INTERVAL = "300ms"
-# What Kubernetes tells Prometheus of the plugin's pod.
+# The metadata of the plugin's pod that Kubernetes gives Prometheus.
 POD = {
     "__meta_kubernetes_pod_label_app_kubernetes_io_name": "nodecraft-device-plugin",
     "__meta_kubernetes_pod_container_port_name": "http",
     "__meta_kubernetes_pod_node_name": NODE,
 }
-# What Grafana puts in the place of its variables.
+# The values of Grafana's variables.
 VARIABLES = {"$node": NODE, "$resource": ".*", "$__rate_interval": "1m"}
 
 VARIABLE_QUERIES = [variable["definition"] for variable in DASHBOARD["templating"]["list"][1:]]
 METRIC = re.compile(r"\w+(?=\{)|\b(?:device_plugin|process)_\w+")
-# Of the role, not of Prometheus.
+# Variables of the role, not of Prometheus.
 OPTIONS = {"device_plugin_pod_resources_token"}
 
 Sample = tuple[dict[str, str], float]
 
 
 def program(name: str) -> str:
-    """Where a program of Prometheus is."""
+    """The path of a program of Prometheus."""
     found = shutil.which(name)
     assert found, (
         f"{name} is not on PATH: install Debian's package prometheus, or let nox bring it (session device_plugin)"
@@ -63,14 +63,14 @@ def program(name: str) -> str:
 
 
 def documented(what: str) -> t.Any:
-    """The YAML of the guide that begins with a key, or is of a kind."""
+    """The YAML of the guide that begins with a key, or has a kind."""
     blocks = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
     (found,) = [block for block in blocks if re.search(rf"(?m)^(?:{what}:|kind: {what})$", block)]
     return yaml.safe_load(found)
 
 
 def scrape_configs(port: int, token: Path) -> list[dict[str, t.Any]]:
-    """Those of the guide, with pods that need no Kubernetes: the plugin's and one that is none of ours."""
+    """Those of the guide, with pods that need no Kubernetes: the plugin's and a foreign one."""
     pods = [
         {"targets": [f"127.0.0.1:{port}"], "labels": POD},
         {"targets": ["127.0.0.1:1"], "labels": {**POD, "__meta_kubernetes_pod_container_port_name": "other"}},
@@ -85,14 +85,14 @@ def scrape_configs(port: int, token: Path) -> list[dict[str, t.Any]]:
 
 
 async def stop(process: asyncio.subprocess.Process) -> None:
-    """End a process, unless it has ended by itself."""
+    """End a process, unless it has ended."""
     if process.returncode is None:
         process.kill()
     await process.wait()
 
 
 class Prometheus:
-    """A Prometheus of its own, on loopback."""
+    """A Prometheus for one test, on loopback."""
 
     def __init__(self, home: Path, jobs: t.Sequence[t.Mapping[str, t.Any]]) -> None:
         self.home = home / "prometheus"
@@ -131,7 +131,7 @@ class Prometheus:
             return False
 
     async def ask(self, expression: str) -> list[Sample]:
-        """What an expression says now: labels and value of each series."""
+        """The result of an expression: labels and value of each series."""
         status, body = await get(self.port, f"/api/v1/query?query={quote(expression)}")
         assert status == 200, f"{expression}: {body}"
         data = json.loads(body)["data"]
@@ -139,7 +139,7 @@ class Prometheus:
         return [(sample["metric"], float(sample["value"][1])) for sample in data["result"]]
 
     async def until(self, expression: str, met: t.Callable[[list[Sample]], bool] = bool) -> list[Sample]:
-        """Ask until the answer is as wanted, by default until there is one."""
+        """Query until the result is as expected, by default until there is one."""
         samples: list[Sample] = []
         try:
             async with asyncio.timeout(STARTED):
@@ -149,16 +149,16 @@ class Prometheus:
             raise AssertionError(f"{expression}: at last {samples}") from None
         return samples
 
-    async def until_told(self, expression: str, label: str, wanted: t.Mapping[str, float]) -> None:
-        """Ask until exactly these series are there. label: what tells them apart; empty for one without any."""
+    async def until_series(self, expression: str, label: str, expected: t.Mapping[str, float]) -> None:
+        """Query until exactly these series exist. label: what distinguishes them; empty for a single one."""
         await self.until(
-            expression, lambda samples: {labels.get(label, ""): value for labels, value in samples} == wanted
+            expression, lambda samples: {labels.get(label, ""): value for labels, value in samples} == expected
         )
 
 
 @contextlib.asynccontextmanager
-async def scraped(home: Path) -> t.AsyncIterator[tuple[Kubelet, AtWork, Prometheus]]:
-    """A plugin with three devices beside a kubelet, and a Prometheus that reads its pages."""
+async def scraped(home: Path) -> t.AsyncIterator[tuple[Kubelet, RunningPlugin, Prometheus]]:
+    """A plugin with three devices beside a kubelet, and a Prometheus that scrapes its pages."""
     (home / "token").write_text("secret\n", encoding="utf-8")
     for name in FAKES:
         set_state(home, name, "up")
@@ -171,14 +171,14 @@ async def scraped(home: Path) -> t.AsyncIterator[tuple[Kubelet, AtWork, Promethe
 
 
 def set_state(home: Path, device: str, state: str) -> None:
-    """Say how a device is."""
+    """Set the health of a device."""
     path = home / "root/state" / device
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(state, encoding="utf-8")
 
 
 async def promtool(*arguments: str, text: str = "") -> tuple[int, str]:
-    """Status and words of promtool."""
+    """Status and output of promtool."""
     process = await asyncio.create_subprocess_exec(
         program("promtool"),
         *arguments,
@@ -186,15 +186,15 @@ async def promtool(*arguments: str, text: str = "") -> tuple[int, str]:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    said, _nothing = await process.communicate(text.encode())
-    return process.returncode or 0, said.decode()
+    output, _stderr = await process.communicate(text.encode())
+    return process.returncode or 0, output.decode()
 
 
 def test_who_holds_what_and_what_becomes_unhealthy(tmp_path: Path) -> None:
     async def test() -> None:
         async with scraped(tmp_path) as (kubelet, _plugin, prometheus):
             kubelet.pods = [holder("a", "fake-0", FAKE), holder("c", "gpu-1::3", GPU)]
-            await prometheus.until_told(
+            await prometheus.until_series(
                 "up", "job", {"device-plugin": 1, "device-plugin-pod-resources": 1, "stranger": 0}
             )
 
@@ -216,24 +216,24 @@ def test_who_holds_what_and_what_becomes_unhealthy(tmp_path: Path) -> None:
                 "numa": "1",
                 "health": "Healthy",
             }
-            await prometheus.until_told("device_plugin_free_devices", "resource", {FAKE: 2})
-            await prometheus.until_told(
+            await prometheus.until_series("device_plugin_free_devices", "resource", {FAKE: 2})
+            await prometheus.until_series(
                 "sum by (node, health) (device_plugin_devices)", "health", {"Healthy": 3, "Unhealthy": 0}
             )
 
             set_state(tmp_path, "fake-0", "on fire")
-            await prometheus.until_told(
+            await prometheus.until_series(
                 "sum by (node, health) (device_plugin_devices)", "health", {"Healthy": 2, "Unhealthy": 1}
             )
             wrong = 'device_plugin_allocated_device{health!="Healthy"}'
-            await prometheus.until_told(wrong, "device_id", {"fake-0": 1, "gpu-1::3": 1})
-            await prometheus.until_told(f"count by (health) ({wrong})", "health", {"Unhealthy": 1, "Unknown": 1})
-            await prometheus.until_told("device_plugin_allocatable_devices", "resource", {FAKE: 2})
+            await prometheus.until_series(wrong, "device_id", {"fake-0": 1, "gpu-1::3": 1})
+            await prometheus.until_series(f"count by (health) ({wrong})", "health", {"Unhealthy": 1, "Unknown": 1})
+            await prometheus.until_series("device_plugin_allocatable_devices", "resource", {FAKE: 2})
             await prometheus.until('device_plugin_allocated_device{health="Healthy"}', lambda samples: not samples)
 
             await kubelet.stop()
-            await prometheus.until_told("device_plugin_registered", "node", {NODE: 0})
-            await prometheus.until_told(
+            await prometheus.until_series("device_plugin_registered", "node", {NODE: 0})
+            await prometheus.until_series(
                 'up{job=~"device-plugin.*"}', "job", {"device-plugin": 1, "device-plugin-pod-resources": 0}
             )
             await prometheus.until("device_plugin_allocated_device", lambda samples: not samples)
@@ -250,8 +250,8 @@ def filled(expression: str) -> str:
     return expression
 
 
-async def something_of_everything(home: Path, kubelet: Kubelet, plugin: AtWork) -> None:
-    """Let happen what the dashboard shows: devices that are held and ill, answers of each kind, a bad configuration."""
+async def something_of_everything(home: Path, kubelet: Kubelet, plugin: RunningPlugin) -> None:
+    """Cause what the dashboard shows: allocated and unhealthy devices, results of each kind, an invalid configuration."""
     kubelet.pods = [holder("a", "fake-0", FAKE), holder("b", "gone-7", FAKE), holder("c", "gpu-1::3", GPU)]
     await kubelet.allocate(FAKE, ["fake-0"])
     with pytest.raises(grpc.aio.AioRpcError, match="gone-7"):
@@ -279,21 +279,21 @@ def test_the_dashboard_shows_what_happened(tmp_path: Path) -> None:
                 for panel in DASHBOARD["panels"]
                 if panel["type"] == "stat"
             }
-            await prometheus.until_told(numbers["Targets that do not answer"], "", {"": 0})
-            await prometheus.until_told(numbers["Resources that are not registered"], "", {"": 0})
-            await prometheus.until_told(numbers["Unhealthy devices"], "", {"": 1})
-            await prometheus.until_told(numbers["Allocations on unhealthy or vanished devices"], "", {"": 3})
-            await prometheus.until_told(numbers["Configurations that are refused"], "", {"": 1})
+            await prometheus.until_series(numbers["Targets that do not answer"], "", {"": 0})
+            await prometheus.until_series(numbers["Resources that are not registered"], "", {"": 0})
+            await prometheus.until_series(numbers["Unhealthy devices"], "", {"": 1})
+            await prometheus.until_series(numbers["Allocations on unhealthy or vanished devices"], "", {"": 3})
+            await prometheus.until_series(numbers["Configurations that are refused"], "", {"": 1})
             await kubelet.stop()
-            await prometheus.until_told(numbers["Targets that do not answer"], "", {"": 1})
-            await prometheus.until_told(numbers["Resources that are not registered"], "", {"": 1})
+            await prometheus.until_series(numbers["Targets that do not answer"], "", {"": 1})
+            await prometheus.until_series(numbers["Resources that are not registered"], "", {"": 1})
             await kubelet.start()
 
     run(test())
 
 
-def test_the_dashboard_and_the_guide_name_what_the_pages_tell(tmp_path: Path) -> None:
-    """And promtool finds nothing to say about the pages."""
+def test_the_dashboard_and_the_guide_name_the_metrics_of_the_pages(tmp_path: Path) -> None:
+    """And promtool reports nothing for the pages."""
     port = free_port()
     (tmp_path / "token").write_text("secret", encoding="utf-8")
 
@@ -337,7 +337,7 @@ def test_the_pod_monitor_of_the_guide_says_the_same() -> None:
 
 
 def test_the_dashboard_can_be_imported() -> None:
-    """What Grafana takes without a word: panels that lie on each other, or that ask another data source."""
+    """Grafana accepts overlapping panels and unknown data sources silently, so they are checked here."""
     panels = DASHBOARD["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
     cells = [

@@ -10,7 +10,7 @@ import generate_protocol
 import pytest
 
 
-@pytest.mark.parametrize("definition", sorted(generate_protocol.FOLDER.glob("*.proto")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("definition", sorted(generate_protocol.DIRECTORY.glob("*.proto")), ids=lambda path: path.stem)
 def test_descriptors_are_those_of_the_definitions(definition: Path) -> None:
     assert definition.with_suffix(".json").read_text(encoding="utf-8") == generate_protocol.descriptor_of(
         definition.stem

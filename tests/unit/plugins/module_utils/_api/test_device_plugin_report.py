@@ -137,9 +137,9 @@ def test_our_plugin_is_asked_what_is_wrong(desk: Desk) -> None:
 
 def test_our_plugin_knows_of_a_kubelet_that_stopped_before_the_api_does(desk: Desk) -> None:
     desk.api.answers[PODS] = [plugin_pod(ours=True)]
-    lost = {D: {"not_ready": "kubelet.sock is not there", "devices": []}}
+    lost = {D: {"not_ready": "kubelet.sock does not exist", "devices": []}}
     desk.api.answers[TOLD] = lost
-    says = f"w1: the pod x/p-1 is not ready: not registered, it says: {D}: kubelet.sock is not there"
+    says = f"w1: the pod x/p-1 is not ready: not registered, it says: {D}: kubelet.sock does not exist"
     assert desk.read()["problems"] == [says]
 
     def come_back() -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a container gets for the ids that the kubelet chose. Pure: the same ids always give the same answer."""
+"""What a container gets for the ids that the kubelet selected. Pure: the same ids always give the same response."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nodecraft_device_plugin.inventory import Inventory, Known
 
 
 class Rejected(Exception):
-    """The request cannot be served; the text is what the user finds in the pod's events."""
+    """The request cannot be served; the message appears in the events of the pod."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class DeviceNode:
 
 @dataclass(frozen=True)
 class Allocation:
-    """All that one container gets."""
+    """Everything that one container gets."""
 
     env: dict[str, str] = field(default_factory=dict)
     mounts: tuple[Mount, ...] = ()
@@ -37,24 +37,28 @@ class Allocation:
     cdi: tuple[str, ...] = ()
 
 
-def chosen(resource: Resource, known: Inventory, ids: t.Sequence[str]) -> list[Known]:
+def selected(resource: Resource, known: Inventory, ids: t.Sequence[str]) -> list[Known]:
     """The physical devices behind ids, each once, in the order of ids. Raises Rejected."""
     limit = resource.sharing.max_per_container
     if limit and len(ids) > limit:
-        raise Rejected(f"{resource.name}: {len(ids)} asked for, at most {limit} for a container (maxPerContainer)")
+        raise Rejected(
+            f"{resource.name}: {len(ids)} devices requested, at most {limit} per container are allowed (maxPerContainer)"
+        )
     physical = sorted({physical_of(identifier) for identifier in ids})
     if resource.sharing.distinct and len(physical) < len(ids):
-        raise Rejected(f"{resource.name}: {', '.join(sorted(ids))} are one device twice, which distinct forbids")
+        raise Rejected(
+            f"{resource.name}: {', '.join(sorted(ids))} include one device twice, which sharing.distinct forbids"
+        )
     for identifier in physical:
         if identifier not in known:
-            raise Rejected(f"{resource.name}: there is no device {identifier}")
+            raise Rejected(f"{resource.name}: device {identifier} does not exist")
         if not known[identifier].health.healthy:
             raise Rejected(f"{resource.name}: device {identifier} is unhealthy: {known[identifier].health.reason}")
     return [known[identifier] for identifier in physical]
 
 
 def allocate(resource: Resource, found: t.Sequence[Known], count: int, with_cdi: bool) -> Allocation:
-    """The answer for one container. count: how many ids it asked for. with_cdi: the CDI specification is in place."""
+    """The response for one container. count: the number of requested ids. with_cdi: the CDI specification is written."""
     edits = resource.container
     nodes = _nodes(found)
     values = {
@@ -80,7 +84,7 @@ def allocate(resource: Resource, found: t.Sequence[Known], count: int, with_cdi:
 
 
 def _nodes(found: t.Sequence[Known]) -> dict[str, Node]:
-    """The device nodes by their paths in the container. Raises Rejected when two want the same path."""
+    """The device nodes by their paths in the container. Raises Rejected when two devices use the same path."""
     nodes: dict[str, Node] = {}
     for index, known in enumerate(found):
         for node in known.candidate.nodes:
@@ -88,6 +92,6 @@ def _nodes(found: t.Sequence[Known]) -> dict[str, Node]:
             other = nodes.setdefault(path, node)
             if other.key != node.key:
                 raise Rejected(
-                    f"{path} in the container would be {other.host_path} and {node.host_path}: containerPath needs {{index}} or {{id}}"
+                    f"{path} in the container would be both {other.host_path} and {node.host_path}: containerPath must contain {{index}} or {{id}}"
                 )
     return nodes

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Container Device Interface: the file in which a container runtime finds our devices."""
+"""The Container Device Interface: the file in which a container runtime finds the devices of this plugin."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def specification(resource: Resource, known: Inventory) -> dict[str, t.Any]:
 
 
 def _edits(resource: Resource, identifier: str, nodes: t.Sequence[Node]) -> dict[str, t.Any]:
-    # A device knows nothing here of the others in its container, so its number among them is not to be had.
+    # The other devices of the container are unknown here, so there is no index.
     values = {"id": identifier, "index": "0"}
     found: list[dict[str, t.Any]] = [
         {
@@ -55,7 +55,7 @@ def _edits(resource: Resource, identifier: str, nodes: t.Sequence[Node]) -> dict
         for node in nodes
         if not node.is_file
     ]
-    # An edit that changes nothing is no valid one.
+    # A specification without any edit is invalid.
     return (
         {"deviceNodes": found} if found else {"env": [f"CDI_DEVICE_{re.sub(r'[^A-Za-z0-9]', '_', identifier)}=present"]}
     )
@@ -67,28 +67,28 @@ def _name(identifier: str) -> str:
 
 
 class Files:
-    """The folder in which the files are. Missing rights are an OSError of every call."""
+    """The directory of the specifications. Missing permissions raise OSError in each call."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
 
     def write(self, resource: Resource, known: Inventory) -> None:
-        """Put a resource's file in place, whole or not at all; without devices there is none, for it would not be valid."""
+        """Write a resource's file atomically. Without devices the file is removed, because an empty one is invalid."""
         if not known:
             self.remove(resource.name)
             return
         text = json.dumps(specification(resource, known), indent=1) + "\n"
-        path = self.folder / file_name(resource.name)
+        path = self.directory / file_name(resource.name)
         with contextlib.suppress(OSError):
             if path.read_text(encoding="utf-8") == text:
                 return
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.tmp")
         temporary.write_text(text, encoding="utf-8")
         temporary.chmod(0o644)
         os.replace(temporary, path)
 
     def remove(self, resource: str) -> None:
-        """Take a resource's file away, if there is one."""
+        """Remove a resource's file, if it exists."""
         with contextlib.suppress(FileNotFoundError):
-            (self.folder / file_name(resource)).unlink()
+            (self.directory / file_name(resource)).unlink()

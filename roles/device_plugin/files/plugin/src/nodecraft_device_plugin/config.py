@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class PathSource:
-    """Device nodes by their path: a glob, or a regular expression for the names in one folder."""
+    """Device nodes by their path: a glob, or a regular expression for the names in one directory."""
 
     glob: str = ""
     directory: str = "/dev"
@@ -25,7 +25,7 @@ class PathSource:
 class UsbSource:
     """USB devices by their ids (four hexadecimal digits) and serial number (a glob).
 
-    nodes: which device nodes belong to one: ``bus`` for the raw device, else the names of kernel subsystems.
+    nodes: the device nodes of a device: ``bus`` for the raw device, otherwise the names of kernel subsystems.
     """
 
     vendor: str
@@ -39,7 +39,7 @@ class UsbSource:
 class PciSource:
     """PCI devices by their ids, class (its first digits), driver and address (a glob).
 
-    nodes: ``vfio`` for the device's IOMMU group, else the names of kernel subsystems.
+    nodes: ``vfio`` for the device's IOMMU group, otherwise the names of kernel subsystems.
     """
 
     vendor: str
@@ -53,7 +53,7 @@ class PciSource:
 
 @dataclass(frozen=True)
 class Member:
-    """One path or glob of a group. shared: other devices may have the node, too."""
+    """One path or glob of a group. shared: other devices may use the same node."""
 
     path: str
     optional: bool = False
@@ -72,7 +72,7 @@ class GroupSource:
 
 @dataclass(frozen=True)
 class FakeSource:
-    """Devices without any node, for tests. numa_nodes: handed out in turn."""
+    """Devices without device nodes, for tests. numa_nodes: assigned round-robin."""
 
     count: int
     prefix: str = "fake"
@@ -84,7 +84,7 @@ Source = PathSource | UsbSource | PciSource | GroupSource | FakeSource
 
 @dataclass(frozen=True)
 class FileCheck:
-    """A file whose text tells the health: a regular expression that has to be found in it."""
+    """A file whose text shows the health. healthy: the regular expression that it matches when the device is healthy."""
 
     path: str
     healthy: str
@@ -92,7 +92,7 @@ class FileCheck:
 
 @dataclass(frozen=True)
 class ExecCheck:
-    """A command: 0 is healthy, 1 is not, anything else says nothing. timeout: seconds."""
+    """A command: exit status 0 is healthy, 1 unhealthy, any other one unknown. timeout: seconds."""
 
     command: tuple[str, ...]
     timeout: float = 5.0
@@ -108,7 +108,7 @@ class HttpCheck:
 
 @dataclass(frozen=True)
 class HealthRules:
-    """How health is found out. failures, successes: in a row until a device changes sides. interval: seconds."""
+    """How health is determined. failures, successes: results in a row until the health changes. interval: seconds."""
 
     failures: int = 3
     successes: int = 2
@@ -121,13 +121,13 @@ class HealthRules:
 
     @property
     def probes(self) -> bool:
-        """Whether there are checks that take their time."""
+        """Whether there are slow checks: commands or requests."""
         return bool(self.exec or self.http)
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """replicas: how often one physical device is offered. distinct: a container never gets one device twice."""
+    """replicas: how often one physical device is advertised. distinct: a container never gets one device twice."""
 
     replicas: int = 1
     max_per_container: int = 0
@@ -164,7 +164,7 @@ class PreStart:
 
 @dataclass(frozen=True)
 class Resource:
-    """One extended resource. at_least: how many healthy devices it has to offer until it counts as ready."""
+    """One extended resource. min_healthy: the number of healthy devices from which it counts as ready."""
 
     name: str
     sources: tuple[Source, ...] = ()
@@ -173,12 +173,12 @@ class Resource:
     preference: str = "packed"
     container: ContainerEdits = ContainerEdits()
     pre_start: PreStart | None = None
-    at_least: int = 0
+    min_healthy: int = 0
 
 
 @dataclass(frozen=True)
 class Scan:
-    """When devices are looked for; all in seconds. recheck: while health is about to change."""
+    """When the host is scanned; all in seconds. recheck: while a device's health is about to change."""
 
     interval: float = 5.0
     debounce: float = 0.05
@@ -188,7 +188,7 @@ class Scan:
 
 @dataclass(frozen=True)
 class PodResources:
-    """Who may ask which pod holds what."""
+    """Who may read which pod holds which device."""
 
     access: str = "off"
     token_file: str = ""
@@ -204,5 +204,5 @@ class Config:
 
 
 def fill(template: str, values: t.Mapping[str, str]) -> str:
-    """Put values into the placeholders of a text."""
+    """Replace the placeholders of a text."""
     return re.sub(r"\{([^}]*)\}", lambda match: values[match[1]], template)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads the configuration: a YAML text in, frozen values or every problem with its line out. No I/O."""
+"""Parses the configuration: a YAML text in, frozen values or all problems with their lines out. No I/O."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ UNKNOWN = ("keep", "healthy", "unhealthy")
 ACCESS = ("off", "token", "open")
 PLACEHOLDERS = frozenset({"id", "ids", "paths", "count", "index"})
 
-# What the API server takes for a name of an extended resource.
+# What the API server accepts as the name of an extended resource.
 _DOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEX = re.compile(r"(0x)?[0-9a-fA-F]{4}")
 _CLASS = re.compile(r"(0x)?[0-9a-fA-F]{1,6}")
-# What container runtimes take for the kind of a specification of this version.
+# What container runtimes accept as the kind of a specification of this version.
 _CDI_KIND = re.compile(r"[A-Za-z][A-Za-z0-9._-]*[A-Za-z0-9]/[A-Za-z][A-Za-z0-9_-]*[A-Za-z0-9]")
 # The kubelet counts requests.NAME in quotas, and the part before the slash has 253 characters at most.
 _DOMAIN_LENGTH = 253 - len("requests.")
@@ -54,7 +54,7 @@ _PREFIX = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,38}[A-Za-z0-9])?")
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used. problems: what is wrong, one line each."""
+    """The configuration is invalid. problems: one line each."""
 
     def __init__(self, problems: t.Sequence[str]) -> None:
         super().__init__("; ".join(problems))
@@ -62,7 +62,7 @@ class ConfigError(Exception):
 
 
 def parse(text: str) -> Config:
-    """Read a configuration. Raises ConfigError with all problems."""
+    """Parse a configuration. Raises ConfigError with all problems."""
     problems = Problems()
     root = yaml_reader.parse(text, problems)
     config = _config(root) if root else Config()
@@ -74,30 +74,30 @@ def parse(text: str) -> Config:
 def _config(root: Mapping) -> Config:
     root.choice("version", (VERSION,), VERSION)
     if not root.has("resources"):
-        root.complain("resources", "is required")
+        root.add_problem("resources", "is required")
     sections = root.mappings("resources")
     config = Config(
         resources=tuple(_resource(section) for section in sections),
         scan=_scan(root.mapping("scan")),
         pod_resources=_pod_resources(root.mapping("podResources")),
     )
-    _no_name_twice(config, sections)
+    _check_unique_names(config, sections)
     root.end()
     return config
 
 
-def _no_name_twice(config: Config, sections: t.Sequence[Mapping]) -> None:
+def _check_unique_names(config: Config, sections: t.Sequence[Mapping]) -> None:
     seen: set[str] = set()
     for resource, section in zip(config.resources, sections, strict=True):
         if resource.name in seen:
-            section.complain("name", f"{resource.name} is the name of another resource, too")
+            section.add_problem("name", f"duplicate resource name {resource.name}")
         seen.add(resource.name)
 
 
 def _resource(section: Mapping) -> Resource:
     discover = section.mappings("discover")
     if not discover:
-        section.complain("discover", f"has to be a list of at least one of: {', '.join(SOURCES)}")
+        section.add_problem("discover", f"invalid value: must be a list of at least one of {', '.join(SOURCES)}")
     resource = Resource(
         name=_resource_name(section),
         sources=tuple(source for entry in discover if (source := _source(entry)) is not None),
@@ -106,16 +106,16 @@ def _resource(section: Mapping) -> Resource:
         preference=section.choice("preference", POLICIES, "packed"),
         container=_container(section.mapping("container")),
         pre_start=_pre_start(section.mapping("preStart")),
-        at_least=section.integer("minHealthy", 0, minimum=0),
+        min_healthy=section.integer("minHealthy", 0, minimum=0),
     )
     paths = [getattr(source, "container_path", "") for source in resource.sources]
     if resource.container.cdi and any("{index}" in path for path in paths):
-        section.complain("container", "cdi cannot go with {index} in a containerPath; use {id}")
+        section.add_problem("container", "cdi does not support {index} in a containerPath; use {id}")
     if resource.container.cdi and resource.name and not _CDI_KIND.fullmatch(resource.name):
-        section.complain(
+        section.add_problem(
             "name",
-            f"{resource.name!r} cannot go with cdi, for which both parts begin with a letter and have two characters or more,"
-            " and the second one has no dot",
+            f"invalid resource name {resource.name!r}: with cdi, both parts must begin with a letter and have two characters or more,"
+            " and the second part must have no dot",
         )
     section.end()
     return resource
@@ -125,11 +125,13 @@ def _resource_name(section: Mapping) -> str:
     name = section.text("name")
     domain, slash, rest = name.partition("/")
     if name and not (slash and _DOMAIN.fullmatch(domain) and len(domain) <= _DOMAIN_LENGTH and _NAME.fullmatch(rest)):
-        section.complain("name", f"{name!r} is no extended resource; it has to look like example.com/dongle")
+        section.add_problem(
+            "name", f"invalid resource name {name!r}: must be an extended resource such as example.com/dongle"
+        )
     elif "kubernetes.io/" in name or name.startswith("requests."):
-        section.complain(
+        section.add_problem(
             "name",
-            f"{name!r} belongs to Kubernetes, which takes none that contains kubernetes.io/ or begins with requests.",
+            f"invalid resource name {name!r}: must not contain kubernetes.io/ or begin with requests., which Kubernetes reserves",
         )
     return name
 
@@ -138,7 +140,7 @@ def _source(entry: Mapping) -> Source | None:
     given = [kind for kind in SOURCES if entry.has(kind)]
     entry.end()
     if len(given) != 1:
-        entry.problems.at(entry.node, entry.where, f"has to have exactly one of: {', '.join(SOURCES)}")
+        entry.problems.at(entry.node, entry.where, f"invalid value: must have exactly one of {', '.join(SOURCES)}")
         return None
     section = entry.mapping(given[0])
     if section is None:
@@ -150,7 +152,7 @@ def _source(entry: Mapping) -> Source | None:
 
 def _path_source(section: Mapping) -> PathSource:
     if section.has("glob") == section.has("regex"):
-        section.problems.at(section.node, section.where, "has to have either glob or regex")
+        section.problems.at(section.node, section.where, "invalid value: must have either glob or regex")
     return PathSource(
         glob=_absolute(section, "glob", ""),
         directory=_absolute(section, "directory", "/dev"),
@@ -188,10 +190,13 @@ def _pci_source(section: Mapping) -> PciSource:
 def _group_source(section: Mapping) -> GroupSource:
     members = section.mappings("members")
     if not members:
-        section.complain("members", "has to be a list of at least one path")
+        section.add_problem("members", "invalid value: must be a list of at least one path")
     group = GroupSource(id=_id_prefix(section, "id", None), members=tuple(_member(member) for member in members))
     if members and all(member.optional for member in group.members):
-        section.complain("members", "are all optional, so nothing tells whether the device is there")
+        section.add_problem(
+            "members",
+            "invalid value: at least one member must not be optional, because its node shows whether the device exists",
+        )
     return group
 
 
@@ -210,7 +215,7 @@ def _member(section: Mapping) -> Member:
 def _fake_source(section: Mapping) -> FakeSource:
     nodes = section.texts("numaNodes")
     if not all(node.isascii() and node.isdigit() for node in nodes):
-        section.complain("numaNodes", "has to be a list of whole numbers, 0 or more")
+        section.add_problem("numaNodes", "invalid value: must be a list of integers, 0 or more")
         nodes = ()
     return FakeSource(
         count=section.integer("count", None, minimum=0),
@@ -267,8 +272,8 @@ def _http_check(section: Mapping | None) -> HttpCheck | None:
         return None
     url = section.text("url")
     if url and not _is_http(url):
-        section.complain(
-            "url", f"is {url!r}; it has to begin with http:// and a host, and a port is a number up to 65535"
+        section.add_problem(
+            "url", f"invalid value {url!r}: must begin with http:// and a host, and a port must be at most 65535"
         )
     _placeholders(section, "url", url, {"id"})
     check = HttpCheck(url, section.number("timeout", 5.0, minimum=0.1))
@@ -301,7 +306,7 @@ def _container(section: Mapping | None) -> ContainerEdits:
         return ContainerEdits()
     permissions = section.text("permissions", "rw")
     if not permissions or set(permissions) - set("rwm") or len(set(permissions)) != len(permissions):
-        section.complain("permissions", f"is {permissions!r}; allowed: letters of rwm, each once")
+        section.add_problem("permissions", f"invalid value {permissions!r}: must be letters of rwm, each once")
     edits = ContainerEdits(
         permissions=permissions,
         env=section.pairs("env"),
@@ -314,7 +319,10 @@ def _container(section: Mapping | None) -> ContainerEdits:
             _placeholders(section, key, value, PLACEHOLDERS - {"id", "index"}, name)
     for name, _value in edits.env:
         if not _ENV.fullmatch(name):
-            section.complain("env", f"{name!r} is no name of an environment variable")
+            section.add_problem(
+                "env",
+                f"invalid environment variable {name!r}: must begin with a letter or _, followed by letters, digits and _",
+            )
     section.end()
     return edits
 
@@ -332,10 +340,12 @@ def _mount(section: Mapping) -> Mount:
 def _pre_start(section: Mapping | None) -> PreStart | None:
     if section is None:
         return None
-    # The kubelet itself gives up after 30 s.
+    # The kubelet cancels the call after 30 s.
     timeout = section.number("timeout", 10.0, minimum=0.1)
     if timeout > 25:
-        section.complain("timeout", f"is {timeout:g}; at most 25 is allowed, for the kubelet gives up after 30 s")
+        section.add_problem(
+            "timeout", f"invalid value {timeout:g}: must be at most 25, because the kubelet cancels the call after 30 s"
+        )
     pre_start = PreStart(section.texts("command"), timeout)
     section.end()
     return pre_start
@@ -362,7 +372,7 @@ def _pod_resources(section: Mapping | None) -> PodResources:
         token_file=_absolute(section, "tokenFile", ""),
     )
     if settings.access == "token" and not settings.token_file:
-        section.complain("tokenFile", "is required with access: token")
+        section.add_problem("tokenFile", "is required with access: token")
     section.end()
     return settings
 
@@ -370,7 +380,7 @@ def _pod_resources(section: Mapping | None) -> PodResources:
 def _absolute(section: Mapping, key: str, default: str | None) -> str:
     path = section.text(key, default)
     if path and (not path.startswith("/") or ".." in path.split("/")):
-        section.complain(key, f"is {path!r}; it has to be an absolute path without ..")
+        section.add_problem(key, f"invalid value {path!r}: must be an absolute path without ..")
     return path
 
 
@@ -379,35 +389,40 @@ def _regex(section: Mapping, key: str, default: str | None) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        section.complain(key, f"is {text!r}, no regular expression: {error}")
+        section.add_problem(key, f"invalid value {text!r}: must be a regular expression: {error}")
     return text
 
 
 def _hex(section: Mapping, key: str, default: str | None) -> str:
     text = section.text(key, default)
     if text and not _HEX.fullmatch(text):
-        section.complain(key, f"is {text!r}; it has to be four hexadecimal digits")
+        section.add_problem(key, f"invalid value {text!r}: must be four hexadecimal digits")
     return text.lower().removeprefix("0x")
 
 
 def _pci_class(section: Mapping) -> str:
     text = section.text("class", "")
     if text and not _CLASS.fullmatch(text):
-        section.complain("class", f"is {text!r}; it has to be the first one to six hexadecimal digits of a class")
+        section.add_problem(
+            "class", f"invalid value {text!r}: must be the first one to six hexadecimal digits of a class"
+        )
     return text.lower().removeprefix("0x")
 
 
 def _id_prefix(section: Mapping, key: str, default: str | None) -> str:
     text = section.text(key, default)
     if text and not _PREFIX.fullmatch(text):
-        section.complain(key, f"is {text!r}; it has to be up to 40 letters, digits and . _ -")
+        section.add_problem(
+            key,
+            f"invalid value {text!r}: must be up to 40 letters, digits and . _ -, with a letter or digit first and last",
+        )
     return text
 
 
 def _container_path(section: Mapping, nodes: t.Sequence[str] = ()) -> str:
     path = _absolute(section, "containerPath", "")
     if path and len(nodes) > 1:
-        section.complain("containerPath", "can only be given with one kind of nodes")
+        section.add_problem("containerPath", "invalid value: must not be set with more than one kind of nodes")
     _placeholders(section, "containerPath", path, {"id", "index"})
     return path
 
@@ -415,6 +430,6 @@ def _container_path(section: Mapping, nodes: t.Sequence[str] = ()) -> str:
 def _placeholders(section: Mapping, key: str, text: str, allowed: t.AbstractSet[str], name: str = "") -> None:
     for found in re.findall(r"\{([^}]*)\}", text):
         if found not in allowed:
-            called = f"{name} has" if name else "has"
+            place = f" in {name}" if name else ""
             choices = ", ".join(sorted(f"{{{word}}}" for word in allowed))
-            section.complain(key, f"{called} {{{found}}}; allowed: {choices}")
+            section.add_problem(key, f"invalid placeholder {{{found}}}{place}: must be one of {choices}")

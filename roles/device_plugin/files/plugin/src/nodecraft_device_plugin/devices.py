@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a device is, and how it is called. Values only."""
+"""Devices and their ids. Values only."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import re
 import typing as t
 from dataclasses import dataclass
 
-# The kubelet takes no longer ids.
+# The kubelet rejects longer ids.
 ID_LENGTH = 63
 REPLICA = "::"
 _REPLICA_DIGITS = 4
 
 
 class Outcome(t.NamedTuple):
-    """What a check says of a device. healthy: None when it cannot tell. final: of the device's nodes, so no threshold holds."""
+    """The result of a check. healthy: None when it is unknown. final: about the device's nodes, so no threshold applies."""
 
     healthy: bool | None
     reason: str = ""
@@ -28,7 +28,7 @@ HEALTHY = Outcome(True)
 
 @dataclass(frozen=True)
 class Node:
-    """A device node or file that belongs to a device. key: what it is, whatever path leads to it."""
+    """A device node or file that belongs to a device. key: its identity, independent of the path."""
 
     host_path: str
     container_path: str
@@ -39,9 +39,9 @@ class Node:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Something that may be a device. id: from its identity, never from an order of discovery.
+    """A potential device. id: from its identity, never from the order of discovery.
 
-    outcome: what was seen of its health while looking for it.
+    outcome: the health that the scan observed.
     """
 
     id: str
@@ -52,17 +52,17 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class Skipped:
     """A candidate that is not advertised, and why."""
 
     what: str
     reason: str
 
 
-def device_id(text: str, room: int = 0) -> str:
-    """A device id from a name: unchanged where possible, else cut and told apart by a digest. room: for a suffix."""
+def device_id(text: str, suffix_length: int = 0) -> str:
+    """A device id from a name: unchanged where possible, otherwise truncated with a digest. suffix_length: reserved characters."""
     clean = re.sub(r"[^A-Za-z0-9._:-]", "_", text)
-    length = ID_LENGTH - room
+    length = ID_LENGTH - suffix_length
     if clean == text and len(text) <= length and REPLICA not in text:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
@@ -70,23 +70,23 @@ def device_id(text: str, room: int = 0) -> str:
 
 
 def path_id(path: str) -> str:
-    """The name of a device that is known by its path: the stable link's own name, or the path below /dev."""
+    """The id of a device that is configured by its path: the name of the stable link, or the path below /dev."""
     _before, by_id, name = path.rpartition("/by-id/")
     return name if by_id else path.removeprefix("/dev/").strip("/").replace("/", "-")
 
 
 def replica_ids(physical: str, replicas: int) -> list[str]:
-    """The ids under which one physical device is offered."""
+    """The ids under which one physical device is advertised."""
     return [physical] if replicas == 1 else [f"{physical}{REPLICA}{number}" for number in range(replicas)]
 
 
 def physical_of(identifier: str) -> str:
-    """The physical device behind an id of ours."""
-    # The last mark, because a device's own id may end with a colon.
-    physical, _mark, number = identifier.rpartition(REPLICA)
+    """The physical device of an advertised id."""
+    # The last separator, because a device's own id may end with a colon.
+    physical, _separator, number = identifier.rpartition(REPLICA)
     return physical or number
 
 
-def room_for(replicas: int) -> int:
-    """How many characters of an id the number of a replica needs."""
+def replica_suffix_length(replicas: int) -> int:
+    """The length of the suffix that distinguishes the replicas."""
     return 0 if replicas == 1 else len(REPLICA) + _REPLICA_DIGITS

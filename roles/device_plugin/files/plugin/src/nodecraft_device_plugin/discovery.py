@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Candidates of each kind of source, found on a host. Reads only, remembers nothing."""
+"""Scans a host for the candidates of each kind of source. Reads only, keeps no state."""
 
 from __future__ import annotations
 
@@ -12,67 +12,67 @@ import typing as t
 from dataclasses import dataclass, replace
 
 from nodecraft_device_plugin import config, devices
-from nodecraft_device_plugin.devices import Candidate, LeftOut, Node, Outcome
+from nodecraft_device_plugin.devices import Candidate, Node, Outcome, Skipped
 from nodecraft_device_plugin.host import Found, Host, NotUsable, Unreadable, numa_of
 
 USB = "/sys/bus/usb/devices"
 PCI = "/sys/bus/pci/devices"
-# All IOMMU groups are opened through it.
+# The control node that all IOMMU groups need.
 VFIO = "/dev/vfio/vfio"
-# A device's own folder in sysfs holds its interfaces and what the kernel made of them, not much deeper.
+# The interfaces of a device and their device nodes are not deeper below its directory in sysfs.
 _DEPTH = 8
-_REMEMBERED = 16384
+_CACHED = 16384
 
 
 @dataclass(frozen=True)
 class Discovery:
-    """What was found for one resource. failure: why nothing can be said of what is there; empty: all was read."""
+    """The result of a scan for one resource. failure: why the scan is incomplete; empty when it is complete."""
 
     candidates: tuple[Candidate, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
     failure: str = ""
 
 
 def discover(host: Host, resource: config.Resource) -> Discovery:
-    """Look for the devices of a resource."""
+    """Scan for the devices of a resource."""
     found: list[Candidate] = []
-    left_out: list[LeftOut] = []
+    skipped: list[Skipped] = []
     failures: list[str] = []
-    room = devices.room_for(resource.sharing.replicas)
+    suffix_length = devices.replica_suffix_length(resource.sharing.replicas)
     for source in resource.sources:
         try:
             for item in _search(host, source):
                 if isinstance(item, Candidate):
-                    found.append(_checked(host, _named(item, room), resource.health))
+                    found.append(_checked(host, _named(item, suffix_length), resource.health))
                 else:
-                    left_out.append(item)
+                    skipped.append(item)
         except (Unreadable, NotUsable, OSError) as error:
             failures.append(str(error))
-    return Discovery(tuple(found), tuple(left_out), "; ".join(failures))
+    return Discovery(tuple(found), tuple(skipped), "; ".join(failures))
 
 
 def watched(sources: t.Iterable[config.Source]) -> set[str]:
-    """The folders in which a device of these sources comes and goes."""
-    folders: set[str] = set()
+    """The directories in which devices of these sources appear and disappear."""
+    directories: set[str] = set()
     for source in sources:
         if isinstance(source, config.PathSource):
-            folders.add(_plain_part(source.glob) if source.glob else source.directory)
+            directories.add(_plain_part(source.glob) if source.glob else source.directory)
         elif isinstance(source, config.GroupSource):
-            folders |= {_plain_part(member.path) for member in source.members}
+            directories |= {_plain_part(member.path) for member in source.members}
         elif isinstance(source, (config.UsbSource, config.PciSource)):
-            folders |= {"/dev", "/dev/bus/usb"} if isinstance(source, config.UsbSource) else {"/dev", "/dev/vfio"}
-    return folders
+            directories |= {"/dev", "/dev/bus/usb"} if isinstance(source, config.UsbSource) else {"/dev", "/dev/vfio"}
+    return directories
 
 
 def _plain_part(pattern: str) -> str:
-    """The folder above the first part of a pattern that is no plain name."""
-    folder = os.path.dirname(pattern)
-    while re.search(r"[*?\[]", folder):
-        folder = os.path.dirname(folder)
-    return folder
+    """The directory above the first part of a pattern that has a wildcard."""
+    directory = os.path.dirname(pattern)
+    while re.search(r"[*?\[]", directory):
+        directory = os.path.dirname(directory)
+    return directory
 
 
-def _search(host: Host, source: config.Source) -> t.Iterator[Candidate | LeftOut]:
+def _search(host: Host, source: config.Source) -> t.Iterator[Candidate | Skipped]:
     if isinstance(source, config.PathSource):
         yield from _paths(host, source)
     elif isinstance(source, config.UsbSource):
@@ -85,11 +85,11 @@ def _search(host: Host, source: config.Source) -> t.Iterator[Candidate | LeftOut
         yield from _fakes(source)
 
 
-def _paths(host: Host, source: config.PathSource) -> t.Iterator[Candidate | LeftOut]:
+def _paths(host: Host, source: config.PathSource) -> t.Iterator[Candidate | Skipped]:
     member = config.Member(source.glob, type=source.type, container_path=source.container_path)
     for path in _matching(host, source):
         if source.exclude and any(fnmatch.fnmatchcase(path, pattern) for pattern in source.exclude):
-            yield LeftOut(path, "exclude names it")
+            yield Skipped(path, "matches exclude")
         else:
             yield _candidate(host, _path_id(path), [(path, member)])
 
@@ -98,12 +98,12 @@ def _matching(host: Host, source: config.PathSource) -> list[str]:
     if source.glob:
         return host.glob(source.glob)
     pattern = re.compile(source.regex)
-    folder = source.directory.rstrip("/")
-    return sorted(f"{folder}/{name}" for name in host.names(folder) if pattern.fullmatch(name))
+    directory = source.directory.rstrip("/")
+    return sorted(f"{directory}/{name}" for name in host.names(directory) if pattern.fullmatch(name))
 
 
 def _candidate(host: Host, identifier: str, members: t.Sequence[tuple[str, config.Member]]) -> Candidate:
-    """A device of some paths; one that cannot be used makes the device unhealthy, not unknown."""
+    """A device of several paths. An unusable one makes the device unhealthy, an unreadable one unknown."""
     nodes: list[tuple[str, Found, bool]] = []
     numa: int | None = None
     outcome = devices.HEALTHY
@@ -114,7 +114,7 @@ def _candidate(host: Host, identifier: str, members: t.Sequence[tuple[str, confi
             outcome = Outcome(False, str(error), final=True)
             continue
         except Unreadable as error:
-            # What is broken stays so, whatever cannot be read besides.
+            # Unhealthy takes precedence over unknown.
             if outcome.healthy is not False:
                 outcome = Outcome(None, str(error), final=True)
             continue
@@ -128,20 +128,20 @@ def _candidate(host: Host, identifier: str, members: t.Sequence[tuple[str, confi
 
 
 def _clash(nodes: t.Iterable[tuple[str, Found, bool]]) -> str:
-    """Why a container could not be given all nodes of one device; empty when it can."""
+    """Why a container cannot get all nodes of one device; empty when it can."""
     seen: dict[str, Found] = {}
     for inside, found, _shared in nodes:
         other = seen.setdefault(inside, found)
         if other.number != found.number:
             return (
                 f"{other.path} and {found.path} would both be {inside} in a container;"
-                " leave containerPath out, or take only one of them, or give each its own in a group"
+                " remove containerPath, select only one of them, or set a containerPath for each in a group"
             )
     return ""
 
 
-# What has not changed is the same object at each look, so that a thousand devices cost little while nothing happens.
-@functools.lru_cache(maxsize=_REMEMBERED)
+# An unchanged candidate is the same object in each scan, so that a thousand devices cost little while nothing changes.
+@functools.lru_cache(maxsize=_CACHED)
 def _built(
     identifier: str, nodes: tuple[tuple[str, Found, bool], ...], numa: int | None, outcome: Outcome, found_as: str
 ) -> Candidate:
@@ -151,26 +151,26 @@ def _built(
     return Candidate(identifier, made, numa, outcome, found_as)
 
 
-_path_id = functools.lru_cache(maxsize=_REMEMBERED)(devices.path_id)
+_path_id = functools.lru_cache(maxsize=_CACHED)(devices.path_id)
 
 
-@functools.lru_cache(maxsize=_REMEMBERED)
-def _identifier(name: str, room: int) -> str:
-    return devices.device_id(name, room)
+@functools.lru_cache(maxsize=_CACHED)
+def _identifier(name: str, suffix_length: int) -> str:
+    return devices.device_id(name, suffix_length)
 
 
-def _named(candidate: Candidate, room: int) -> Candidate:
-    """A candidate with an id as the kubelet takes it."""
-    identifier = _identifier(candidate.id, room)
+def _named(candidate: Candidate, suffix_length: int) -> Candidate:
+    """A candidate with an id that the kubelet accepts."""
+    identifier = _identifier(candidate.id, suffix_length)
     return candidate if identifier == candidate.id else replace(candidate, id=identifier)
 
 
-def _group(host: Host, source: config.GroupSource) -> Candidate | LeftOut:
+def _group(host: Host, source: config.GroupSource) -> Candidate | Skipped:
     present: list[tuple[str, config.Member]] = []
     for member in source.members:
         paths = host.glob(member.path)
         if not paths and not member.optional:
-            return LeftOut(f"group {source.id}", f"{member.path} is not there")
+            return Skipped(f"group {source.id}", f"{member.path} does not exist")
         present += [(path, member) for path in paths]
     return _candidate(host, source.id, present)
 
@@ -182,96 +182,96 @@ def _fakes(source: config.FakeSource) -> t.Iterator[Candidate]:
         yield Candidate(f"{source.prefix}-{number}", numa=numa, found_as="fake")
 
 
-def _usb(host: Host, source: config.UsbSource) -> t.Iterator[Candidate | LeftOut]:
+def _usb(host: Host, source: config.UsbSource) -> t.Iterator[Candidate | Skipped]:
     for port in sorted(host.names(USB)):
-        folder = f"{USB}/{port}"
-        vendor = host.read(f"{folder}/idVendor", "")
-        product = host.read(f"{folder}/idProduct", "")
+        directory = f"{USB}/{port}"
+        vendor = host.read(f"{directory}/idVendor", "")
+        product = host.read(f"{directory}/idProduct", "")
         if vendor != source.vendor or source.product not in ("", product):
             continue
-        serial = host.read(f"{folder}/serial", "")
-        called = f"USB {vendor}:{product} at {port}"
+        serial = host.read(f"{directory}/serial", "")
+        label = f"USB {vendor}:{product} at {port}"
         if source.serial and not fnmatch.fnmatchcase(serial, source.serial):
-            yield LeftOut(called, f"its serial number {serial!r} does not match {source.serial!r}")
+            yield Skipped(label, f"serial number {serial!r} does not match {source.serial!r}")
             continue
-        paths = _usb_paths(host, folder, source.nodes)
-        # Without a serial number the port is what stays the same.
+        paths = _usb_paths(host, directory, source.nodes)
+        # Without a serial number the port is the stable part.
         identifier = f"usb-{vendor}-{product}-{serial or port}"
-        yield _sysfs_candidate(host, identifier, called, paths, source.nodes, source.container_path)
+        yield _sysfs_candidate(host, identifier, label, paths, source.nodes, source.container_path)
 
 
-def _usb_paths(host: Host, folder: str, nodes: t.Sequence[str]) -> list[str]:
-    paths = _nodes_below(host, host.resolve(folder), nodes)
+def _usb_paths(host: Host, directory: str, nodes: t.Sequence[str]) -> list[str]:
+    paths = _nodes_below(host, host.resolve(directory), nodes)
     if "bus" in nodes:
-        bus, device = (host.read(f"{folder}/{name}", "0") for name in ("busnum", "devnum"))
+        bus, device = (host.read(f"{directory}/{name}", "0") for name in ("busnum", "devnum"))
         paths.append(f"/dev/bus/usb/{int(bus):03d}/{int(device):03d}")
     return paths
 
 
-def _pci(host: Host, source: config.PciSource) -> t.Iterator[Candidate | LeftOut]:
+def _pci(host: Host, source: config.PciSource) -> t.Iterator[Candidate | Skipped]:
     for address in sorted(host.names(PCI)):
-        folder = f"{PCI}/{address}"
+        directory = f"{PCI}/{address}"
         vendor, device, class_ = (
-            host.read(f"{folder}/{name}", "").removeprefix("0x") for name in ("vendor", "device", "class")
+            host.read(f"{directory}/{name}", "").removeprefix("0x") for name in ("vendor", "device", "class")
         )
         if vendor != source.vendor or source.device not in ("", device) or not class_.startswith(source.class_):
             continue
-        called = f"PCI {vendor}:{device} at {address}"
-        driver = host.link_name(f"{folder}/driver")
+        label = f"PCI {vendor}:{device} at {address}"
+        driver = host.link_name(f"{directory}/driver")
         if not fnmatch.fnmatchcase(address, source.address):
-            yield LeftOut(called, f"its address does not match {source.address!r}")
+            yield Skipped(label, f"address does not match {source.address!r}")
         elif source.driver not in ("", driver):
-            yield LeftOut(called, f"its driver is {driver or 'none'}, not {source.driver}")
+            yield Skipped(label, f"driver is {driver or 'none'}, not {source.driver}")
         else:
-            numa = numa_of(host.read(f"{folder}/numa_node", ""))
-            paths = _pci_paths(host, folder, source.nodes)
-            item = _sysfs_candidate(host, f"pci-{address}", called, paths, source.nodes, source.container_path)
+            numa = numa_of(host.read(f"{directory}/numa_node", ""))
+            paths = _pci_paths(host, directory, source.nodes)
+            item = _sysfs_candidate(host, f"pci-{address}", label, paths, source.nodes, source.container_path)
             yield replace(item, numa=numa) if isinstance(item, Candidate) else item
 
 
-def _pci_paths(host: Host, folder: str, nodes: t.Sequence[str]) -> list[str]:
-    paths = _nodes_below(host, host.resolve(folder), nodes)
-    if "vfio" in nodes and (group := host.link_name(f"{folder}/iommu_group")):
+def _pci_paths(host: Host, directory: str, nodes: t.Sequence[str]) -> list[str]:
+    paths = _nodes_below(host, host.resolve(directory), nodes)
+    if "vfio" in nodes and (group := host.link_name(f"{directory}/iommu_group")):
         paths += [f"/dev/vfio/{group}", VFIO]
     return paths
 
 
 def _sysfs_candidate(
-    host: Host, identifier: str, called: str, paths: t.Sequence[str], nodes: t.Sequence[str], container_path: str
-) -> Candidate | LeftOut:
+    host: Host, identifier: str, label: str, paths: t.Sequence[str], nodes: t.Sequence[str], container_path: str
+) -> Candidate | Skipped:
     if not paths:
-        return LeftOut(called, f"it has no device node of {', '.join(nodes)}")
+        return Skipped(label, f"has no device node of {', '.join(nodes)}")
     members = [(path, config.Member(path, container_path=container_path)) for path in paths if path != VFIO]
     if VFIO in paths:
         members.append((VFIO, config.Member(VFIO, shared=True)))
-    return replace(_candidate(host, identifier, members), found_as=called)
+    return replace(_candidate(host, identifier, members), found_as=label)
 
 
-def _nodes_below(host: Host, folder: str, subsystems: t.Sequence[str], depth: int = _DEPTH) -> list[str]:
-    """The device nodes that the kernel made for a folder of sysfs, of the subsystems asked for."""
+def _nodes_below(host: Host, directory: str, subsystems: t.Sequence[str], depth: int = _DEPTH) -> list[str]:
+    """The device nodes of the given subsystems below a directory of sysfs."""
     paths: list[str] = []
-    for name in sorted(host.names(folder)):
-        below = f"{folder}/{name}"
+    for name in sorted(host.names(directory)):
+        below = f"{directory}/{name}"
         full = host.below(below)
         if os.path.islink(full) or not os.path.isdir(full):
             continue
         subsystem = host.link_name(f"{below}/subsystem")
         if subsystem in subsystems and (node := _node_name(host, below)):
             paths.append(f"/dev/{node}")
-        # A USB device below a hub, and a PCI device below a bridge, is a device of its own.
+        # A USB device below a hub and a PCI device below a bridge are separate devices.
         if depth and subsystem != "pci" and not os.path.exists(f"{full}/idVendor"):
             paths += _nodes_below(host, below, subsystems, depth - 1)
     return paths
 
 
-def _node_name(host: Host, folder: str) -> str:
-    """DEVNAME of a folder of sysfs; empty when it has no device node."""
-    match = re.search(r"^DEVNAME=(.+)$", host.read(f"{folder}/uevent", ""), re.MULTILINE)
+def _node_name(host: Host, directory: str) -> str:
+    """DEVNAME of a directory of sysfs; empty when it has no device node."""
+    match = re.search(r"^DEVNAME=(.+)$", host.read(f"{directory}/uevent", ""), re.MULTILINE)
     return match[1] if match else ""
 
 
 def _checked(host: Host, candidate: Candidate, rules: config.HealthRules) -> Candidate:
-    """A candidate with what the checks say that only read and open files."""
+    """A candidate with the results of the checks that only read and open files."""
     if candidate.outcome is not devices.HEALTHY:
         return candidate
     try:
@@ -291,4 +291,4 @@ def _check_file(host: Host, candidate: Candidate, check: config.FileCheck) -> No
     path = config.fill(check.path, {"id": candidate.id})
     text = host.read(path)
     if not re.search(check.healthy, text):
-        raise NotUsable(f"{path} is {text[:60]!r}, in which {check.healthy!r} is not found")
+        raise NotUsable(f"{path} is {text[:60]!r}, which does not match {check.healthy!r}")

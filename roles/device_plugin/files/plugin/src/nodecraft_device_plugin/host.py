@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of the host, below a root folder. Paths in and out are the host's own, without that root."""
+"""The files of the host, below a root directory. Paths in and out are the host's own, without that root."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = {
     stat.S_IFCHR: "character device",
     stat.S_IFBLK: "block device",
     stat.S_IFREG: "regular file",
-    stat.S_IFDIR: "folder",
+    stat.S_IFDIR: "directory",
     stat.S_IFIFO: "pipe",
     stat.S_IFSOCK: "socket",
 }
@@ -31,17 +31,17 @@ EXPECTED = {
 
 
 class Unreadable(Exception):
-    """The host does not let us look, so nothing is known of what is there."""
+    """A path cannot be read, so its state is unknown."""
 
 
 class NotUsable(Exception):
-    """Something is not what it has to be; the text says what it is."""
+    """A path is not of the expected type; the message says what it is."""
 
 
 class Found(t.NamedTuple):
-    """A node behind a path. path: where it really is. number: of the device, or of the inode of a file.
+    """The node to which a path resolves. path: after all links. number: of the device, or of the inode of a file.
 
-    made: tells a node from one that was there before with the same number: its inode, and when that changed.
+    made: its inode and ctime, which distinguish it from an earlier node with the same number.
     """
 
     path: str
@@ -59,43 +59,43 @@ class Host:
         self._numa: dict[tuple[str, int, int], tuple[tuple[int, float], int | None]] = {}
 
     def below(self, path: str) -> str:
-        """Where a path of the host is for us."""
+        """A path of the host as this process reaches it."""
         return f"{self.root}{path}" if self.root else path
 
-    def names(self, folder: str) -> list[str]:
-        """The names in a folder, none when there is no such folder. Raises Unreadable."""
+    def names(self, directory: str) -> list[str]:
+        """The names in a directory, none when it does not exist. Raises Unreadable."""
         try:
-            return os.listdir(self.below(folder) or "/")
+            return os.listdir(self.below(directory) or "/")
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
-            raise Unreadable(f"{folder or '/'}: {error.strerror}") from error
+            raise Unreadable(f"{directory or '/'}: {error.strerror}") from error
 
     def glob(self, pattern: str) -> list[str]:
-        """The paths that match, in order. The standard library's glob would hide what it may not read."""
+        """The paths that match, in order. The standard library's glob hides unreadable directories."""
         found = [""]
         for part in PurePosixPath(pattern).parts[1:]:
             if not _MAGIC.search(part):
-                found = [f"{folder}/{part}" for folder in found]
+                found = [f"{directory}/{part}" for directory in found]
                 continue
             matches = _matcher(part)
-            found = [f"{folder}/{name}" for folder in found for name in self.names(folder) if matches(name)]
+            found = [f"{directory}/{name}" for directory in found for name in self.names(directory) if matches(name)]
         last_is_plain = not _MAGIC.search(PurePosixPath(pattern).name)
         return sorted(path for path in found if not last_is_plain or os.path.lexists(self.below(path)))
 
     def resolve(self, path: str) -> str:
-        """Where a chain of symbolic links ends. Raises NotUsable when it leads nowhere."""
+        """Where a chain of symbolic links ends. Raises NotUsable for a loop."""
         for dummy in range(_LINKS):
             try:
                 target = os.readlink(self.below(path))
             except OSError:
-                # Most paths are no link.
+                # Most paths are not links.
                 return path
             path = os.path.normpath(os.path.join(os.path.dirname(path), target))
-        raise NotUsable(f"{path} is a link that leads to itself")
+        raise NotUsable(f"{path} is a symbolic link loop")
 
     def find(self, path: str, expected: str = "device") -> Found:
-        """The node behind a path. Raises NotUsable when it is none of the expected type, Unreadable."""
+        """The node to which a path resolves. Raises NotUsable when it is not of the expected type, and Unreadable."""
         real = path
         try:
             status = self._lstat(self.below(path))
@@ -103,23 +103,23 @@ class Host:
                 real = self.resolve(path)
                 status = self._lstat(self.below(real))
         except FileNotFoundError:
-            reason = "is not there" if real == path else f"is a link to {real}, which is not there"
+            reason = "does not exist" if real == path else f"is a link to {real}, which does not exist"
             raise NotUsable(f"{path} {reason}") from None
         except OSError as error:
             raise Unreadable(f"{path}: {error.strerror}") from error
-        kind = KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+        kind = KINDS.get(stat.S_IFMT(status.st_mode), "file of unknown type")
         if kind not in EXPECTED[expected]:
             raise NotUsable(f"{path} is a {kind}, not a {' or '.join(EXPECTED[expected])}")
         return Found(real, kind, _number(kind, status), (status.st_ino, status.st_ctime))
 
     def read(self, path: str, default: str | None = None) -> str:
-        """The text of a file without white space around it; the default when it is not there. Raises Unreadable."""
+        """The text of a file without white space around it; the default when it does not exist. Raises Unreadable."""
         try:
             with open(self.below(path), encoding="utf-8", errors="replace") as file:
                 return file.read(65536).strip()
         except FileNotFoundError:
             if default is None:
-                raise Unreadable(f"{path} is not there") from None
+                raise Unreadable(f"{path} does not exist") from None
             return default
         except OSError as error:
             if default is None:
@@ -127,14 +127,14 @@ class Host:
             return default
 
     def link_name(self, path: str) -> str:
-        """The last part of where a link leads; empty when there is none."""
+        """The last part of a link's target; empty when the link does not exist."""
         try:
             return os.path.basename(os.readlink(self.below(path)))
         except OSError:
             return ""
 
     def numa_node(self, found: Found) -> int | None:
-        """The NUMA node of the hardware behind a device node; None when the kernel does not say."""
+        """The NUMA node of a device node; None when the kernel does not report it."""
         made, node = self._numa.get(found.number, (None, None))
         if made != found.made:
             node = self._read_numa_node(found)
@@ -145,16 +145,16 @@ class Host:
         kind, major, minor = found.number
         if kind not in ("char", "block"):
             return None
-        folder = self.resolve(f"/sys/dev/{kind}/{major}:{minor}")
-        while folder.startswith("/sys/devices/"):
-            text = self.read(f"{folder}/numa_node", "")
+        directory = self.resolve(f"/sys/dev/{kind}/{major}:{minor}")
+        while directory.startswith("/sys/devices/"):
+            text = self.read(f"{directory}/numa_node", "")
             if text:
                 return numa_of(text)
-            folder = os.path.dirname(folder)
+            directory = os.path.dirname(directory)
         return None
 
     def try_open(self, path: str) -> None:
-        """Open a device node and close it. Raises NotUsable, or Unreadable when it is not for us to open."""
+        """Open a device node and close it. Raises NotUsable, or Unreadable without the permission to open it."""
         try:
             os.close(os.open(self.below(path), os.O_RDWR | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC))
         except PermissionError as error:
@@ -164,7 +164,7 @@ class Host:
 
 
 def numa_of(text: str) -> int | None:
-    """What sysfs says of a NUMA node; -1 means that there is none."""
+    """A NUMA node as sysfs reports it; None for -1, which means none."""
     return int(text) if text.isdigit() else None
 
 

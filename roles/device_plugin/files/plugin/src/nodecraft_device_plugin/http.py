@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A small HTTP server for probes and metrics, on the same event loop as all else: it answers only while that runs."""
+"""A small HTTP server for probes and metrics. It shares the event loop, so it responds only while the loop runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 from nodecraft_device_plugin import logs
 
-# What a request may take; seconds and bytes.
+# Limits of a request; seconds and bytes.
 _TIMEOUT = 10.0
 _LIMIT = 16384
 _PHRASES = {
@@ -24,12 +24,12 @@ _PHRASES = {
     500: "Error",
     503: "Unavailable",
 }
-# What HTTP wants besides in an answer of some status.
+# Headers that HTTP requires for a status.
 _HEADERS = {401: "WWW-Authenticate: Bearer\r\n"}
 
 
 class Reply(t.NamedTuple):
-    """An answer."""
+    """A response."""
 
     status: int
     body: bytes
@@ -37,12 +37,12 @@ class Reply(t.NamedTuple):
 
 
 def text(status: int, message: str) -> Reply:
-    """An answer of plain text."""
+    """A response of plain text."""
     return Reply(status, message.encode() + b"\n")
 
 
 class Request(t.NamedTuple):
-    """A question. headers: by their names in lower case. query: the first value of each key."""
+    """A request. headers: by their names in lower case. query: the last value of each key."""
 
     headers: t.Mapping[str, str]
     query: t.Mapping[str, str]
@@ -52,7 +52,7 @@ Route = t.Callable[[Request], t.Awaitable[Reply]]
 
 
 async def start(address: str, port: int, routes: t.Mapping[str, Route]) -> asyncio.Server:
-    """Answer GET requests. address: empty for all, of IPv4 and IPv6. routes: by path. Raises OSError without the port."""
+    """Serve GET requests. address: empty for all, of IPv4 and IPv6. routes: by path. Raises OSError when the port is not available."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
@@ -69,19 +69,19 @@ async def _reply(request: bytes, routes: t.Mapping[str, Route]) -> Reply:
     first, *lines = request.decode("latin-1").split("\r\n")
     words = first.split()
     if len(words) != 3:
-        return text(400, "no HTTP")
+        return text(400, "invalid request: must be HTTP")
     if words[0] != "GET":
-        return text(405, "only GET")
-    path, _mark, query = words[1].partition("?")
+        return text(405, "invalid method: must be GET")
+    path, _separator, query = words[1].partition("?")
     route = routes.get(path)
     if route is None:
-        return text(404, f"there is: {', '.join(sorted(routes))}")
+        return text(404, f"invalid path: must be one of {', '.join(sorted(routes))}")
     headers = {
         name.strip().lower(): value.strip() for name, colon, value in (line.partition(":") for line in lines) if colon
     }
     try:
         return await route(Request(headers, dict(parse_qsl(query))))
-    except Exception as error:  # A page that fails must not take the others down.
+    except Exception as error:  # A failing page must not affect the others.
         logs.LOGGER.exception("a request failed", extra={"fields": {"path": path}})
         return text(500, str(error))
 

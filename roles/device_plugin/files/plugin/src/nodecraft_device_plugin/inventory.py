@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is advertised: discoveries and checks in, the devices of each resource and their health out. Pure."""
+"""The advertised devices: scans and checks in, the devices of each resource and their health out. Pure."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 
 from nodecraft_device_plugin import devices
 from nodecraft_device_plugin.config import HealthRules
-from nodecraft_device_plugin.devices import Candidate, LeftOut, Outcome
+from nodecraft_device_plugin.devices import Candidate, Outcome, Skipped
 from nodecraft_device_plugin.discovery import Discovery
 
-GONE = "it is not there any more"
-UNCHECKED = "it was not checked yet"
+GONE = "the device no longer exists"
+UNCHECKED = "not checked yet"
 
 
 @dataclass(frozen=True)
 class Health:
-    """The health of a device. good, bad: answers in a row that speak for a change, up to the threshold."""
+    """The health of a device. good, bad: results in a row towards a change."""
 
     healthy: bool
     reason: str = ""
@@ -27,13 +27,13 @@ class Health:
 
     @property
     def pending(self) -> bool:
-        """Whether the next answers may change it."""
+        """Whether the next results may change it."""
         return bool(self.bad if self.healthy else self.good)
 
 
 @dataclass(frozen=True)
 class Known:
-    """A device that was found at least once. missing_since: seconds on the caller's clock; None while it is there."""
+    """A device that was found at least once. missing_since: seconds on the caller's clock; None while it exists."""
 
     candidate: Candidate
     health: Health
@@ -41,14 +41,14 @@ class Known:
 
 
 class Probe(t.NamedTuple):
-    """What a slow check last said. fresh: not counted yet."""
+    """The last result of a slow check. fresh: not counted yet."""
 
     outcome: Outcome
     fresh: bool = True
 
 
 class Listed(t.NamedTuple):
-    """A device as the kubelet is told of it."""
+    """A device as the kubelet sees it."""
 
     id: str
     healthy: bool
@@ -56,17 +56,17 @@ class Listed(t.NamedTuple):
 
 
 Inventory = t.Mapping[str, Known]
-# The resource and the device that a node belongs to.
+# The resource and the device to which a node belongs.
 Owner = tuple[str, str]
 Owners = dict[tuple[str, int, int], Owner]
 
 
 def next_health(state: Health | None, outcome: Outcome, rules: HealthRules) -> Health:
-    """The health after one more answer."""
+    """The health after one more result."""
     healthy = outcome.healthy
     if healthy is None:
         if rules.unknown == "keep":
-            # Where commands or URLs tell the health, nothing is offered before they have spoken.
+            # With commands or URLs, a device is advertised only after their first result.
             return state or Health(not rules.probes, outcome.reason)
         healthy = rules.unknown == "healthy"
     if state is None:
@@ -74,11 +74,11 @@ def next_health(state: Health | None, outcome: Outcome, rules: HealthRules) -> H
     if healthy == state.healthy:
         unchanged = not state.good and not state.bad and state.reason == outcome.reason
         return state if unchanged else Health(healthy, outcome.reason)
-    answers = (state.good if healthy else state.bad) + 1
-    enough = rules.successes if healthy else rules.failures
-    if answers >= enough or (outcome.final and outcome.healthy is False):
+    results = (state.good if healthy else state.bad) + 1
+    threshold = rules.successes if healthy else rules.failures
+    if results >= threshold or (outcome.final and outcome.healthy is False):
         return Health(healthy, outcome.reason)
-    return replace(state, good=answers if healthy else 0, bad=0 if healthy else answers)
+    return replace(state, good=results if healthy else 0, bad=0 if healthy else results)
 
 
 def update(
@@ -88,33 +88,33 @@ def update(
     rules: HealthRules,
     now: float,
     forget_after: float,
-) -> tuple[dict[str, Known], tuple[LeftOut, ...]]:
-    """The devices after one more look, and the candidates that are none.
+) -> tuple[dict[str, Known], tuple[Skipped, ...]]:
+    """The devices after one more scan, and the skipped candidates.
 
-    probed: what slow checks last said, by device id. now, forget_after: seconds.
+    probed: the last results of slow checks, by device id. now, forget_after: seconds.
     """
     result: dict[str, Known] = {}
-    left_out = list(discovery.left_out)
+    skipped = list(discovery.skipped)
     for candidate in discovery.candidates:
         before = known.get(candidate.id)
         if before is None and candidate.outcome.final:
-            left_out.append(LeftOut(candidate.found_as, candidate.outcome.reason))
+            skipped.append(Skipped(candidate.found_as, candidate.outcome.reason))
             continue
         health = _checked(before.health if before else None, candidate.outcome, probed.get(candidate.id), rules)
-        # A device that cannot be looked at has no nodes to hand out: what was known of it stays.
+        # An unusable or unreadable device has no nodes to allocate: its last known state stays.
         kept = before.candidate if before and candidate.outcome.final else candidate
         same = before and kept is before.candidate and health is before.health and before.missing_since is None
         result[candidate.id] = before if before and same else Known(kept, health)
     for identifier, before in known.items():
         if identifier not in result:
             result |= _absent(identifier, before, discovery.failure, rules, now, forget_after)
-    return result, tuple(left_out)
+    return result, tuple(skipped)
 
 
 def _absent(
     identifier: str, before: Known, failure: str, rules: HealthRules, now: float, forget_after: float
 ) -> dict[str, Known]:
-    """What becomes of a device that was not found."""
+    """The next state of a device that was not found; empty when it is forgotten."""
     if failure and before.missing_since is not None:
         return {identifier: before}
     if failure:
@@ -128,10 +128,10 @@ def _absent(
 
 
 def _checked(state: Health | None, seen: Outcome, probe: Probe | None, rules: HealthRules) -> Health:
-    """The health after a look and, where slow checks are asked for, what they say. Nothing is counted twice."""
+    """The health after a scan and the slow checks, if there are any. No result is counted twice."""
     if not rules.probes or seen.healthy is not True:
         return next_health(state, seen, rules)
-    # What was said before a device was gone is not about the one that came back.
+    # A result from before a device vanished does not apply to the one that returned.
     first = state is None or state.reason in (UNCHECKED, GONE)
     if probe is None or not probe.fresh:
         return Health(False, UNCHECKED) if first else t.cast("Health", state)
@@ -139,7 +139,7 @@ def _checked(state: Health | None, seen: Outcome, probe: Probe | None, rules: He
 
 
 def undecided(known: Inventory, probed: t.Mapping[str, Probe], rules: HealthRules) -> bool:
-    """Whether the next answers of slow checks may change the health of a device that is there."""
+    """Whether the next results of slow checks may change the health of a present device."""
     return any(_open(device, probed.get(identifier), rules) for identifier, device in present(known).items())
 
 
@@ -148,16 +148,16 @@ def _open(device: Known, probe: Probe | None, rules: HealthRules) -> bool:
 
 
 def present(known: Inventory) -> Inventory:
-    """The devices that were there at the last look."""
+    """The devices that the last scan found."""
     return {identifier: device for identifier, device in known.items() if device.missing_since is None}
 
 
 def claim(
     discoveries: t.Mapping[str, Discovery], known: t.Mapping[str, Inventory] | None = None
 ) -> dict[str, Discovery]:
-    """Give each device node to the first device that has it, in the order of resources and sources.
+    """Assign each device node to the first device that has it, in the order of resources and sources.
 
-    known: the devices of each resource before these looks; what one of them could not see again stays its own.
+    known: the devices of each resource before these scans. A device that could not be scanned keeps its nodes.
     """
     reserved: Owners = {}
     for resource, discovery in discoveries.items():
@@ -167,22 +167,22 @@ def claim(
     result = {}
     for resource, discovery in discoveries.items():
         kept: dict[str, Candidate] = {}
-        left_out = list(discovery.left_out)
+        skipped = list(discovery.skipped)
         for candidate in discovery.candidates:
             reason = _conflict(candidate, (resource, candidate.id), owners, reserved)
             if not reason and candidate.id in kept:
-                reason = f"another device has the id {candidate.id}, too"
+                reason = f"duplicate device id {candidate.id}"
             if reason:
-                left_out.append(LeftOut(candidate.found_as, reason))
+                skipped.append(Skipped(candidate.found_as, reason))
                 continue
             kept[candidate.id] = candidate
             owners |= _owned(resource, candidate)
-        result[resource] = replace(discovery, candidates=tuple(kept.values()), left_out=tuple(left_out))
+        result[resource] = replace(discovery, candidates=tuple(kept.values()), skipped=tuple(skipped))
     return result
 
 
 def _unseen(discovery: Discovery, known: Inventory) -> t.Iterator[Known]:
-    """The devices that stay as they were because a look could not tell of them."""
+    """The devices that keep their state because a scan could not read them."""
     seen = {candidate.id: candidate.outcome for candidate in discovery.candidates}
     for identifier, before in known.items():
         outcome = seen.get(identifier)
@@ -196,19 +196,19 @@ def _owned(resource: str, candidate: Candidate) -> Owners:
 
 
 def _conflict(candidate: Candidate, own: Owner, owners: Owners, reserved: Owners) -> str:
-    """Why it cannot have its nodes; empty when it can. reserved: nodes that only their owner may claim."""
+    """Why a candidate cannot have its nodes; empty when it can. reserved: nodes that only their owner may claim."""
     for node in candidate.nodes:
         if node.shared:
             continue
         holder = reserved.get(node.key)
         owner = owners.get(node.key) or (holder if holder != own else None)
         if owner:
-            return f"its device node {node.host_path} belongs to {' '.join(owner)}"
+            return f"device node {node.host_path} belongs to {' '.join(owner)}"
     return ""
 
 
 def listed(known: Inventory, replicas: int) -> tuple[Listed, ...]:
-    """What the kubelet is told, in the order of ids."""
+    """The list for the kubelet, in the order of ids."""
     return tuple(
         Listed(replica, known[physical].health.healthy, known[physical].candidate.numa)
         for physical in sorted(known)

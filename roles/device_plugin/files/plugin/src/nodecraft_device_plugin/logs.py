@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Logs as one JSON object a line."""
+"""Logs as one JSON object per line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOGGER = logging.getLogger("nodecraft_device_plugin")
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as JSON: time, level, message, and the fields it was given."""
+    """A record as JSON: time, level, message, and its fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
@@ -36,16 +36,16 @@ def set_up(level: str) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 
-def say(level: int, message: str, **fields: t.Any) -> None:
+def log(level: int, message: str, **fields: t.Any) -> None:
     """Log a message with fields."""
     LOGGER.log(level, message, extra={"fields": fields})
 
 
 def info(message: str, **fields: t.Any) -> None:
-    """Something that happens in normal life."""
-    say(logging.INFO, message, **fields)
+    """Log an event of normal operation."""
+    log(logging.INFO, message, **fields)
 
 
 def warn(message: str, **fields: t.Any) -> None:
-    """Something that somebody may have to see to."""
-    say(logging.WARNING, message, **fields)
+    """Log an event that may need attention."""
+    log(logging.WARNING, message, **fields)

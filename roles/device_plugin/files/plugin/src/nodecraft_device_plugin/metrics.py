@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What Prometheus is told. One registry a process, made by whoever starts it."""
+"""The metrics for Prometheus. One registry per process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Metrics:
     """The metrics of the device plugin."""
 
     def __init__(self) -> None:
-        # A series with the start of each counter would double them, and all start with the process or their resource.
+        # Series with the creation time of each counter would double the number of series.
         disable_created_metrics()
         self.registry = CollectorRegistry()
         # Start, memory, processor time and open files of the process.
@@ -43,25 +43,25 @@ class Metrics:
         def seconds(name: str, text: str, *labels: str) -> Histogram:
             return Histogram(f"device_plugin_{name}_seconds", text, labels, buckets=_BUCKETS, registry=self.registry)
 
-        self.devices = gauge("devices", "Devices that are advertised.", "resource", "health")
-        self.left_out = gauge("candidates_left_out", "Candidates that are not advertised.", "resource")
+        self.devices = gauge("devices", "Advertised devices.", "resource", "health")
+        self.skipped = gauge("candidates_skipped", "Candidates that are not advertised.", "resource")
         self.registered = gauge("registered", "1 while registered with an open stream.", "resource")
         self.registrations = counter("registrations", "Attempts to register.", "resource", "result")
-        self.updates = counter("list_updates", "Changes of the list of devices.", "resource")
-        self.allocations = counter("allocations", "Containers that asked for devices.", "resource", "result")
-        self.allocation_seconds = seconds(
-            "allocation", "How long it takes to answer what a container gets.", "resource"
+        self.updates = counter("list_updates", "Changes of the advertised list of devices.", "resource")
+        self.allocations = counter("allocations", "Allocations of devices to containers.", "resource", "result")
+        self.allocation_seconds = seconds("allocation", "Duration of the allocation for a container.", "resource")
+        self.scan_failures = counter("scan_failures", "Incomplete scans for devices.", "resource")
+        self.scan_seconds = seconds("scan", "Duration of a scan for the devices of all resources.")
+        self.config_accepted = gauge(
+            "config_accepted", "1 while the configuration in use is that of the file, 0 while the file is invalid."
         )
-        self.scan_failures = counter("scan_failures", "Looks for devices that failed.", "resource")
-        self.scan_seconds = seconds("scan", "How long a look for the devices of all resources takes.")
-        self.config_accepted = gauge("config_accepted", "1 when the configuration file is the one that is used.")
         self.config_reloads = counter("config_reloads", "Changes of the configuration file.", "result")
         self.config_time = gauge("config_loaded_timestamp_seconds", "When the configuration in use was read.")
         for result in ("accepted", "refused"):
             self.config_reloads.labels(result)
 
     def begin(self, resource: str) -> None:
-        """Say 0 of a resource: where a series begins with 1, Prometheus sees no increase."""
+        """Export all series of a resource with 0: in a series that begins with 1, Prometheus sees no increase."""
         for metric, labels in self._series(resource):
             metric.labels(*labels)
 
@@ -73,24 +73,24 @@ class Metrics:
         self.updates.labels(resource).inc()
 
     def forget(self, resource: str) -> None:
-        """Drop what is said of a resource that is no more."""
+        """Remove the series of a removed resource."""
         for metric, labels in self._series(resource):
-            # Older releases of the client raise for what is not there.
+            # Older releases of the client raise for a missing series.
             with contextlib.suppress(KeyError):
                 metric.remove(*labels)
 
     def _series(self, resource: str) -> t.Iterator[tuple[t.Any, tuple[str, ...]]]:
-        """What is said of a resource: each metric with its labels."""
+        """The series of a resource: each metric with its labels."""
         for metric, values in (
             (self.devices, ("Healthy", "Unhealthy")),
             (self.registrations, ("accepted", "failed")),
             (self.allocations, ("accepted", "rejected")),
         ):
             yield from ((metric, (resource, value)) for value in values)
-        for metric in (self.left_out, self.registered, self.updates, self.allocation_seconds, self.scan_failures):
+        for metric in (self.skipped, self.registered, self.updates, self.allocation_seconds, self.scan_failures):
             yield metric, (resource,)
 
     def text(self) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """All metrics in the text format of Prometheus."""
         body: bytes = generate_latest(self.registry)
         return body

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The pages: what a process tells over HTTP of its resources, its devices and the pods that hold them."""
+"""The pages: the resources, their devices, and the pods that hold them, over HTTP."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import typing as t
 from nodecraft_device_plugin import explain, http, pod_resources, wire
 from nodecraft_device_plugin import metrics as metrics_
 
-if t.TYPE_CHECKING:  # The runtime starts the pages, so it is the one that imports.
+if t.TYPE_CHECKING:  # The runtime imports this module.
     from nodecraft_device_plugin.runtime import Runtime
 
 
 class Pages:
-    """What there is to see of a process, as it is at the moment of each request."""
+    """The pages of a process. Each response shows the state at the time of the request."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
     async def start(self) -> asyncio.Server | None:
-        """Answer on the port that the settings name; None when they name none. Raises OSError without the port."""
+        """Serve on the configured port; None without a port. Raises OSError when the port is not available."""
         settings = self._runtime.settings
         if not settings.port:
             return None
@@ -41,12 +41,12 @@ class Pages:
 
     async def _readyz(self, _request: http.Request) -> http.Reply:
         states = {
-            name: entry.server.shortage if entry.server.ready else entry.server.reason or "about to look"
+            name: entry.server.shortage if entry.server.ready else entry.server.reason or "waiting for the next check"
             for name, entry in self._runtime.served.items()
         }
         lines = [f"[-] {name}: {reason}" if reason else f"[+] {name}" for name, reason in states.items()]
         if self._runtime.refused:
-            lines.append(f"the configuration file is refused, the last good one is in use: {self._runtime.refused}")
+            lines.append(f"the configuration file is refused, the last valid one is in use: {self._runtime.refused}")
         return http.text(503 if any(states.values()) else 200, "\n".join(lines) or "ok")
 
     async def _metrics(self, _request: http.Request) -> http.Reply:
@@ -55,7 +55,7 @@ class Pages:
     async def _devices(self, _request: http.Request) -> http.Reply:
         report = {
             name: {
-                **explain.described(entry.server.known, entry.left_out, entry.failure, entry.resource.sharing.replicas),
+                **explain.described(entry.server.known, entry.skipped, entry.failure, entry.resource.sharing.replicas),
                 "not_ready": "" if entry.server.ready else entry.server.reason,
                 "shortage": entry.server.shortage,
             }
@@ -79,7 +79,7 @@ class Pages:
         socket = self._runtime.settings.pod_resources_socket
         namespace, pod = request.query.get("namespace", ""), request.query.get("pod", "")
         if bool(namespace) != bool(pod):
-            return http.text(400, "one pod is asked for with both, namespace and pod")
+            return http.text(400, "invalid query: namespace and pod must be set together")
         try:
             if namespace and pod:
                 view = await pod_resources.read_pod(socket, namespace, pod, inventories)
@@ -88,5 +88,5 @@ class Pages:
         except wire.NotFound as error:
             return http.text(404, f"the kubelet has no pod {namespace}/{pod}: {error}")
         except wire.Unavailable as error:
-            return http.text(503, f"the kubelet's pod resources at {socket} cannot be asked: {error}")
+            return http.text(503, f"cannot query the kubelet's pod resources at {socket}: {error}")
         return http.Reply(200, render(view, self._runtime.settings.node_name), content_type)

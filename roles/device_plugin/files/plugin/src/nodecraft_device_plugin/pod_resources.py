@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which pod holds which device, as the kubelet says, joined with what we know of the devices."""
+"""Which pod holds which device according to the kubelet, joined with the health of the devices."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from nodecraft_device_plugin.inventory import Inventory
 API = protocol.pod_resources
 SOCKET = "/var/lib/kubelet/pod-resources/kubelet.sock"
 TIMEOUT = 5.0
-# The API server keeps Authorization for itself, so through its proxy a token has to come by another name.
+# The API server's proxy consumes the header Authorization, so a token needs another header.
 TOKEN_HEADER = "x-device-plugin-token"  # noqa: S105
 _LISTER = "/v1.PodResourcesLister"
 
 
 @dataclass(frozen=True)
 class Holding:
-    """A device that a container holds. health: Healthy, Unhealthy, Vanished, or empty for devices of others."""
+    """A device that a container holds. health: Healthy, Unhealthy, Vanished, or empty for devices of other plugins."""
 
     namespace: str
     pod: str
@@ -49,32 +49,32 @@ class View:
 
 
 async def read(socket: Path, inventories: t.Mapping[str, Inventory]) -> View:
-    """Ask the kubelet for everything. Raises wire.Unavailable."""
+    """Query the kubelet for all pods. Raises wire.Unavailable."""
     listed = await wire.call(
         socket, f"{_LISTER}/List", API.ListPodResourcesRequest(), API.ListPodResourcesResponse, TIMEOUT
     )
-    return join(listed, await _offered(socket), inventories)
+    return join(listed, await _read_allocatable(socket), inventories)
 
 
 async def read_pod(socket: Path, namespace: str, pod: str, inventories: t.Mapping[str, Inventory]) -> View:
-    """Ask the kubelet for one pod, where it can be asked so; what is free it does not say. Raises wire.Unavailable, NotFound for a pod that it has not."""
+    """Query the kubelet for one pod; free is empty then. Raises wire.Unavailable, and wire.NotFound for an unknown pod."""
     request = API.GetPodResourcesRequest(pod_name=pod, pod_namespace=namespace)
     answer = await wire.call(socket, f"{_LISTER}/Get", request, API.GetPodResourcesResponse, TIMEOUT)
     holdings = tuple(_holdings(answer.pod_resources, inventories))
-    return View(holdings, _allocatable(await _offered(socket)), {})
+    return View(holdings, _allocatable(await _read_allocatable(socket)), {})
 
 
-async def _offered(socket: Path) -> t.Any:
+async def _read_allocatable(socket: Path) -> t.Any:
     request = API.AllocatableResourcesRequest()
     return await wire.call(
         socket, f"{_LISTER}/GetAllocatableResources", request, API.AllocatableResourcesResponse, TIMEOUT
     )
 
 
-def join(listed: t.Any, offered: t.Any, inventories: t.Mapping[str, Inventory]) -> View:
-    """A view from the kubelet's answers. inventories: of our own resources. Pure."""
+def join(listed: t.Any, allocatable_devices: t.Any, inventories: t.Mapping[str, Inventory]) -> View:
+    """A view from the kubelet's answers. inventories: of this plugin's resources. Pure."""
     holdings = tuple(holding for pod in listed.pod_resources for holding in _holdings(pod, inventories))
-    allocatable = _allocatable(offered)
+    allocatable = _allocatable(allocatable_devices)
     held = {(holding.resource, holding.device_id) for holding in holdings}
     free = {
         resource: tuple(identifier for identifier in ids if (resource, identifier) not in held)
@@ -83,10 +83,10 @@ def join(listed: t.Any, offered: t.Any, inventories: t.Mapping[str, Inventory]) 
     return View(holdings, allocatable, free)
 
 
-def _allocatable(offered: t.Any) -> dict[str, tuple[str, ...]]:
+def _allocatable(answer: t.Any) -> dict[str, tuple[str, ...]]:
     """The ids of each resource, in order."""
     ids: dict[str, set[str]] = {}
-    for devices in offered.devices:
+    for devices in answer.devices:
         ids.setdefault(devices.resource_name, set()).update(devices.device_ids)
     return {resource: tuple(sorted(ids[resource])) for resource in sorted(ids)}
 
@@ -123,20 +123,20 @@ def as_json(view: View, node: str) -> bytes:
 
 
 def as_metrics(view: View, node: str) -> bytes:
-    """The view as Prometheus reads it."""
-    offered = {(resource, identifier) for resource, ids in view.allocatable.items() for identifier in ids}
+    """The view in the text format of Prometheus."""
+    advertised = {(resource, identifier) for resource, ids in view.allocatable.items() for identifier in ids}
     registry = CollectorRegistry()
     labels = ("node", "namespace", "pod", "container", "resource", "device_id", "physical", "numa", "health")
     held = Gauge(
         "device_plugin_allocated_device", "1 for each device that a container holds.", labels, registry=registry
     )
     for holding in view.holdings:
-        # What the kubelet offers is what its plugin called healthy.
-        health = holding.health or ("Healthy" if (holding.resource, holding.device_id) in offered else "Unknown")
+        # The kubelet advertises what the device's plugin reported as healthy.
+        health = holding.health or ("Healthy" if (holding.resource, holding.device_id) in advertised else "Unknown")
         values = {**asdict(holding), "health": health, "numa": ",".join(map(str, holding.numa))}
         held.labels(node=node, **values).set(1)
     for name, text, counted in (
-        ("allocatable", "Devices that the kubelet can hand out.", view.allocatable),
+        ("allocatable", "Devices that the kubelet can allocate.", view.allocatable),
         ("free", "Devices that no container holds.", view.free),
     ):
         gauge = Gauge(f"device_plugin_{name}_devices", text, ("node", "resource"), registry=registry)
@@ -147,24 +147,24 @@ def as_metrics(view: View, node: str) -> bytes:
 
 
 def refusal(settings: PodResources, headers: t.Mapping[str, str]) -> http.Reply | None:
-    """Why somebody gets no view; None for those who do."""
+    """The refusal of a request; None when it is allowed."""
     if settings.access == "off":
         return http.text(404, "podResources.access is off in the configuration")
     if settings.access == "open":
         return None
     try:
-        wanted = Path(settings.token_file).read_text(encoding="utf-8").strip()
+        expected = Path(settings.token_file).read_text(encoding="utf-8").strip()
     except OSError as error:
-        return http.text(503, f"the token cannot be read: {error.strerror}")
+        return http.text(503, f"cannot read the token file: {error.strerror}")
     given = headers.get(TOKEN_HEADER) or _bearer(headers.get("authorization", ""))
     if not given:
-        return http.text(401, f"a token is needed in the header {TOKEN_HEADER} or as bearer")
-    if wanted and hmac.compare_digest(given.encode(), wanted.encode()):
+        return http.text(401, f"a token is required in the header {TOKEN_HEADER} or as bearer token")
+    if expected and hmac.compare_digest(given.encode(), expected.encode()):
         return None
-    return http.text(403, "the token is another one")
+    return http.text(403, "invalid token: must be that of podResources.tokenFile")
 
 
 def _bearer(authorization: str) -> str:
-    """The token in a header Authorization; empty when it gives none as bearer."""
+    """The bearer token of a header Authorization; empty when it has none."""
     scheme, _space, token = authorization.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""

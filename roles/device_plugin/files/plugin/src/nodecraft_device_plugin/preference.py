@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which devices a container should get. Pure.
+"""The preferred devices for a container. Pure.
 
-In this order: different physical devices, one NUMA node, then packed (what is most in use already) or spread.
+In this order: different physical devices, one NUMA node, then packed (the most used first) or spread.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ def preferred(
     numa: t.Mapping[str, int | None],
     policy: str,
 ) -> list[str]:
-    """Choose ``size`` ids. available: free ids, those that must be included among them.
+    """Select ``size`` ids. available: free ids, including those of must_include.
 
     numa: the NUMA node of each physical device. policy: ``packed`` or ``spread``.
     """
-    chosen = list(must_include)
-    free = sorted(set(available) - set(chosen))
+    selected = list(must_include)
+    free = sorted(set(available) - set(selected))
     replicas = Counter(physical_of(identifier) for identifier in free)
     sign = 1 if policy == "packed" else -1
-    order = _numa_order(chosen, replicas, size, numa, sign)
-    used = Counter(physical_of(identifier) for identifier in chosen)
-    while len(chosen) < size and free:
+    order = _numa_order(selected, replicas, size, numa, sign)
+    used = Counter(physical_of(identifier) for identifier in selected)
+    while len(selected) < size and free:
 
         def rank(identifier: str) -> tuple[int, int, int, str]:
             physical = physical_of(identifier)
@@ -39,20 +39,25 @@ def preferred(
         best = min(free, key=rank)
         free.remove(best)
         used[physical_of(best)] += 1
-        chosen.append(best)
-    return chosen
+        selected.append(best)
+    return selected
 
 
 def _numa_order(
-    chosen: t.Sequence[str], replicas: t.Mapping[str, int], size: int, numa: t.Mapping[str, int | None], sign: int
+    selected: t.Sequence[str], replicas: t.Mapping[str, int], size: int, numa: t.Mapping[str, int | None], sign: int
 ) -> dict[int | None, int]:
-    """The rank of each NUMA node: those already chosen, then those that have room for all, then the biggest."""
-    taken = {numa.get(physical_of(identifier)) for identifier in chosen}
-    room = Counter(numa.get(physical) for physical in replicas)
-    missing = size - len(chosen)
+    """The rank of each NUMA node: those already selected, then those with enough devices for all, then the largest."""
+    taken = {numa.get(physical_of(identifier)) for identifier in selected}
+    capacity = Counter(numa.get(physical) for physical in replicas)
+    missing = size - len(selected)
 
     def rank(node: int | None) -> tuple[bool, bool, int, int]:
-        fits = room[node] >= missing
-        return node not in taken, not fits, sign * room[node] if fits else -room[node], -1 if node is None else node
+        fits = capacity[node] >= missing
+        return (
+            node not in taken,
+            not fits,
+            sign * capacity[node] if fits else -capacity[node],
+            -1 if node is None else node,
+        )
 
-    return {node: place for place, node in enumerate(sorted(room, key=rank))}
+    return {node: place for place, node in enumerate(sorted(capacity, key=rank))}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands and URLs that tell the health of a device, and commands before a container starts."""
+"""Commands and URLs that check the health of a device, and commands that run before a container starts."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from nodecraft_device_plugin import devices
 from nodecraft_device_plugin.config import ExecCheck, HealthRules, HttpCheck, fill
 from nodecraft_device_plugin.devices import Candidate, Outcome
 
-# So that the checks of a thousand devices do not take all of a node's processors.
+# Limits the processors that the checks of a thousand devices use.
 AT_ONCE = 8
 
 
-class Survived(Exception):
-    """A command is not started because one before it cannot be killed."""
+class StillRunning(Exception):
+    """A command is not started because an earlier one was killed and still runs."""
 
 
 async def probe_all(candidates: t.Iterable[Candidate], rules: HealthRules, commands: Commands) -> dict[str, Outcome]:
-    """Check devices, a few at a time. Returns what was said, by device id."""
-    places = asyncio.Semaphore(AT_ONCE)
+    """Check devices, a few at a time. Returns the results by device id."""
+    limit = asyncio.Semaphore(AT_ONCE)
 
     async def one(candidate: Candidate) -> tuple[str, Outcome]:
-        async with places:
+        async with limit:
             return candidate.id, await probe(candidate, rules, commands)
 
     return dict(await asyncio.gather(*(one(candidate) for candidate in candidates)))
 
 
 async def probe(candidate: Candidate, rules: HealthRules, commands: Commands) -> Outcome:
-    """Check one device; the first check that is not content decides."""
+    """Check one device; the first check that does not report healthy decides."""
     outcome = devices.HEALTHY
     if rules.exec:
         outcome = await _exec(candidate, rules.exec, commands)
@@ -44,7 +44,7 @@ async def probe(candidate: Candidate, rules: HealthRules, commands: Commands) ->
 
 
 def environment(found: t.Iterable[Candidate]) -> dict[str, str]:
-    """What a command finds of its devices: DEVICE_IDS and DEVICE_PATHS, separated by commas."""
+    """The environment of a command, with DEVICE_IDS and DEVICE_PATHS, separated by commas."""
     candidates = list(found)
     return {
         **os.environ,
@@ -54,9 +54,9 @@ def environment(found: t.Iterable[Candidate]) -> dict[str, str]:
 
 
 class Commands:
-    """Runs the commands of a resource. What hangs in the kernel outlives even its kill; its devices get no other one till it ends.
+    """Runs the commands of a resource. A process that hangs in the kernel survives its kill; until it ends, no other one is started for its devices.
 
-    start: makes a process, as asyncio does. grace: seconds that a killed one may take to be dead.
+    start: creates a process, as asyncio does. grace: seconds in which a killed process should end.
     """
 
     def __init__(
@@ -64,16 +64,16 @@ class Commands:
     ) -> None:
         self._start = start
         self._grace = grace
-        self._surviving: dict[str, t.Any] = {}
+        self._unended: dict[str, t.Any] = {}
 
     async def run(self, command: t.Sequence[str], found: t.Sequence[Candidate], timeout: float) -> tuple[int, str]:
         """Run a command for devices. Returns its exit status and the end of its output.
 
-        Raises OSError, TimeoutError, and Survived when an earlier one of these devices is not dead yet.
+        Raises OSError, TimeoutError, and StillRunning when an earlier command of these devices was killed and still runs.
         """
         for candidate in found:
-            if self._lives(candidate.id):
-                raise Survived(f"an earlier command of {candidate.id} was killed and does not end")
+            if self._is_running(candidate.id):
+                raise StillRunning(f"an earlier command of {candidate.id} was killed and still runs")
         process = await self._start(
             *command,
             env=environment(found),
@@ -82,18 +82,18 @@ class Commands:
             stderr=asyncio.subprocess.STDOUT,
         )
         try:
-            output, _nothing = await asyncio.wait_for(process.communicate(), timeout)
+            output, _stderr = await asyncio.wait_for(process.communicate(), timeout)
         except BaseException:
-            self._surviving |= {candidate.id: process for candidate in found}
+            self._unended |= {candidate.id: process for candidate in found}
             await self._kill(process)
             raise
         return process.returncode or 0, output.decode(errors="replace").strip()[-200:]
 
-    def _lives(self, identifier: str) -> bool:
-        process = self._surviving.get(identifier)
+    def _is_running(self, identifier: str) -> bool:
+        process = self._unended.get(identifier)
         if process and process.returncode is not None:
-            del self._surviving[identifier]
-        return identifier in self._surviving
+            del self._unended[identifier]
+        return identifier in self._unended
 
     async def _kill(self, process: t.Any) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -103,18 +103,18 @@ class Commands:
 
 
 async def _exec(candidate: Candidate, check: ExecCheck, commands: Commands) -> Outcome:
-    called = check.command[0]
+    program = check.command[0]
     try:
         status, output = await commands.run(check.command, [candidate], check.timeout)
-    except Survived as error:
-        return Outcome(None, f"{called} is not started: {error}")
+    except StillRunning as error:
+        return Outcome(None, f"{program} is not started: {error}")
     except TimeoutError:
-        return Outcome(None, f"{called} has not ended after {check.timeout:g} s")
+        return Outcome(None, f"{program} did not end within {check.timeout:g} s")
     except OSError as error:
-        return Outcome(None, f"{called} cannot be started: {error.strerror}")
+        return Outcome(None, f"{program} cannot be started: {error.strerror}")
     if status == 0:
         return devices.HEALTHY
-    return Outcome(False if status == 1 else None, f"{called} ended with {status}: {output}")
+    return Outcome(False if status == 1 else None, f"{program} ended with status {status}: {output}")
 
 
 async def _http(candidate: Candidate, check: HttpCheck) -> Outcome:
@@ -123,10 +123,10 @@ async def _http(candidate: Candidate, check: HttpCheck) -> Outcome:
         async with asyncio.timeout(check.timeout):
             status = await _status_of(url)
     except TimeoutError:
-        return Outcome(None, f"{url} has not answered after {check.timeout:g} s")
+        return Outcome(None, f"{url} did not respond within {check.timeout:g} s")
     except (OSError, ValueError) as error:
-        return Outcome(None, f"{url} has not answered: {error}")
-    return devices.HEALTHY if status < 400 else Outcome(False, f"{url} answered {status}")
+        return Outcome(None, f"{url} did not respond: {error}")
+    return devices.HEALTHY if status < 400 else Outcome(False, f"{url} responded with status {status}")
 
 
 async def _status_of(url: str) -> int:
@@ -138,7 +138,7 @@ async def _status_of(url: str) -> int:
         await writer.drain()
         words = (await reader.readline()).split()
         if len(words) < 2:
-            raise ValueError("no HTTP")
+            raise ValueError("invalid response: must be HTTP")
         return int(words[1])
     finally:
         writer.close()

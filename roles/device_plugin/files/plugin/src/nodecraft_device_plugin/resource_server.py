@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One resource before the kubelet: its socket, its registration, its answers."""
+"""Serves one resource to the kubelet: its socket, its registration, its responses."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from nodecraft_device_plugin.config import Resource
 from nodecraft_device_plugin.host import Host, NotUsable, Unreadable
 from nodecraft_device_plugin.inventory import Inventory, Known, Listed
 from nodecraft_device_plugin.metrics import Metrics
-from nodecraft_device_plugin.registration import Backoff, Identity, Seen, Step
+from nodecraft_device_plugin.registration import Backoff, Identity, Observation, Step
 
 KUBELET_SOCKET = "kubelet.sock"
 REGISTER_TIMEOUT = 5.0
-# The sockets are looked at that often when inotify does not tell; seconds.
+# The interval at which sockets are checked without an inotify event; seconds.
 POLL = 1.0
-# How long calls under way may take to end; seconds.
+# How long calls in progress may take at the end; seconds.
 GRACE = 5.0
-# More changes at once than that are only counted in the log.
+# Of more changes at once, only their number is logged.
 _LOGGED = 20
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What all resources of a process share. started: milliseconds, tells processes apart. random: from 0 to 1."""
+class Context:
+    """What all resources of a process share. started: milliseconds, identifies the process. random: from 0 to 1."""
 
-    folder: Path
+    directory: Path
     host: Host
     metrics: Metrics
     cdi: cdi.Files
@@ -48,147 +48,147 @@ class Surroundings:
 
 @dataclass
 class Endpoint:
-    """A socket that is served. streams: how many lists are being watched through it. offered: whether a kubelet was told of it."""
+    """A served socket. streams: the number of open ListAndWatch streams. announced: whether it was sent to a kubelet."""
 
     path: Path
     server: t.Any = None
     streams: int = 0
-    offered: bool = False
+    announced: bool = False
     stopping: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class ResourceServer:
-    """Serves a resource until it is stopped, whatever the kubelet does in the meantime."""
+    """Serves a resource until it is stopped, across restarts of the kubelet."""
 
-    def __init__(self, resource: Resource, around: Surroundings) -> None:
+    def __init__(self, resource: Resource, context: Context) -> None:
         self.resource = resource
         self.known: Inventory = {}
         self.listed: tuple[Listed, ...] = ()
         self.reason = "not started"
         self.commands = probes.Commands()
-        self._around = around
+        self._context = context
         self._endpoint: Endpoint | None = None
         self._former: list[Endpoint] = []
         self._number = 0
         self._kubelet: Identity | None = None
         self._registered_with: Identity | None = None
         self._registered_at = 0.0
-        self._backoff = Backoff(around.random)
+        self._backoff = Backoff(context.random)
         self._wake = asyncio.Event()
         self._scanned = asyncio.Event()
         self._stopping = False
         self._with_cdi = False
         self._displaced = False
-        around.metrics.begin(resource.name)
+        context.metrics.begin(resource.name)
 
     @property
     def ready(self) -> bool:
-        """Whether the kubelet knows the resource and watches its list."""
-        return registration.next_step(self._seen())[0] is Step.REST
+        """Whether the resource is registered and the kubelet watches its list."""
+        return registration.next_step(self._observe())[0] is Step.READY
 
     @property
     def shortage(self) -> str:
-        """What is missing of the devices that it has to offer; empty when nothing is."""
-        offered = sum(device.healthy for device in self.listed)
-        wanted = self.resource.at_least
-        return f"{offered} healthy devices, and minHealthy is {wanted}" if offered < wanted else ""
+        """How many healthy devices minHealthy requires in addition; empty when there are enough."""
+        healthy = sum(device.healthy for device in self.listed)
+        required = self.resource.min_healthy
+        return f"{healthy} healthy devices, and minHealthy is {required}" if healthy < required else ""
 
     def wake(self) -> None:
-        """Look at the sockets at once."""
+        """Check the sockets at once."""
         self._wake.set()
 
     def publish(self, known: Inventory) -> None:
-        """Take new devices; the kubelet is told when something changes for it."""
+        """Set the devices; the kubelet gets a new list when it differs."""
         self.known = known
         self._write_cdi()
         listed = inventory.listed(known, self.resource.sharing.replicas)
         if listed != self.listed or not self._scanned.is_set():
             self._log_changes(listed)
             self.listed = listed
-            self._around.metrics.list_changed(self.resource.name, listed)
-            self._tell()
+            self._context.metrics.list_changed(self.resource.name, listed)
+            self._notify()
         self._scanned.set()
 
     def replace(self, resource: Resource) -> None:
-        """Take another definition of the same resource."""
+        """Set another definition of the same resource."""
         options = self.options()
         self.resource = resource
         if not resource.container.cdi and self._with_cdi:
             self._remove_cdi()
         if self.options() != options:
-            # The kubelet learns of them only when it is registered with.
+            # The kubelet reads the options only at registration.
             self._registered_with = None
             self._wake.set()
 
     async def run(self) -> None:
         """Keep the resource registered until ``stop`` is called."""
-        # The first list has to be a whole one, or devices in use would be gone for a moment.
+        # The first list must be complete, or devices in use would be missing for a moment.
         await self._scanned.wait()
         self._remove_stale_sockets()
         while not self._stopping:
             self._wake.clear()
             try:
                 delay = await self._take_step()
-            except Exception as error:  # One resource must not take the others down.
+            except Exception as error:  # One resource must not affect the others.
                 logs.LOGGER.exception("unexpected", extra={"fields": {"resource": self.resource.name}})
                 self.reason, delay = f"unexpected: {error}", self._backoff.delay()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), delay)
 
     async def stop(self, drain: bool) -> None:
-        """End streams, let calls end, and take the socket away. drain: tell the kubelet first that nothing is left."""
+        """End the streams, finish open calls, and remove the socket. drain: send an empty list first."""
         if drain:
             self.publish({})
             self._remove_cdi()
             await asyncio.sleep(0)
         self._stopping = True
         self._wake.set()
-        self._tell()
+        self._notify()
         ending = [*self._former, *([self._endpoint] if self._endpoint else [])]
         await asyncio.gather(*(self._close(endpoint) for endpoint in ending))
         self._endpoint = None
-        self._around.metrics.registered.labels(self.resource.name).set(0)
+        self._context.metrics.registered.labels(self.resource.name).set(0)
 
     async def _take_step(self) -> float:
-        """Do what is next. Returns the seconds until the next look."""
-        seen = self._seen()
-        step, self.reason = registration.next_step(seen)
-        self._around.metrics.registered.labels(self.resource.name).set(step is Step.REST)
-        if seen.kubelet != self._kubelet:
-            self._kubelet = seen.kubelet
+        """Take the next step. Returns the seconds until the next check."""
+        observed = self._observe()
+        step, self.reason = registration.next_step(observed)
+        self._context.metrics.registered.labels(self.resource.name).set(step is Step.READY)
+        if observed.kubelet != self._kubelet:
+            self._kubelet = observed.kubelet
             self._backoff.reset()
-        self._give_way(bool(seen.successor))
+        self._yield_to_newer(bool(observed.successor))
         if step is Step.SERVE:
             return await self._serve()
         if step is Step.REGISTER:
-            return await self._register(seen)
-        if step is Step.REST and seen.now - seen.registered_at > registration.STABLE:
+            return await self._register(observed)
+        if step is Step.READY and observed.now - observed.registered_at > registration.STABLE:
             self._backoff.reset()
         return POLL
 
-    def _give_way(self, displaced: bool) -> None:
-        """Leave the resource to a younger process, or take it again when that is gone: the kubelet has forgotten us meanwhile."""
+    def _yield_to_newer(self, displaced: bool) -> None:
+        """Leave the resource to a newer process, or register again after that process ended."""
         if displaced:
             self._registered_with = None
         elif self._displaced:
-            self._tell()
+            self._notify()
         self._displaced = displaced
 
     async def _serve(self) -> float:
         self._number += 1
-        path = self._around.folder / registration.socket_name(self.resource.name, self._around.started, self._number)
+        path = self._context.directory / registration.socket_name(
+            self.resource.name, self._context.started, self._number
+        )
         endpoint = Endpoint(path)
         try:
             if len(os.fsencode(path)) > registration.PATH_LENGTH:
-                raise OSError(
-                    f"{path} is longer than the {registration.PATH_LENGTH} bytes that a socket's path may have"
-                )
+                raise OSError(f"invalid socket path {path}: must be at most {registration.PATH_LENGTH} bytes")
             endpoint.server = wire.server(_Service(self, endpoint), path)
             await endpoint.server.start()
         except OSError as error:
             self.reason = str(error)
-            logs.warn("not served", resource=self.resource.name, reason=str(error))
+            logs.warn("cannot serve", resource=self.resource.name, reason=str(error))
             return self._backoff.delay()
         if self._endpoint:
             self._former.append(self._endpoint)
@@ -196,62 +196,62 @@ class ResourceServer:
         logs.info("serving", resource=self.resource.name, socket=str(path))
         return 0
 
-    async def _register(self, seen: Seen) -> float:
+    async def _register(self, observed: Observation) -> float:
         endpoint = t.cast("Endpoint", self._endpoint)
         name = self.resource.name
-        # When a stream ends, the kubelet drops whoever registered last, so the former one has to end before.
+        # When a stream ends, the kubelet drops the last registration, so the former stream must end first.
         former, self._former = self._former, []
         await asyncio.gather(*(self._close(old) for old in former))
-        # The stream may be opened before the answer to the registration is here.
-        self._registered_with, self._registered_at = seen.kubelet, self._around.clock()
-        endpoint.offered = True
+        # The kubelet may open the stream before it responds to the registration.
+        self._registered_with, self._registered_at = observed.kubelet, self._context.clock()
+        endpoint.announced = True
         try:
             service = _Service(self, endpoint)
             await wire.register(self._kubelet_socket, name, endpoint.path.name, service, REGISTER_TIMEOUT)
         except wire.Unavailable as error:
             self._registered_with = None
-            endpoint.offered = not isinstance(error, wire.Unreached)
-            self.reason = f"the kubelet did not take the registration: {error}"
-            self._around.metrics.registrations.labels(name, "failed").inc()
-            logs.warn("not registered", resource=name, reason=str(error))
+            endpoint.announced = not isinstance(error, wire.Unreached)
+            self.reason = f"registration failed: {error}"
+            self._context.metrics.registrations.labels(name, "failed").inc()
+            logs.warn("registration failed", resource=name, reason=str(error))
             return self._backoff.delay()
-        self._around.metrics.registrations.labels(name, "accepted").inc()
+        self._context.metrics.registrations.labels(name, "accepted").inc()
         logs.info("registered", resource=name)
-        # The stream may have ended in the meantime; then the next attempt has to wait a moment.
+        # If the stream has ended already, the next attempt is delayed.
         return POLL if self._registered_with else self._backoff.delay()
 
     @property
     def _kubelet_socket(self) -> Path:
-        return self._around.folder / KUBELET_SOCKET
+        return self._context.directory / KUBELET_SOCKET
 
-    def _seen(self) -> Seen:
+    def _observe(self) -> Observation:
         endpoint = self._endpoint
         streams = endpoint.streams if endpoint else 0
-        return Seen(
-            now=self._around.clock(),
+        return Observation(
+            now=self._context.clock(),
             own_socket=endpoint is not None and endpoint.path.exists(),
             kubelet=identity_of(self._kubelet_socket),
             registered_with=self._registered_with,
             registered_at=self._registered_at,
             streams=streams,
-            offered=endpoint is not None and endpoint.offered,
+            announced=endpoint is not None and endpoint.announced,
             successor=self._successor(),
         )
 
     def _successor(self) -> str:
-        started = self._around.started
-        names = registration.others(_names(self._around.folder), self.resource.name, started)
-        younger = [name for name in names if registration.is_younger(name, started)]
-        return next((name for name in younger if is_served(self._around.folder / name)), "")
+        started = self._context.started
+        names = registration.others(_names(self._context.directory), self.resource.name, started)
+        newer = [name for name in names if registration.is_newer(name, started)]
+        return next((name for name in newer if is_served(self._context.directory / name)), "")
 
     def _remove_stale_sockets(self) -> None:
-        """Take away what a killed process left, unless somebody serves it."""
-        folder = self._around.folder
-        for name in registration.others(_names(folder), self.resource.name, self._around.started):
-            if not is_served(folder / name):
+        """Remove the sockets of killed processes. Sockets that are served stay."""
+        directory = self._context.directory
+        for name in registration.others(_names(directory), self.resource.name, self._context.started):
+            if not is_served(directory / name):
                 with contextlib.suppress(OSError):
-                    (folder / name).unlink()
-                    logs.info("removed a socket that nobody serves", socket=str(folder / name))
+                    (directory / name).unlink()
+                    logs.info("removed a stale socket", socket=str(directory / name))
 
     async def _close(self, endpoint: Endpoint) -> None:
         endpoint.stopping = True
@@ -260,7 +260,7 @@ class ResourceServer:
         with contextlib.suppress(OSError):
             endpoint.path.unlink()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for endpoint in (*self._former, *([self._endpoint] if self._endpoint else [])):
             endpoint.stopping = endpoint.stopping or self._stopping
             endpoint.changed.set()
@@ -285,25 +285,27 @@ class ResourceServer:
         if not self.resource.container.cdi:
             return
         try:
-            self._around.cdi.write(self.resource, self.known)
+            self._context.cdi.write(self.resource, self.known)
             self._with_cdi = True
         except OSError as error:
-            # Device nodes serve as well, so the resource stays usable.
+            # Device nodes work without CDI, so the resource stays usable.
             self._with_cdi = False
             logs.warn(
-                "no CDI specification, devices are handed out as nodes", resource=self.resource.name, reason=str(error)
+                "cannot write the CDI specification, devices are allocated as device nodes",
+                resource=self.resource.name,
+                reason=str(error),
             )
 
     def _remove_cdi(self) -> None:
         if self._with_cdi:
             self._with_cdi = False
             with contextlib.suppress(OSError):
-                self._around.cdi.remove(self.resource.name)
+                self._context.cdi.remove(self.resource.name)
 
-    # What the kubelet asks, see wire.Service
+    # The calls of the kubelet, see wire.Service
 
     def options(self) -> tuple[bool, bool]:
-        """Whether containers are prepared before each start, and whether there are preferences."""
+        """pre_start_required and get_preferred_allocation_available."""
         return self.resource.pre_start is not None, True
 
     async def listings(self, endpoint: Endpoint) -> t.AsyncGenerator[t.Sequence[Listed], None]:
@@ -315,7 +317,7 @@ class ResourceServer:
         try:
             while True:
                 endpoint.changed.clear()
-                # The kubelet takes a list for that of the resource, whoever sends it.
+                # The kubelet accepts a list from every stream, so a displaced process must not send one.
                 if self.listed != sent and not self._displaced:
                     sent = self.listed
                     yield sent
@@ -326,10 +328,10 @@ class ResourceServer:
         finally:
             endpoint.streams -= 1
             if endpoint is self._endpoint:
-                # One of an earlier registration may still be open, but the kubelet asks only the last one.
+                # The stream of an earlier registration may still be open, but the kubelet calls only the last endpoint.
                 self._registered_with = None
             self._wake.set()
-            logs.info("the list is watched no more", resource=self.resource.name)
+            logs.info("the kubelet no longer watches the list", resource=self.resource.name)
 
     def preferred(self, available: t.Sequence[str], must_include: t.Sequence[str], size: int) -> list[str]:
         """The ids that one container should get."""
@@ -338,9 +340,9 @@ class ResourceServer:
 
     async def allocate(self, ids: t.Sequence[str]) -> Allocation:
         """What one container gets. Raises Rejected."""
-        allocations = self._around.metrics.allocations
+        allocations = self._context.metrics.allocations
         try:
-            with self._around.metrics.allocation_seconds.labels(self.resource.name).time():
+            with self._context.metrics.allocation_seconds.labels(self.resource.name).time():
                 found = await self._checked(ids)
                 result = allocation.allocate(self.resource, found, len(ids), self._with_cdi)
         except Rejected as error:
@@ -356,32 +358,30 @@ class ResourceServer:
         settings = self.resource.pre_start
         if settings is None or not settings.command:
             return
-        called = f"{self.resource.name}: preStart command {settings.command[0]}"
+        command = f"{self.resource.name}: preStart command {settings.command[0]}"
         try:
             candidates = [known.candidate for known in found]
             status, output = await self.commands.run(settings.command, candidates, settings.timeout)
-        except probes.Survived as error:
-            raise Rejected(f"{called} is not started: {error}") from error
+        except probes.StillRunning as error:
+            raise Rejected(f"{command} is not started: {error}") from error
         except TimeoutError:
-            raise Rejected(f"{called} has not ended after {settings.timeout:g} s") from None
+            raise Rejected(f"{command} did not end within {settings.timeout:g} s") from None
         except OSError as error:
-            raise Rejected(f"{called} cannot be started: {error.strerror}") from error
+            raise Rejected(f"{command} cannot be started: {error.strerror}") from error
         if status != 0:
-            raise Rejected(f"{called} ended with {status}: {output}")
+            raise Rejected(f"{command} ended with status {status}: {output}")
 
     async def _checked(self, ids: t.Sequence[str]) -> list[Known]:
-        """The devices behind ids, looked at once more. Raises Rejected."""
-        found = allocation.chosen(self.resource, self.known, ids)
+        """The devices of the ids, checked once more. Raises Rejected."""
+        found = allocation.selected(self.resource, self.known, ids)
         for known in found:
             try:
-                await asyncio.to_thread(_look_again, self._around.host, known)
+                await asyncio.to_thread(_verify_nodes, self._context.host, known)
             except NotUsable as error:
-                self._around.rescan()
+                self._context.rescan()
                 raise Rejected(f"{self.resource.name}: device {known.candidate.id}: {error}") from error
             except Unreadable as error:
-                logs.info(
-                    "a device cannot be looked at before it is handed out", device=known.candidate.id, reason=str(error)
-                )
+                logs.info("cannot check a device before its allocation", device=known.candidate.id, reason=str(error))
         return found
 
 
@@ -401,16 +401,16 @@ class _Service:
         return self._server.listings(self._endpoint)
 
 
-def _look_again(host: Host, known: Known) -> None:
-    """Whether the nodes of a device are what they were when they were found. Raises NotUsable, Unreadable."""
+def _verify_nodes(host: Host, known: Known) -> None:
+    """Check that the nodes of a device are still those of the last scan. Raises NotUsable, Unreadable."""
     for node in known.candidate.nodes:
         found = host.find(node.host_path, "file" if node.is_file else "device")
         if found.number != node.key:
-            raise NotUsable(f"{node.host_path} is another device by now")
+            raise NotUsable(f"{node.host_path} is now another device")
 
 
 def identity_of(path: Path) -> Identity | None:
-    """Which socket is at a path; None when there is none."""
+    """The identity of the socket at a path; None when there is none."""
     try:
         status = path.stat()
     except OSError:
@@ -421,21 +421,21 @@ def identity_of(path: Path) -> Identity | None:
 
 
 def is_served(path: Path) -> bool:
-    """Whether somebody listens on a socket."""
+    """Whether a process listens on a socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:
             probe.connect(str(path))
         except BlockingIOError:
-            # Its queue is full, so somebody has it.
+            # Its queue is full, so a process listens.
             return True
         except OSError:
             return False
     return True
 
 
-def _names(folder: Path) -> list[str]:
+def _names(directory: Path) -> list[str]:
     try:
-        return os.listdir(folder)
+        return os.listdir(directory)
     except OSError:
         return []

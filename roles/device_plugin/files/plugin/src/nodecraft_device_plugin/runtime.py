@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The process: looks for devices, follows the configuration, serves resources and pages, until it is told to stop."""
+"""The process: scans for devices, reloads the configuration, and serves resources and pages until it is stopped."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from nodecraft_device_plugin import (
 )
 from nodecraft_device_plugin.config import Config, Resource
 from nodecraft_device_plugin.config_parser import ConfigError
-from nodecraft_device_plugin.devices import LeftOut
+from nodecraft_device_plugin.devices import Skipped
 from nodecraft_device_plugin.discovery import Discovery
 from nodecraft_device_plugin.inventory import Probe
 from nodecraft_device_plugin.pages import Pages
-from nodecraft_device_plugin.resource_server import ResourceServer, Surroundings
+from nodecraft_device_plugin.resource_server import Context, ResourceServer
 
-# A look that takes longer hangs in the kernel; seconds.
+# A scan that takes longer hangs in the kernel; seconds.
 SCAN_TIMEOUT = 3.0
-# The file is read that often when inotify does not tell; seconds.
+# The interval at which the file is read without an inotify event; seconds.
 CONFIG_POLL = 5.0
-# So many folders of found devices are watched at most, besides those that the configuration names.
-_FOLDERS = 64
+# The limit of watched directories of found devices, in addition to those that the configuration names.
+_DIRECTORIES = 64
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line says. port: 0 for no pages. address: empty for all. drain: empty the lists before the end."""
+    """The settings of the command line. port: 0 for no pages. address: empty for all. drain: empty the lists before the end."""
 
     config_file: Path
     port: int = 0
@@ -52,15 +52,15 @@ class Settings:
 
 @dataclass
 class Served:
-    """A resource, its tasks, and what slow checks said.
+    """A resource, its tasks, and the results of slow checks.
 
-    forget: drop at once what the next look does not find. appeared: there is a device to check, or another way to do it.
+    forget: remove at once what the next scan does not find. appeared: there is a new device to check, or a new check.
     """
 
     server: ResourceServer
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
     probed: dict[str, Probe] = field(default_factory=dict)
-    left_out: tuple[LeftOut, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
     failure: str = ""
     forget: bool = False
     hanging: asyncio.Task[Discovery] | None = None
@@ -68,22 +68,22 @@ class Served:
 
     @property
     def resource(self) -> Resource:
-        """The definition that is served."""
+        """The served definition."""
         return self.server.resource
 
 
 class Runtime:
-    """Everything that runs. Made and used on one event loop."""
+    """The tasks of the process. Created and used on one event loop."""
 
-    def __init__(self, settings: Settings, around: Surroundings) -> None:
+    def __init__(self, settings: Settings, context: Context) -> None:
         self.settings = settings
-        self.metrics = around.metrics
+        self.metrics = context.metrics
         self.served: dict[str, Served] = {}
         self.refused = ""
         self.stopped = asyncio.Event()
         self._scan_wanted = asyncio.Event()
         self._config_changed = asyncio.Event()
-        self._around = replace(around, rescan=self._scan_wanted.set)
+        self._context = replace(context, rescan=self._scan_wanted.set)
         self.config = Config()
         self._text = ""
         self._devices_watch = inotify.Watcher(self._scan_wanted.set)
@@ -91,7 +91,7 @@ class Runtime:
         self._config_watch = inotify.Watcher(self._config_changed.set, inotify.ENTRIES | inotify.CLOSE_WRITE)
 
     async def run(self) -> None:
-        """Run until ``stopped`` is set. Raises ConfigError or OSError when it cannot even start."""
+        """Run until ``stopped`` is set. Raises ConfigError or OSError when it cannot start."""
         text = self.settings.config_file.read_text(encoding="utf-8")
         self._use(config_parser.parse(text), text)
         pages = await Pages(self).start()
@@ -108,12 +108,12 @@ class Runtime:
                 watcher.close()
 
     def reload(self) -> None:
-        """Look at the configuration file at once."""
+        """Read the configuration file at once."""
         self._config_changed.set()
 
     @property
     def hangs(self) -> bool:
-        """Whether a look at the host has not come back."""
+        """Whether a scan of the host hangs."""
         return any(entry.hanging for entry in self.served.values())
 
     # Configuration
@@ -130,30 +130,30 @@ class Runtime:
                 logs.LOGGER.exception("unexpected")
 
     async def _reload(self) -> None:
-        """Take the file's configuration when it has changed and is valid; else keep the one in use."""
+        """Use the file's configuration when it has changed and is valid; otherwise keep the one in use."""
         try:
             text = await asyncio.to_thread(self.settings.config_file.read_text, encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            self._refuse(f"{self.settings.config_file} cannot be read: {error}")
+            self._refuse(f"cannot read {self.settings.config_file}: {error}")
             return
         if text == self._text:
             self._accept()
             return
         try:
-            wanted = config_parser.parse(text)
+            desired = config_parser.parse(text)
         except ConfigError as error:
             self._refuse(str(error))
             return
-        gone = self._use(wanted, text)
+        removed = self._use(desired, text)
         self.metrics.config_reloads.labels("accepted").inc()
         logs.info("configuration changed", resources=sorted(self.served))
-        # They are gone for good, so the kubelet is told before the stream ends.
-        await asyncio.gather(*(self._end(entry, drain=True) for entry in gone))
+        # The kubelet gets an empty list before the stream of a removed resource ends.
+        await asyncio.gather(*(self._end(entry, drain=True) for entry in removed))
 
     def _refuse(self, reason: str) -> None:
         if reason != self.refused:
             self.metrics.config_reloads.labels("refused").inc()
-            logs.warn("configuration refused, the last good one stays in use", reason=reason)
+            logs.warn("configuration refused, the last valid one stays in use", reason=reason)
         self.refused = reason
         self.metrics.config_accepted.set(0)
 
@@ -161,13 +161,13 @@ class Runtime:
         self.refused = ""
         self.metrics.config_accepted.set(1)
 
-    def _use(self, wanted: Config, text: str) -> list[Served]:
-        """Switch to a configuration. Returns the resources that are no more."""
-        self.config, self._text = wanted, text
+    def _use(self, desired: Config, text: str) -> list[Served]:
+        """Switch to a configuration. Returns the removed resources."""
+        self.config, self._text = desired, text
         self._accept()
         self.metrics.config_time.set(time.time())
         before, self.served = self.served, {}
-        for resource in wanted.resources:
+        for resource in desired.resources:
             entry = before.pop(resource.name, None) or self._begin(resource)
             if entry.resource != resource:
                 entry.forget = entry.resource.sources != resource.sources
@@ -178,7 +178,7 @@ class Runtime:
         return list(before.values())
 
     def _begin(self, resource: Resource) -> Served:
-        entry = Served(ResourceServer(resource, self._around))
+        entry = Served(ResourceServer(resource, self._context))
         entry.tasks = [asyncio.create_task(entry.server.run()), asyncio.create_task(self._probe_loop(entry))]
         return entry
 
@@ -192,7 +192,7 @@ class Runtime:
 
     async def _watch_loop(self) -> None:
         while True:
-            self._kubelet_watch.watch([self._around.folder])
+            self._kubelet_watch.watch([self._context.directory])
             await asyncio.sleep(CONFIG_POLL)
 
     def _wake_servers(self) -> None:
@@ -207,101 +207,103 @@ class Runtime:
             try:
                 with self.metrics.scan_seconds.time():
                     await self._scan()
-            except Exception:  # What is advertised stays, and the next look may go better.
+            except Exception:  # The advertised devices stay, and the next scan may succeed.
                 logs.LOGGER.exception("unexpected")
             await _until(self._scan_wanted, self.config.scan.recheck if self._pending() else self.config.scan.interval)
             if self._scan_wanted.is_set():
-                # Devices come with several events.
+                # A new device causes several events.
                 await asyncio.sleep(self.config.scan.debounce)
 
     def _pending(self) -> bool:
         return any(known.health.pending for entry in self.served.values() for known in entry.server.known.values())
 
     async def _scan(self) -> None:
-        """Look for the devices of all resources once, at the same time."""
+        """Scan for the devices of all resources once, concurrently."""
         entries = dict(self.served)
-        self._devices_watch.watch(self._folders())
-        looks = {name: self._look(entry) for name, entry in entries.items()}
-        found = dict(zip(looks, await asyncio.gather(*looks.values()), strict=True))
+        self._devices_watch.watch(self._directories())
+        scans = {name: self._discover(entry) for name, entry in entries.items()}
+        found = dict(zip(scans, await asyncio.gather(*scans.values()), strict=True))
         known = {name: entry.server.known for name, entry in entries.items()}
-        for name, look in inventory.claim(found, known).items():
+        for name, found_now in inventory.claim(found, known).items():
             if self.served.get(name) is entries[name]:
-                self._try_update(entries[name], look)
+                self._try_update(entries[name], found_now)
 
-    def _folders(self) -> set[Path]:
-        named = {folder for entry in self.served.values() for folder in discovery.watched(entry.resource.sources)}
+    def _directories(self) -> set[Path]:
+        named = {directory for entry in self.served.values() for directory in discovery.watched(entry.resource.sources)}
         found = {
             os.path.dirname(node.host_path)
             for entry in self.served.values()
             for known in entry.server.known.values()
             for node in known.candidate.nodes
         }
-        return {Path(self._around.host.below(folder)) for folder in (*named, *sorted(found)[:_FOLDERS])}
+        return {Path(self._context.host.below(directory)) for directory in (*named, *sorted(found)[:_DIRECTORIES])}
 
-    async def _look(self, entry: Served) -> Discovery:
-        """Look for the devices of one resource; one that hangs holds up nobody else."""
+    async def _discover(self, entry: Served) -> Discovery:
+        """Scan for the devices of one resource. A hanging scan does not delay the others."""
         timeout = 0.0 if entry.hanging else SCAN_TIMEOUT
         task = entry.hanging or asyncio.create_task(
-            asyncio.to_thread(discovery.discover, self._around.host, entry.resource)
+            asyncio.to_thread(discovery.discover, self._context.host, entry.resource)
         )
         entry.hanging = task
         await asyncio.wait([task], timeout=timeout)
         if not task.done():
-            return Discovery(failure=f"looking for devices has not ended after {SCAN_TIMEOUT:g} s")
+            return Discovery(failure=f"the scan did not end within {SCAN_TIMEOUT:g} s")
         entry.hanging = None
         try:
             return task.result()
-        except Exception as error:  # What was known stays, with the reason.
+        except Exception as error:  # The last known state stays, with the reason.
             logs.LOGGER.exception("unexpected", extra={"fields": {"resource": entry.resource.name}})
             return Discovery(failure=f"unexpected: {error}")
 
-    def _try_update(self, entry: Served, look: Discovery) -> None:
+    def _try_update(self, entry: Served, scan: Discovery) -> None:
         try:
-            self._update(entry, look)
-        except Exception as error:  # One resource must not keep the others from their devices.
+            self._update(entry, scan)
+        except Exception as error:  # One resource must not affect the others.
             name = entry.resource.name
             logs.LOGGER.exception("unexpected", extra={"fields": {"resource": name}})
             self.metrics.scan_failures.labels(name).inc()
             entry.failure = f"unexpected: {error}"
 
-    def _update(self, entry: Served, look: Discovery) -> None:
+    def _update(self, entry: Served, scan: Discovery) -> None:
         name = entry.resource.name
-        forget_after = 0.0 if entry.forget and not look.failure else self.config.scan.forget_after
-        now = self._around.clock()
+        forget_after = 0.0 if entry.forget and not scan.failure else self.config.scan.forget_after
+        now = self._context.clock()
         rules = entry.resource.health
-        known, left_out = inventory.update(entry.server.known, look, entry.probed, rules, now, forget_after)
-        there = inventory.present(known)
+        known, skipped = inventory.update(entry.server.known, scan, entry.probed, rules, now, forget_after)
+        present = inventory.present(known)
         entry.probed = {
-            identifier: probe._replace(fresh=False) for identifier, probe in entry.probed.items() if identifier in there
+            identifier: probe._replace(fresh=False)
+            for identifier, probe in entry.probed.items()
+            if identifier in present
         }
-        if there.keys() - inventory.present(entry.server.known).keys():
+        if present.keys() - inventory.present(entry.server.known).keys():
             entry.appeared.set()
-        entry.forget = entry.forget and bool(look.failure)
-        self._tell_of_left_out(entry, left_out)
-        if look.failure:
+        entry.forget = entry.forget and bool(scan.failure)
+        self._record_skipped(entry, skipped)
+        if scan.failure:
             self.metrics.scan_failures.labels(name).inc()
-            if look.failure != entry.failure:
-                logs.warn("not all could be looked at; what was known stays", resource=name, reason=look.failure)
-        entry.failure = look.failure
+            if scan.failure != entry.failure:
+                logs.warn("incomplete scan, the last known devices stay", resource=name, reason=scan.failure)
+        entry.failure = scan.failure
         entry.server.publish(known)
 
-    def _tell_of_left_out(self, entry: Served, left_out: tuple[LeftOut, ...]) -> None:
+    def _record_skipped(self, entry: Served, skipped: tuple[Skipped, ...]) -> None:
         name = entry.resource.name
-        self.metrics.left_out.labels(name).set(len(left_out))
-        for item in left_out:
-            if item not in entry.left_out:
-                logs.info("candidate left out", resource=name, candidate=item.what, reason=item.reason)
-        entry.left_out = left_out
+        self.metrics.skipped.labels(name).set(len(skipped))
+        for item in skipped:
+            if item not in entry.skipped:
+                logs.info("candidate skipped", resource=name, candidate=item.what, reason=item.reason)
+        entry.skipped = skipped
 
     async def _probe_loop(self, entry: Served) -> None:
-        """Run the slow checks of a resource, oftener while its health is about to change."""
+        """Run the slow checks of a resource, more often while its health is about to change."""
         while True:
             entry.appeared.clear()
             rules = entry.resource.health
             pause = 0.0
             if rules.probes and inventory.present(entry.server.known):
                 await self._probe(entry, rules)
-                # Devices that come and go are no reason to ask all of them without a rest.
+                # Devices that appear and vanish must not cause checks without a pause.
                 pause = min(rules.interval, self.config.scan.recheck)
                 await asyncio.sleep(pause)
             if not rules.probes or not inventory.undecided(entry.server.known, entry.probed, rules):
@@ -310,17 +312,19 @@ class Runtime:
     async def _probe(self, entry: Served, rules: config.HealthRules) -> None:
         candidates = [device.candidate for device in inventory.present(entry.server.known).values()]
         try:
-            said = await probes.probe_all(candidates, rules, entry.server.commands)
-            # What is said of a device that went in the meantime is not about one that comes back.
-            there = inventory.present(entry.server.known)
-            entry.probed = {identifier: Probe(outcome) for identifier, outcome in said.items() if identifier in there}
+            results = await probes.probe_all(candidates, rules, entry.server.commands)
+            # A result for a device that vanished in the meantime does not apply to one that returns.
+            present = inventory.present(entry.server.known)
+            entry.probed = {
+                identifier: Probe(outcome) for identifier, outcome in results.items() if identifier in present
+            }
             self._scan_wanted.set()
-        except Exception:  # The next round may go better.
+        except Exception:  # The next checks may succeed.
             logs.LOGGER.exception("unexpected", extra={"fields": {"resource": entry.resource.name}})
 
 
 async def _until(event: asyncio.Event, timeout: float) -> None:
-    """Wait for an event, at most so many seconds."""
+    """Wait for an event. timeout: seconds."""
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(event.wait(), timeout)
 

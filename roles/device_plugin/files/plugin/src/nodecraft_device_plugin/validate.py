@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``python -m nodecraft_device_plugin.validate FILE``: whether a configuration is valid, where only PyYAML is at hand.
+"""``python -m nodecraft_device_plugin.validate FILE``: whether a configuration is valid. Needs only PyYAML.
 
-Whoever deploys the plugin asks this before anything is written. Exit status: 0 it is, 2 it is not.
+A deployment runs it before anything is written. Exit status: 0 valid, 2 invalid.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ def load(path: Path) -> Config:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError([f"cannot be read: {error}"]) from error
+        raise ConfigError([f"cannot read the file: {error}"]) from error
     return config_parser.parse(text)
 
 
 def validate(path: Path) -> int:
-    """Say whether a configuration file is valid. Returns the exit status."""
+    """Print whether a configuration file is valid. Returns the exit status."""
     try:
-        wanted = load(path)
+        config = load(path)
     except ConfigError as error:
         return refuse(path, error)
-    sys.stdout.write(f"{path} is valid: {len(wanted.resources)} resources\n")
+    sys.stdout.write(f"{path} is valid: {len(config.resources)} resources\n")
     return 0
 
 
 def refuse(path: Path, error: ConfigError) -> int:
-    """Say what is wrong with a configuration file, one line each. Returns the exit status."""
+    """Print the problems of a configuration file, one line each. Returns the exit status."""
     for problem in error.problems:
         sys.stderr.write(f"{path}: {problem}\n")
     return 2

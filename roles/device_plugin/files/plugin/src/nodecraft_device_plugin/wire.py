@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""gRPC: the kubelet's messages on one side, our values on the other."""
+"""gRPC: the kubelet's messages on one side, the plugin's values on the other."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from nodecraft_device_plugin.inventory import Listed
 
 API = protocol.device_plugin
 VERSION = "v1beta1"
-# Go's gRPC servers refuse what grpc would make of a socket's path here.
+# Go's gRPC servers refuse the default authority, which grpc derives from the socket's path.
 _CHANNEL = [("grpc.default_authority", "localhost"), ("grpc.use_local_subchannel_pool", 1)]
-# A kubelet that answers no ping for long has lost the stream without telling.
+# A kubelet that answers no ping has lost the stream.
 _SERVER = [("grpc.keepalive_time_ms", 60_000), ("grpc.keepalive_timeout_ms", 20_000)]
 
 
 class Unavailable(Exception):
-    """The kubelet did not answer, or not as it should; the text is its own."""
+    """The call failed; the message is that of the kubelet or of gRPC."""
 
 
 class Unreached(Unavailable):
-    """Nobody took the call, so that the kubelet knows nothing of it."""
+    """The call did not reach the kubelet."""
 
 
 class NotFound(Unavailable):
-    """The kubelet answered that it has no such pod."""
+    """The kubelet does not have this pod."""
 
 
 class Service(t.Protocol):
-    """What the kubelet asks of a resource."""
+    """The calls of the kubelet for a resource."""
 
     def options(self) -> tuple[bool, bool]:
-        """Whether containers are prepared before each start, and whether there are preferences."""
+        """pre_start_required and get_preferred_allocation_available."""
 
     def listings(self) -> t.AsyncGenerator[t.Sequence[Listed], None]:
         """The devices, now and after each change, until the service stops."""
@@ -54,13 +54,13 @@ class Service(t.Protocol):
 
 
 def server(service: Service, path: Path) -> grpc.aio.Server:
-    """A server for a resource on a socket, not started yet. Raises OSError when the socket cannot be made."""
+    """A server for a resource on a socket, not started yet. Raises OSError when the socket cannot be created."""
     made = grpc.aio.server(options=_SERVER)
     made.add_generic_rpc_handlers((_handlers(service),))
     try:
         made.add_insecure_port(f"unix:{path}")
     except RuntimeError as error:
-        raise OSError(f"no socket at {path}: {error}") from error
+        raise OSError(f"cannot create the socket {path}: {error}") from error
     return made
 
 
@@ -145,17 +145,17 @@ def _allocated(allocation: Allocation) -> t.Any:
 
 
 async def register(kubelet: Path, resource: str, endpoint: str, service: Service, timeout: float) -> None:
-    """Tell the kubelet of a resource. endpoint: the name of our socket. timeout: seconds. Raises Unavailable, or its Unreached."""
+    """Register a resource with the kubelet. endpoint: the name of the socket. timeout: seconds. Raises Unavailable, or its Unreached."""
     request = API.RegisterRequest(version=VERSION, endpoint=endpoint, resource_name=resource, options=_options(service))
     await call(kubelet, f"/{VERSION}.Registration/Register", request, API.Empty, timeout)
 
 
 async def call(socket: Path, method: str, request: t.Any, response: t.Any, timeout: float) -> t.Any:
-    """One call on a socket. response: the class of the answer. timeout: seconds. Raises Unavailable, or its Unreached or NotFound."""
+    """One call on a socket. response: the class of the response. timeout: seconds. Raises Unavailable, or its Unreached or NotFound."""
     async with grpc.aio.insecure_channel(f"unix:{socket}", options=_CHANNEL) as channel:
-        ask = channel.unary_unary(method, request_serializer=_bytes, response_deserializer=response.FromString)
+        send = channel.unary_unary(method, request_serializer=_bytes, response_deserializer=response.FromString)
         try:
-            return await ask(request, timeout=timeout)
+            return await send(request, timeout=timeout)
         except grpc.aio.AioRpcError as error:
             raise _kind_of(error)(f"{error.code().name}: {error.details()}") from error
 
@@ -167,6 +167,6 @@ def _kind_of(error: grpc.aio.AioRpcError) -> type[Unavailable]:
 
 
 def _is_missing(error: grpc.aio.AioRpcError) -> bool:
-    """Whether what was asked for is not there. Kubelets also say so in words only."""
+    """Whether a pod does not exist. Some kubelets report that only in the message."""
     unknown = error.code() is grpc.StatusCode.UNKNOWN
     return error.code() is grpc.StatusCode.NOT_FOUND or (unknown and str(error.details()).endswith(" not found"))

@@ -34,11 +34,15 @@ def test_a_name_that_is_nearly_known() -> None:
     ]
 
 
-def test_a_name_of_an_earlier_version() -> None:
-    options = {"my_role_wait_timeout": {"type": "int"}, "my_role_lock_timeout": {"type": "int"}}
-    (told,) = role_variables.objections("my_role", {"main": {"options": options}}, ["my_role_busy_timeout"])
-    assert "did you mean my_role_lock_timeout?" in told
-    (told,) = role_variables.objections("my_role", SPECS, ["my_role_busy_timeout"])
+@pytest.mark.parametrize(
+    ("earlier", "similar", "today"),
+    [("busy_timeout", "wait_timeout", "lock_timeout"), ("socket_folders", "socket_holders", "socket_directories")],
+)
+def test_a_name_of_an_earlier_version(earlier: str, similar: str, today: str) -> None:
+    options = {f"my_role_{name}": {"type": "int"} for name in (similar, today)}
+    (told,) = role_variables.objections("my_role", {"main": {"options": options}}, [f"my_role_{earlier}"])
+    assert f"did you mean my_role_{today}?" in told
+    (told,) = role_variables.objections("my_role", SPECS, [f"my_role_{earlier}"])
     assert "did you mean" not in told
 
 

@@ -65,16 +65,18 @@ def test_amounts_that_differ(capacity: str | None, allocatable: str | None, says
 
 
 def test_our_plugin_tells_which_devices_and_why() -> None:
-    sick = {"id": "usb-A6", "healthy": False, "reason": "it is not there any more"}
+    sick = {"id": "usb-A6", "healthy": False, "reason": "the device no longer exists"}
     well = {"id": "usb-B7", "healthy": True, "reason": ""}
-    told = {"p-1": {D: {"devices": [sick, well], "left_out": [], "failure": ""}}}
+    told = {"p-1": {D: {"devices": [sick, well], "skipped": [], "failure": ""}}}
     problem = check(allocatable="3", told=told).problem
-    assert problem.endswith("1 of 4 devices are unhealthy (usb-A6: it is not there any more)")
+    assert problem.endswith("1 of 4 devices are unhealthy (usb-A6: the device no longer exists)")
 
 
-def test_our_plugin_tells_what_it_skipped() -> None:
+@pytest.mark.parametrize("key", ["skipped", "left_out"])
+def test_our_plugin_tells_what_it_skipped(key: str) -> None:
+    """Also one of an earlier image."""
     skipped = [{"what": f"/dev/d{number}", "reason": "no permission"} for number in range(5)]
-    told = {"p-1": {D: {"devices": [], "left_out": skipped, "failure": "/dev cannot be read"}}}
+    told = {"p-1": {D: {"devices": [], key: skipped, "failure": "/dev cannot be read"}}}
     problem = check(capacity="0", told=told).problem
     assert (
         "the plugin found none (/dev/d0: no permission; /dev/d1: no permission; /dev/d2: no permission; and 2 more)"

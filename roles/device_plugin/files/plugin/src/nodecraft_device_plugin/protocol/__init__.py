@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The kubelet's device plugin API v1beta1 and pod resources API v1 as message classes.
 
-Descriptors are data here, not generated code: they go with any release of protobuf, and a reader sees what they say.
+Descriptors are data, not generated code: they work with each release of protobuf, and they are readable.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _messages(name: str) -> SimpleNamespace:
     """The message classes of one API by their names."""
     text = resources.files(__package__).joinpath(f"{name}.json").read_text(encoding="utf-8")
     file = json_format.ParseDict(json.loads(text), descriptor_pb2.FileDescriptorProto())
-    # A pool of our own: the packages of both are called plainly v1 and v1beta1.
+    # A separate pool: the packages of both APIs have the short names v1 and v1beta1.
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     prefix = f"{file.package}."

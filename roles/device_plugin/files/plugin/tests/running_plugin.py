@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A plugin that runs beside a kubelet's stub, on a host that is a folder. Short thresholds, the clock is the real one."""
+"""A plugin that runs beside a kubelet's stub, on a host that is a directory. Short thresholds, the clock is the real one."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from kubelet_stub import Kubelet
 from nodecraft_device_plugin import cdi
 from nodecraft_device_plugin.host import Host
 from nodecraft_device_plugin.metrics import Metrics
-from nodecraft_device_plugin.resource_server import Surroundings
+from nodecraft_device_plugin.resource_server import Context
 from nodecraft_device_plugin.runtime import Runtime, Settings
 
 T = t.TypeVar("T")
-# Until another process works on a busy machine; no part of what is promised.
+# Seconds until another process has started on a busy machine; not a limit of the plugin.
 STARTED = 60.0
 NAME = "example.com/dongle"
 FAKE = "example.com/fake"
-# As quick as the schema allows, so that a test takes no longer than what it is about.
+# The shortest intervals that the schema allows, so that the tests are fast.
 SCAN = "scan: {interval: 0.5, debounce: 0.02, recheck: 0.1}"
 CONFIG = f"""
 version: v1
@@ -40,7 +40,7 @@ resources:
 
 
 def lstat(path: str) -> os.stat_result:
-    """The status of a path itself; a file that says ``char 188:0`` is that device, so that no test needs privileges."""
+    """The status of a path itself; a file with the text ``char 188:0`` is that device, so that no test needs privileges."""
     status = os.lstat(path)
     if not stat.S_ISREG(status.st_mode):
         return status
@@ -58,7 +58,7 @@ def plug(root: Path, serial: str, number: int) -> None:
     """A dongle: a device node and the stable link to it."""
     node = root / f"dev/ttyUSB{number}"
     node.parent.mkdir(parents=True, exist_ok=True)
-    # As devtmpfs does: a node is there at once as what it is.
+    # As in devtmpfs, a node appears with its final type.
     temporary = root / f".ttyUSB{number}"
     temporary.write_text(f"char 188:{number}", encoding="utf-8")
     temporary.rename(node)
@@ -68,7 +68,7 @@ def plug(root: Path, serial: str, number: int) -> None:
 
 
 def unplug(root: Path, serial: str) -> None:
-    """Take a dongle away."""
+    """Remove a dongle."""
     link = root / f"dev/serial/by-id/{serial}"
     node = link.resolve()
     link.unlink()
@@ -76,7 +76,7 @@ def unplug(root: Path, serial: str) -> None:
 
 
 def free_port() -> int:
-    """A port of this machine that nobody has."""
+    """An unused port of this machine."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -84,7 +84,7 @@ def free_port() -> int:
 
 
 async def get(port: int, target: str, method: str = "GET", **headers: str) -> tuple[int, str]:
-    """Status and text of a page of this machine. HTTP 1.0, so that it comes in one piece from everybody."""
+    """Status and text of a page of this machine. HTTP 1.0, so that no server sends it in chunks."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     lines = [f"{method} {target} HTTP/1.0", *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items())]
     writer.write("\r\n".join([*lines, "", ""]).encode())
@@ -94,8 +94,8 @@ async def get(port: int, target: str, method: str = "GET", **headers: str) -> tu
     return int(head.split()[1]), body
 
 
-class AtWork:
-    """The plugin's process, in this one. folders: kubelet/, root/, cdi/ and config/ below ``home``."""
+class RunningPlugin:
+    """The plugin's process, in this one. directories: kubelet/, root/, cdi/ and config/ below ``home``."""
 
     def __init__(
         self,
@@ -109,23 +109,23 @@ class AtWork:
         self.home = home
         self.root = home / "root"
         self.config_file = home / "config" / "config.yaml"
-        for folder in ("kubelet", "root/dev", "config"):
-            (home / folder).mkdir(parents=True, exist_ok=True)
+        for directory in ("kubelet", "root/dev", "config"):
+            (home / directory).mkdir(parents=True, exist_ok=True)
         self.config_file.write_text(text, encoding="utf-8")
         settings.setdefault("pod_resources_socket", home / "pod-resources.sock")
         self.metrics = metrics or Metrics()
-        around = Surroundings(
-            folder=home / "kubelet",
+        context = Context(
+            directory=home / "kubelet",
             host=host or Host(str(self.root), lstat),
             metrics=self.metrics,
             cdi=cdi.Files(home / "cdi"),
             started=started,
             random=lambda: 0.0,
         )
-        self.runtime = Runtime(Settings(self.config_file, **settings), around)
+        self.runtime = Runtime(Settings(self.config_file, **settings), context)
         self.task: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> AtWork:
+    async def __aenter__(self) -> RunningPlugin:
         self.task = asyncio.create_task(self.runtime.run())
         return self
 
@@ -135,7 +135,7 @@ class AtWork:
         await self.task
 
     def write_config(self, text: str) -> None:
-        """Change the file as an editor does."""
+        """Replace the file as an editor does."""
         temporary = self.config_file.with_suffix(".new")
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(self.config_file)
@@ -147,23 +147,23 @@ class AtWork:
     def reason(self, resource: str) -> str:
         """Why a resource is not ready."""
         entry = self.runtime.served.get(resource)
-        return entry.server.reason if entry else "not there"
+        return entry.server.reason if entry else "not served"
 
     def value(self, metric: str, **labels: str) -> float | None:
         value: float | None = self.metrics.registry.get_sample_value(f"device_plugin_{metric}", labels)
         return value
 
     async def until(self, met: t.Callable[[], bool], timeout: float = 10.0) -> None:
-        """Wait until something inside the plugin is the case, which tells nobody when it changes."""
+        """Poll until a condition inside the plugin holds."""
         async with asyncio.timeout(timeout):
             while not met():
                 await asyncio.sleep(0.01)
 
 
 @contextlib.asynccontextmanager
-async def cluster(home: Path, text: str = CONFIG, **settings: t.Any) -> t.AsyncIterator[tuple[Kubelet, AtWork]]:
+async def cluster(home: Path, text: str = CONFIG, **settings: t.Any) -> t.AsyncIterator[tuple[Kubelet, RunningPlugin]]:
     """A kubelet and a plugin, both running."""
-    plugin = AtWork(home, text, **settings)
+    plugin = RunningPlugin(home, text, **settings)
     kubelet = Kubelet(home / "kubelet")
     await kubelet.start()
     try:
