@@ -190,14 +190,14 @@ def lines(desired: Desired, found: Protection, operations: t.Sequence[ObjectChan
     """What came of it, for people. dry: it was only worked out."""
     would = dry and bool(operations)
     if not desired.present:
-        return [f"{desired.name}: {'would be removed' if would else 'not there any more'}"]
+        return [f"{desired.name}: {'would be removed' if would else 'does not exist'}"]
     does = "would refuse" if would else "refuses"
     only = "would only warn" if would else "only warns"
     told = [f"{desired.name} {does if desired.enforce else only}; protected: {', '.join(found.nodes) or 'no node'}"]
     told += [f"{name}: {'would be protected' if would else 'protected from now on'}" for name in found.added]
     for name in found.removed:
-        why = ", and no node of the cluster any more" if name in found.gone else ""
-        told.append(f"{name}: {'would not be protected any more' if would else 'not protected any more'}{why}")
+        why = ", because it is no longer a node of the cluster" if name in found.gone else ""
+        told.append(f"{name}: {'would no longer be protected' if would else 'no longer protected'}{why}")
     return told + [f"{' '.join(each.place)}: {'would be ' if would else ''}{each.action}" for each in operations]
 
 

@@ -158,9 +158,9 @@ def _policy(guard: Guard) -> Json:
         # One that is false ends it, whatever becomes of the others. So schedulers, static pods and pods that leave their
         # place to the scheduler depend on nothing else in here.
         "matchConditions": [
-            _named("by-no-scheduler", _by_no_scheduler(guard)),
-            _named("no-static-pod", _NO_STATIC_POD),
-            _named("chooses-a-place", _CHOOSES_OR_TOLERATES if strict else _CHOOSES_A_PLACE),
+            _named("not-by-a-scheduler", _by_no_scheduler(guard)),
+            _named("not-a-static-pod", _NO_STATIC_POD),
+            _named("names-a-node", _NAMES_OR_TOLERATES if strict else _NAMES_A_NODE),
         ],
         "variables": [*_variables(guard), *(_strict_variables(guard) if strict else [])],
         "validations": [_naming(guard), _binding(guard), *([_tolerating(guard)] if strict else [])],
@@ -176,7 +176,7 @@ def _mutation(guard: Guard) -> Json:
         "reinvocationPolicy": "IfNeeded",
         "matchConstraints": {"namespaceSelector": _namespaces(guard), "resourceRules": [_rule("CREATE", "pods")]},
         "matchConditions": [
-            _named("no-static-pod", _NO_STATIC_POD),
+            _named("not-a-static-pod", _NO_STATIC_POD),
             _named("names-a-node", "has(dyn(object).spec.nodeName)"),
         ],
         "variables": [
@@ -252,29 +252,30 @@ def in_brackets(expression: str) -> str:
 
 
 def _purpose(guard: Guard) -> str:
-    return f"request {' or '.join(guard.resources)}" if guard.resources else "an exception of the guard is for"
+    return f"request {' or '.join(guard.resources)}" if guard.resources else "match an exception of the guard"
 
 
 def _naming(guard: Guard) -> Json:
-    kept_for = (
-        f", which is kept for pods that {_purpose(guard)}. Leave spec.nodeName out, so that the scheduler places it."
+    protected = (
+        f", which is protected for pods that {_purpose(guard)}, and bypasses the scheduler."
+        " Remove spec.nodeName, so that the scheduler places the pod."
     )
     return {
         "expression": (
             'object.kind == "Binding" || !(variables.target in variables.nodes) || variables.requests || variables.excepted'
         ),
         "reason": "Forbidden",
-        "message": "The pod names a protected node.",
-        "messageExpression": f'"the pod names the node " + variables.target + {json.dumps(kept_for)} + {_told(guard)}',
+        "message": "The pod names a protected node and bypasses the scheduler.",
+        "messageExpression": f'"the pod names the node " + variables.target + {json.dumps(protected)} + {_told(guard)}',
     }
 
 
 def _binding(guard: Guard) -> Json:
-    allowed = f" by {', '.join(guard.schedulers)} only, not by "
+    allowed = f" only by {', '.join(guard.schedulers)}, because it is protected. This binding bypasses the scheduler: it is from "
     return {
         "expression": 'object.kind != "Binding" || !(variables.target in variables.nodes)',
         "reason": "Forbidden",
-        "message": "Pods are bound to protected nodes by schedulers only.",
+        "message": "Pods are bound to protected nodes only by schedulers.",
         "messageExpression": (
             f'"pods are bound to the node " + variables.target + {json.dumps(allowed)}\n'
             f"+ request.userInfo.username + {_told(guard)}"
@@ -284,8 +285,8 @@ def _binding(guard: Guard) -> Json:
 
 def _tolerating(guard: Guard) -> Json:
     refusal = (
-        f"the pod tolerates a taint of nodes that are kept for pods that {_purpose(guard)}."
-        " Leave the toleration out, also one without a key."
+        f"the pod tolerates a taint of nodes that are protected for pods that {_purpose(guard)}."
+        " Remove the toleration, also one without a key."
     )
     return {
         "expression": (
@@ -306,9 +307,9 @@ _NO_STATIC_POD = """\
 !("system:nodes" in request.userInfo.?groups.orValue([])
   && "kubernetes.io/config.mirror" in object.metadata.?annotations.orValue({}))"""
 
-_CHOOSES_A_PLACE = 'object.kind == "Binding" || has(dyn(object).spec.nodeName)'
+_NAMES_A_NODE = 'object.kind == "Binding" || has(dyn(object).spec.nodeName)'
 
-_CHOOSES_OR_TOLERATES = """\
+_NAMES_OR_TOLERATES = """\
 object.kind == "Binding"
 || (request.operation == "CREATE"
     ? has(dyn(object).spec.nodeName) || has(dyn(object).spec.tolerations)

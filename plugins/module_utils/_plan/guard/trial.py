@@ -187,7 +187,7 @@ def problem(case: Case, taken: t.Mapping[str, t.Any] | None, said: str, *, secon
             " ValidatingAdmissionPolicy."
         )
     if not case.says and taken is None:
-        return f"It has to accept {case.name}, in the namespace {namespace}, and the API server said: {said}."
+        return f"It must accept {case.name} in the namespace {namespace}, and the API server said: {said}."
     if case.scheduled and not _became_affinity(case, taken or {}):
         return (
             f"The node of {case.name} was not turned into an affinity by {case.scheduled} for {seconds} s. Check whether the API server"

@@ -107,7 +107,7 @@ def test_it_follows_the_nodes_and_proves_what_is_new(api: FakeGuards) -> None:
     assert nodes_of(api.guards[POLICY, NAME]) == ["w1", "w4"]
     assert api.asked_pods[-2]["spec"]["nodeName"] == "w4"
     assert (done.report["added"], done.report["removed"]) == (["w4"], ["w2"])
-    assert "w2: not protected any more, and no node of the cluster any more" in done.report["summary"]
+    assert "w2: no longer protected, because it is no longer a node of the cluster" in done.report["summary"]
 
 
 @pytest.mark.parametrize("params", [ENFORCED, STRICT, AFFINITY])
@@ -400,7 +400,7 @@ def test_all_of_it_is_removed_the_bindings_first(api: FakeGuards) -> None:
     assert (done.error, api.guards) == (None, {})
     assert api.writes == [f"DELETE {kind} {NAME}" for kind in (MUTATION_BINDING, MUTATION, BINDING, POLICY)]
     assert (done.report["enforced"], done.report["removed"]) == (False, ["w1", "w2"])
-    assert done.report["summary"] == [f"{NAME}: not there any more"]
+    assert done.report["summary"] == [f"{NAME}: does not exist"]
     done = run(api, state="absent")
     assert (done.error, done.operations) == (None, 0)
 

@@ -62,7 +62,7 @@ def test_a_guard_that_refuses_plain_pods_is_not_written(api: FakeGuards) -> None
             raise Refused(403, "names the node, whatever it names")
 
     api.looks_at_pod = refuses
-    assert_only_tried(api, run(api, **ENFORCED), "It has to accept a pod that names no node, in the namespace default")
+    assert_only_tried(api, run(api, **ENFORCED), "It must accept a pod that names no node in the namespace default")
 
 
 def test_a_guard_that_lets_tolerations_through_is_not_written(api: FakeGuards) -> None:
@@ -333,7 +333,7 @@ def test_a_guard_that_refuses_plain_pods_is_told(api: FakeGuards) -> None:
             raise Refused(403, "no access")
 
     api.looks_at_pod = refuses
-    assert "It has to accept a pod that names no node" in run(api, **ENFORCED).message
+    assert "It must accept a pod that names no node" in run(api, **ENFORCED).message
 
 
 def test_an_affinity_that_does_not_work_is_told(api: FakeGuards) -> None:
@@ -345,5 +345,5 @@ def test_an_affinity_that_does_not_work_is_told(api: FakeGuards) -> None:
     api.in_force = {place: found for place, found in api.in_force.items() if place[0] in (POLICY, BINDING)}
     api.taken_up = False
     done = run(api, **AFFINITY)
-    assert "It has to accept a pod whose node w1 has to become an affinity" in done.message
+    assert "It must accept a pod whose node w1 has to become an affinity" in done.message
     assert "mutatingadmissionpolicybinding" in done.message

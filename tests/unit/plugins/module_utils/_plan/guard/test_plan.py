@@ -83,6 +83,17 @@ def test_what_differs_is_replaced_as_it_was_read() -> None:
     assert plan.writes[0]["metadata"]["resourceVersion"] == "7"
 
 
+def test_a_policy_with_the_messages_of_an_earlier_version_is_changed() -> None:
+    objects = there(desired(), "w1", "w2")
+    (named,) = (entry for entry in objects[POLICY, NAME]["spec"]["validations"] if "names" in entry["message"])
+    today = named["messageExpression"]
+    named["messageExpression"] = '"the pod names a node, which is kept for others"'
+    plan = planned(desired(), objects)
+    assert told(plan) == [f"{POLICY} {NAME}: changed"]
+    assert plan.writes[0]["metadata"]["resourceVersion"] == "7"
+    assert today in [entry["messageExpression"] for entry in plan.writes[0]["spec"]["validations"]]
+
+
 def test_what_another_client_added_counts_as_a_difference() -> None:
     objects = there(desired(), "w1", "w2")
     objects[BINDING, NAME]["spec"]["matchResources"] = {"objectSelector": {"matchLabels": {"a": "b"}}}
@@ -183,8 +194,8 @@ def test_what_was_done_is_told() -> None:
         f"{NAME} only warns; protected: gone, w1, w3",
         "w1: protected from now on",
         "w3: protected from now on",
-        "older: not protected any more, and no node of the cluster any more",
-        "w2: not protected any more",
+        "older: no longer protected, because it is no longer a node of the cluster",
+        "w2: no longer protected",
         f"{POLICY} {NAME}: created",
     ]
 
@@ -196,7 +207,7 @@ def test_what_is_only_planned_is_told_as_such() -> None:
     assert placement_guard.lines(asked, found, operations, dry=True) == [
         f"{NAME} would refuse; protected: w1, w2",
         "w1: would be protected",
-        "w3: would not be protected any more",
+        "w3: would no longer be protected",
         f"{POLICY} {NAME}: would be created",
     ]
 
@@ -211,7 +222,7 @@ def test_what_stays_is_told_plainly() -> None:
 def test_a_removal_is_told() -> None:
     asked = desired(state="absent")
     operations = planned(asked, there(desired(), "w1")).operations
-    assert placement_guard.lines(asked, Protection(), operations, dry=False) == [f"{NAME}: not there any more"]
+    assert placement_guard.lines(asked, Protection(), operations, dry=False) == [f"{NAME}: does not exist"]
     assert placement_guard.lines(asked, Protection(), operations, dry=True) == [f"{NAME}: would be removed"]
 
 

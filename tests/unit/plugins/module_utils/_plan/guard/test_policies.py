@@ -54,7 +54,7 @@ def test_nothing_outside_the_policies_is_needed() -> None:
 
 def test_what_decides_before_the_expressions_names_neither_nodes_nor_exceptions() -> None:
     conditions = by_kind(placement_policies.objects(STRICT_GUARD))[POLICY]["spec"]["matchConditions"]
-    assert [entry["name"] for entry in conditions] == ["by-no-scheduler", "no-static-pod", "chooses-a-place"]
+    assert [entry["name"] for entry in conditions] == ["not-by-a-scheduler", "not-a-static-pod", "names-a-node"]
     texts = [entry["expression"] for entry in conditions]
     assert [text for text in texts if "variables" in text or "ops" in text or "w1" in text] == []
 

@@ -195,7 +195,7 @@ PINNED_BY = "nodecraft.kubeadm/placement-guard"
             PLAIN,
             None,
             "no.",
-            "It has to accept a pod that names no node, in the namespace ns, and the API server said: no.",
+            "It must accept a pod that names no node in the namespace ns, and the API server said: no.",
         ),
         (PINNED, {"metadata": {"annotations": {PINNED_BY: "mine 1a2b3c4d"}}, "spec": {"affinity": {}}}, "", ""),
         (
@@ -210,7 +210,7 @@ PINNED_BY = "nodecraft.kubeadm/placement-guard"
             "",
             "was not turned into an affinity by mine 1a2b3c4d",
         ),
-        (PINNED, None, "no.", "It has to accept a pod whose node has to become an affinity"),
+        (PINNED, None, "no.", "It must accept a pod whose node has to become an affinity"),
     ],
 )
 def test_answers_to_pods_are_judged(case: Case, taken: Json | None, said: str, problem: str) -> None:
