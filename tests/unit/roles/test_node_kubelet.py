@@ -121,8 +121,7 @@ def test_workers_are_changed_in_batches_behind_the_control_plane(play: Play) -> 
 def test_nothing_is_changed_behind_a_failure_that_is_ignored(play: Play) -> None:
     outcome = play("rolled_back", "changes", ignore_errors=True)
     assert changed(outcome) == ["cp1"]
-    # Some releases of ansible-core end the play all the same.
-    assert outcome.status != 0 or "w1 was not changed, because cp1 failed." in outcome.output
+    assert "w1 was not changed, because cp1 failed." in outcome.output
 
 
 def test_a_second_pass_tells_of_those_that_take_part(play: Play) -> None:
@@ -137,24 +136,7 @@ def test_a_second_pass_tells_of_those_that_take_part(play: Play) -> None:
     assert [call["host"] for call in outcome.calls if call["step"] == "ask"][-2:] == ["w2", "w2"]
 
 
-def test_check_mode_plans_and_asks_and_changes_nothing(play: Play) -> None:
-    outcome = play("changes", "changes", options=["--check"])
-    assert outcome.status == 0, outcome.output
-    assert {call["step"] for call in outcome.calls} == {"plan", "ask", "look"}
-    limits = {"cp1": {"max_pods": 1}, "w1": {"max_pods": 1}}
-    (look,) = asked(outcome)
-    assert (look["restarted_nodes"], look["readmission"], look["limits"]) == (["cp1", "w1"], True, limits)
-
-
 # ---- what stops it before the first write ----------------------------------------------------------------------------
-
-
-@pytest.mark.slice
-def test_a_refusal_keeps_every_node_from_a_change(play: Play) -> None:
-    outcome = play("changes", "changes", "refused")
-    assert outcome.status != 0
-    assert "refused in the rehearsal" in outcome.output
-    assert changed(outcome) == []
 
 
 def test_a_play_that_does_not_keep_its_hosts_in_sync_is_refused(play: Play) -> None:
@@ -180,6 +162,8 @@ def test_what_is_asked_for_reaches_the_module(play: Play, confirm_url: str) -> N
     )
     assert (change["confirm"], change["confirm_url"]) == (True, confirm_url)
     assert not {"confirm_timeout", "confirm_ca_cert"} & set(change)
+    # With that its running kubelet is compared then.
+    assert asked(outcome)[-1]["kubelets"] == {"w1": {"feature_gates": {}, "config": {"maxPods": 50}}}
 
 
 # ---- a run without control planes ------------------------------------------------------------------------------------

@@ -75,14 +75,6 @@ def test_what_is_asked_for_reaches_the_modules(play: Play) -> None:
     assert (told["safe"], sorted(told["nodes"]), told["not_checked"]) == (True, ["cp1", "w1"], [])
 
 
-def test_what_breaks_fails_the_run(play: Play) -> None:
-    outcome = play(ASKED, {"stub_upgrade": {**NODES, "findings": [BROKEN]}})
-    assert outcome.status != 0
-    assert "the upgrade to 1.37.2 breaks on w1: kubelet feature_gates Gone" in outcome.output
-    assert "w1 kubelet feature_gates Gone: BREAKS (/f.conf:4, set by this collection)" in outcome.output
-    assert outcome.statistics["upgrade_check_report"]["safe"] is False
-
-
 def test_a_node_that_cannot_be_checked_keeps_no_other_from_it(play: Play) -> None:
     outcome = play(ASKED, {"stub_machine": "gone"})
     assert outcome.status != 0
