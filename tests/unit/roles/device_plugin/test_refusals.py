@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role import OURS, D, Play
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json
 
 
 def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything_is_asked(play: Play) -> None:
