@@ -190,7 +190,7 @@ def python_package(metadata: str) -> Component:
 
 
 def purl(kind: str, name: str, version: str = "") -> str:
-    """The address of a package, whoever has it."""
+    """The address of a package."""
     return f"pkg:{kind}/{quote(name)}" + (f"@{quote(version)}" if version else "")
 
 

@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT, 
 
 PLUGINS = {"action", "doc_fragments", "filter", "modules", "module_utils", "plugin_utils"}
 CALLED = ("playbooks", "plugins", "roles")
-# The way from a file that is called to one beside the folders that may be called.
+# The way from a file that is called to one beside the directories that may be called.
 OUTSIDE = re.compile(
     r"(?:\.\./)+(?!meta/|playbooks/|plugins/|roles/)[a-z_]+/?|(?:playbook_dir|role_path)[^\n]*\.\./\.\."
 )
@@ -21,9 +21,9 @@ PRIVATE = "# PRIVATE to the collection: no promise of stability to code outside 
 LICENCE = "# SPDX-License-Identifier: GPL-3.0-or-later"
 
 
-def sources(*folders: str) -> list[Path]:
-    """The files below these folders."""
-    return [path for path in project_files(ROOT) if path.parts[0] in folders]
+def sources(*directories: str) -> list[Path]:
+    """The files below these directories."""
+    return [path for path in project_files(ROOT) if path.parts[0] in directories]
 
 
 def is_private(path: Path) -> bool:

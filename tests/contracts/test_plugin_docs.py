@@ -20,9 +20,9 @@ VERIFYING = {"kubeadm_config_check", "node_transaction", "static_pod_plan", "upg
 QUERIES = {"get", "info", "list", "query", "read"}
 
 
-def documented(kind: str, folder: str) -> dict[str, Json]:
+def documented(kind: str, directory: str) -> dict[str, Json]:
     """What ansible-doc says of each plugin of a kind, by its short name."""
-    names = [f"nodecraft.kubeadm.{path.stem}" for path in sorted((ROOT / folder).glob("*.py"))]
+    names = [f"nodecraft.kubeadm.{path.stem}" for path in sorted((ROOT / directory).glob("*.py"))]
     told = subprocess.run(
         ["ansible-doc", f"--type={kind}", "--json", *names],
         env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "build/collections")},

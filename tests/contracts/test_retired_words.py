@@ -42,7 +42,7 @@ PATTERNS = {word: re.compile(rf"\b{phrase.replace(' ', BETWEEN)}\b", re.IGNORECA
 # What reads the words of earlier versions has to hold them.
 EARLIER = re.compile(r"^_EARLIER_NAMES = \{.*?\}", re.MULTILINE | re.DOTALL)
 # Texts of other people, what was said of released versions, a program with words of its own, and this file.
-ELSEWHERE = ("COPYING", "LICENSES/", "changelogs/", "device_plugin/", "tests/contracts/test_retired_words.py")
+ELSEWHERE = ("COPYING", "LICENSES/", "changelogs/", "tests/contracts/test_retired_words.py")
 
 YAML_KEY = re.compile(r"^[ -]*([A-Za-z_]\w*):(?=\s|$)", re.MULTILINE)
 EXPRESSION = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)

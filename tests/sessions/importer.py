@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .copies import collection_copy
 from .places import BUILD, ROOT
-from .tools import fresh_folder, install
+from .tools import fresh_directory, install
 
 if t.TYPE_CHECKING:
     import nox
@@ -28,12 +28,12 @@ SUCCESS = "Importer processing completed successfully"
 
 def built_artifact(session: nox.Session) -> Path:
     """The artifact of the sources as they are, made as a release makes it."""
-    folder = fresh_folder(BUILD / session.name)
+    directory = fresh_directory(BUILD / session.name)
     tree = collection_copy(session.name)
-    session.run("ansible-galaxy", "collection", "build", "--output-path", str(folder / "built"), str(tree), silent=True)
-    (built,) = (folder / "built").glob("*.tar.gz")
-    session.run("python", str(ROOT / "release" / "artifact.py"), str(built), str(folder / built.name))
-    return folder / built.name
+    session.run("ansible-galaxy", "collection", "build", "--output-path", str(directory / "built"), str(tree), silent=True)
+    (built,) = (directory / "built").glob("*.tar.gz")
+    session.run("python", str(ROOT / "release" / "artifact.py"), str(built), str(directory / built.name))
+    return directory / built.name
 
 
 def check_import(session: nox.Session) -> None:

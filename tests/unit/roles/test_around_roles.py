@@ -7,11 +7,11 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role import OURS, D
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
 
 KUBELET: Json = {"role": "nodecraft.kubeadm.node_kubelet"}
+WRITERS = ["placement_guard", "k8s"]
 
 
 def kubelets(stage: Stage, *behaviour: str, **keywords: t.Any) -> Outcome:
@@ -25,15 +25,13 @@ def kubelets(stage: Stage, *behaviour: str, **keywords: t.Any) -> Outcome:
 # ---- keywords --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "variables", "writer"),
-    [("placement_guard", {"placement_guard_resources": [D]}, "placement_guard"), ("device_plugin", OURS, "k8s")],
-)
-def test_the_check_mode_of_a_play_is_that_of_its_roles(stage: Stage, name: str, variables: Json, writer: str) -> None:
-    role = {"role": f"nodecraft.kubeadm.{name}"}
-    outcome = stage.play({"kube_control_plane": {"cp1": {}}}, roles=[role], vars=variables, check_mode=True)
+def test_the_check_mode_of_a_play_is_that_of_its_roles(stage: Stage) -> None:
+    roles = [{"role": f"nodecraft.kubeadm.{name}"} for name in ("placement_guard", "device_plugin")]
+    variables = {"placement_guard_resources": [D], **OURS}
+    outcome = stage.play({"kube_control_plane": {"cp1": {}}}, roles=roles, vars=variables, check_mode=True)
     assert outcome.status == 0, outcome.output
-    assert [call["step"] for call in outcome.calls if call["component"] == writer] == ["plan"]
+    writes = [(call["component"], call["step"]) for call in outcome.calls if call["component"] in WRITERS]
+    assert writes == [(name, "plan") for name in WRITERS]
 
 
 def test_turns_come_in_the_order_of_the_play_and_leave_nothing_behind(stage: Stage, tmp_path: Path) -> None:
@@ -80,35 +78,12 @@ def test_one_host_does_not_plan_for_all(stage: Stage) -> None:
     assert not outcome.calls
 
 
-@pytest.mark.parametrize(("name", "component"), [("node_kubelet", "kubelet"), ("control_plane", "kube-apiserver")])
-def test_nothing_is_changed_beside_a_host_that_is_gone_and_ignored(stage: Stage, name: str, component: str) -> None:
-    hosts: Json = {host: {"stub": {component: how}} for host, how in (("cp1", "changes"), ("cp2", "gone"))}
+def test_nothing_is_changed_beside_a_host_that_is_gone_and_ignored(stage: Stage) -> None:
+    hosts: Json = {host: {"stub": {"kube-apiserver": how}} for host, how in (("cp1", "changes"), ("cp2", "gone"))}
     ignored = {"ignore_unreachable": True, "ignore_errors": True}
-    outcome = stage.play({"kube_control_plane": hosts}, roles=[{"role": f"nodecraft.kubeadm.{name}"}], **ignored)
-    assert not outcome.hosts("change", component)
+    outcome = stage.play({"kube_control_plane": hosts}, roles=[{"role": "nodecraft.kubeadm.control_plane"}], **ignored)
+    assert not outcome.hosts("change", "kube-apiserver")
     assert "cp2 failed or was lost while everything was planned." in outcome.output
-
-
-# ---- a second pass ---------------------------------------------------------------------------------------------------
-
-
-def test_what_an_earlier_pass_changed_is_not_told_of_a_batch_that_may_not_begin(stage: Stage) -> None:
-    plugin, renews = (
-        "plugins/plugin_utils/_controller/node_kubelet_rollout.py",
-        "in admitted else {}\n        (batch,) =",
-    )
-    refuses = 'in admitted else {}\n        if self._pass.host == self._pass.variable("barred"):\n            raise Refusal("not now")\n        (batch,) ='
-    stage.replace(plugin, renews, refuses)
-    role = {"name": "nodecraft.kubeadm.node_kubelet"}
-    tasks = [{"include_role": role}, {"include_role": role, "vars": {"barred": "w1"}}]
-    batch = {"node_kubelet_max_unavailable": 2}
-    outcome = kubelets(stage, "nothing", "changes", "changes", roles=[], tasks=tasks, vars=batch)
-    assert outcome.status != 0
-    assert sorted(outcome.hosts("change", "kubelet")) == ["w1", "w2"]
-    _first, second = outcome.reports
-    assert "committed" not in second
-    assert "run again with --limit w1,w2" in second
-    assert '"msg": "w2 was not changed, because w1 failed."' in outcome.output
 
 
 # ---- module_defaults -------------------------------------------------------------------------------------------------

@@ -33,14 +33,13 @@ def fixture_play(stage: Stage) -> Play:
 
     def play(
         *stub: t.Any,
-        roles: t.Sequence[dict[str, t.Any]] = (ROLE,),
         options: t.Sequence[str] = (),
         variables: t.Mapping[str, t.Any] | None = None,
         **keywords: t.Any,
     ) -> Outcome:
         own = variables or {}
         hosts = {f"cp{number}": {"stub": {API_SERVER: each}, **own} for number, each in enumerate(stub, start=1)}
-        return stage.play({"kube_control_plane": hosts}, *options, roles=list(roles), **keywords)
+        return stage.play({"kube_control_plane": hosts}, *options, roles=[ROLE], **keywords)
 
     return play
 
@@ -65,18 +64,18 @@ def test_all_are_planned_and_then_changed_one_after_the_other(play: Play) -> Non
 def test_a_refusal_keeps_every_node_from_a_change(play: Play) -> None:
     outcome = play("changes", "changes", "refused")
     assert outcome.status != 0
+    assert "refused in the rehearsal" in outcome.output
     assert changed(outcome) == []
 
 
-@pytest.mark.parametrize(("stub", "forks"), [("rolled_back", 1), ("lost", 5)])
-def test_a_failure_leaves_later_nodes_untouched_and_is_reported(play: Play, stub: str, forks: int) -> None:
+def test_a_failure_leaves_later_nodes_untouched_and_is_reported(play: Play) -> None:
     """Turns keep their order with one process as well."""
-    outcome = play("changes", stub, "changes", options=[f"--forks={forks}"])
+    outcome = play("changes", "lost", "changes", options=["--forks=1"])
     assert outcome.status != 0
     assert changed(outcome) == ["cp1", "cp2"]
     (report,) = outcome.reports
     assert "cp1 kube-apiserver: committed" in report
-    assert f"cp2 kube-apiserver: {stub.replace('_', ' ')}" in report
+    assert "cp2 kube-apiserver: lost" in report
     assert "cp3 kube-apiserver: not begun; rehearsal accepted" in report
     assert '"msg": "cp3 was not changed, because cp2 failed or was lost."' in outcome.output
     assert "run again with --limit cp2,cp3" in report
@@ -93,15 +92,7 @@ def test_a_failure_leaves_later_nodes_untouched_and_is_reported(play: Play, stub
 def test_nothing_is_changed_behind_a_failure_that_is_ignored(play: Play) -> None:
     outcome = play("rolled_back", "changes", "changes", ignore_errors=True)
     assert changed(outcome) == ["cp1"]
-    # Some releases of ansible-core end the play all the same.
-    assert outcome.status != 0 or "cp2 was not changed, because cp1 failed or was lost." in outcome.output
-
-
-def test_a_play_that_does_not_keep_its_hosts_in_sync_is_refused(play: Play) -> None:
-    outcome = play("changes", "changes", "changes", strategy="host_pinned")
-    assert outcome.status != 0
-    assert len(changed(outcome)) <= 1
-    assert "invalid strategy host_pinned: must be linear" in outcome.output
+    assert "cp2 was not changed, because cp1 failed or was lost." in outcome.output
 
 
 def test_a_batch_is_not_changed_without_the_nodes_of_the_others(play: Play) -> None:

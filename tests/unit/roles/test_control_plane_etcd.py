@@ -25,18 +25,6 @@ def done(outcome: Outcome, step: str) -> list[tuple[str, str]]:
     return [(call["host"], call["component"]) for call in outcome.calls if call["step"] == step]
 
 
-def test_a_node_that_cannot_be_reached_ends_the_run_before_anything_is_changed(stage: Stage) -> None:
-    away = {"ansible_connection": "ansible.builtin.ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
-    stub = {"stub": {API_SERVER: "changes"}}
-    outcome = stage.play(
-        {"kube_control_plane": {"cp1": stub, "cp2": {**stub, **away}}},
-        roles=[{"role": "nodecraft.kubeadm.control_plane"}],
-    )
-    assert outcome.status != 0
-    assert done(outcome, "change") == []
-    assert "keep its hosts in sync" not in outcome.output
-
-
 @pytest.mark.slice
 def test_members_are_changed_one_after_the_other_and_before_their_api_servers(stage: Stage) -> None:
     stub = {API_SERVER: "off", "kube-scheduler": "off", "etcd": "changes"}

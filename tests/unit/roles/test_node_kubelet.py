@@ -13,7 +13,6 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json,
 ROLE = {"role": "nodecraft.kubeadm.node_kubelet"}
 REJECTED = {"rejected": {"w2": [{"pod": "default/picky", "reason": "selects nodes with disk=fast"}]}}
 ASKED = {"node_kubelet_config": {"maxPods": 50}}
-DIFFERENT = {"differences": {"w1": [{"field": "config", "key": "maxPods", "expected": 50, "found": 110}]}}
 
 Play = t.Callable[..., Outcome]
 
@@ -121,8 +120,7 @@ def test_workers_are_changed_in_batches_behind_the_control_plane(play: Play) -> 
 def test_nothing_is_changed_behind_a_failure_that_is_ignored(play: Play) -> None:
     outcome = play("rolled_back", "changes", ignore_errors=True)
     assert changed(outcome) == ["cp1"]
-    # Some releases of ansible-core end the play all the same.
-    assert outcome.status != 0 or "w1 was not changed, because cp1 failed." in outcome.output
+    assert "w1 was not changed, because cp1 failed." in outcome.output
 
 
 def test_a_second_pass_tells_of_those_that_take_part(play: Play) -> None:
@@ -137,24 +135,7 @@ def test_a_second_pass_tells_of_those_that_take_part(play: Play) -> None:
     assert [call["host"] for call in outcome.calls if call["step"] == "ask"][-2:] == ["w2", "w2"]
 
 
-def test_check_mode_plans_and_asks_and_changes_nothing(play: Play) -> None:
-    outcome = play("changes", "changes", options=["--check"])
-    assert outcome.status == 0, outcome.output
-    assert {call["step"] for call in outcome.calls} == {"plan", "ask", "look"}
-    limits = {"cp1": {"max_pods": 1}, "w1": {"max_pods": 1}}
-    (look,) = asked(outcome)
-    assert (look["restarted_nodes"], look["readmission"], look["limits"]) == (["cp1", "w1"], True, limits)
-
-
 # ---- what stops it before the first write ----------------------------------------------------------------------------
-
-
-@pytest.mark.slice
-def test_a_refusal_keeps_every_node_from_a_change(play: Play) -> None:
-    outcome = play("changes", "changes", "refused")
-    assert outcome.status != 0
-    assert "refused in the rehearsal" in outcome.output
-    assert changed(outcome) == []
 
 
 def test_a_play_that_does_not_keep_its_hosts_in_sync_is_refused(play: Play) -> None:
@@ -180,6 +161,8 @@ def test_what_is_asked_for_reaches_the_module(play: Play, confirm_url: str) -> N
     )
     assert (change["confirm"], change["confirm_url"]) == (True, confirm_url)
     assert not {"confirm_timeout", "confirm_ca_cert"} & set(change)
+    # With that its running kubelet is compared then.
+    assert asked(outcome)[-1]["kubelets"] == {"w1": {"feature_gates": {}, "config": {"maxPods": 50}}}
 
 
 # ---- a run without control planes ------------------------------------------------------------------------------------
@@ -240,15 +223,6 @@ def test_the_next_control_plane_is_asked_where_the_first_cannot_be_reached(stage
     assert outcome.status == 0, outcome.output
     assert {call["asks"] for call in outcome.calls if call["step"] == "ask"} == {"m2"}
     assert changed(outcome) == ["w1"]
-
-
-def test_a_kubelet_that_uses_something_else_stops_the_next_batch(play: Play) -> None:
-    outcome = play(*ALL, api=DIFFERENT, vars=ASKED)
-    assert outcome.status != 0
-    assert changed(outcome) == ["cp1", "w1"]
-    assert "config maxPods is 110, not 50. Nothing was rolled back" in outcome.output
-    (report,) = outcome.reports
-    assert "w2 kubelet: not begun" in report
 
 
 # ---- what device plugins offer ---------------------------------------------------------------------------------------

@@ -4,28 +4,10 @@
 
 from __future__ import annotations
 
-import typing as t
-
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Outcome, Stage
 
 ROLE = {"role": "nodecraft.kubeadm.node_kubelet"}
-
-Play = t.Callable[..., Outcome]
-
-
-@pytest.fixture(name="play")
-def fixture_play(stage: Stage) -> Play:
-    """Run the role on cp1 and w1. plane, worker: what they do."""
-
-    def play(plane: str, worker: str, **variables: t.Any) -> Outcome:
-        groups = {
-            "kube_control_plane": {"cp1": {"stub": {"kubelet": plane}}},
-            "kube_node": {"w1": {"stub": {"kubelet": worker}}},
-        }
-        return stage.play(groups, roles=[ROLE], vars=variables)
-
-    return play
 
 
 def leases(outcome: Outcome) -> list[tuple[str, str]]:
@@ -34,17 +16,6 @@ def leases(outcome: Outcome) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slice
-def test_a_run_that_restarts_kubelets_holds_its_own_lease(play: Play) -> None:
-    outcome = play("changes", "changes")
-    assert outcome.status == 0, outcome.output
-    assert leases(outcome) == [("held", "cp1"), ("released", "cp1")]
-    held, released = [call["arguments"] for call in outcome.calls if call["component"] == "lease"]
-    assert held["name"] == "nodecraft-kubeadm-kubelets"
-    assert held["holder"] == released["holder"]
-    # One turn and a half, with the waits of the defaults.
-    assert held["duration"] == 1.5 * (600 + 2 * (300 + 10) + 120 + 180)
-
-
 def test_a_lease_is_released_where_the_host_that_acquired_it_is_lost(stage: Stage) -> None:
     hosts = {
         host: {"stub": {"kubelet": how}} for host, how in (("cp1", "lost"), ("cp2", "nothing"), ("cp3", "changes"))

@@ -17,24 +17,14 @@ Play = t.Callable[..., Outcome]
 
 @pytest.fixture(name="play")
 def fixture_play(stage: Stage) -> Play:
-    """Run the role on cp1 and w1. stub: what the modules do. controller: variables of localhost."""
+    """Run the role on cp1 and w1. stub: what the modules do."""
 
-    def play(
-        stub: dict[str, str] | None = None,
-        *options: str,
-        roles: t.Sequence[Json] = (ROLE,),
-        controller: Json | None = None,
-        **keywords: t.Any,
-    ) -> Outcome:
+    def play(stub: dict[str, str], **keywords: t.Any) -> Outcome:
         def host(name: str) -> Json:
-            return {"node_resources_node_name": f"node-{name}", "stub_nodes": stub or {}}
+            return {"node_resources_node_name": f"node-{name}", "stub_nodes": stub}
 
-        groups = {
-            "kube_control_plane": {"cp1": host("cp1")},
-            "kube_node": {"w1": host("w1")},
-            "controllers": {"localhost": controller or {}},
-        }
-        return stage.play(groups, *options, hosts="kube_control_plane:kube_node", roles=list(roles), **keywords)
+        groups = {"kube_control_plane": {"cp1": host("cp1")}, "kube_node": {"w1": host("w1")}}
+        return stage.play(groups, roles=[ROLE], **keywords)
 
     return play
 
@@ -72,20 +62,6 @@ def test_a_control_plane_that_cannot_be_reached_does_not_end_a_play_that_stops_a
     assert who(outcome) == {("cp2", True, "a")}
 
 
-def test_a_worker_that_cannot_be_reached_may_be_excluded(stage: Stage) -> None:
-    groups: dict[str, Json] = {
-        "kube_control_plane": {"cp1": {}},
-        "kube_node": {"w1": {"stub_kubelet_info": "gone"}, "w2": {}},
-    }
-    limit = {"node_resources_max_unreachable": 1}
-    outcome = stage.play(groups, roles=[ROLE], vars=limit, any_errors_fatal=True)
-    assert outcome.status == 0, outcome.output
-    assert asked(outcome) == [(name, ["cp1", "w2"]) for name in MODULES]
-    (report,) = outcome.reports
-    assert "w1: skipped, because it cannot be reached" in report
-    assert outcome.statistics["node_resources_report"]["w1"]["unreachable"] is True
-
-
 def test_more_hosts_may_be_excluded_than_ansible_has_forks(stage: Stage) -> None:
     """Those that end before the first host that is reached are told of all the same."""
     gone: Json = {name: {"stub_kubelet_info": "gone"} for name in ("w1", "w2", "w3")}
@@ -104,13 +80,3 @@ def test_a_failure_ends_the_play_and_is_what_is_reported(play: Play) -> None:
     assert "went on" not in outcome.output
     assert "nothing to change" not in outcome.output
     assert "there are no usable credentials" in "".join(outcome.reports)
-
-
-def test_what_is_asked_for_reaches_the_modules(play: Play) -> None:
-    asks = {"allow_eviction": True, "wait": False, "wait_timeout": 7, "purge": False}
-    outcome = play(vars={f"node_resources_{name}": value for name, value in asks.items()})
-    assert outcome.status == 0, outcome.output
-    taints, *others = [call["arguments"] for call in outcome.calls]
-    assert {name: taints[name] for name in asks} == asks
-    del asks["allow_eviction"]
-    assert [{name: call[name] for name in asks} for call in others] == [asks, asks]

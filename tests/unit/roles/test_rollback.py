@@ -73,18 +73,12 @@ def test_all_nodes_are_planned_and_taken_back_in_turn(play: Play) -> None:
 
 
 @pytest.mark.slice
-def test_what_is_taken_back_already_changes_nothing(play: Play) -> None:
-    outcome = play({API: None}, {API: None}, {KUBELET: way()}, components=API)
-    assert outcome.status == 0, outcome.output
-    assert changes(outcome) == []
-    assert outcome.hosts("plan", KUBELET) == []
-
-
 def test_one_node_may_be_named(play: Play) -> None:
-    outcome = play({API: way("A")}, {API: way("B")}, {}, components=API, nodes="cp2")
+    outcome = play({**BOTH, API: way("A")}, {**BOTH, API: way("B")}, {KUBELET: way()}, components=API, nodes="cp2")
     assert outcome.status == 0, outcome.output
     assert changes(outcome) == [(API, "cp2")]
     assert set(outcome.hosts("plan", API)) == {"cp2"}
+    assert outcome.hosts("plan", KUBELET) == []
     assert set(outcome.hosts("look", "pods")) == {"cp2"}
 
 

@@ -75,6 +75,7 @@ def test_everything_is_planned_before_the_first_change(play: Play) -> None:
 def test_a_refusal_anywhere_changes_nothing_anywhere(play: Play) -> None:
     outcome = play("on", "refused")
     assert outcome.status != 0
+    assert "refused in the rehearsal" in outcome.output
     assert [call for call in outcome.calls if call["step"] == "change"] == []
 
 

@@ -32,6 +32,9 @@ def test_a_call_says_whose_it_is_where_it_runs_and_as_whom(stage: Stage) -> None
     assert outcome.status == 0, outcome.output
     calls = [(call["step"], call["host"], call["asks"], call["becomes"]) for call in outcome.calls]
     assert calls == [("plan", "w2", "w1", True), ("change", "w2", "w2", False)]
+    # Those of another play are not among them.
+    again = stage.play({"kube_node": {"w1": {}}}, tasks=[KUBELET])
+    assert [(call["step"], call["host"]) for call in again.calls] == [("change", "w1")]
 
 
 def test_a_failure_comes_by_the_way_of_a_real_one(stage: Stage) -> None:

@@ -47,6 +47,8 @@ CORE_STUBS = {"kubernetes.py": ("k8s",)}
 STAND_INS = {name for stubs in (STUBS, CORE_STUBS) for names in stubs.values() for name in names}
 # What is the collection's own. Of its modules, those that have no stand-in.
 LINKED = (
+    # The role of that name finds its program beside itself.
+    "device_plugin",
     "meta",
     "playbooks",
     "roles",
@@ -87,7 +89,7 @@ def start(command: list[str], directory: Path, environment: dict[str, str]) -> t
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What came of a play. calls: what the stand-ins were asked for, in its order.
+    """What came of a play. calls: what the stand-ins were asked for by this play, in its order.
 
     tasks: host -> its tasks that began (includes and skipped ones too) and the modules that ran for them, each try and each item
     of a loop. What a module other than the stand-ins did counts for the host on which it ran.
@@ -183,10 +185,10 @@ class Stage:
 
     def _run(self, groups: t.Mapping[str, Json], play: Json, *options: str) -> Outcome:
         self._put_on(groups, play)
-        before = self._runs.stat().st_size
+        calls_before, before = self._log.stat().st_size, self._runs.stat().st_size
         command = [self._python, "-m", "ansible", "playbook", "--inventory=inventory.yml", *options, "play.yml"]
         status, output = self._start(command, self._directory, self._variables())
-        calls = [json.loads(line) for line in self._log.read_text(encoding="utf-8").splitlines()]
+        calls = [json.loads(line) for line in self._log.read_bytes()[calls_before:].splitlines()]
         runs = self._runs.read_bytes()[before:].decode()
         return Outcome(status, output, calls, counted(runs))
 

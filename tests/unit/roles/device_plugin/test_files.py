@@ -38,6 +38,13 @@ THERE = {
 
 def test_former_configurations_go_when_no_pod_mounts_them(play: Play) -> None:
     outcome = play(OURS, stub={"stub_objects": THERE})
+    assert outcome.status == 0, outcome.output
+    # Behind the wait for the new pods.
+    waits, removes = (
+        [number for number, call in enumerate(outcome.calls) if is_it(call["arguments"])]
+        for is_it in (lambda given: given.get("wait"), lambda given: given.get("state") == "absent")
+    )
+    assert max(waits) < min(removes)
     assert removed(outcome) == [f"ConfigMap {OWN}-config", f"ConfigMap {FORMER}"]
     name = written(outcome)["ConfigMap"]["metadata"]["name"]
     assert re.fullmatch(OWN + "-config-[0-9a-f]{10}", name)

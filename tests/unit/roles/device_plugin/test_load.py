@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role import OURS, Play, written
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json
 
 
 @pytest.fixture(name="runtime")
@@ -21,31 +23,39 @@ def fixture_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory
 
 
-ARCHIVE = {**OURS, "device_plugin_image_archive": "{{ playbook_dir }}/image.tar"}
+@pytest.fixture(name="archive")
+def fixture_archive(tmp_path: Path) -> Json:
+    """The variables. The image is of this test alone, and so is the file that is named after it in a directory of this machine."""
+    tag = hashlib.sha256(str(tmp_path).encode()).hexdigest()[:12]
+    image = f"localhost/nodecraft-device-plugin:{tag}"
+    return {**OURS, "device_plugin_image": image, "device_plugin_image_archive": "{{ playbook_dir }}/image.tar"}
+
+
 ONE_NODE = {"stub_selected": ["node-w2"]}
 
 
-def test_an_image_is_loaded_where_the_plugin_goes(play: Play, runtime: Path) -> None:
+def test_an_image_is_loaded_where_the_plugin_goes(play: Play, runtime: Path, archive: Json) -> None:
     changed = {"post_tasks": [{"ansible.builtin.debug": {"var": "device_plugin_report.changed"}}]}
-    outcome = play(ARCHIVE, "-v", stub={**ONE_NODE, "stub_same": True}, **changed)
+    outcome = play(archive, "-v", stub={**ONE_NODE, "stub_same": True}, **changed)
     assert outcome.status == 0, outcome.output
     assert '"device_plugin_report.changed": true' in outcome.output
     assert (runtime / "archive").read_text(encoding="utf-8") == "an image"
-    assert (runtime / "imports").read_text(encoding="utf-8") == f"{OURS['device_plugin_image']}\n"
-    assert not list(Path("/var/tmp").glob("nodecraft-device-plugin-*"))  # noqa: S108
+    assert (runtime / "imports").read_text(encoding="utf-8") == f"{archive['device_plugin_image']}\n"
+    digest = hashlib.sha256(archive["device_plugin_image"].encode()).hexdigest()[:12]
+    assert not Path(f"/var/tmp/nodecraft-device-plugin-{digest}.tar").exists()  # noqa: S108
 
 
-def test_check_mode_loads_nothing(play: Play, runtime: Path) -> None:
-    outcome = play(ARCHIVE, "--check", stub=ONE_NODE)
+def test_check_mode_loads_nothing(play: Play, runtime: Path, archive: Json) -> None:
+    outcome = play(archive, "--check", stub=ONE_NODE)
     assert outcome.status == 0, outcome.output
     assert not (runtime / "imports").exists()
     assert "w2                         : ok" in outcome.output
     assert "changed=2" in outcome.output
 
 
-def test_an_archive_of_another_image(play: Play, runtime: Path) -> None:
+def test_an_archive_of_another_image(play: Play, runtime: Path, archive: Json) -> None:
     (runtime / "right").unlink()
-    outcome = play(ARCHIVE, stub=ONE_NODE)
+    outcome = play(archive, stub=ONE_NODE)
     assert outcome.status != 0
-    assert "there is still no image localhost/nodecraft-device-plugin:1" in outcome.output
+    assert f"there is still no image {archive['device_plugin_image']}" in outcome.output
     assert written(outcome) == {}

@@ -144,18 +144,6 @@ def test_a_node_that_does_not_offer_it_fails_the_role(play: Play) -> None:
     assert "went on" not in outcome.output
 
 
-def test_check_mode_has_the_objects_judged_and_does_not_wait(play: Play) -> None:
-    outcome = play(
-        OURS,
-        "--check",
-        stub={"stub_objects": {"Namespace": [named("x", **{"app.kubernetes.io__managed-by": "nodecraft.kubeadm"})]}},
-    )
-    assert outcome.status == 0, outcome.output
-    assert list(written(outcome)) == ["Namespace", "ConfigMap", "DaemonSet"]
-    assert {call["step"] for call in outcome.calls} == {"plan"}
-    assert not any(call["arguments"].get("wait") for call in outcome.calls)
-
-
 def test_check_mode_without_the_namespace_shows_what_would_be_made(play: Play) -> None:
     outcome = play(OURS, "--check")
     assert outcome.status == 0, outcome.output

@@ -5,28 +5,6 @@
 from __future__ import annotations
 
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role import OURS, D, Play
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json
-
-
-def test_what_could_not_be_deployed_is_refused(play: Play) -> None:
-    variables: Json = {
-        **OURS,
-        "device_plugin_image": "x:1",
-        "device_plugin_image_archive": "/x.tar",
-        "device_plugin_files": {"a": "b"},
-        "device_plugin_pod_spec": {"nodeSelector": {}},
-        "device_plugin_expected": [{"resources": {"example.com/dongel": 1}}],
-    }
-    outcome = play(variables)
-    assert outcome.status != 0
-    says = [
-        "device_plugin_image is x:1; to find it in device_plugin_image_archive",
-        "device_plugin_files is for other plugins",
-        "device_plugin_pod_spec has nodeSelector",
-        "example.com/dongel, which device_plugin_config does not advertise",
-    ]
-    assert [words for words in says if words not in outcome.output] == []
-    assert outcome.calls == []
 
 
 def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything_is_asked(play: Play) -> None:

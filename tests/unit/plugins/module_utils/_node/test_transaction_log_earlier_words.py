@@ -111,7 +111,7 @@ def make_history(node: FakeNode, run: FakeRun) -> Path:
     node.write_manifest(FOREIGN)
     assert node.run()["outcome"] == ABORTED
     node.write_manifest(EIGHT)
-    node.settle()
+    node.stabilize()
     node.watcher.events()
     return node.state / "owned.json"
 

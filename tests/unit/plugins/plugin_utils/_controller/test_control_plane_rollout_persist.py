@@ -130,6 +130,11 @@ def test_what_is_no_proof_of_this_pass_keeps_it_from_being_written(proof: Json) 
     assert refused["msg"] == "kubeadm-config was not written, because it was not verified on cp2."
 
 
+@pytest.mark.parametrize("diff", [True, False])
+def test_a_run_with_diff_shows_the_difference(diff: bool) -> None:
+    assert ("+  - name: v" in run(diff=diff).lines) is diff
+
+
 def test_the_loss_of_encryption_is_told_first() -> None:
     found = run(ON, key="encryption-provider-config", persists=False)
     assert found.lines.startswith("WARNING: the next kubeadm upgrade removes")

@@ -203,6 +203,23 @@ def test_what_could_not_be_deployed_is_refused(variables: Json, words: str) -> N
     assert (found.play.asked, found.changed) == ([], [])
 
 
+def test_all_that_keeps_it_from_being_deployed_is_told_at_once() -> None:
+    own = {
+        "device_plugin_image": "x:1",
+        "device_plugin_files": {"a": "b"},
+        "device_plugin_pod_spec": {"nodeSelector": {}},
+        "device_plugin_expected": [{"resources": {"example.com/dongel": 1}}],
+    }
+    found = run({**ARCHIVE, **own})
+    says = [
+        "device_plugin_image is x:1; to find it in device_plugin_image_archive",
+        "device_plugin_files is for other plugins",
+        "device_plugin_pod_spec has nodeSelector",
+        "example.com/dongel, which device_plugin_config does not advertise",
+    ]
+    assert [words for words in says if words not in found.failures["w1 decide"]] == []
+
+
 @pytest.mark.parametrize("check_mode", [False, True])
 def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything_is_asked(check_mode: bool) -> None:
     found = course(OURS, check_mode=check_mode)

@@ -145,7 +145,7 @@ def test_the_plan_of_a_playbook_holds_no_lease_and_gives_no_turn() -> None:
 )
 @pytest.mark.parametrize("ignores_errors", [False, True])
 def test_what_a_plan_says_keeps_every_node_from_a_change(plans: Json, words: str, ignores_errors: bool) -> None:
-    found = run("cp1", "w1", plans=plans, ignores_errors=ignores_errors)
+    found = run("cp1", "w1", plans=plans, ignores_errors=ignores_errors, ignores_unreachable=ignores_errors)
     assert (found.changed, found.play.asked) == ([], [])
     if "cluster" in plans["w1"] or ignores_errors:
         assert words in found.failures["cp1 decide"]
@@ -207,6 +207,28 @@ def test_each_host_of_a_batch_that_may_not_begin_says_why_itself() -> None:
         assert found.report(host)["msg"].startswith(
             f"{host} was not changed: another run held the Lease of the kubelets"
         )
+
+
+def test_a_batch_that_may_not_begin_says_nothing_of_an_earlier_pass() -> None:
+    """Only one of its hosts is refused; the other one waits for it."""
+    found = course("cp1", "w1", "w2", plans={"cp1": IDLE}, variables={"node_kubelet_max_unavailable": 2})
+    found.run()
+    assert found.changed == ["w1", "w2"]
+    found.play.answers["rollout_lease"] = lambda call: {
+        **held(call),
+        "stale": call.host == "w1" and "takeover" not in call.arguments,
+    }
+    found.plan(["cp1", "w1", "w2"])
+    # It was acquired a long time ago.
+    found.play.hostvars["cp1"]["__node_kubelet_admit"]["results"][-1]["lease"]["at"] = 0.0
+    with pytest.raises(Ended):
+        found.apply(["cp1", "w1", "w2"])
+    found.end(["cp1", "w1", "w2"])
+    assert found.changed == ["w1", "w2"]
+    assert "committed" not in found.lines
+    assert "w1 kubelet: not begun" in found.lines
+    assert "w2 kubelet: not begun" in found.lines
+    assert "run again with --limit w1,w2" in found.lines
 
 
 def test_a_turn_of_a_rollout_that_was_refused_does_not_begin() -> None:

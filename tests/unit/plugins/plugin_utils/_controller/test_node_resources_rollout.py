@@ -250,6 +250,22 @@ def test_what_fails_ends_the_play_and_is_what_is_reported(answer: Json, ignores_
     assert "nothing to change" not in found.lines
 
 
+@pytest.mark.parametrize(
+    ("problem", "plan_only", "told"),
+    [("kubelet on w1 is down", True, True), ("kubelet on w1 is down", False, False), (None, True, False)],
+)
+def test_a_plan_without_the_api_says_what_repairs_a_kubelet(problem: str | None, plan_only: bool, told: bool) -> None:
+    found = course("cp1", "w1", answers={"node_taint": FAILS}, ignores_errors=True)
+    for name, each in (("cp1", None), ("w1", problem)):
+        plan = {**node(Call("", name, name, {}, dry=False)), "problem": each}
+        found.play.hostvars[name]["__node_kubelet_plan"] = plan
+    found.is_plan_only = plan_only
+    found.plan(["cp1", "w1"])
+    why = found.failures["cp1 apply"]
+    assert why.startswith(FAILS["msg"])
+    assert ("as on w1, starts no API server" in why) is told
+
+
 # ---- passes ----------------------------------------------------------------------------------------------------------
 
 

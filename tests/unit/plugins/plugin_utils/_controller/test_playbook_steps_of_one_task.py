@@ -250,6 +250,24 @@ def test_control_planes_of_several_versions_are_told() -> None:
     assert ended(play)["report"]["cluster"] != []
 
 
+@pytest.mark.parametrize(
+    ("again", "safe"),
+    [({"cluster_configuration": "a: 1"}, True), ({"cluster_configuration": "a: 2"}, False), ({}, True)],
+)
+def test_a_configuration_that_is_written_meanwhile(again: Json, safe: bool) -> None:
+    play = upgrade({"cluster_configuration": "a: 1"}, cp1=checked("cp1", plane=True))
+    play.hostvars["cp1"]["__play_upgrade_again"] = again
+    found = ended(play)
+    assert found["report"]["safe"] is safe
+    assert any("it was written while" in line for line in found["lines"]) is not safe
+
+
+def test_a_check_of_which_the_api_tells_nothing() -> None:
+    play = upgrade({"failed": True, "msg": "there is no kubeadm-config"}, w1={})
+    found = ended(play)
+    assert (found["report"]["safe"], found["report"]["nodes"]["w1"]["checked"]) == (False, False)
+
+
 def test_a_check_that_did_not_begin_tells_nothing() -> None:
     play = upgrade(begin={"failed": True, "msg": "no"}, w1={})
     assert ended(play)["lines"] == []

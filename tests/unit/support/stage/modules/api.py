@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stands in for C(node_resource_info): answers as the host's variable C(stub_api) says, and notes the call.
 
-C(stub_api): C(rejected) and C(differences) by node; C(silent) or C(gone), which say that nothing is answered.
+C(stub_api): C(rejected) by node.
 C(devices): node -> how many devices a plugin offers there, a list with one number for each look at the node, the last for
-all that follow; C(silent) among them is a look without an answer. C(others) among the nodes: each that is not named.
+all that follow. C(others) among the nodes: each that is not named.
 C(control_planes): the nodes that have the label of control planes.
 C(offered): node -> its extended resources, for a look at all nodes. C(others): nodes without any.
 """
@@ -43,7 +43,6 @@ def all_nodes(said: Json) -> Json:
 
 def one_node(name: str, arguments: Json, said: Json, devices: t.Any) -> Json:
     """What a look at a node finds."""
-    differences = said.get("differences", {}).get(name, [])
     return {
         "extended_resources": {
             "example.com/dongle": {"allocatable": str(devices), "device_plugin": True},
@@ -53,7 +52,7 @@ def one_node(name: str, arguments: Json, said: Json, devices: t.Any) -> Json:
         if devices is not None
         else {},
         "readmission": said.get("rejected", {}).get(name, []) if arguments.get("readmission") else None,
-        "kubelet": {"config": {}, "differences": differences} if "kubelets" in arguments else None,
+        "kubelet": {"config": {}, "differences": []} if "kubelets" in arguments else None,
     }
 
 
@@ -65,10 +64,6 @@ def main() -> t.NoReturn:
     nodes = singly(call.arguments)
     devices = {name: devices_of(call, said, name) for name in nodes}
     call.note("ask", "api")
-    if said.get("gone"):
-        stand_in.lose_connection()
-    if said.get("silent") or "silent" in devices.values():
-        stand_in.answer({"failed": True, "msg": "no credentials."})
     one_by_one = {name: one_node(name, call.arguments, said, devices[name]) for name in nodes}
     is_whole = not nodes or "restarted_nodes" in call.arguments
     known = all_nodes(said) if is_whole else {}

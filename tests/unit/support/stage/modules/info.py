@@ -4,7 +4,7 @@
 
 C(stub_ways): component -> what is said of its rollback, null for none.
 C(stub_kubelet_info): C(gone) for a host that cannot be reached. C(stub_cluster): the authority of the node's cluster, a by default.
-C(stub_pods): see C(pods_said). C(none): the look itself fails. C(gone): so many looks, then it is lost.
+C(stub_pods): see C(pods_said).
 """
 
 from __future__ import annotations
@@ -33,10 +33,6 @@ def pods_of(call: stand_in.StandIn) -> Json:
     call.note("look", "pods")
     pods = call.pods_said(node)
     ways = call.said("stub_ways", {}, node)
-    if looks >= pods.pop("gone", looks + 1):
-        stand_in.lose_connection()
-    if "none" in pods:
-        return {"failed": True, "msg": "it cannot be read."}
     names = dict.fromkeys([*pods, *(name for name in ways if name != "kubelet")])
     found = [{**stand_in.pod_of(name, pods.get(name, ""), looks), "undo": ways.get(name)} for name in names]
     return {"changed": False, "static_pods": found, "kubelet_problem": call.kubelet_problem(node)}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stands in for C(rollout_lease): answers as the host's variable C(stub_lease) says, and notes the call.
 
-C(stub_lease): state -> well (the default), overtaken, silent or gone.
+C(stub_lease): state -> well (the default), overtaken or silent.
 What is C(renewed) is a second C(held) of the same run, which does not say who may be pushed out.
 """
 
@@ -22,8 +22,6 @@ def main() -> t.NoReturn:
     state = "renewed" if arguments["state"] == "held" and "takeover" not in arguments else arguments["state"]
     call.note("look" if call.dry else state, "lease")
     behaviour = call.said("stub_lease", {}).get(state, "well")
-    if behaviour == "gone":
-        stand_in.lose_connection()
     result = {
         "changed": True,
         "api_reachable": True,

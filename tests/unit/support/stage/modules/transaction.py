@@ -10,7 +10,6 @@ from ..module_utils import stand_in
 
 Change = dict[str, t.Any]
 ID = "20260101T000000.000000Z-abcdef"
-SNAPSHOT = "/var/lib/nodecraft-kubeadm/etcd/snapshots/1.db"
 SETTING: list[Change] = [{"field": "args", "key": "v", "before": None, "after": ["5"]}]
 ON: Change = {"field": "feature_gates", "key": "A", "before": None, "after": True}
 OFF: Change = {"field": "feature_gates", "key": "B", "before": True, "after": None}
@@ -19,8 +18,8 @@ OPERATIONS = {"nothing": [], "on": [ON], "off": [OFF], "both": [ON, OFF]}
 
 
 def behaviour_of(call: stand_in.StandIn, name: str) -> str:
-    """C(stub): component -> changes, nothing, refused (by the rehearsal), gone, restored, lost (in the middle), unseen (its
-    end), forced (over a snapshot), or busy; for gates on, off, or both. A list: one for each call, the last for all that follow.
+    """C(stub): component -> changes, nothing, refused (by the rehearsal), rolled_back, gone, lost (in the middle), unseen
+    (its end), or busy; for gates on, off, or both. A list: one for each call, the last for all that follow.
     """
     behaviour = call.said("stub", {}).get(name, "nothing")
     if not isinstance(behaviour, list):
@@ -51,7 +50,7 @@ def plan_of(call: stand_in.StandIn, name: str, behaviour: str) -> dict[str, t.An
         "node": call.host,
         "cluster": cluster_of(call.said("stub_cluster", "a")),
         "manifest": "/m",
-        "snapshot": SNAPSHOT if behaviour == "forced" and not call.dry else None,
+        "snapshot": None,
         "files": [],
         "problem": call.kubelet_problem(call.host) if name == "kubelet" and operations else None,
         "control_plane": ["etcd runs"] if is_control_plane else [],
@@ -87,13 +86,13 @@ def change(call: stand_in.StandIn, name: str, arguments: dict[str, t.Any]) -> di
 def plan_several(call: stand_in.StandIn, arguments: dict[str, t.Any]) -> dict[str, t.Any]:
     """Plan each static pod, with its own settings and those of all, and look at the others.
 
-    C(stub_changed): those of them that this collection has changed before. C(stub_facts): what the plans tell of kubeadm-config, see below.
+    C(stub_facts): what the plans tell of kubeadm-config, see below.
     """
     call.dry = True
     shared = {name: value for name, value in arguments.items() if name != "static_pods"}
     looks, pods = call.looks(call.host), call.pods_said(call.host)
     call.note("look", "planned pods")
-    seen = {name: stand_in.pod_of(name, said, looks) for name, said in pods.items() if name not in ("none", "gone")}
+    seen = {name: stand_in.pod_of(name, said, looks) for name, said in pods.items()}
     plans = {}
     for name, settings in arguments["static_pods"].items():
         if not settings.pop("only_if_changed", False):

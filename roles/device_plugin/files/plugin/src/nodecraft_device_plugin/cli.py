@@ -29,11 +29,9 @@ LEVELS = ("debug", "info", "warning", "error")
 
 def parser() -> argparse.ArgumentParser:
     """The options, each with its default."""
-    made = argparse.ArgumentParser(
-        "nodecraft-device-plugin",
-        description="Advertises the devices of this node to its kubelet.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    described = "Advertises the devices of this node to its kubelet."
+    form = argparse.ArgumentDefaultsHelpFormatter
+    made = argparse.ArgumentParser("nodecraft-device-plugin", description=described, formatter_class=form)
     made.add_argument("--config", type=Path, default=CONFIG, metavar="FILE", help="the configuration file")
     what = made.add_mutually_exclusive_group()
     what.add_argument("--validate", action="store_true", help="check the configuration and exit")
