@@ -86,7 +86,7 @@ def unnamed(node_files: Json) -> list[stored_state.Shape]:
 def test_the_state_of_this_version_is_recorded(master: FakeNode, run: FakeRun) -> None:
     path, now = stored_state.FOLDER / f"{version()}.json", left_behind(master, run)
     if "RECORD_STATE" in os.environ:
-        path.write_text(json.dumps(now, indent=1, sort_keys=True) + "\n", "utf-8")
+        path.write_text(json.dumps(now, sort_keys=True) + "\n", "utf-8")
     recorded = json.loads(path.read_text("utf-8"))
     assert unnamed(recorded["node"]) == unnamed(now["node"])
     assert stored_state.shape_of(recorded["cluster"]) == stored_state.shape_of(now["cluster"])
