@@ -34,6 +34,7 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions.device_plugin import (
 from ansible_collections.nodecraft.kubeadm.tests.sessions.environment import answers, prepare_environment
 from ansible_collections.nodecraft.kubeadm.tests.sessions.faults import FaultLab, run_all_lab_faults, run_file_faults
 from ansible_collections.nodecraft.kubeadm.tests.sessions.importer import check_import
+from ansible_collections.nodecraft.kubeadm.tests.sessions.installed import check_installed
 from ansible_collections.nodecraft.kubeadm.tests.sessions.places import BUILD, DEVICE_PLUGIN, ENVS
 from ansible_collections.nodecraft.kubeadm.tests.sessions.results import run_counted
 from ansible_collections.nodecraft.kubeadm.tests.sessions.sanity import run_sanity
@@ -117,6 +118,7 @@ TEST_SESSIONS = (
     "docs-check",
     "ansible-lint",
     "importer",
+    "installed",
     f"sanity({RELEASED[-1]})",
     "scenarios",
 )
@@ -228,6 +230,12 @@ def ansible_lint(session: nox.Session) -> None:
 def importer(session: nox.Session) -> None:
     """What Galaxy and Automation Hub say of the artifact when they import it: nothing."""
     check_import(session)
+
+
+@nox.session(python=CONTROLLER)
+def installed(session: nox.Session) -> None:
+    """The artifact in an empty place; with a lab and its version as arguments, such as `lab 1.37`, a Molecule scenario there."""
+    check_installed(session)
 
 
 @nox.session

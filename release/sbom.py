@@ -198,7 +198,7 @@ def content_of(archive: tarfile.TarFile, name: str) -> bytes:
     """A file of an archive."""
     stream = archive.extractfile(name)
     if stream is None:
-        raise ValueError(f"{name} is no file of {archive.name}")
+        raise ValueError(f"{name} is no file of {archive.name!r}")
     return stream.read()
 
 
