@@ -62,7 +62,7 @@ def objection(state: str, known: Known) -> str:
 
 
 @pytest.mark.parametrize("name", CHECKLISTS)
-def test_each_requirement_is_proven_or_waits(name: str, known: Known) -> None:
+def test_each_requirement_is_verified_or_waits(name: str, known: Known) -> None:
     rows = rows_of((ROOT / "docs/development" / name).read_text("utf-8"))
     assert len(rows) > 25
     assert {row[0]: found for row in rows if (found := objection(row[1], known))} == {}

@@ -30,7 +30,9 @@ def built_artifact(session: nox.Session) -> Path:
     """The artifact of the sources as they are, made as a release makes it."""
     directory = fresh_directory(BUILD / session.name)
     tree = collection_copy(session.name)
-    session.run("ansible-galaxy", "collection", "build", "--output-path", str(directory / "built"), str(tree), silent=True)
+    session.run(
+        "ansible-galaxy", "collection", "build", "--output-path", str(directory / "built"), str(tree), silent=True
+    )
     (built,) = (directory / "built").glob("*.tar.gz")
     session.run("python", str(ROOT / "release" / "artifact.py"), str(built), str(directory / built.name))
     return directory / built.name

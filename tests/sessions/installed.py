@@ -42,17 +42,17 @@ def check_installed(session: nox.Session) -> None:
                 play_scenario(session, {**environment, "LAB": lab, "K8S": kubernetes})
 
 
-def keep_only(folder: Path, names: t.Container[str]) -> None:
-    """Remove all else from a folder."""
-    for path in folder.iterdir():
+def keep_only(directory: Path, names: t.Container[str]) -> None:
+    """Remove all else from a directory."""
+    for path in directory.iterdir():
         if path.name not in names:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def read_all(session: nox.Session, installed: Path, environment: t.Mapping[str, str]) -> None:
     """Have Ansible read all documentation and all playbooks."""
-    for kind, folder in KINDS.items():
-        names = [f"nodecraft.kubeadm.{path.stem}" for path in sorted((installed / "plugins" / folder).glob("*.py"))]
+    for kind, directory in KINDS.items():
+        names = [f"nodecraft.kubeadm.{path.stem}" for path in sorted((installed / "plugins" / directory).glob("*.py"))]
         session.run("ansible-doc", f"--type={kind}", "--json", *names, env=environment, silent=True)
     roles = sorted(path.name for path in (installed / "roles").iterdir())
     names = [f"nodecraft.kubeadm.{name}" for name in roles]

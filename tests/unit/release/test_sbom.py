@@ -49,9 +49,9 @@ def metadata(name: str, version: str, licence: str = "") -> str:
     )
 
 
-def written(folder: Path, content: bytes) -> str:
+def written(directory: Path, content: bytes) -> str:
     """The document of an archive."""
-    source, target = folder / "whole.tar", folder / "whole.cdx.json"
+    source, target = directory / "whole.tar", directory / "whole.cdx.json"
     source.write_bytes(content)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys, "argv", ["sbom.py", str(source), str(target)])

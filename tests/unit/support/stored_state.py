@@ -16,7 +16,7 @@ from pathlib import Path
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import to_json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
 
-FOLDER = Path(__file__).parents[1] / "data" / "state"
+DIRECTORY = Path(__file__).parents[1] / "data" / "state"
 ROOT, PORT, CHECKSUM = "@ROOT@", "@PORT@", "sha256"
 
 # A key that stands for one pod or process.

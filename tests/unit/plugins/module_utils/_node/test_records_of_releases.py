@@ -48,7 +48,7 @@ def version() -> str:
 
 
 # That of this version may not be recorded yet.
-RECORDED = sorted({*stored_state.FOLDER.glob("*.json"), stored_state.FOLDER / f"{version()}.json"})
+RECORDED = sorted({*stored_state.DIRECTORY.glob("*.json"), stored_state.DIRECTORY / f"{version()}.json"})
 
 
 def left_behind(node: FakeNode, run: FakeRun) -> Json:
@@ -70,7 +70,7 @@ def left_behind(node: FakeNode, run: FakeRun) -> Json:
     cluster = {
         "lease": lease.halt(held, request, 1.8e9, MARK).body,
         "persisted": json.loads(KEPT.dump()),
-        "guard": guards.by_kind(list(guards.there(guards.wish(), GUARDED).values()))[GUARD],
+        "guard": guards.by_kind(list(guards.there(guards.desired(), GUARDED).values()))[GUARD],
         "labels": ownership.dump_record(OWNED)[labels.LABELS.field],
     }
     return {"node": stored_state.taken(node), "cluster": cluster}
@@ -84,7 +84,7 @@ def unnamed(node_files: Json) -> list[stored_state.Shape]:
 
 
 def test_the_state_of_this_version_is_recorded(master: FakeNode, run: FakeRun) -> None:
-    path, now = stored_state.FOLDER / f"{version()}.json", left_behind(master, run)
+    path, now = stored_state.DIRECTORY / f"{version()}.json", left_behind(master, run)
     if "RECORD_STATE" in os.environ:
         path.write_text(json.dumps(now, sort_keys=True) + "\n", "utf-8")
     recorded = json.loads(path.read_text("utf-8"))
@@ -100,7 +100,7 @@ def test_an_open_transaction_of_a_release_ends_and_what_it_owned_is_reverted(
     recorded = json.loads(path.read_text("utf-8"))["node"]
     master.allowed |= {COMMITTED_TEXT.encode(), OPEN_TEXT.encode()}
     master.write_manifest(COMMITTED_TEXT)
-    master.settle()
+    master.stabilize()
     stored_state.put(master, recorded)
     (closed,) = history_ids(str(master.state))
     ended = master.run()
