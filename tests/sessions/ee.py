@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -20,11 +19,12 @@ from pathlib import Path
 
 import yaml
 
-from . import ee_parts
+from . import ee_parts, limits
 from .bare_rules import pip_variables, site_variables
+from .clusters import lab_of_this_clone, start_lab, stop_lab
 from .copies import collection_copy
 from .places import BUILD, CONSTRAINTS, ROOT
-from .tools import fresh_folder, install
+from .tools import fresh_folder, install, run_pytest
 
 if t.TYPE_CHECKING:
     import nox
@@ -36,7 +36,6 @@ SUITE = "trixie"
 PACKAGES = ("ca-certificates", "python3", "python3-pip", "python3-venv")
 DEFAULT_IMAGE = "localhost/nodecraft-kubeadm-ee:latest"
 BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
-PROCESSES = 30000  # as the nodes of the lab
 # Where a build finds what this site needs to reach registries; nothing of it stays in the image.
 SITE = Path("/run/nodecraft-ee")
 
@@ -130,7 +129,12 @@ def build_options(site: Path) -> list[str]:
     lines = [f"{option} = {value}\n" for option, value in sorted(settings.items())]
     (site / "pip.conf").write_text("".join(["[global]\n", *lines]), encoding="utf-8")
     # A chroot works on every kind of cgroup host, and with limits that this process may set.
-    return ["--isolation=chroot", f"--volume={site}:{SITE}:ro", f"--volume={site}/pip.conf:/etc/pip.conf:ro", *limits()]
+    return [
+        "--isolation=chroot",
+        f"--volume={site}:{SITE}:ro",
+        f"--volume={site}/pip.conf:/etc/pip.conf:ro",
+        *limits.options(),
+    ]
 
 
 def pip_settings() -> dict[str, str]:
@@ -146,21 +150,26 @@ def pip_settings() -> dict[str, str]:
     }
 
 
-def limits() -> list[str]:
-    """Options of podman. On a machine without CAP_SYS_RESOURCE a container gets no higher limits than what starts it."""
-    files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    return [f"--ulimit=nofile={files}:{files}", f"--ulimit=nproc={PROCESSES}:{PROCESSES}"]
-
-
 def check_image(session: nox.Session) -> None:
     """Refuse an image that lacks something, and tell what is in it."""
-    command = ["podman", "run", "--rm", "--network=none", *limits(), image_name(), "python3", "-c", ee_parts.LOOK]
-    answer = subprocess.run(command, check=False, capture_output=True, text=True)
-    if answer.returncode != 0:
-        session.error(f"{image_name()} does not run: {answer.stderr.strip()[-1000:]}")
-    found = ee_parts.Contents(**json.loads(answer.stdout))
+    try:
+        found = ee_parts.looked_at(image_name(), limits.options())
+    except ee_parts.NoAnswer as error:
+        session.error(f"{image_name()} does not run: {error}")
     if missing := found.missing():
-        session.error(
-            f"The image {image_name()} lacks {', '.join(missing)}: start again with the packages in its base."
-        )
+        session.error(f"The image {image_name()} lacks {', '.join(missing)}: what left it out is above.")
     session.log(f"{image_name()}: {json.dumps(dataclasses.asdict(found))}")
+
+
+def run_jobs(session: nox.Session) -> None:
+    """Run jobs in the image, on a lab that begins fresh and goes afterwards."""
+    install(session, "ansible", "ansible-runner", "kubernetes", "jsonpatch", "pytest", "PyYAML")
+    name = lab_of_this_clone("ee")
+    try:
+        stop_lab(session, name)  # of a run that was interrupted
+        sizes = {"LAB": name, "K8S": os.environ.get("K8S", "1.37"), "CONTROL_PLANES": "1", "WORKERS": "1"}
+        start_lab(session, sizes, "--extra-vars=lab_grace_seconds=3")
+        session.env.update(EE_LAB=name, EE_IMAGE=image_name())
+        run_pytest(session, "tests/ee")
+    finally:
+        stop_lab(session, name)

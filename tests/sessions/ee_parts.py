@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import io
 import json
+import subprocess
 import tarfile
 import typing as t
 from pathlib import Path
@@ -62,6 +63,19 @@ class Contents:
             "the program": (PROGRAMS, self.programs),
         }
         return [f"{kind} {name}" for kind, (names, found) in wanted.items() for name in names if name not in found]
+
+
+class NoAnswer(Exception):
+    """Why an image does not tell what is in it."""
+
+
+def looked_at(image: str, options: t.Sequence[str]) -> Contents:
+    """What is in an image. options: of podman run. Raises NoAnswer."""
+    command = ["podman", "run", "--rm", "--network=none", *options, image, "python3", "-c", LOOK]
+    answer = subprocess.run(command, check=False, capture_output=True, text=True)
+    if answer.returncode != 0:
+        raise NoAnswer(answer.stderr.strip()[-1000:])
+    return Contents(**json.loads(answer.stdout))
 
 
 def definition(original: Json, *, collections: t.Sequence[str], base: str, core: str) -> Json:
