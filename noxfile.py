@@ -31,7 +31,7 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions.device_plugin import (
     check_device_plugin,
     install_device_plugin,
 )
-from ansible_collections.nodecraft.kubeadm.tests.sessions.ee import build_image, run_jobs
+from ansible_collections.nodecraft.kubeadm.tests.sessions.ee import build_image, check_awx, run_jobs
 from ansible_collections.nodecraft.kubeadm.tests.sessions.environment import answers, prepare_environment
 from ansible_collections.nodecraft.kubeadm.tests.sessions.faults import FaultLab, run_all_lab_faults, run_file_faults
 from ansible_collections.nodecraft.kubeadm.tests.sessions.places import BUILD, DEVICE_PLUGIN, ENVS
@@ -326,6 +326,13 @@ def release(session: nox.Session) -> None:
 def ee(session: nox.Session) -> None:
     """The image of an execution environment with this collection, without a registry and without Galaxy."""
     build_image(session, CORES[UNIT_CORES[CONTROLLER]].release)
+
+
+@nox.session(default=False, python=CONTROLLER)
+def awx(session: nox.Session) -> None:
+    """The data for AWX against the modules of awx.awx, as the last package of Ansible with them has them."""
+    install(session, "pytest", "PyYAML", "ansible")
+    check_awx(session)
 
 
 @nox.session(default=False, python=CONTROLLER)

@@ -13,7 +13,12 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT, 
 
 PLACES = {
     *("meta", "playbooks", "plugins", "roles"),  # what Ansible reads
-    *("docs", "device_plugin", "ee"),  # guides, the source of our device plugin's image, the execution environment
+    *(
+        "docs",
+        "device_plugin",
+        "ee",
+        "awx",
+    ),  # guides, the source of our device plugin's image, the execution environment, job templates
     *("COPYING", "LICENSES", "REUSE.toml"),  # licences
     *("README.md", "SECURITY.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "changelogs"),
 }

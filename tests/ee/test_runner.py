@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.ee.runner import Job, Json, Runner, lease, wait_for_change
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import API_SERVER, Cluster, until
-from ansible_collections.nodecraft.kubeadm.tests.sessions import limits
+from ansible_collections.nodecraft.kubeadm.tests.sessions import ee_parts, limits
 
 LABEL = "example.com/ee"
 
@@ -137,8 +137,6 @@ def test_a_job_slice(cluster: Cluster, runner: Runner) -> None:
     ids=["API packages", "kubernetes.core"],
 )
 def test_an_image_that_lacks_something_is_refused(image: str, tmp_path: Path, lost: str, sentence: str) -> None:
-    from ansible_collections.nodecraft.kubeadm.tests.sessions import ee_parts
-
     name = f"localhost/nodecraft-kubeadm-ee-test:{tmp_path.name}"
     (tmp_path / "Containerfile").write_text(f"FROM {image}\nUSER root\nRUN {lost}\n", encoding="utf-8")
     build = ["podman", "build", "--quiet", "--isolation=chroot", *limits.options(), f"--tag={name}", str(tmp_path)]
