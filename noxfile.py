@@ -31,6 +31,7 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions.device_plugin import (
     check_device_plugin,
     install_device_plugin,
 )
+from ansible_collections.nodecraft.kubeadm.tests.sessions.ee import build_image, check_awx, run_jobs
 from ansible_collections.nodecraft.kubeadm.tests.sessions.environment import answers, prepare_environment
 from ansible_collections.nodecraft.kubeadm.tests.sessions.faults import FaultLab, run_all_lab_faults, run_file_faults
 from ansible_collections.nodecraft.kubeadm.tests.sessions.importer import check_import
@@ -214,7 +215,7 @@ def execution_environment(session: nox.Session) -> None:
     install(session, "ansible-builder")
     tree = collection_copy("execution-environment")
     session.run("ansible-builder", "introspect", str(tree.parents[2]))
-    context = f"--context={BUILD / 'ee'}"
+    context = f"--context={BUILD / 'ee-created'}"
     session.run("ansible-builder", "create", "--file=ee/execution-environment.yml", context)
 
 
@@ -334,6 +335,25 @@ def release(session: nox.Session) -> None:
     install(session, "ansible", "antsibull-changelog")
     check = ["--check"] if os.environ.get("CHECK") else []
     session.run("ansible-playbook", "--inventory=localhost,", *check, "release/release.yml")
+
+
+@nox.session(default=False, python=CONTROLLER)
+def ee(session: nox.Session) -> None:
+    """The image of an execution environment with this collection, without a registry and without Galaxy."""
+    build_image(session, CORES[UNIT_CORES[CONTROLLER]].release)
+
+
+@nox.session(default=False, python=CONTROLLER)
+def awx(session: nox.Session) -> None:
+    """The data for AWX against the modules of awx.awx, as the last package of Ansible with them has them."""
+    install(session, "pytest", "PyYAML", "ansible")
+    check_awx(session)
+
+
+@nox.session(default=False, python=CONTROLLER)
+def test_ee(session: nox.Session) -> None:
+    """Jobs of ansible-runner in the image of ``ee``, on a lab by SSH."""
+    run_jobs(session)
 
 
 @nox.session(python=False)

@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT, 
 
 PLACES = {
     *("meta", "playbooks", "plugins", "roles"),  # what Ansible reads
-    *("docs", "ee"),  # guides, the execution environment
+    *("docs", "ee", "awx"),  # guides, the execution environment, job templates
     *("COPYING", "LICENSES", "REUSE.toml"),  # licences
     *("README.md", "SECURITY.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "changelogs"),
 }

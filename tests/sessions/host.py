@@ -44,6 +44,8 @@ BARE = {
     "nsenter": "util-linux",
     "unshare": "util-linux",
 }
+# The programs that make an execution environment, and those that its containers need.
+EE = {name: LAB[name] for name in ("debootstrap", "iptables", "netavark", "podman", "runc", "tar")}
 # The programs that tests start.
 TESTS = {"openssl": "openssl", "ssh": "openssh-client", "strace": "strace"}
 # Not everybody's PATH has these directories, and podman has its helpers in directories of its own.
@@ -79,6 +81,7 @@ NEEDS = {
     "test-bare": Need(BARE, root=True),
     "lab-up": _CLUSTER,
     "bench": _CLUSTER,
+    "ee": Need(EE, root=True),
     "release": _CODE,
 }
 # The parts of the bench, as BENCH_ONLY names them, that are measured without a cluster.
@@ -133,7 +136,7 @@ def prepare(entry: str, machine: Machine, say: t.Callable[[str], None], output: 
             raise Problem(
                 f"{', '.join(still)} is still missing after {' '.join(missing[one] for one in still)} was installed."
             )
-    if need.lab:
+    if "podman" in need.programs:
         check_podman(machine)
 
 
@@ -142,7 +145,8 @@ def check_root(entry: str, *, is_root: bool) -> None:
     need = need_of(entry)
     if (need.lab or need.root) and not is_root:
         raise Problem(
-            "this needs root: nodes are privileged containers, and bare machines namespaces. Run the same command as root."
+            "this needs root: nodes are privileged containers, and bare machines and execution environments begin with debootstrap. Run the same"
+            " command as root."
         )
 
 

@@ -1,0 +1,254 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The data for AWX: modules of awx.awx take it, and surveys ask for what the collection takes. No AWX is asked here."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+import os
+import re
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rollback
+from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
+from ansible_collections.nodecraft.kubeadm.tests.sessions import awx
+
+Json = dict[str, t.Any]
+
+AWX = ROOT / "awx"
+PROJECT = AWX / "project"
+PLAYBOOKS = sorted(PROJECT.glob("*.yml"))
+# Which module of awx.awx takes which data.
+MODULES = {
+    "controller_credentials": "credential",
+    "controller_execution_environments": "execution_environment",
+    "controller_inventories": "inventory",
+    "controller_inventory_sources": "inventory_source",
+    "controller_projects": "project",
+    "controller_templates": "job_template",
+}
+# It changes nothing, so it needs no plan.
+READING = {"upgrade_check.yml"}
+# The types of arguments that an answer of each type of question may be for. Answers to a choice are texts, and Ansible reads booleans from them.
+ANSWERS = {
+    "integer": {"int"},
+    "multiplechoice": {"bool", "str"},
+    "multiselect": {"list"},
+    "text": {"path", "str"},
+}
+BOOLEANS = ["true", "false"]
+# awx/data takes its variables of the user by this name.
+OF_USER = re.compile(r"\{\{ awx_\w+ \}\}")
+
+
+def load(path: Path) -> t.Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def data() -> Json:
+    return {name: value for path in sorted(AWX.glob("data/*.yml")) for name, value in load(path).items()}
+
+
+def templates() -> list[Json]:
+    return list(data()["controller_templates"])
+
+
+def errors(module: str, item: Json) -> list[str]:
+    """What a module of awx.awx says of an object."""
+    specs = json.loads(awx.RECORD.read_text(encoding="utf-8"))["argument_specs"]
+    return list(ArgumentSpecValidator(specs[module]).validate(copy.deepcopy(item)).error_messages)
+
+
+@pytest.mark.parametrize("variable", MODULES)
+def test_each_module_takes_the_data(variable: str) -> None:
+    assert [(item["name"], found) for item in data()[variable] if (found := errors(MODULES[variable], item))] == []
+
+
+def test_all_data_is_used_by_the_playbook() -> None:
+    (play,) = load(AWX / "configure.yml")
+    used = {
+        re.findall(r"\w+", task["loop"])[0]: name for task in play["tasks"] for name in task if name.startswith("awx.")
+    }
+    assert used == {variable: f"awx.awx.{module}" for variable, module in MODULES.items()}
+    assert set(data()) == set(MODULES)
+    assert {f"data/{path.name}" for path in AWX.glob("data/*.yml")} == set(play["vars_files"])
+
+
+@pytest.mark.skipif("AWX_WHEEL" not in os.environ, reason="AWX_WHEEL names no package of Ansible with awx.awx")
+def test_the_record_is_what_the_modules_have() -> None:
+    assert json.loads(awx.RECORD.read_text(encoding="utf-8")) == awx.recorded(Path(os.environ["AWX_WHEEL"]))
+
+
+# ---- job templates ---------------------------------------------------------------------------------------------------
+
+
+def slips(found: t.Sequence[Json]) -> list[str]:
+    """What is wrong with job templates."""
+    told = []
+    changing = {item["playbook"] for item in found} - READING
+    for playbook in sorted(changing):
+        plans = [item for item in found if item["playbook"] == playbook and item["job_type"] == "check"]
+        applies = [item for item in found if item["playbook"] == playbook and item["job_type"] == "run"]
+        twins = [{**item, "name": "", "description": "", "job_type": ""} for item in (*plans, *applies)]
+        if len(plans) != 1 or len(applies) != 1 or twins[0] != twins[1]:
+            told.append(f"{playbook} has no plan and apply that are otherwise the same")
+    for item in found:
+        if item["job_slice_count"] != 1 or item["allow_simultaneous"] is not False:
+            told.append(f"{item['name']}: a run needs all nodes of its cluster, and is the only one")
+        if "ask_job_slice_count_on_launch" in item or "ask_job_type_on_launch" in item:
+            told.append(f"{item['name']}: how a job runs is no question")
+        if item["job_type"] == "check" and not item["diff_mode"]:
+            told.append(f"{item['name']}: a plan shows what it would change")
+    return told
+
+
+def test_every_change_has_a_plan_and_an_apply_and_none_is_sliced() -> None:
+    assert slips(templates()) == []
+    names = [item["name"] for item in templates()]
+    assert len(set(names)) == len(names)
+
+
+def test_job_templates_name_what_is_there() -> None:
+    assert {item["playbook"] for item in templates()} == {path.name for path in PLAYBOOKS}
+    for item in templates():
+        for key, variable in (
+            ("project", "controller_projects"),
+            ("inventory", "controller_inventories"),
+            ("execution_environment", "controller_execution_environments"),
+        ):
+            assert item[key] in [each["name"] for each in data()[variable]]
+        assert {*item["credentials"]} <= {each["name"] for each in data()["controller_credentials"]}
+
+
+def test_no_secret_is_in_the_data() -> None:
+    inputs = [each["inputs"] for each in data()["controller_credentials"]]
+    for secret in ("ssh_key_data", "bearer_token"):
+        assert [OF_USER.fullmatch(each[secret]) is not None for each in inputs if secret in each] == [True]
+    # AWX switches the verification off where it has no authority to verify with.
+    assert all("ssl_ca_cert" in each for each in inputs if each.get("verify_ssl"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"job_slice_count": 4},
+        {"allow_simultaneous": True},
+        {"job_type": "run"},
+        {"diff_mode": False},
+        {"ask_job_slice_count_on_launch": True},
+    ],
+    ids=str,
+)
+def test_a_job_template_that_would_harm_is_found(change: Json) -> None:
+    first, *others = templates()
+    assert slips([{**first, **change}, *others]) != []
+
+
+# ---- the project -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", PLAYBOOKS, ids=lambda path: path.stem)
+def test_a_playbook_of_the_project_has_one_of_the_collection_or_a_role(path: Path) -> None:
+    (play,) = load(path)
+    if "import_playbook" in str(list(play)):
+        assert set(play) == {"name", "ansible.builtin.import_playbook"}
+        assert play["ansible.builtin.import_playbook"] == f"nodecraft.kubeadm.{path.stem}"
+        assert (ROOT / "playbooks" / path.name).is_file()
+        return
+    (role,) = play["roles"]
+    assert (ROOT / "roles" / role["role"].removeprefix("nodecraft.kubeadm.") / "tasks" / "main.yml").is_file()
+    (site,) = [each for each in load(ROOT / "playbooks" / "site.yml") if each.get("hosts") == play["hosts"]]
+    settings = ("gather_facts", "become", "any_errors_fatal", "strategy")
+    assert {key: play[key] for key in settings} == {key: site[key] for key in settings}
+
+
+# ---- surveys ---------------------------------------------------------------------------------------------------------
+
+
+def argument(variable: str) -> Json:
+    """What the collection says of a variable: a role, the module that a playbook hands it to, or the playbook's own decision."""
+    if variable == "rollback_components":
+        return {"type": "list", "choices": sorted([*rollback.STATIC_PODS, rollback.KUBELET])}
+    for path in ROOT.glob("roles/*/meta/argument_specs.yml"):
+        options = load(path)["argument_specs"]["main"]["options"]
+        if variable in options:
+            return dict(options[variable])
+    for module in ("pod_resize", "upgrade_check"):
+        if variable.startswith(f"{module}_"):
+            text = (ROOT / "plugins" / "modules" / f"{module}.py").read_text(encoding="utf-8")
+            documentation = re.findall(r'^DOCUMENTATION = r?"""\n(.*?)^"""', text, re.MULTILINE | re.DOTALL)[0]
+            return dict(yaml.safe_load(documentation)["options"][variable.removeprefix(f"{module}_")])
+    raise KeyError(variable)
+
+
+def faults(question: Json) -> list[str]:
+    """What is wrong with a question of a survey: the answer would be refused, or mean something else."""
+    asked, known = question["type"], argument(question["variable"])
+    told = []
+    choices = question["choices"].splitlines() if "choices" in question else []
+    wanted = known.get("choices") or (BOOLEANS if known["type"] == "bool" else [])
+    if known["type"] not in ANSWERS.get(asked, ()):
+        told.append(f"{asked} is no answer for {known['type']}")
+    if sorted(choices) != sorted(wanted):
+        told.append(f"choices {choices} are not {wanted}")
+    default = known.get("default", "")
+    if str(question["default"]) != (str(default).lower() if known["type"] == "bool" else str(default)):
+        told.append(f"default {question['default']!r} is not {default!r}")
+    if known.get("required") and not question["required"]:
+        told.append("is required")
+    if asked == "integer" and not question["min"] <= question["default"] <= question["max"]:
+        told.append("default is out of its range")
+    return told
+
+
+def questions() -> list[Json]:
+    return [question for item in templates() for question in item["survey_spec"]["spec"]]
+
+
+def test_surveys_ask_for_what_the_collection_takes() -> None:
+    assert [(question["variable"], found) for question in questions() if (found := faults(question))] == []
+    assert {question["type"] for question in questions()} == set(ANSWERS)
+    for item in templates():
+        variables = [question["variable"] for question in item["survey_spec"]["spec"]]
+        assert item["survey_enabled"] is True
+        assert len(set(variables)) == len(variables)
+
+
+@pytest.mark.parametrize(
+    ("variable", "change"),
+    [
+        ("control_plane_resume", {"type": "text"}),
+        ("control_plane_resume", {"choices": "yes\nno"}),
+        ("control_plane_resume", {"default": "true"}),
+        ("control_plane_lock_timeout", {"type": "text"}),
+        ("control_plane_lock_timeout", {"default": 60}),
+        ("control_plane_lock_timeout", {"max": 10}),
+        ("pod_resize_namespace", {"required": False}),
+        ("pod_resize_template", {"choices": "keep\nupdate"}),
+        ("rollback_components", {"choices": "kubelet"}),
+    ],
+    ids=str,
+)
+def test_a_question_of_another_type_is_found(variable: str, change: Json) -> None:
+    question = next(each for each in questions() if each["variable"] == variable)
+    assert faults(question) == []
+    assert faults({**question, **change}) != []
+
+
+def test_a_variable_that_the_collection_does_not_have_is_found() -> None:
+    with pytest.raises(KeyError):
+        argument("control_plane_resumed")
+
+
+def test_an_object_that_awx_would_refuse_is_found() -> None:
+    (template, *_others) = templates()
+    assert errors("job_template", {**template, "job_type": "scan"}) != []
+    assert errors("job_template", {**template, "job_slices": 1}) != []
+    assert errors("inventory", {"name": "without an organization"}) != []

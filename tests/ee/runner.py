@@ -1,0 +1,169 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Jobs of ansible-runner in the image of an execution environment, on the nodes of a lab by SSH: what AWX does to run a job."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+import yaml
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import Cluster, Node, until
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = ROOT / "awx" / "project"
+Json = dict[str, t.Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A job that ended, by what ansible-runner left of it."""
+
+    folder: Path
+    status: str
+    rc: int
+
+    @property
+    def output(self) -> str:
+        """What Ansible printed."""
+        return (self.folder / "stdout").read_text(encoding="utf-8")
+
+    @property
+    def events(self) -> list[Json]:
+        """All events, in their order."""
+        files = sorted(self.folder.glob("job_events/*-*.json"), key=lambda path: int(path.name.partition("-")[0]))
+        return [json.loads(path.read_text(encoding="utf-8")) for path in files]
+
+    @property
+    def recap(self) -> Json:
+        """The last event: counts of each host, and the statistics of the run."""
+        (event,) = [event for event in self.events if event["event"] == "playbook_on_stats"]
+        return t.cast(Json, event["event_data"])
+
+    @property
+    def statistics(self) -> Json:
+        """What C(set_stats) summed up; AWX shows it as artifacts."""
+        return t.cast(Json, self.recap["artifact_data"])
+
+    @property
+    def changed(self) -> Json:
+        """Hosts with the number of tasks that changed something."""
+        return t.cast(Json, self.recap["changed"])
+
+
+class Started:
+    """A job at work."""
+
+    def __init__(self, process: subprocess.Popen[bytes], folder: Path) -> None:
+        self.process, self._folder = process, folder
+
+    @property
+    def container(self) -> str:
+        """The container in which Ansible is; empty when there is none."""
+        options = ["--quiet", "--all", f"--filter=name=^ansible_runner_{self._folder.name}$"]
+        return subprocess.run(["podman", "ps", *options], check=True, capture_output=True, text=True).stdout.strip()
+
+    def cancel(self, seconds: float = 60) -> None:
+        """End the job as AWX does."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(seconds)
+
+    def ended(self, seconds: float = 900) -> Job:
+        """Wait for the end."""
+        self.process.wait(seconds)
+        files = {name: self._folder / name for name in ("status", "rc")}
+        said = {name: path.read_text(encoding="utf-8") if path.exists() else "" for name, path in files.items()}
+        return Job(self._folder, said["status"], int(said["rc"] or -1))
+
+
+class Runner:
+    """A folder for ansible-runner, with the project of C(awx/) and an inventory of the lab."""
+
+    def __init__(self, folder: Path, image: str, cluster: Cluster, options: t.Sequence[str]) -> None:
+        self._folder, self._image, self._options, self._jobs = folder, image, options, 0
+        shutil.copytree(PROJECT, folder / "project")
+        (folder / "env").mkdir()
+        # As AWX gives a Machine credential: by an agent in the container.
+        key = (cluster.lab.folder / "ssh_key").read_text(encoding="utf-8")
+        self.write("env/ssh_key", key)
+        (folder / "inventory").mkdir()
+        self.desire(cluster)
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file of the folder."""
+        file = self._folder / path
+        file.write_text(text, encoding="utf-8")
+        file.chmod(0o600)
+
+    def desire(self, cluster: Cluster, hosts: t.Sequence[Node] | None = None, **variables: t.Any) -> None:
+        """Write the inventory. hosts: those of a slice. variables: the desired state of all."""
+
+        def group(nodes: t.Sequence[Node]) -> Json:
+            return {"hosts": {node.name: {"ansible_host": node.address} for node in nodes if node in hosts}}
+
+        hosts = hosts if hosts is not None else list(cluster.nodes.values())
+        connection = {
+            "ansible_user": "operator",
+            "ansible_become": True,
+            "ansible_python_interpreter": "/usr/bin/python3",
+            "ansible_ssh_common_args": "-o UserKnownHostsFile=/dev/null -o StrictHostKeyChecking=no",
+        }
+        inventory = {
+            "all": {"vars": {**connection, **variables}},
+            "kube_control_plane": group(cluster.control_planes),
+            "kube_node": group(cluster.workers),
+        }
+        self.write("inventory/hosts.yml", yaml.safe_dump(inventory))
+
+    def start(self, playbook: str, *arguments: str, answers: Json | None = None) -> Started:
+        """Begin a job. answers: of a survey, which are extra variables."""
+        self._jobs += 1
+        name = f"{self._folder.name}-{os.getpid()}-{self._jobs}"
+        # As AWX has them: in a file that comes last.
+        self.write("env/extravars", yaml.safe_dump(answers or {}))
+        command = [
+            *(
+                sys.executable,
+                "-m",
+                "ansible_runner",
+                "run",
+                str(self._folder),
+                f"--playbook={playbook}",
+                f"--ident={name}",
+            ),
+            *("--process-isolation", "--process-isolation-executable=podman", f"--container-image={self._image}"),
+            *(f"--container-option={option}" for option in self._options),
+            *([f"--cmdline={' '.join(arguments)}"] if arguments else []),
+        ]
+        with (self._folder / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        return Started(process, self._folder / "artifacts" / name)
+
+    def run(self, playbook: str, *arguments: str, answers: Json | None = None) -> Job:
+        """Run a job to its end."""
+        return self.start(playbook, *arguments, answers=answers).ended()
+
+
+def lease(cluster: Cluster) -> Json:
+    """The Lease of rollouts; empty when there is none."""
+    answer = cluster.lab.kubectl(
+        "get",
+        "lease",
+        "--namespace=kube-system",
+        "--ignore-not-found",
+        "--output=json",
+        "nodecraft-kubeadm-control-plane",
+    )
+    return t.cast(Json, json.loads(answer)["spec"]) if answer.strip() else {}
+
+
+def wait_for_change(node: Node) -> None:
+    """Until the API server of a node is changed and not verified yet."""
+    until(lambda: node.phase() is not None, f"a transaction on {node.name}", 300)

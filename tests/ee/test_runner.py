@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a user of AWX does with a cluster, as jobs of ansible-runner in the image: plan, apply, upgrade check, rollback, and cancel."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.ee.runner import Job, Json, Runner, lease, wait_for_change
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import API_SERVER, Cluster, until
+from ansible_collections.nodecraft.kubeadm.tests.sessions import ee_parts, limits
+
+LABEL = "example.com/ee"
+
+
+def wish(verbosity: int) -> Json:
+    """A desired state for each kind of change. The lab's pods end after 3 seconds, so short waits are long enough."""
+    return {
+        "control_plane_components": {API_SERVER: {"args": {"v": verbosity}}},
+        "control_plane_min_ready_seconds": 5,
+        "control_plane_wait_timeout": 120,
+        "node_kubelet_config": {"serializeImagePulls": False},
+        "node_kubelet_min_ready_seconds": 5,
+        "node_resources_labels": {LABEL: "1"},
+    }
+
+
+def successful(job: Job) -> Job:
+    """The job, which ended well and left all that AWX reads."""
+    assert (job.status, job.rc) == ("successful", 0), job.output[-4000:]
+    assert [event["counter"] for event in job.events] == list(range(1, len(job.events) + 1))
+    assert "".join(event["stdout"] + "\r\n" for event in job.events if event["stdout"]).strip() != ""
+    assert job.recap["failures"] == job.recap["dark"] == {}
+    return job
+
+
+def arguments(cluster: Cluster) -> tuple[str, ...]:
+    """What the API server runs with."""
+    (process,) = cluster.first.processes()
+    return process.arguments
+
+
+def labels(cluster: Cluster) -> int:
+    """How many nodes have the label."""
+    return len(cluster.lab.kubectl("get", "nodes", f"--selector={LABEL}", "--output=name").split())
+
+
+def test_a_plan_an_apply_and_a_second_apply(cluster: Cluster, runner: Runner) -> None:
+    runner.desire(cluster, **wish(1))
+    before = {node.name: node.manifests() for node in cluster.control_planes}
+
+    plan = successful(runner.run("site.yml", "--check", "--diff"))
+    assert set(plan.statistics) >= {"control_plane_report", "node_kubelet_report", "node_resources_report"}
+    assert set(plan.statistics["node_kubelet_report"]) == set(cluster.nodes)
+    assert "--v=1" in plan.output
+    assert {node.name: node.manifests() for node in cluster.control_planes} == before
+    assert [node.history() for node in cluster.nodes.values()] == [[], []]
+    assert labels(cluster) == 0
+
+    apply = successful(
+        runner.run("site.yml", answers={"control_plane_resume": "false", "control_plane_lock_timeout": 600})
+    )
+    report = apply.statistics["control_plane_report"][cluster.first.name]
+    assert report[API_SERVER]["changed"] is True
+    assert set(apply.statistics["node_kubelet_report"]) == set(cluster.nodes)
+    assert "--v=1" in arguments(cluster)
+    assert labels(cluster) == 2
+
+    again = successful(runner.run("site.yml"))
+    assert again.changed == {}
+    assert len(again.events) < len(apply.events)
+
+
+def test_an_upgrade_check(cluster: Cluster, runner: Runner) -> None:
+    runner.desire(cluster, **wish(1))
+    answers = {"upgrade_check_target": cluster.lab.kubernetes, "upgrade_check_programs": "/usr/bin"}
+    job = runner.run("upgrade_check.yml", answers=answers)
+    report = job.statistics["upgrade_check_report"]
+    assert set(report["nodes"]) == set(cluster.nodes), job.output[-4000:]
+    assert report["target"] == cluster.lab.kubernetes
+    assert (job.rc == 0) is report["safe"]
+
+
+def test_a_rollback(cluster: Cluster, runner: Runner) -> None:
+    runner.desire(cluster, **wish(1))
+    answers = {"rollback_components": [API_SERVER]}
+    successful(runner.run("rollback.yml", "--check", "--diff", answers=answers))
+    assert "--v=1" in arguments(cluster)
+    job = successful(runner.run("rollback.yml", answers=answers))
+    assert job.statistics["control_plane_report"][cluster.first.name][API_SERVER]["changed"] is True
+    assert "--v=1" not in arguments(cluster)
+
+
+def test_a_job_that_is_cancelled_in_the_middle(cluster: Cluster, runner: Runner) -> None:
+    runner.desire(cluster, **{**wish(2), "control_plane_min_ready_seconds": 30})
+    started = runner.start("site.yml")
+    wait_for_change(cluster.first)
+    assert started.container
+    started.cancel()
+    job = started.ended()
+    assert job.status == "canceled"
+    until(lambda: not started.container, "the end of the container", 30)
+
+    # The node ends its change by itself.
+    assert cluster.first.wait_for_end()["outcome"] == "committed"
+    assert "--v=2" in arguments(cluster)
+    held = lease(cluster)
+    assert held.get("holderIdentity", "") == "" or (held["renewTime"] and 0 < held["leaseDurationSeconds"] <= 3600)
+
+    # The next job need not wait for that.
+    answers = {"control_plane_lease_takeover": "true", "node_kubelet_lease_takeover": "true"}
+    successful(runner.run("site.yml", answers=answers))
+    assert lease(cluster).get("holderIdentity", "") == ""
+    assert successful(runner.run("site.yml")).changed == {}
+
+
+def test_a_job_slice(cluster: Cluster, runner: Runner) -> None:
+    """Slices are parts of the inventory: the one without the control plane is refused, and no node of it changes."""
+    runner.desire(cluster, hosts=cluster.workers, **wish(3))
+    job = runner.run("site.yml")
+    assert (job.status, job.rc) == ("failed", 2)
+    assert "The inventory has no host in kube_control_plane." in job.output
+    assert labels(cluster) == 2
+
+
+@pytest.mark.parametrize(
+    ("lost", "sentence"),
+    [
+        (
+            "python3 -m pip uninstall --yes kubernetes jsonpatch",
+            "the Python package jsonpatch, the Python package kubernetes",
+        ),
+        ("rm -r /usr/share/ansible/collections/ansible_collections/kubernetes", "the collection kubernetes.core"),
+    ],
+    ids=["API packages", "kubernetes.core"],
+)
+def test_an_image_that_lacks_something_is_refused(image: str, tmp_path: Path, lost: str, sentence: str) -> None:
+    name = f"localhost/nodecraft-kubeadm-ee-test:{tmp_path.name}"
+    (tmp_path / "Containerfile").write_text(f"FROM {image}\nUSER root\nRUN {lost}\n", encoding="utf-8")
+    build = ["podman", "build", "--quiet", "--isolation=chroot", *limits.options(), f"--tag={name}", str(tmp_path)]
+    subprocess.run(build, check=True, capture_output=True)
+    try:
+        assert ee_parts.looked_at(name, limits.options()).missing() == sentence.split(", ")
+    finally:
+        subprocess.run(["podman", "rmi", name], check=True, capture_output=True)

@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The argument specifications of modules of awx.awx, read from their sources; nothing of them is imported.
+
+The collection is in packages of Ansible up to 13. ``awx.py WHEEL`` writes what the contracts use into tests/contracts/awx_modules.json.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+import typing as t
+import zipfile
+from pathlib import Path
+
+Json = dict[str, t.Any]
+
+RECORD = Path(__file__).resolve().parents[1] / "contracts" / "awx_modules.json"
+PACKAGE = "ansible==13.8.0"
+FOLDER = "ansible_collections/awx/awx"
+MODULES = ("credential", "execution_environment", "inventory", "inventory_source", "job_template", "project")
+
+
+def main() -> None:
+    """Write the record."""
+    (wheel,) = sys.argv[1:]
+    RECORD.write_text(f"{json.dumps(recorded(Path(wheel)), indent=2)}\n", encoding="utf-8")
+
+
+def recorded(wheel: Path) -> Json:
+    """What is recorded of a package of Ansible: where it is from, and the specification of each module."""
+    with zipfile.ZipFile(wheel) as archive:
+        about = json.loads(archive.read(f"{FOLDER}/MANIFEST.json"))["collection_info"]
+        found = {name: specification(archive.read(f"{FOLDER}/plugins/modules/{name}.py").decode()) for name in MODULES}
+    source = f"awx.awx {about['version']} in {'-'.join(wheel.name.split('-')[:2])} of PyPI"
+    return {"source": source, "license": "GPL-3.0-or-later", "argument_specs": found}
+
+
+def specification(source: str) -> Json:
+    """The C(argument_spec) of a module, which is a call of dict in all of them."""
+    (call,) = (
+        node.value
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["argument_spec"]
+    )
+    return t.cast(Json, value(call))
+
+
+def value(node: ast.expr) -> object:
+    """The value of an expression of literals and calls of dict."""
+    if isinstance(node, ast.Call):
+        return {str(keyword.arg): value(keyword.value) for keyword in node.keywords}
+    return ast.literal_eval(node)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The image of an execution environment, built from ``ee/execution-environment.yml`` without a container registry and without Galaxy.
+
+EE_BASE: the image it is built on; without it debootstrap makes one. EE_ARTIFACT: an artifact of this collection; without it one is built of
+this clone. EE_IMAGE: the name of the image.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+import yaml
+
+from . import awx, ee_parts, limits
+from .bare_rules import pip_variables, site_variables
+from .clusters import lab_of_this_clone, start_lab, stop_lab
+from .copies import collection_copy
+from .places import BUILD, CONSTRAINTS, ROOT
+from .tools import fresh_folder, install, run_pytest
+
+if t.TYPE_CHECKING:
+    import nox
+
+WORK = BUILD / "ee"
+DEFINITION = ROOT / "ee" / "execution-environment.yml"
+# Debian's newest: its Python runs the newest ansible-core.
+SUITE = "trixie"
+PACKAGES = ("ca-certificates", "python3", "python3-pip", "python3-venv")
+DEFAULT_IMAGE = "localhost/nodecraft-kubeadm-ee:latest"
+BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
+# Where a build finds what this site needs to reach registries; nothing of it stays in the image.
+SITE = Path("/run/nodecraft-ee")
+
+
+def image_name() -> str:
+    """How the image is called."""
+    return os.environ.get("EE_IMAGE") or DEFAULT_IMAGE
+
+
+def build_image(session: nox.Session, core: str) -> None:
+    """Build the image, and check that all is in it. core: the release of ansible-core."""
+    install(session, "ansible", "ansible-builder")
+    parts = fresh_folder(WORK / "parts")
+    collections = [own_artifact(session, parts), kubernetes_core(session, parts)]
+    base = os.environ.get("EE_BASE") or base_image(session)
+    definition = ee_parts.definition(
+        yaml.safe_load(DEFINITION.read_text(encoding="utf-8")),
+        collections=[path.name for path in collections],
+        base=base,
+        core=core,
+    )
+    shutil.copy2(CONSTRAINTS, parts / ee_parts.CONSTRAINTS)
+    file = parts / "execution-environment.yml"
+    file.write_text(yaml.safe_dump(definition, sort_keys=False), encoding="utf-8")
+    context = fresh_folder(WORK / "context")
+    session.run(
+        *("ansible-builder", "build", "--verbosity=2", "--container-runtime=podman", f"--file={file}"),
+        *(f"--context={context}", f"--tag={image_name()}"),
+        f"--extra-build-cli-args={' '.join(build_options(fresh_folder(WORK / 'site')))}",
+    )
+    check_image(session)
+
+
+def own_artifact(session: nox.Session, parts: Path) -> Path:
+    """The collection as users install it: the artifact that EE_ARTIFACT names, or one of this clone."""
+    if given := os.environ.get("EE_ARTIFACT"):
+        source = Path(given)
+    else:
+        built = fresh_folder(WORK / "built")
+        with session.chdir(collection_copy("ee")):
+            session.run("ansible-galaxy", "collection", "build", f"--output-path={built}", silent=True)
+        (source,) = built.iterdir()
+    try:
+        name = ee_parts.checked_artifact(source)
+    except ee_parts.WrongArtifact as wrong:
+        session.error(f"invalid EE_ARTIFACT {source}: {wrong}")
+    target = parts / name
+    # The same bytes each time: podman builds nothing again for a file that did not change.
+    session.run("python", "release/artifact.py", str(source), str(target))
+    return target
+
+
+def kubernetes_core(session: nox.Session, parts: Path) -> Path:
+    """kubernetes.core as an artifact, out of the pinned package of Ansible, which has the collection as Galaxy has it."""
+    program = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    (libraries,) = str(session.run("python", "-c", program, silent=True)).split()
+    folder = Path(libraries) / "ansible_collections" / "kubernetes" / "core"
+    name, artifact = ee_parts.packed_collection(folder)
+    (parts / name).write_bytes(artifact)
+    return parts / name
+
+
+def base_image(session: nox.Session) -> str:
+    """The image of a Debian that debootstrap makes once."""
+    name = f"localhost/nodecraft-kubeadm-ee-base:{ee_parts.base_tag(SUITE, PACKAGES)}"
+    if subprocess.run(["podman", "image", "exists", name], check=False).returncode == 0:
+        return name
+    root = fresh_folder(WORK / "root")
+    session.log(f"debootstrap makes the base image {name} (once, usually 60 s)")
+    try:
+        include = f"--include={','.join(PACKAGES)}"
+        session.run("debootstrap", "--variant=minbase", include, SUITE, str(root), external=True, silent=True)
+        for package in (root / "var/cache/apt/archives").glob("*.deb"):
+            package.unlink()
+        archive = root.with_suffix(".tar")
+        tar = ("tar", f"--directory={root}", "--one-file-system", "--numeric-owner", "-cf", str(archive), ".")
+        session.run(*tar, external=True)
+        session.run("podman", "import", "--quiet", str(archive), name, external=True, silent=True)
+        archive.unlink()
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+    return name
+
+
+def build_options(site: Path) -> list[str]:
+    """What the build gets beside the definition. site: a folder for what pip needs to reach this site's index."""
+    settings = pip_settings()
+    if (bundle := Path(settings.get("cert", BUNDLE))).exists():
+        shutil.copy2(bundle, site / "ca.crt")
+        settings["cert"] = str(SITE / "ca.crt")
+    lines = [f"{option} = {value}\n" for option, value in sorted(settings.items())]
+    (site / "pip.conf").write_text("".join(["[global]\n", *lines]), encoding="utf-8")
+    # A chroot works on every kind of cgroup host, and with limits that this process may set.
+    return [
+        "--isolation=chroot",
+        f"--volume={site}:{SITE}:ro",
+        f"--volume={site}/pip.conf:/etc/pip.conf:ro",
+        *limits.options(),
+    ]
+
+
+def pip_settings() -> dict[str, str]:
+    """This site's settings of pip, by the names of its options."""
+    listed = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "list"], check=False, capture_output=True, text=True
+    ).stdout
+    variables = site_variables(pip_variables(listed), os.environ)
+    return {
+        name.removeprefix("PIP_").lower().replace("_", "-"): value
+        for name, value in variables.items()
+        if name.startswith("PIP_")
+    }
+
+
+def check_image(session: nox.Session) -> None:
+    """Refuse an image that lacks something, and tell what is in it."""
+    try:
+        found = ee_parts.looked_at(image_name(), limits.options())
+    except ee_parts.NoAnswer as error:
+        session.error(f"{image_name()} does not run: {error}")
+    if missing := found.missing():
+        session.error(f"The image {image_name()} lacks {', '.join(missing)}: what left it out is above.")
+    session.log(f"{image_name()}: {json.dumps(dataclasses.asdict(found))}")
+
+
+def check_awx(session: nox.Session) -> None:
+    """Hold the data for AWX, and what is recorded of its modules, against these modules."""
+    folder = fresh_folder(BUILD / "awx")
+    # Not under the constraints: the pinned package of Ansible has no awx.awx.
+    session.run("python", "-m", "ensurepip", silent=True)
+    session.run("python", "-m", "pip", "download", "--quiet", "--no-deps", f"--dest={folder}", awx.PACKAGE)
+    (wheel,) = folder.iterdir()
+    session.env["AWX_WHEEL"] = str(wheel)
+    run_pytest(session, "tests/contracts/test_awx.py")
+
+
+def run_jobs(session: nox.Session) -> None:
+    """Run jobs in the image, on a lab that begins fresh and goes afterwards."""
+    install(session, "ansible", "ansible-runner", "kubernetes", "jsonpatch", "pytest", "PyYAML")
+    name = lab_of_this_clone("ee")
+    try:
+        stop_lab(session, name)  # of a run that was interrupted
+        sizes = {"LAB": name, "K8S": os.environ.get("K8S", "1.37"), "CONTROL_PLANES": "1", "WORKERS": "1"}
+        start_lab(session, sizes, "--extra-vars=lab_grace_seconds=3")
+        session.env.update(EE_LAB=name, EE_IMAGE=image_name())
+        run_pytest(session, "tests/ee")
+    finally:
+        stop_lab(session, name)

@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What AWX does to a run that Ansible alone does not: answers of a survey are texts, and a job slice has a part of the inventory."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+import yaml
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import ROOT, Json, Outcome, Stage
+
+API, KUBELET, NODES = "kube-apiserver", "kubelet", "node_taint"
+ASKED: Json = {"control_plane_components": {}}
+TEMPLATES = {
+    item["playbook"]: item
+    for item in yaml.safe_load((ROOT / "awx/data/job_templates.yml").read_text(encoding="utf-8"))[
+        "controller_templates"
+    ]
+}
+
+
+def inventory() -> Json:
+    """Three control planes and three workers, by group."""
+
+    def host(name: str) -> Json:
+        return {"stub": {API: "on", KUBELET: "on"}, "node_resources_node_name": name, **ASKED}
+
+    names = {"kube_control_plane": ("cp1", "cp2", "cp3"), "kube_node": ("w1", "w2", "w3")}
+    return {group: {name: host(name) for name in hosts} for group, hosts in names.items()}
+
+
+def sliced(groups: Json, number: int, count: int) -> Json:
+    """A slice as AWX cuts it: every so many hosts, by their names. The others are not in the inventory at all."""
+    names = sorted(name for hosts in groups.values() for name in hosts)[number - 1 :: count]
+    return {group: {name: of for name, of in hosts.items() if name in names} for group, hosts in groups.items()}
+
+
+def changes(outcome: Outcome) -> list[Json]:
+    return [call for call in outcome.calls if call["step"] == "change"]
+
+
+def test_a_slice_without_a_control_plane_is_refused(stage: Stage) -> None:
+    parts = [sliced(inventory(), number, 6) for number in range(1, 7)]
+    without = next(part for part in parts if not part["kube_control_plane"])
+    outcome = stage.playbook("site", without)
+    assert outcome.status != 0
+    assert "The inventory has no host in kube_control_plane." in " ".join(outcome.output.split())
+    assert outcome.calls == []
+
+
+def test_a_slice_with_control_planes_changes_only_under_the_lease_of_the_cluster(stage: Stage) -> None:
+    """The collection is not told of the other slices, so each takes the Lease, and they come one after the other."""
+    outcome = stage.playbook("site", sliced(inventory(), 1, 3))
+    assert outcome.status == 0, outcome.output
+    lease = [call["step"] for call in outcome.calls if call["component"] == "lease"]
+    assert lease, sorted({call["component"] for call in outcome.calls})
+    assert outcome.hosts("change", API) == ["cp1"]
+
+
+def answers(playbook: str, **given: t.Any) -> Json:
+    """The extra variables of a job: the answers, those not given as the survey has them."""
+    spec = TEMPLATES[playbook]["survey_spec"]["spec"]
+    return {each["variable"]: each["default"] for each in spec} | given
+
+
+def as_options(variables: Json) -> str:
+    """An option with extra variables, as AWX hands them over: in YAML, with their types."""
+    return f"--extra-vars={yaml.safe_dump(variables, default_flow_style=True, width=10_000).strip()}"
+
+
+@pytest.mark.parametrize("playbook", ["site", "feature_gates"])
+def test_answers_of_a_survey_are_taken(stage: Stage, playbook: str) -> None:
+    groups = inventory()
+    for hosts in groups.values():
+        for host in hosts.values():
+            host.update(control_plane_feature_gates={"A": True}, node_kubelet_feature_gates={"A": True})
+    outcome = stage.playbook(playbook, groups, as_options(answers(f"{playbook}.yml", control_plane_resume="true")))
+    assert outcome.status == 0, outcome.output
+    assert outcome.hosts("change", API) == ["cp1", "cp2", "cp3"]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [({"control_plane_lock_timeout": "soon"}, "soon"), ({"control_plane_resume": "maybe"}, "maybe")],
+    ids=["integer", "boolean"],
+)
+def test_an_answer_of_a_wrong_type_is_refused(stage: Stage, given: Json, sentence: str) -> None:
+    outcome = stage.playbook("site", inventory(), as_options(answers("site.yml", **given)))
+    assert outcome.status != 0
+    assert sentence in outcome.output
+    assert changes(outcome) == []
