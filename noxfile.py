@@ -33,6 +33,7 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions.device_plugin import (
 )
 from ansible_collections.nodecraft.kubeadm.tests.sessions.environment import answers, prepare_environment
 from ansible_collections.nodecraft.kubeadm.tests.sessions.faults import FaultLab, run_all_lab_faults, run_file_faults
+from ansible_collections.nodecraft.kubeadm.tests.sessions.guides import run_guides
 from ansible_collections.nodecraft.kubeadm.tests.sessions.places import BUILD, DEVICE_PLUGIN, ENVS
 from ansible_collections.nodecraft.kubeadm.tests.sessions.results import run_counted
 from ansible_collections.nodecraft.kubeadm.tests.sessions.sanity import run_sanity
@@ -260,6 +261,12 @@ def test_lab(session: nox.Session) -> None:
     # As many as the scenario device_plugin has to stand; the scenarios of each day make do with a few.
     session.env["KUBELET_RESTARTS"] = "20"
     play_scenarios(session, selected_scenarios(session.posargs or LAB_VERSIONS))
+
+
+@nox.session(default=False, python=CONTROLLER)
+def test_docs(session: nox.Session) -> None:
+    """Every command and YAML block of the guides on a real cluster, in the order of its page; arguments are pytest's."""
+    run_guides(session)
 
 
 @nox.session(python=CONTROLLER)
