@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import typing as t
 from pathlib import Path
 
@@ -60,7 +61,7 @@ class Reader:
         self.lab = lab
         self.folder = folder
         self.lab_folder = ROOT / "build" / "lab" / lab
-        self.nodes = yaml.safe_load((self.lab_folder / INVENTORY).read_text(encoding="utf-8"))["all"]
+        self.nodes = yaml.safe_load((self.lab_folder / "inventory-ssh.yml").read_text(encoding="utf-8"))["all"]
         self.environment: dict[str, str] = {}
         self.page = ""
         self.text = ""
@@ -86,9 +87,9 @@ class Reader:
         text = on_lab(block.commands, self.lab)
         self.text += text
         if block.shape is Shape.COMMANDS:
-            self.run("bash", "-euo", "pipefail", "-c", f"{NO_JOB_STAYS}{text}")
             for match in EXPORT.finditer(text):
                 self.environment[match["name"]] = match["value"].replace("~", str(self.folder))
+            self.run("bash", "-euo", "pipefail", "-c", f"{NO_JOB_STAYS}{text}")
         elif block.shape is Shape.OBJECTS:
             self.run("kubectl", "apply", "--filename", self._write_text("objects.yml", text))
         elif block.shape is Shape.PLAYBOOK:
@@ -132,7 +133,11 @@ class Reader:
         """The reader's inventory, without the variables of a page."""
         for folder in ("group_vars", "host_vars"):
             shutil.rmtree(self.folder / folder, ignore_errors=True)
-        self._write("group_vars/all/lab.yml", {**self.nodes["vars"], **BRISK, **plugin_variables(self.lab_folder)})
+        self._write("group_vars/all/lab.yml", {**BRISK, **plugin_variables(self.lab_folder)})
+        for group in self.nodes["children"].values():
+            for host, variables in group["hosts"].items():
+                # Of hosts: the controller is not reached like them.
+                self._write(f"host_vars/{host}.yml", {**self.nodes["vars"], **variables})
         self._write(INVENTORY, self._inventory())
 
     def _inventory(self) -> dict[str, t.Any]:
@@ -140,11 +145,11 @@ class Reader:
 
     def state(self) -> dict[str, t.Any]:
         """What a page may change: files of the nodes, and the nodes in the API."""
-        command = f"find {FILES} -type f 2>/dev/null | sort | xargs sha256sum"
-        files = self._on("all", command, "--one-line")
+        command = f"find {FILES} -type f 2>/dev/null | sort | xargs sha256sum | sed s/^/$(hostname):/"
+        files = self._on("all", command)
         nodes = json.loads(self.run("kubectl", "get", "nodes", "--output=json"))["items"]
         return {
-            "files": sorted(line for line in files.splitlines() if "(stdout)" in line),
+            "files": sorted(line for line in files.splitlines() if line.startswith(f"{self.lab}-") and ":" in line),
             **{node["metadata"]["name"]: state_of(node) for node in nodes},
         }
 
@@ -156,26 +161,29 @@ class Reader:
     def _play(self, playbook: str, *arguments: str) -> str:
         return self.run("ansible-playbook", "-i", INVENTORY, *arguments, playbook)
 
-    def _on(self, hosts: str, command: str, *arguments: str) -> str:
-        inventory = str(self.lab_folder / INVENTORY)
-        return self.run("ansible", hosts, "-i", inventory, *arguments, "-m", "ansible.builtin.shell", "-a", command)
+    def _on(self, hosts: str, command: str) -> str:
+        inventory = str(self.lab_folder / "inventory-ssh.yml")
+        return self.run("ansible", hosts, "-i", inventory, "-m", "ansible.builtin.shell", "-a", command)
 
     def run(self, *command: str) -> str:
         """Run a command in the reader's directory. Returns its output."""
-        ended = subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self.environment,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=LONGEST,
-        )
-        sys.stdout.write(f"$ {' '.join(command)}\n{ended.stdout}\n")  # pytest shows it when the test fails
-        assert ended.returncode == 0, f"status {ended.returncode}"
-        return ended.stdout
+        # Into a file: a connection that ssh keeps open for the next command would keep a pipe open, too.
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+            status = subprocess.run(
+                command,
+                cwd=self.folder,
+                env=self.environment,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                timeout=LONGEST,
+            ).returncode
+            output.seek(0)
+            said = output.read()
+        sys.stdout.write(f"$ {' '.join(command)}\n{said}\n")  # pytest shows it when the test fails
+        assert status == 0, f"status {status}"
+        return said
 
     def _before(self) -> None:
         """What is in the cluster before a page: the reader's own Deployment, and no pod of another page."""
@@ -219,7 +227,7 @@ def environment_of(activate: Path, home: Path) -> dict[str, str]:
         if name not in ("ANSIBLE_INVENTORY", "K8S_AUTH_KUBECONFIG", "KUBECONFIG")
     }
     path = os.pathsep.join((str(activate.parent), str(Path(sys.executable).parent), found["PATH"]))
-    return {**left, "PATH": path, "HOME": str(home), "ANSIBLE_NOCOLOR": "1"}
+    return {**left, "PATH": path, "HOME": str(home), "ANSIBLE_NOCOLOR": "1", "ANSIBLE_PIPELINING": "1"}
 
 
 def plugin_variables(lab_folder: Path) -> dict[str, t.Any]:
