@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 from ansible_collections.nodecraft.kubeadm.tests.docs.blocks import (
@@ -69,6 +72,14 @@ def test_each_note_is_that_of_one_block() -> None:
         notes = [line for line in text.splitlines() if NOTE.fullmatch(line)]
         assert len(notes) == len([block for block in blocks_of(page, text) if block.reason]), page
         assert text.count("Not executed here") == len(notes), page
+
+
+def test_every_guide_is_on_the_site_once_and_in_the_table_of_the_readme() -> None:
+    guides = sorted(Path(page).stem for page in pages(ROOT) if page.startswith("docs/"))
+    site = (ROOT / "docs" / "docsite" / "rst" / "guides.rst").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^   /guides/(\w+)$", site, re.MULTILINE)) == guides
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\(docs/(\w+)\.md", readme)) == set(guides)
 
 
 @pytest.mark.parametrize(
