@@ -36,10 +36,12 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions.environment import ans
 from ansible_collections.nodecraft.kubeadm.tests.sessions.faults import FaultLab, run_all_lab_faults, run_file_faults
 from ansible_collections.nodecraft.kubeadm.tests.sessions.importer import check_import
 from ansible_collections.nodecraft.kubeadm.tests.sessions.installed import check_installed
+from ansible_collections.nodecraft.kubeadm.tests.sessions.guides import run_guides
 from ansible_collections.nodecraft.kubeadm.tests.sessions.places import BUILD, DEVICE_PLUGIN, ENVS
 from ansible_collections.nodecraft.kubeadm.tests.sessions.results import run_counted
 from ansible_collections.nodecraft.kubeadm.tests.sessions.sanity import run_sanity
 from ansible_collections.nodecraft.kubeadm.tests.sessions.scenarios import play_scenarios, selected_scenarios
+from ansible_collections.nodecraft.kubeadm.tests.sessions.site import build_site
 from ansible_collections.nodecraft.kubeadm.tests.sessions.tools import install, python_with_core, run_all, run_pytest
 from ansible_collections.nodecraft.kubeadm.tests.sessions.unit import run_plays, run_unit_tests
 
@@ -117,6 +119,7 @@ TEST_SESSIONS = (
     "changelog",
     "execution-environment",
     "docs-check",
+    "docs-site",
     "ansible-lint",
     "importer",
     "installed",
@@ -276,6 +279,18 @@ def test_lab(session: nox.Session) -> None:
     # As many as the scenario device_plugin has to stand; the scenarios of each day make do with a few.
     session.env["KUBELET_RESTARTS"] = "20"
     play_scenarios(session, selected_scenarios(session.posargs or LAB_VERSIONS))
+
+
+@nox.session(name="docs-site", python=CONTROLLER)
+def docs_site(session: nox.Session) -> None:
+    """The site of modules, roles and guides: no warning, and no link that leads nowhere."""
+    build_site(session)
+
+
+@nox.session(default=False, python=CONTROLLER)
+def test_docs(session: nox.Session) -> None:
+    """Every command and YAML block of the guides on a real cluster, in the order of its page; arguments are pytest's."""
+    run_guides(session)
 
 
 @nox.session(python=CONTROLLER)

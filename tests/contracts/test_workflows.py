@@ -34,7 +34,7 @@ def test_workflows_make_targets_and_pin_what_they_use() -> None:
     workflows = [yaml.safe_load(path.read_text("utf-8")) for path in (ROOT / ".github/workflows").glob("*.yml")]
     jobs = [job for workflow in workflows for job in workflow["jobs"].values()]
     assert [made(job) - targets_of((ROOT / "Makefile").read_text("utf-8")) for job in jobs] == [set() for _job in jobs]
-    assert set().union(*map(made, jobs)) == {"test", "test-unit", "test-sanity", "test-lab", "test-faults"}
+    assert set().union(*map(made, jobs)) == {"test", "test-unit", "test-sanity", "test-lab", "test-docs", "test-faults"}
     assert [sorted(events_of(workflow)) for workflow in workflows] == [sorted(EVENTS) for _workflow in workflows]
     used = [step["uses"] for job in jobs for step in job["steps"] if "uses" in step]
     assert used

@@ -77,6 +77,7 @@ NEEDS = {
     "test-sanity": _CODE,
     "test-lint": _CODE,
     "test-lab": _CLUSTER,
+    "test-docs": _CLUSTER,
     "test-faults": Need({**LAB, **TESTS}, lab=True),
     "test-bare": Need(BARE, root=True),
     "lab-up": _CLUSTER,

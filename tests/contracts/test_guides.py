@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every command and YAML block of the guides is one that ``make test-docs`` executes, but for a few that say why not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
+from ansible_collections.nodecraft.kubeadm.tests.docs.blocks import (
+    COMMANDS,
+    NOTE,
+    SHOWN,
+    YAML,
+    Block,
+    Shape,
+    all_blocks,
+    blocks_of,
+    pages,
+)
+
+# So many blocks may not be executed: what is executed is what a reader can rely on.
+MOST_NOT_EXECUTED = 22
+# What no lab has.
+MISSING = (
+    "a cluster of Kubespray",
+    "an OpenID Connect provider",
+    "AWX",
+    "kind",
+    "Kubernetes 1.32",
+    "minikube",
+    "packages of Kubernetes",
+    "Prometheus",
+    "RHEL",
+    "several control planes",
+    "the image of a vendor",
+    "the machine for itself",
+    "the release on Galaxy",
+)
+
+
+def breaches(blocks: list[Block]) -> list[str]:
+    """Blocks that are neither executed nor say with a known reason why not."""
+    found = []
+    for block in blocks:
+        if block.language not in (*COMMANDS, YAML, *SHOWN):
+            found.append(f"{block.name}: the language {block.language!r} is none of the guides")
+        elif block.reason and not block.reason.startswith(tuple(f"needs {what}" for what in MISSING)):
+            found.append(f"{block.name}: not executed, and the reason is none of the known ones: {block.reason}")
+        elif block.reason and block.shape is Shape.SHOWN:
+            found.append(f"{block.name}: nothing to execute, so it needs no reason")
+        elif block.executed and block.shape is Shape.OTHER:
+            found.append(
+                f"{block.name}: nothing that Ansible or kubectl takes; complete it, or say why it is not executed"
+            )
+    return found
+
+
+def test_blocks_are_executed_or_say_why_not() -> None:
+    assert breaches(all_blocks(ROOT)) == []
+
+
+def test_few_are_not_executed() -> None:
+    assert len([block for block in all_blocks(ROOT) if block.reason]) <= MOST_NOT_EXECUTED
+
+
+def test_each_note_is_that_of_one_block() -> None:
+    for page in pages(ROOT):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        notes = [line for line in text.splitlines() if NOTE.fullmatch(line)]
+        assert len(notes) == len([block for block in blocks_of(page, text) if block.reason]), page
+        assert text.count("Not executed here") == len(notes), page
+
+
+def test_every_guide_is_on_the_site_once_and_in_the_table_of_the_readme() -> None:
+    guides = sorted(Path(page).stem for page in pages(ROOT) if page.startswith("docs/"))
+    site = (ROOT / "docs" / "docsite" / "rst" / "guides.rst").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^   /guides/(\w+)$", site, re.MULTILINE)) == guides
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\(docs/(\w+)\.md", readme)) == set(guides)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("```python\nx\n```\n", "is none of the guides"),
+        ("```shell\nx\n```\n*Not executed here: takes long.*\n", "none of the known ones"),
+        ("```text\nx\n```\n*Not executed here: needs kind.*\n", "needs no reason"),
+        ("```yaml\nfailed_when: x\n```\n", "nothing that Ansible or kubectl takes"),
+    ],
+)
+def test_a_breach_is_found(text: str, reason: str) -> None:
+    (found,) = breaches(blocks_of("a.md", text))
+    assert found.startswith("a.md:1: ")
+    assert reason in found

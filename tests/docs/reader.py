@@ -1,0 +1,269 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A reader who follows the guides on a lab: in a directory of their own, block after block, and who reverts all of it in the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import typing as t
+from pathlib import Path
+
+import yaml
+from ansible_collections.nodecraft.kubeadm.tests.docs.blocks import Block, Shape, documents, on_lab, playbook_of
+
+ROOT = Path(__file__).resolve().parents[2]
+BEFORE = Path(__file__).parent / "files" / "before.yml"
+INVENTORY = "inventory.yml"
+LONGEST = 900  # seconds that one command may take
+# The variables of a role are where its hosts have them; all others are for all.
+GROUP_OF = {"control_plane_": "kube_control_plane", "node_resources_": "kube_node"}
+CHANGED = re.compile(r" changed=(\d+) ")
+# Nodes of the lab stop their pods after 3 seconds, so these are long enough.
+BRISK = {"control_plane_min_ready_seconds": 3, "control_plane_wait_timeout": 120}
+# Without any of its settings in the variables, a run of site reverts all that the collection set.
+NOTHING: dict[str, t.Any] = {
+    "control_plane_feature_gates": {},
+    "node_kubelet_feature_gates": {},
+    "node_resources_labels": {},
+}
+# What else a page may have set, by the variable that sets it.
+ABSENT = {
+    "placement_guard_": ("placement_guard", {"placement_guard_state": "absent"}),
+    "device_plugin_": ("device_plugin", {"device_plugin_state": "absent"}),
+}
+# What its rollback needs, by a word of the page.
+WITH = {
+    "control_plane_persist:": ("control_plane_persist", True),
+    "cpuManagerPolicy:": ("node_kubelet_force", True),
+}
+# Files that the collection changes, and that are as before when all is reverted.
+FILES = "/etc/kubernetes/manifests /etc/kubernetes/kubelet.conf.d /etc/systemd/system/kubelet.service.d /etc/default/kubelet"
+# What the reader's nodes have: four dongles on each worker, and on all of them the programs of the version to upgrade to, which is their own.
+DONGLES = "mkdir -p /dev/serial/by-id; for n in 0 1 2 3; do test -e /dev/serial/by-id/usb-FTDI_$n || mknod /dev/serial/by-id/usb-FTDI_$n c 1 7; done"
+PROGRAMS = "folder=/opt/kubernetes-$(kubeadm version --output short | tr -d v); mkdir -p $folder; cp /usr/bin/kubeadm /usr/bin/kubelet $folder"
+# What the reader's inventory says already: enough for a run of site on a page that sets nothing.
+SAID = {"node_resources_labels": {"example.com/rack": "r7"}}
+# What a block starts in the background would keep its output open.
+NO_JOB_STAYS = "trap 'kill $(jobs -p) 2>/dev/null || :' EXIT\n"
+EXPORT = re.compile(r"^export (?P<name>\w+)=(?P<value>\S+)$", re.MULTILINE)
+
+
+class Reader:
+    """Where the reader is: on a page, with what its blocks have set so far."""
+
+    def __init__(self, lab: str, folder: Path) -> None:
+        self.lab = lab
+        self.folder = folder
+        self.lab_folder = ROOT / "build" / "lab" / lab
+        self.nodes = yaml.safe_load((self.lab_folder / "inventory-ssh.yml").read_text(encoding="utf-8"))["all"]
+        self.environment: dict[str, str] = {}
+        self.page = ""
+        self.text = ""
+        self.begin("")
+        self._on("kube_node", DONGLES)
+        self._on("all", PROGRAMS)
+        self._before()
+        self.original = self.state()
+
+    def begin(self, page: str) -> None:
+        """Turn to a page: an inventory of the lab's hosts and nothing else."""
+        self.page, self.text = page, ""
+        self.environment = environment_of(self.lab_folder / "activate", self.folder)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(ROOT / "docs", self.folder / "docs")
+        (self.folder / ".kube").mkdir()
+        shutil.copy2(self.lab_folder / "kubeconfig", self.folder / ".kube" / "config")
+        self._clear()
+        self._settle()
+
+    def follow(self, block: Block, used_by_next: bool) -> None:
+        """Do what a block says. used_by_next: whether the block behind it is what applies a file that it shows."""
+        text = on_lab(block.commands, self.lab)
+        self.text += text
+        if block.shape is Shape.COMMANDS:
+            for match in EXPORT.finditer(text):
+                self.environment[match["name"]] = match["value"].replace("~", str(self.folder))
+            self.run("bash", "-euo", "pipefail", "-c", f"{NO_JOB_STAYS}{text}")
+        elif block.shape is Shape.OBJECTS:
+            self.run("kubectl", "apply", "--filename", self._write_text("objects.yml", text))
+        elif block.shape is Shape.PLAYBOOK:
+            self.play_twice(self._write_text(block.file or "play.yml", text))
+        elif block.shape is Shape.TASKS:
+            self.play_twice(self._write(block.file or "tasks.yml", [play_of(documents(text)[0])]))
+        else:
+            self._set(block, documents(text)[0])
+            if not used_by_next:
+                self.play_twice(f"nodecraft.kubeadm.{applied_by(documents(text)[0])}")
+
+    def _set(self, block: Block, content: dict[str, t.Any]) -> None:
+        """Put an inventory, or variables, where Ansible finds them."""
+        if block.shape is Shape.INVENTORY:
+            whole = "children" in content.get("all", {})
+            self._write(INVENTORY, content if whole else merged(self._inventory(), content))
+        elif block.file:
+            # Ansible takes either a file or a folder of a name.
+            self._write(re.sub(r"^(group_vars/\w+)\.yml$", r"\1/page.yml", block.file), content)
+        else:
+            for name, value in content.items():
+                group = next((group for prefix, group in GROUP_OF.items() if name.startswith(prefix)), "all")
+                self._write(f"group_vars/{group}/{name}.yml", {name: value})
+
+    def revert(self) -> None:
+        """Revert what the page set, as a user does, and remove the objects of its commands."""
+        for prefix, (playbook, variables) in ABSENT.items():
+            if prefix in self.text:
+                self._play(f"nodecraft.kubeadm.{playbook}", f"--extra-vars={json.dumps(variables)}")
+        self._clear()
+        self._settle()
+        more = {name: value for word, (name, value) in WITH.items() if word in self.text}
+        self._write("group_vars/kube_node/nothing.yml", NOTHING)
+        self._write("group_vars/all/nothing.yml", {**NOTHING, **more})
+        self._play("nodecraft.kubeadm.site")
+        if (self.folder / "objects.yml").exists():
+            self.run("kubectl", "delete", "--ignore-not-found", "--filename=objects.yml")
+        self._before()
+
+    def _clear(self) -> None:
+        """The reader's inventory, without the variables of a page."""
+        for folder in ("group_vars", "host_vars"):
+            shutil.rmtree(self.folder / folder, ignore_errors=True)
+        self._write("group_vars/all/lab.yml", {**BRISK, **plugin_variables(self.lab_folder)})
+        for group in self.nodes["children"].values():
+            for host, variables in group["hosts"].items():
+                # Of hosts: the controller is not reached like them.
+                self._write(f"host_vars/{host}.yml", {**self.nodes["vars"], **variables})
+        self._write(INVENTORY, self._inventory())
+
+    def _inventory(self) -> dict[str, t.Any]:
+        return t.cast(dict[str, t.Any], merged(self.nodes["children"], {"kube_node": {"vars": SAID}}))
+
+    def state(self) -> dict[str, t.Any]:
+        """What a page may change: files of the nodes, and the nodes in the API."""
+        command = f"find {FILES} -type f 2>/dev/null | sort | xargs sha256sum | sed s/^/$(hostname):/"
+        files = self._on("all", command)
+        nodes = json.loads(self.run("kubectl", "get", "nodes", "--output=json"))["items"]
+        return {
+            "files": sorted(line for line in files.splitlines() if line.startswith(f"{self.lab}-") and ":" in line),
+            **{node["metadata"]["name"]: state_of(node) for node in nodes},
+        }
+
+    def play_twice(self, playbook: str) -> None:
+        """Run a playbook, and once more: the second run changes nothing."""
+        self._play(playbook)
+        assert changes(self._play(playbook)) == 0, f"the second run of {playbook} changed something"
+
+    def _play(self, playbook: str, *arguments: str) -> str:
+        return self.run("ansible-playbook", "-i", INVENTORY, *arguments, playbook)
+
+    def _on(self, hosts: str, command: str) -> str:
+        inventory = str(self.lab_folder / "inventory-ssh.yml")
+        return self.run("ansible", hosts, "-i", inventory, "-m", "ansible.builtin.shell", "-a", command)
+
+    def run(self, *command: str) -> str:
+        """Run a command in the reader's directory. Returns its output."""
+        # Into a file: a connection that ssh keeps open for the next command would keep a pipe open, too.
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+            status = subprocess.run(
+                command,
+                cwd=self.folder,
+                env=self.environment,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                timeout=LONGEST,
+            ).returncode
+            output.seek(0)
+            said = output.read()
+        sys.stdout.write(f"$ {' '.join(command)}\n{said}\n")  # pytest shows it when the test fails
+        assert status == 0, f"status {status}"
+        return said
+
+    def _before(self) -> None:
+        """What is in the cluster before a page: the reader's own Deployment, and no pod of another page."""
+        self.run("kubectl", "delete", "pods", "--namespace=default", "--all", "--now")
+        self.run("kubectl", "delete", "namespace", "shop", "--ignore-not-found")
+        self.run("kubectl", "apply", "--filename", str(BEFORE))
+        self.run("kubectl", "--namespace=shop", "rollout", "status", "deployment/web", "--timeout=120s")
+
+    def _settle(self) -> None:
+        """Controller manager and scheduler end when their API server restarts, and are kept down the longer the more often that was.
+
+        A restarted kubelet has forgotten it.
+        """
+        restart = "systemctl restart kubelet"
+        self._on("kube_control_plane", restart)
+        wait = "until kubectl get --raw /readyz; do sleep 1; done; kubectl --namespace=kube-system wait --for=condition=Ready pod --all --timeout=180s"
+        self.run("bash", "-ec", wait)
+
+    def _write(self, path: str, content: object) -> str:
+        return self._write_text(path, yaml.safe_dump(content, sort_keys=False))
+
+    def _write_text(self, path: str, text: str) -> str:
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return path
+
+
+def environment_of(activate: Path, home: Path) -> dict[str, str]:
+    """The environment of a shell in which a lab was activated, but for what a reader has not: its inventory, and a choice of credentials.
+
+    kubectl takes those of the reader's home.
+    """
+    shown = subprocess.run(
+        ["bash", "-c", '. "$1"; env -0', "bash", str(activate)], check=True, capture_output=True, text=True
+    ).stdout
+    found = dict(entry.split("=", 1) for entry in shown.split("\0") if "=" in entry)
+    left = {
+        name: value
+        for name, value in found.items()
+        if name not in ("ANSIBLE_INVENTORY", "K8S_AUTH_KUBECONFIG", "KUBECONFIG")
+    }
+    path = os.pathsep.join((str(activate.parent), str(Path(sys.executable).parent), found["PATH"]))
+    return {**left, "PATH": path, "HOME": str(home), "ANSIBLE_NOCOLOR": "1", "ANSIBLE_PIPELINING": "1"}
+
+
+def plugin_variables(lab_folder: Path) -> dict[str, t.Any]:
+    """What builds the image of the device plugin on a machine without a registry, where it was prepared."""
+    prepared = lab_folder / "device_plugins.json"
+    return json.loads(prepared.read_text(encoding="utf-8"))["build"] if prepared.exists() else {}
+
+
+def play_of(tasks: list[dict[str, t.Any]]) -> dict[str, t.Any]:
+    """A play of tasks that a page shows without one."""
+    return {"name": "Tasks", "hosts": "kube_control_plane", "become": True, "gather_facts": False, "tasks": tasks}
+
+
+def applied_by(content: dict[str, t.Any]) -> str:
+    """The playbook that applies variables; an inventory is one of the whole cluster."""
+    return next((playbook for playbook in map(playbook_of, content) if playbook), "site")
+
+
+def merged(one: t.Any, other: t.Any) -> t.Any:
+    """Two mappings as one; the other counts."""
+    if not (isinstance(one, dict) and isinstance(other, dict)):
+        return one if other is None else other
+    return {key: merged(one.get(key), other[key]) if key in other else one[key] for key in {**one, **other}}
+
+
+def changes(output: str) -> int:
+    """How many changes all hosts of a run report."""
+    return sum(int(number) for number in CHANGED.findall(output))
+
+
+def state_of(node: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Of a Node what pages change; a kubelet keeps the name of a device plugin's resource with 0."""
+    capacity = node["status"]["capacity"]
+    return {
+        "labels": node["metadata"]["labels"],
+        "annotations": sorted(name for name in node["metadata"]["annotations"] if "nodecraft" in name),
+        "spec": {key: node["spec"].get(key) for key in ("taints", "unschedulable")},
+        "resources": {name: amount for name, amount in capacity.items() if "/" in name and amount != "0"},
+    }

@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The documentation as a site: modules and roles by antsibull-docs, the guides from their Markdown, built by Sphinx."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import typing as t
+from pathlib import Path
+
+from .places import BUILD, COLLECTIONS, ROOT
+from .tools import fresh_folder, install
+
+if t.TYPE_CHECKING:
+    import nox
+
+SITE = BUILD / "site"
+DOCS = ROOT / "docs"
+LINK = re.compile(r"\]\((?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
+REPOSITORY = "https://github.com/nodecraft/kubeadm/blob/main"
+
+
+def build_site(session: nox.Session) -> None:
+    """Build the site below build/site. Any warning is an error, such as a link to a page or a heading that is not there."""
+    install(session, "ansible", "antsibull-docs", "myst-parser", "sphinx", "sphinx-ansible-theme")
+    source = fresh_folder(SITE / "source")
+    source.chmod(0o755)  # antsibull-docs writes into no directory that others may write to
+    session.run(
+        *("antsibull-docs", "collection", "--use-current", "--squash-hierarchy", "--fail-on-error"),
+        *("--dest-dir", str(source), "nodecraft.kubeadm"),
+        env={"ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS)},
+    )
+    guides = source / "guides"
+    guides.mkdir()
+    for page in sorted(DOCS.glob("*.md")):
+        (guides / page.name).write_text(linked(page.read_text(encoding="utf-8")), encoding="utf-8")
+    options = ("-W", "--keep-going", "--quiet", "-c", str(DOCS / "docsite"))
+    session.run("sphinx-build", "-b", "html", *options, str(source), str(fresh_folder(SITE / "html")))
+    session.log(f"{SITE / 'html' / 'index.html'}; links to other sites were not followed")
+
+
+def linked(text: str) -> str:
+    """A guide whose links to what is no guide lead to the repository."""
+
+    def target(match: re.Match[str]) -> str:
+        path, anchor = match["path"], match["anchor"] or ""
+        if "://" in path or is_guide(path):
+            return match[0]
+        return f"]({REPOSITORY}/{posixpath.normpath(posixpath.join('docs', path))}{anchor})"
+
+    return LINK.sub(target, text)
+
+
+def is_guide(path: str) -> bool:
+    """Whether a link leads to another guide."""
+    return Path(path).suffix == ".md" and "/" not in path
