@@ -45,7 +45,7 @@ WITH = {
 # Files that the collection changes, and that are as before when all is reverted.
 FILES = "/etc/kubernetes/manifests /etc/kubernetes/kubelet.conf.d /etc/systemd/system/kubelet.service.d /etc/default/kubelet"
 # What the reader's nodes have: four dongles on each worker, and on all of them the programs of the version to upgrade to, which is their own.
-DONGLES = "mkdir -p /dev/serial/by-id; for n in 0 1 2 3; do test -e /dev/serial/by-id/usb-FTDI_$n || mknod /dev/serial/by-id/usb-FTDI_$n c 1 7; done"
+DONGLES = "mkdir -p /dev/serial/by-id; cd /dev/serial/by-id; rm -f *; for minor in 3 5 7 8; do mknod usb-FTDI_$minor c 1 $minor; done"
 PROGRAMS = "folder=/opt/kubernetes-$(kubeadm version --output short | tr -d v); mkdir -p $folder; cp /usr/bin/kubeadm /usr/bin/kubelet $folder"
 # What the reader's inventory says already: enough for a run of site on a page that sets nothing.
 SAID = {"node_resources_labels": {"example.com/rack": "r7"}}
