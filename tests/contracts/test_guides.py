@@ -79,7 +79,7 @@ def test_every_guide_is_on_the_site_once_and_in_the_table_of_the_readme() -> Non
     site = (ROOT / "docs" / "docsite" / "rst" / "guides.rst").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^   /guides/(\w+)$", site, re.MULTILINE)) == guides
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"\(docs/(\w+)\.md", readme)) == set(guides)
+    assert set(re.findall(r"/docs/(\w+)\.md", readme)) == set(guides)
 
 
 @pytest.mark.parametrize(

@@ -39,4 +39,5 @@ def runner(tmp_path: Path, image: str, cluster: Cluster) -> Runner:
     """A folder for ansible-runner."""
     folder = tmp_path / "runner"
     folder.mkdir()
-    return Runner(folder, image, cluster, limits.options())
+    # The image has a user of its own, and the files of this folder are root's. AWX maps its user to root in the container.
+    return Runner(folder, image, cluster, ["--user=0", *limits.options()])

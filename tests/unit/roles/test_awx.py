@@ -21,12 +21,12 @@ TEMPLATES = {
 
 
 def inventory() -> Json:
-    """Three control planes and three workers, by group."""
+    """Two control planes and two workers, by group."""
 
     def host(name: str) -> Json:
         return {"stub": {API: "on", KUBELET: "on"}, "node_resources_node_name": name, **ASKED}
 
-    names = {"kube_control_plane": ("cp1", "cp2", "cp3"), "kube_node": ("w1", "w2", "w3")}
+    names = {"kube_control_plane": ("cp1", "cp2"), "kube_node": ("w1", "w2")}
     return {group: {name: host(name) for name in hosts} for group, hosts in names.items()}
 
 
@@ -41,7 +41,7 @@ def changes(outcome: Outcome) -> list[Json]:
 
 
 def test_a_slice_without_a_control_plane_is_refused(stage: Stage) -> None:
-    parts = [sliced(inventory(), number, 6) for number in range(1, 7)]
+    parts = [sliced(inventory(), number, 4) for number in range(1, 5)]
     without = next(part for part in parts if not part["kube_control_plane"])
     outcome = stage.playbook("site", without)
     assert outcome.status != 0
@@ -51,7 +51,7 @@ def test_a_slice_without_a_control_plane_is_refused(stage: Stage) -> None:
 
 def test_a_slice_with_control_planes_changes_only_under_the_lease_of_the_cluster(stage: Stage) -> None:
     """The collection is not told of the other slices, so each takes the Lease, and they come one after the other."""
-    outcome = stage.playbook("site", sliced(inventory(), 1, 3))
+    outcome = stage.playbook("site", sliced(inventory(), 1, 2))
     assert outcome.status == 0, outcome.output
     lease = [call["step"] for call in outcome.calls if call["component"] == "lease"]
     assert lease, sorted({call["component"] for call in outcome.calls})
@@ -77,7 +77,7 @@ def test_answers_of_a_survey_are_taken(stage: Stage, playbook: str) -> None:
             host.update(control_plane_feature_gates={"A": True}, node_kubelet_feature_gates={"A": True})
     outcome = stage.playbook(playbook, groups, as_options(answers(f"{playbook}.yml", control_plane_resume="true")))
     assert outcome.status == 0, outcome.output
-    assert outcome.hosts("change", API) == ["cp1", "cp2", "cp3"]
+    assert outcome.hosts("change", API) == ["cp1", "cp2"]
 
 
 @pytest.mark.parametrize(

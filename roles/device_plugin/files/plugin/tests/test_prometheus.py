@@ -19,7 +19,7 @@ import yaml
 from kubelet_stub import Kubelet, holder
 from running_plugin import FAKE, SCAN, STARTED, RunningPlugin, cluster, free_port, get, run
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[5] / "docs"
 GUIDE = (DOCS / "pod_resources.md").read_text(encoding="utf-8")
 DASHBOARD = json.loads((DOCS / "grafana/device_plugins.json").read_text(encoding="utf-8"))
 NODE = "worker-1"
