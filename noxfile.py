@@ -34,9 +34,9 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions.device_plugin import (
 from ansible_collections.nodecraft.kubeadm.tests.sessions.ee import build_image, check_awx, run_jobs
 from ansible_collections.nodecraft.kubeadm.tests.sessions.environment import answers, prepare_environment
 from ansible_collections.nodecraft.kubeadm.tests.sessions.faults import FaultLab, run_all_lab_faults, run_file_faults
+from ansible_collections.nodecraft.kubeadm.tests.sessions.guides import run_guides
 from ansible_collections.nodecraft.kubeadm.tests.sessions.importer import check_import
 from ansible_collections.nodecraft.kubeadm.tests.sessions.installed import check_installed
-from ansible_collections.nodecraft.kubeadm.tests.sessions.guides import run_guides
 from ansible_collections.nodecraft.kubeadm.tests.sessions.places import BUILD, DEVICE_PLUGIN, ENVS
 from ansible_collections.nodecraft.kubeadm.tests.sessions.results import run_counted
 from ansible_collections.nodecraft.kubeadm.tests.sessions.sanity import run_sanity

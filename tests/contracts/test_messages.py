@@ -10,14 +10,14 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT, 
 
 PAGE = "docs/what_to_do_when.md"
 ROW = re.compile(r"^\| `(?P<quote>[^`]+)` \|", re.MULTILINE)
-FOLDERS = ("playbooks", "plugins", "roles")
+DIRECTORIES = ("playbooks", "plugins", "roles")
 # A message is written in pieces, one to a line.
 BETWEEN_PIECES = re.compile(r'"\s*\n\s*f?"')
 
 
 def sources() -> str:
     """What messages are written in, with each message as one."""
-    paths = [path for path in project_files(ROOT) if path.parts[0] in FOLDERS and path.suffix in (".py", ".yml")]
+    paths = [path for path in project_files(ROOT) if path.parts[0] in DIRECTORIES and path.suffix in (".py", ".yml")]
     return "\n".join(BETWEEN_PIECES.sub("", (ROOT / path).read_text(encoding="utf-8")) for path in paths)
 
 

@@ -46,7 +46,7 @@ WITH = {
 FILES = "/etc/kubernetes/manifests /etc/kubernetes/kubelet.conf.d /etc/systemd/system/kubelet.service.d /etc/default/kubelet"
 # What the reader's nodes have: four dongles on each worker, and on all of them the programs of the version to upgrade to, which is their own.
 DONGLES = "mkdir -p /dev/serial/by-id; cd /dev/serial/by-id; rm -f *; for minor in 3 5 7 8; do mknod usb-FTDI_$minor c 1 $minor; done"
-PROGRAMS = "folder=/opt/kubernetes-$(kubeadm version --output short | tr -d v); mkdir -p $folder; cp /usr/bin/kubeadm /usr/bin/kubelet $folder"
+PROGRAMS = "directory=/opt/kubernetes-$(kubeadm version --output short | tr -d v); mkdir -p $directory; cp /usr/bin/kubeadm /usr/bin/kubelet $directory"
 # What the reader's inventory says already: enough for a run of site on a page that sets nothing.
 SAID = {"node_resources_labels": {"example.com/rack": "r7"}}
 # What a block starts in the background would keep its output open.
@@ -57,11 +57,11 @@ EXPORT = re.compile(r"^export (?P<name>\w+)=(?P<value>\S+)$", re.MULTILINE)
 class Reader:
     """Where the reader is: on a page, with what its blocks have set so far."""
 
-    def __init__(self, lab: str, folder: Path) -> None:
+    def __init__(self, lab: str, directory: Path) -> None:
         self.lab = lab
-        self.folder = folder
-        self.lab_folder = ROOT / "build" / "lab" / lab
-        self.nodes = yaml.safe_load((self.lab_folder / "inventory-ssh.yml").read_text(encoding="utf-8"))["all"]
+        self.directory = directory
+        self.lab_directory = ROOT / "build" / "lab" / lab
+        self.nodes = yaml.safe_load((self.lab_directory / "inventory-ssh.yml").read_text(encoding="utf-8"))["all"]
         self.environment: dict[str, str] = {}
         self.page = ""
         self.text = ""
@@ -74,13 +74,13 @@ class Reader:
     def begin(self, page: str) -> None:
         """Turn to a page: an inventory of the lab's hosts and nothing else."""
         self.page, self.text = page, ""
-        self.environment = environment_of(self.lab_folder / "activate", self.folder)
-        shutil.rmtree(self.folder, ignore_errors=True)
-        shutil.copytree(ROOT / "docs", self.folder / "docs")
-        (self.folder / ".kube").mkdir()
-        shutil.copy2(self.lab_folder / "kubeconfig", self.folder / ".kube" / "config")
+        self.environment = environment_of(self.lab_directory / "activate", self.directory)
+        shutil.rmtree(self.directory, ignore_errors=True)
+        shutil.copytree(ROOT / "docs", self.directory / "docs")
+        (self.directory / ".kube").mkdir()
+        shutil.copy2(self.lab_directory / "kubeconfig", self.directory / ".kube" / "config")
         self._clear()
-        self._settle()
+        self._stabilize()
 
     def follow(self, block: Block, used_by_next: bool) -> None:
         """Do what a block says. used_by_next: whether the block behind it is what applies a file that it shows."""
@@ -88,7 +88,7 @@ class Reader:
         self.text += text
         if block.shape is Shape.COMMANDS:
             for match in EXPORT.finditer(text):
-                self.environment[match["name"]] = match["value"].replace("~", str(self.folder))
+                self.environment[match["name"]] = match["value"].replace("~", str(self.directory))
             self.run("bash", "-euo", "pipefail", "-c", f"{NO_JOB_STAYS}{text}")
         elif block.shape is Shape.OBJECTS:
             self.run("kubectl", "apply", "--filename", self._write_text("objects.yml", text))
@@ -107,7 +107,7 @@ class Reader:
             whole = "children" in content.get("all", {})
             self._write(INVENTORY, content if whole else merged(self._inventory(), content))
         elif block.file:
-            # Ansible takes either a file or a folder of a name.
+            # Ansible takes either a file or a directory of a name.
             self._write(re.sub(r"^(group_vars/\w+)\.yml$", r"\1/page.yml", block.file), content)
         else:
             for name, value in content.items():
@@ -120,20 +120,20 @@ class Reader:
             if prefix in self.text:
                 self._play(f"nodecraft.kubeadm.{playbook}", f"--extra-vars={json.dumps(variables)}")
         self._clear()
-        self._settle()
+        self._stabilize()
         more = {name: value for word, (name, value) in WITH.items() if word in self.text}
         self._write("group_vars/kube_node/nothing.yml", NOTHING)
         self._write("group_vars/all/nothing.yml", {**NOTHING, **more})
         self._play("nodecraft.kubeadm.site")
-        if (self.folder / "objects.yml").exists():
+        if (self.directory / "objects.yml").exists():
             self.run("kubectl", "delete", "--ignore-not-found", "--filename=objects.yml")
         self._before()
 
     def _clear(self) -> None:
         """The reader's inventory, without the variables of a page."""
-        for folder in ("group_vars", "host_vars"):
-            shutil.rmtree(self.folder / folder, ignore_errors=True)
-        self._write("group_vars/all/lab.yml", {**BRISK, **plugin_variables(self.lab_folder)})
+        for directory in ("group_vars", "host_vars"):
+            shutil.rmtree(self.directory / directory, ignore_errors=True)
+        self._write("group_vars/all/lab.yml", {**BRISK, **plugin_variables(self.lab_directory)})
         for group in self.nodes["children"].values():
             for host, variables in group["hosts"].items():
                 # Of hosts: the controller is not reached like them.
@@ -162,7 +162,7 @@ class Reader:
         return self.run("ansible-playbook", "-i", INVENTORY, *arguments, playbook)
 
     def _on(self, hosts: str, command: str) -> str:
-        inventory = str(self.lab_folder / "inventory-ssh.yml")
+        inventory = str(self.lab_directory / "inventory-ssh.yml")
         return self.run("ansible", hosts, "-i", inventory, "-m", "ansible.builtin.shell", "-a", command)
 
     def run(self, *command: str) -> str:
@@ -171,7 +171,7 @@ class Reader:
         with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
             status = subprocess.run(
                 command,
-                cwd=self.folder,
+                cwd=self.directory,
                 env=self.environment,
                 check=False,
                 stdin=subprocess.DEVNULL,
@@ -192,7 +192,7 @@ class Reader:
         self.run("kubectl", "apply", "--filename", str(BEFORE))
         self.run("kubectl", "--namespace=shop", "rollout", "status", "deployment/web", "--timeout=120s")
 
-    def _settle(self) -> None:
+    def _stabilize(self) -> None:
         """Controller manager and scheduler end when their API server restarts, and are kept down the longer the more often that was.
 
         A restarted kubelet has forgotten it.
@@ -206,7 +206,7 @@ class Reader:
         return self._write_text(path, yaml.safe_dump(content, sort_keys=False))
 
     def _write_text(self, path: str, text: str) -> str:
-        file = self.folder / path
+        file = self.directory / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
         return path
@@ -230,9 +230,9 @@ def environment_of(activate: Path, home: Path) -> dict[str, str]:
     return {**left, "PATH": path, "HOME": str(home), "ANSIBLE_NOCOLOR": "1", "ANSIBLE_PIPELINING": "1"}
 
 
-def plugin_variables(lab_folder: Path) -> dict[str, t.Any]:
+def plugin_variables(lab_directory: Path) -> dict[str, t.Any]:
     """What builds the image of the device plugin on a machine without a registry, where it was prepared."""
-    prepared = lab_folder / "device_plugins.json"
+    prepared = lab_directory / "device_plugins.json"
     return json.loads(prepared.read_text(encoding="utf-8"))["build"] if prepared.exists() else {}
 
 

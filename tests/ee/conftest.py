@@ -36,8 +36,8 @@ def cluster(lab: Cluster) -> t.Iterator[Cluster]:
 
 @pytest.fixture
 def runner(tmp_path: Path, image: str, cluster: Cluster) -> Runner:
-    """A folder for ansible-runner."""
-    folder = tmp_path / "runner"
-    folder.mkdir()
-    # The image has a user of its own, and the files of this folder are root's. AWX maps its user to root in the container.
-    return Runner(folder, image, cluster, ["--user=0", *limits.options()])
+    """A directory for ansible-runner."""
+    directory = tmp_path / "runner"
+    directory.mkdir()
+    # The image has a user of its own, and the files of this directory are root's. AWX maps its user to root in the container.
+    return Runner(directory, image, cluster, ["--user=0", *limits.options()])

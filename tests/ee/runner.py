@@ -26,19 +26,19 @@ Json = dict[str, t.Any]
 class Job:
     """A job that ended, by what ansible-runner left of it."""
 
-    folder: Path
+    directory: Path
     status: str
     rc: int
 
     @property
     def output(self) -> str:
         """What Ansible printed."""
-        return (self.folder / "stdout").read_text(encoding="utf-8")
+        return (self.directory / "stdout").read_text(encoding="utf-8")
 
     @property
     def events(self) -> list[Json]:
         """All events, in their order."""
-        files = sorted(self.folder.glob("job_events/*-*.json"), key=lambda path: int(path.name.partition("-")[0]))
+        files = sorted(self.directory.glob("job_events/*-*.json"), key=lambda path: int(path.name.partition("-")[0]))
         return [json.loads(path.read_text(encoding="utf-8")) for path in files]
 
     @property
@@ -61,13 +61,13 @@ class Job:
 class Started:
     """A job at work."""
 
-    def __init__(self, process: subprocess.Popen[bytes], folder: Path) -> None:
-        self.process, self._folder = process, folder
+    def __init__(self, process: subprocess.Popen[bytes], directory: Path) -> None:
+        self.process, self._directory = process, directory
 
     @property
     def container(self) -> str:
         """The container in which Ansible is; empty when there is none."""
-        options = ["--quiet", "--all", f"--filter=name=^ansible_runner_{self._folder.name}$"]
+        options = ["--quiet", "--all", f"--filter=name=^ansible_runner_{self._directory.name}$"]
         return subprocess.run(["podman", "ps", *options], check=True, capture_output=True, text=True).stdout.strip()
 
     def cancel(self, seconds: float = 60) -> None:
@@ -78,27 +78,27 @@ class Started:
     def ended(self, seconds: float = 900) -> Job:
         """Wait for the end."""
         self.process.wait(seconds)
-        files = {name: self._folder / name for name in ("status", "rc")}
+        files = {name: self._directory / name for name in ("status", "rc")}
         said = {name: path.read_text(encoding="utf-8") if path.exists() else "" for name, path in files.items()}
-        return Job(self._folder, said["status"], int(said["rc"] or -1))
+        return Job(self._directory, said["status"], int(said["rc"] or -1))
 
 
 class Runner:
-    """A folder for ansible-runner, with the project of C(awx/) and an inventory of the lab."""
+    """A directory for ansible-runner, with the project of C(awx/) and an inventory of the lab."""
 
-    def __init__(self, folder: Path, image: str, cluster: Cluster, options: t.Sequence[str]) -> None:
-        self._folder, self._image, self._options, self._jobs = folder, image, options, 0
-        shutil.copytree(PROJECT, folder / "project")
-        (folder / "env").mkdir()
+    def __init__(self, directory: Path, image: str, cluster: Cluster, options: t.Sequence[str]) -> None:
+        self._directory, self._image, self._options, self._jobs = directory, image, options, 0
+        shutil.copytree(PROJECT, directory / "project")
+        (directory / "env").mkdir()
         # As AWX gives a Machine credential: by an agent in the container.
-        key = (cluster.lab.folder / "ssh_key").read_text(encoding="utf-8")
+        key = (cluster.lab.directory / "ssh_key").read_text(encoding="utf-8")
         self.write("env/ssh_key", key)
-        (folder / "inventory").mkdir()
+        (directory / "inventory").mkdir()
         self.desire(cluster)
 
     def write(self, path: str, text: str) -> None:
-        """Write a file of the folder."""
-        file = self._folder / path
+        """Write a file of the directory."""
+        file = self._directory / path
         file.write_text(text, encoding="utf-8")
         file.chmod(0o600)
 
@@ -106,9 +106,9 @@ class Runner:
         """Write the inventory. hosts: those of a slice. variables: the desired state of all."""
 
         def group(nodes: t.Sequence[Node]) -> Json:
-            return {"hosts": {node.name: {"ansible_host": node.address} for node in nodes if node in hosts}}
+            return {"hosts": {node.name: {"ansible_host": node.address} for node in nodes if node in taking_part}}
 
-        hosts = hosts if hosts is not None else list(cluster.nodes.values())
+        taking_part = list(cluster.nodes.values()) if hosts is None else hosts
         connection = {
             "ansible_user": "operator",
             "ansible_become": True,
@@ -125,7 +125,7 @@ class Runner:
     def start(self, playbook: str, *arguments: str, answers: Json | None = None) -> Started:
         """Begin a job. answers: of a survey, which are extra variables."""
         self._jobs += 1
-        name = f"{self._folder.name}-{os.getpid()}-{self._jobs}"
+        name = f"{self._directory.name}-{os.getpid()}-{self._jobs}"
         # As AWX has them: in a file that comes last.
         self.write("env/extravars", yaml.safe_dump(answers or {}))
         command = [
@@ -134,7 +134,7 @@ class Runner:
                 "-m",
                 "ansible_runner",
                 "run",
-                str(self._folder),
+                str(self._directory),
                 f"--playbook={playbook}",
                 f"--ident={name}",
             ),
@@ -142,9 +142,9 @@ class Runner:
             *(f"--container-option={option}" for option in self._options),
             *([f"--cmdline={' '.join(arguments)}"] if arguments else []),
         ]
-        with (self._folder / f"{name}.log").open("wb") as log:
+        with (self._directory / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        return Started(process, self._folder / "artifacts" / name)
+        return Started(process, self._directory / "artifacts" / name)
 
     def run(self, playbook: str, *arguments: str, answers: Json | None = None) -> Job:
         """Run a job to its end."""

@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions import ee_parts, limit
 LABEL = "example.com/ee"
 
 
-def wish(verbosity: int) -> Json:
+def desired(verbosity: int) -> Json:
     """A desired state for each kind of change. The lab's pods end after 3 seconds, so short waits are long enough."""
     return {
         "control_plane_components": {API_SERVER: {"args": {"v": verbosity}}},
@@ -48,7 +48,7 @@ def labels(cluster: Cluster) -> int:
 
 
 def test_a_plan_an_apply_and_a_second_apply(cluster: Cluster, runner: Runner) -> None:
-    runner.desire(cluster, **wish(1))
+    runner.desire(cluster, **desired(1))
     before = {node.name: node.manifests() for node in cluster.control_planes}
 
     plan = successful(runner.run("site.yml", "--check", "--diff"))
@@ -74,7 +74,7 @@ def test_a_plan_an_apply_and_a_second_apply(cluster: Cluster, runner: Runner) ->
 
 
 def test_an_upgrade_check(cluster: Cluster, runner: Runner) -> None:
-    runner.desire(cluster, **wish(1))
+    runner.desire(cluster, **desired(1))
     answers = {"upgrade_check_target": cluster.lab.kubernetes, "upgrade_check_programs": "/usr/bin"}
     job = runner.run("upgrade_check.yml", answers=answers)
     report = job.statistics["upgrade_check_report"]
@@ -84,7 +84,7 @@ def test_an_upgrade_check(cluster: Cluster, runner: Runner) -> None:
 
 
 def test_a_rollback(cluster: Cluster, runner: Runner) -> None:
-    runner.desire(cluster, **wish(1))
+    runner.desire(cluster, **desired(1))
     answers = {"rollback_components": [API_SERVER]}
     successful(runner.run("rollback.yml", "--check", "--diff", answers=answers))
     assert "--v=1" in arguments(cluster)
@@ -94,7 +94,7 @@ def test_a_rollback(cluster: Cluster, runner: Runner) -> None:
 
 
 def test_a_job_that_is_cancelled_in_the_middle(cluster: Cluster, runner: Runner) -> None:
-    runner.desire(cluster, **{**wish(2), "control_plane_min_ready_seconds": 30})
+    runner.desire(cluster, **{**desired(2), "control_plane_min_ready_seconds": 30})
     started = runner.start("site.yml")
     wait_for_change(cluster.first)
     assert started.container
@@ -118,7 +118,7 @@ def test_a_job_that_is_cancelled_in_the_middle(cluster: Cluster, runner: Runner)
 
 def test_a_job_slice(cluster: Cluster, runner: Runner) -> None:
     """Slices are parts of the inventory: the one without the control plane is refused, and no node of it changes."""
-    runner.desire(cluster, hosts=cluster.workers, **wish(3))
+    runner.desire(cluster, hosts=cluster.workers, **desired(3))
     job = runner.run("site.yml")
     assert (job.status, job.rc) == ("failed", 2)
     assert "The inventory has no host in kube_control_plane." in job.output

@@ -18,7 +18,7 @@ Json = dict[str, t.Any]
 
 RECORD = Path(__file__).resolve().parents[1] / "contracts" / "awx_modules.json"
 PACKAGE = "ansible==13.8.0"
-FOLDER = "ansible_collections/awx/awx"
+DIRECTORY = "ansible_collections/awx/awx"
 MODULES = ("credential", "execution_environment", "inventory", "inventory_source", "job_template", "project")
 
 
@@ -31,8 +31,10 @@ def main() -> None:
 def recorded(wheel: Path) -> Json:
     """What is recorded of a package of Ansible: where it is from, and the specification of each module."""
     with zipfile.ZipFile(wheel) as archive:
-        about = json.loads(archive.read(f"{FOLDER}/MANIFEST.json"))["collection_info"]
-        found = {name: specification(archive.read(f"{FOLDER}/plugins/modules/{name}.py").decode()) for name in MODULES}
+        about = json.loads(archive.read(f"{DIRECTORY}/MANIFEST.json"))["collection_info"]
+        found = {
+            name: specification(archive.read(f"{DIRECTORY}/plugins/modules/{name}.py").decode()) for name in MODULES
+        }
     source = f"awx.awx {about['version']} in {'-'.join(wheel.name.split('-')[:2])} of PyPI"
     return {"source": source, "license": "GPL-3.0-or-later", "argument_specs": found}
 

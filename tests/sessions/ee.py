@@ -24,7 +24,7 @@ from .bare_rules import pip_variables, site_variables
 from .clusters import lab_of_this_clone, start_lab, stop_lab
 from .copies import collection_copy
 from .places import BUILD, CONSTRAINTS, ROOT
-from .tools import fresh_folder, install, run_pytest
+from .tools import fresh_directory, install, run_pytest
 
 if t.TYPE_CHECKING:
     import nox
@@ -48,7 +48,7 @@ def image_name() -> str:
 def build_image(session: nox.Session, core: str) -> None:
     """Build the image, and check that all is in it. core: the release of ansible-core."""
     install(session, "ansible", "ansible-builder")
-    parts = fresh_folder(WORK / "parts")
+    parts = fresh_directory(WORK / "parts")
     collections = [own_artifact(session, parts), kubernetes_core(session, parts)]
     base = os.environ.get("EE_BASE") or base_image(session)
     definition = ee_parts.definition(
@@ -60,11 +60,11 @@ def build_image(session: nox.Session, core: str) -> None:
     shutil.copy2(CONSTRAINTS, parts / ee_parts.CONSTRAINTS)
     file = parts / "execution-environment.yml"
     file.write_text(yaml.safe_dump(definition, sort_keys=False), encoding="utf-8")
-    context = fresh_folder(WORK / "context")
+    context = fresh_directory(WORK / "context")
     session.run(
         *("ansible-builder", "build", "--verbosity=2", "--container-runtime=podman", f"--file={file}"),
         *(f"--context={context}", f"--tag={image_name()}"),
-        f"--extra-build-cli-args={' '.join(build_options(fresh_folder(WORK / 'site')))}",
+        f"--extra-build-cli-args={' '.join(build_options(fresh_directory(WORK / 'site')))}",
     )
     check_image(session)
 
@@ -74,7 +74,7 @@ def own_artifact(session: nox.Session, parts: Path) -> Path:
     if given := os.environ.get("EE_ARTIFACT"):
         source = Path(given)
     else:
-        built = fresh_folder(WORK / "built")
+        built = fresh_directory(WORK / "built")
         with session.chdir(collection_copy("ee")):
             session.run("ansible-galaxy", "collection", "build", f"--output-path={built}", silent=True)
         (source,) = built.iterdir()
@@ -92,8 +92,8 @@ def kubernetes_core(session: nox.Session, parts: Path) -> Path:
     """kubernetes.core as an artifact, out of the pinned package of Ansible, which has the collection as Galaxy has it."""
     program = "import sysconfig; print(sysconfig.get_path('purelib'))"
     (libraries,) = str(session.run("python", "-c", program, silent=True)).split()
-    folder = Path(libraries) / "ansible_collections" / "kubernetes" / "core"
-    name, artifact = ee_parts.packed_collection(folder)
+    directory = Path(libraries) / "ansible_collections" / "kubernetes" / "core"
+    name, artifact = ee_parts.packed_collection(directory)
     (parts / name).write_bytes(artifact)
     return parts / name
 
@@ -103,7 +103,7 @@ def base_image(session: nox.Session) -> str:
     name = f"localhost/nodecraft-kubeadm-ee-base:{ee_parts.base_tag(SUITE, PACKAGES)}"
     if subprocess.run(["podman", "image", "exists", name], check=False).returncode == 0:
         return name
-    root = fresh_folder(WORK / "root")
+    root = fresh_directory(WORK / "root")
     session.log(f"debootstrap makes the base image {name} (once, usually 60 s)")
     try:
         include = f"--include={','.join(PACKAGES)}"
@@ -121,7 +121,7 @@ def base_image(session: nox.Session) -> str:
 
 
 def build_options(site: Path) -> list[str]:
-    """What the build gets beside the definition. site: a folder for what pip needs to reach this site's index."""
+    """What the build gets beside the definition. site: a directory for what pip needs to reach this site's index."""
     settings = pip_settings()
     if (bundle := Path(settings.get("cert", BUNDLE))).exists():
         shutil.copy2(bundle, site / "ca.crt")
@@ -163,11 +163,11 @@ def check_image(session: nox.Session) -> None:
 
 def check_awx(session: nox.Session) -> None:
     """Hold the data for AWX, and what is recorded of its modules, against these modules."""
-    folder = fresh_folder(BUILD / "awx")
+    directory = fresh_directory(BUILD / "awx")
     # Not under the constraints: the pinned package of Ansible has no awx.awx.
     session.run("python", "-m", "ensurepip", silent=True)
-    session.run("python", "-m", "pip", "download", "--quiet", "--no-deps", f"--dest={folder}", awx.PACKAGE)
-    (wheel,) = folder.iterdir()
+    session.run("python", "-m", "pip", "download", "--quiet", "--no-deps", f"--dest={directory}", awx.PACKAGE)
+    (wheel,) = directory.iterdir()
     session.env["AWX_WHEEL"] = str(wheel)
     run_pytest(session, "tests/contracts/test_awx.py")
 

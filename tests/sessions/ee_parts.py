@@ -135,17 +135,17 @@ def checked_artifact(path: Path) -> str:
     return artifact_name(info)
 
 
-def packed_collection(folder: Path) -> tuple[str, bytes]:
-    """The artifact of an installed collection, as a name and a file; the same folder gives the same bytes.
+def packed_collection(directory: Path) -> tuple[str, bytes]:
+    """The artifact of an installed collection, as a name and a file; the same directory gives the same bytes.
 
     The package of Ansible leaves out files of a collection, and ansible-galaxy refuses an artifact that lacks one that it lists.
     """
-    about = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    files = json.loads((folder / FILES).read_text(encoding="utf-8"))
-    files["files"] = [entry for entry in files["files"] if (folder / entry["name"]).exists()]
+    about = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+    files = json.loads((directory / FILES).read_text(encoding="utf-8"))
+    files["files"] = [entry for entry in files["files"] if (directory / entry["name"]).exists()]
     for entry in files["files"]:
         if entry["ftype"] == "file":
-            entry["chksum_sha256"] = digest((folder / entry["name"]).read_bytes())
+            entry["chksum_sha256"] = digest((directory / entry["name"]).read_bytes())
     listed = json.dumps(files, indent=True).encode()
     about["file_manifest_file"]["chksum_sha256"] = digest(listed)
     packed = io.BytesIO()
@@ -156,7 +156,7 @@ def packed_collection(folder: Path) -> tuple[str, bytes]:
         add(archive, MANIFEST, json.dumps(about, indent=True).encode())
         add(archive, FILES, listed)
         for entry in files["files"]:
-            add(archive, entry["name"], (folder / entry["name"]).read_bytes() if entry["ftype"] == "file" else None)
+            add(archive, entry["name"], (directory / entry["name"]).read_bytes() if entry["ftype"] == "file" else None)
     return artifact_name(about["collection_info"]), packed.getvalue()
 
 

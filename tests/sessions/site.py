@@ -10,7 +10,7 @@ import typing as t
 from pathlib import Path
 
 from .places import BUILD, COLLECTIONS, ROOT
-from .tools import fresh_folder, install
+from .tools import fresh_directory, install
 
 if t.TYPE_CHECKING:
     import nox
@@ -24,7 +24,7 @@ REPOSITORY = "https://github.com/nodecraft/kubeadm/blob/main"
 def build_site(session: nox.Session) -> None:
     """Build the site below build/site. Any warning is an error, such as a link to a page or a heading that is not there."""
     install(session, "ansible", "antsibull-docs", "myst-parser", "sphinx", "sphinx-ansible-theme")
-    source = fresh_folder(SITE / "source")
+    source = fresh_directory(SITE / "source")
     source.chmod(0o755)  # antsibull-docs writes into no directory that others may write to
     session.run(
         *("antsibull-docs", "collection", "--use-current", "--squash-hierarchy", "--fail-on-error"),
@@ -36,7 +36,7 @@ def build_site(session: nox.Session) -> None:
     for page in sorted(DOCS.glob("*.md")):
         (guides / page.name).write_text(linked(page.read_text(encoding="utf-8")), encoding="utf-8")
     options = ("-W", "--keep-going", "--quiet", "-c", str(DOCS / "docsite"))
-    session.run("sphinx-build", "-b", "html", *options, str(source), str(fresh_folder(SITE / "html")))
+    session.run("sphinx-build", "-b", "html", *options, str(source), str(fresh_directory(SITE / "html")))
     session.log(f"{SITE / 'html' / 'index.html'}; links to other sites were not followed")
 
 

@@ -19,17 +19,17 @@ Json = ee_parts.Json
 PLUGIN = "plugins/a.py"
 
 
-def installed(folder: Path, namespace: str = "nodecraft", name: str = "kubeadm") -> Path:
+def installed(directory: Path, namespace: str = "nodecraft", name: str = "kubeadm") -> Path:
     """A collection as the package of Ansible has it: a file that is listed is not there."""
     files = [{"name": ".", "ftype": "dir"}, {"name": "plugins", "ftype": "dir"}]
     files += [{"name": each, "ftype": "file", "chksum_sha256": "of Galaxy"} for each in (PLUGIN, "tests/b.py")]
     info = {"namespace": namespace, "name": name, "version": "1.2.3"}
     about = {"collection_info": info, "file_manifest_file": {"name": ee_parts.FILES, "chksum_sha256": "of Galaxy"}}
-    (folder / "plugins").mkdir(parents=True)
-    (folder / PLUGIN).write_text("A = 1\n", encoding="utf-8")
-    (folder / ee_parts.MANIFEST).write_text(json.dumps(about), encoding="utf-8")
-    (folder / ee_parts.FILES).write_text(json.dumps({"files": files}), encoding="utf-8")
-    return folder
+    (directory / "plugins").mkdir(parents=True)
+    (directory / PLUGIN).write_text("A = 1\n", encoding="utf-8")
+    (directory / ee_parts.MANIFEST).write_text(json.dumps(about), encoding="utf-8")
+    (directory / ee_parts.FILES).write_text(json.dumps({"files": files}), encoding="utf-8")
+    return directory
 
 
 def packed(tmp_path: Path, content: bytes) -> Path:
