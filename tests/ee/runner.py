@@ -106,9 +106,9 @@ class Runner:
         """Write the inventory. hosts: those of a slice. variables: the desired state of all."""
 
         def group(nodes: t.Sequence[Node]) -> Json:
-            return {"hosts": {node.name: {"ansible_host": node.address} for node in nodes if node in taking_part}}
+            return {"hosts": {node.name: {"ansible_host": node.address} for node in nodes if node in chosen}}
 
-        taking_part = list(cluster.nodes.values()) if hosts is None else hosts
+        chosen = list(cluster.nodes.values()) if hosts is None else hosts
         connection = {
             "ansible_user": "operator",
             "ansible_become": True,

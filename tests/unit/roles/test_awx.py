@@ -4,7 +4,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 import typing as t
+from pathlib import Path
 
 import pytest
 import yaml
@@ -90,3 +95,21 @@ def test_an_answer_of_a_wrong_type_is_refused(stage: Stage, given: Json, sentenc
     assert outcome.status != 0
     assert sentence in outcome.output
     assert changes(outcome) == []
+
+
+def test_an_artifact_that_was_unpacked_in_the_wrong_place_is_told_by_the_playbook_that_is_not_found(
+    tmp_path: Path,
+) -> None:
+    """In C(collections) itself, instead of C(collections/ansible_collections/nodecraft/kubeadm)."""
+    collections = tmp_path / "collections"
+    collections.mkdir()
+    for name in ("meta", "playbooks", "plugins", "roles"):
+        (collections / name).symlink_to(ROOT / name)
+    shutil.copy(ROOT / "awx/project/site.yml", tmp_path)
+    environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(collections)}
+    command = [sys.executable, "-m", "ansible", "playbook", "--inventory=cp1,", "site.yml"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    told = done.stdout + done.stderr
+    assert "nodecraft.kubeadm.site" in told
+    assert "Could not find or access" in " ".join(told.split())
