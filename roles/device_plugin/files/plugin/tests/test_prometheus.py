@@ -20,7 +20,7 @@ from kubelet_stub import Kubelet, holder
 from running_plugin import FAKE, SCAN, STARTED, RunningPlugin, cluster, free_port, get, run
 
 DOCS = Path(__file__).parents[5] / "docs"
-GUIDE = (DOCS / "pod_resources.md").read_text(encoding="utf-8")
+GUIDE = (DOCS / "pod_resources.md").read_text(encoding="utf-8").partition("\n## Prometheus and Grafana\n")[2]
 DASHBOARD = json.loads((DOCS / "grafana/device_plugins.json").read_text(encoding="utf-8"))
 NODE = "worker-1"
 FAKES = ["fake-0", "fake-1", "fake-2"]
