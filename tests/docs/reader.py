@@ -51,6 +51,12 @@ PROGRAMS = "directory=/opt/kubernetes-$(kubeadm version --output short | tr -d v
 SAID = {"node_resources_labels": {"example.com/rack": "r7"}}
 # What a block starts in the background would keep its output open.
 NO_JOB_STAYS = "trap 'kill $(jobs -p) 2>/dev/null || :' EXIT\n"
+# Without hosts a command of Ansible succeeds, and has tried nothing.
+SETTINGS = {
+    "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "1",
+    "ANSIBLE_NOCOLOR": "1",
+    "ANSIBLE_PIPELINING": "1",
+}
 EXPORT = re.compile(r"^export (?P<name>\w+)=(?P<value>\S+)$", re.MULTILINE)
 
 
@@ -227,7 +233,7 @@ def environment_of(activate: Path, home: Path) -> dict[str, str]:
         if name not in ("ANSIBLE_INVENTORY", "K8S_AUTH_KUBECONFIG", "KUBECONFIG")
     }
     path = os.pathsep.join((str(activate.parent), str(Path(sys.executable).parent), found["PATH"]))
-    return {**left, "PATH": path, "HOME": str(home), "ANSIBLE_NOCOLOR": "1", "ANSIBLE_PIPELINING": "1"}
+    return {**left, "PATH": path, "HOME": str(home), **SETTINGS}
 
 
 def plugin_variables(lab_directory: Path) -> dict[str, t.Any]:
