@@ -66,6 +66,7 @@ options:
     description:
       - Flags to set, by name without leading dashes. V(null) removes a flag that this module set.
       - A list sets the flag several times.
+      - Flags that determine the node's identity or its directories, such as C(--kubeconfig) and C(--root-dir), are refused.
     type: dict
   register_with_taints:
     description:
