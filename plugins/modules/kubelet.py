@@ -13,9 +13,8 @@ description:
   - Changes the kubelet of one node. The role P(nodecraft.kubeadm.node_kubelet#role) runs this module on all nodes of a cluster.
   - It sets feature gates, fields of KubeletConfiguration, flags, and the taints with which a node registers. Everything that a task
     names is one transaction and one restart of the kubelet.
-  - Running pods keep their containers, with three exceptions. Static pods are restarted by a setting that changes the defaults of pods. Pods that
-    no longer fit their node are rejected, see the notes. V(cgroupDriver), V(cgroupRoot) and V(cgroupsPerQOS) restart all containers and need a
-    drained node.
+  - Running pods keep their containers, with three exceptions. A setting that changes the defaults of pods restarts static pods. Pods that
+    no longer fit are rejected, see the notes. Settings of cgroups restart all containers, see O(config).
   - A change is rehearsed with the kubelet's own binary before anything is written, applied by a service on the node, verified
     on the running process and on the Node object, and rolled back by the node when the kubelet does not become healthy.
   - Everything is written into files of this collection, a drop-in of the kubelet's unit and a fragment in its C(--config-dir).
@@ -66,7 +65,7 @@ options:
     description:
       - Flags to set, by name without leading dashes. V(null) removes a flag that this module set.
       - A list sets the flag several times.
-      - Flags that determine the node's identity or its directories, such as C(--kubeconfig) and C(--root-dir), are refused.
+      - Flags that determine the node's identity, such as C(--kubeconfig), are refused.
     type: dict
   register_with_taints:
     description:
