@@ -52,10 +52,11 @@ options:
     default: 60
   confirm_url:
     description:
-      - Address at which the controller reaches the API server, such as C(https://lb.example.com:6443/readyz). Required with
+      - Address at which the controller reaches the API server, such as C(https://10.0.0.11:6443/readyz). Required with
         O(confirm=true).
       - Every answer with a status below 500 counts, also "forbidden".
-      - With several control planes a load balancer lets another API server answer. Use the address of the node that changes.
+      - Use the address of the node that changes, because a load balancer lets another API server answer. For the kubelet of a worker use that
+        of a control plane.
     type: str
   confirm_ca_cert:
     description:

@@ -11,7 +11,7 @@ from ..module_utils._plan.device import image_build
 
 DOCUMENTATION = r"""
 name: device_image_build
-short_description: Determine how the image of the device plugin is built
+short_description: (internal) Determine how the image of the device plugin is built
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)

@@ -11,7 +11,7 @@ from ..module_utils._plan.static_pod import join_files
 
 DOCUMENTATION = r"""
 name: static_pod_join_files
-short_description: List the files that a control plane needs before it joins
+short_description: (internal) List the files that a control plane needs before it joins
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)

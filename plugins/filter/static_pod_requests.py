@@ -13,7 +13,7 @@ from ..module_utils._plan.static_pod import requests
 
 DOCUMENTATION = r"""
 name: static_pod_requests
-short_description: Derive the desired state of each static pod of a control plane
+short_description: (internal) Derive the desired state of each static pod
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)

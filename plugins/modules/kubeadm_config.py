@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kubeadm_config
-short_description: Keep settings of static pods in kubeadm-config
+short_description: Manage settings in the kubeadm-config ConfigMap
 description:
   - Writes settings of static pods into the ClusterConfiguration of the ConfigMap C(kube-system/kubeadm-config), from which C(kubeadm upgrade) and
     C(kubeadm join) generate manifests, so that these survive upgrades and joins. No static pod changes.

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kubelet
-short_description: Change the kubelet of a kubeadm node
+short_description: Manage settings of a kubeadm node's kubelet
 description:
   - Changes the kubelet of one node. The role P(nodecraft.kubeadm.node_kubelet#role) runs this module on all nodes of a cluster.
   - It sets feature gates, fields of KubeletConfiguration, flags, and the taints with which a node registers. Everything that a task
-    names is one transaction and one restart of the kubelet; running pods keep their containers.
+    names is one transaction and one restart of the kubelet.
+  - Running pods keep their containers, with three exceptions. Static pods are restarted by a setting that changes the defaults of pods. Pods that
+    no longer fit their node are rejected, see the notes. V(cgroupDriver), V(cgroupRoot) and V(cgroupsPerQOS) restart all containers and need a
+    drained node.
   - A change is rehearsed with the kubelet's own binary before anything is written, applied by a service on the node, verified
     on the running process and on the Node object, and rolled back by the node when the kubelet does not become healthy.
   - Everything is written into files of this collection, a drop-in of the kubelet's unit and a fragment in its C(--config-dir).
@@ -117,8 +120,8 @@ options:
     default: false
   force:
     description:
-      - Change policies that need a drained node on one that is not drained, use a directory of fragments although it contains files that the
-        kubelet has not read yet, and restart a kubelet although its files are newer than its process.
+      - Turns off three checks together. Policies that need a drained node change on one that is not drained, a directory of fragments is used
+        although it contains files that the kubelet has not read yet, and a kubelet is restarted although its files are newer than its process.
     type: bool
     default: false
 seealso:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_extended_resource
-short_description: Advertise extended resources on nodes
+short_description: Manage extended resources of nodes
 description:
   - Sets, changes or removes the amounts of extended resources that nodes advertise, on many nodes at once. The role
     P(nodecraft.kubeadm.node_resources#role) runs it together with M(nodecraft.kubeadm.node_label) and M(nodecraft.kubeadm.node_taint) for the

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_image
-short_description: Load an image into the container runtime of a node
+short_description: Load a container image on a node
 description:
   - Checks whether the container runtime of a node has an image, and loads an archive when it does not. The role
     P(nodecraft.kubeadm.device_plugin#role) uses it for nodes without a registry.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_label
-short_description: Label nodes
+short_description: Manage labels of nodes
 description:
   - Sets, changes and removes labels of many nodes at once. The role P(nodecraft.kubeadm.node_resources#role) runs it together with
     M(nodecraft.kubeadm.node_extended_resource) and M(nodecraft.kubeadm.node_taint) for the hosts of a play.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_taint
-short_description: Taint nodes
+short_description: Manage taints of nodes
 description:
   - Sets, changes and removes taints of many nodes at once. The role P(nodecraft.kubeadm.node_resources#role) runs it together with
     M(nodecraft.kubeadm.node_extended_resource) and M(nodecraft.kubeadm.node_label) for the hosts of a play.

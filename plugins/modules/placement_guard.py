@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: placement_guard
-short_description: Keep pods that bypass the scheduler off protected nodes
+short_description: Protect nodes from pods that bypass the scheduler
 description:
   - Refuses pods that bypass the taints of protected nodes, with a ValidatingAdmissionPolicy of the API server, which Kubernetes has from 1.30 on.
     The role P(nodecraft.kubeadm.placement_guard#role) runs this module with variables.

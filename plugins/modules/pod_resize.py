@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: pod_resize
-short_description: Resize running pods in place
+short_description: Resize CPU and memory of running pods
 description:
   - Changes requests and limits of the containers of running pods in place, of many pods at once. The playbook C(nodecraft.kubeadm.resize) runs it
     with variables.

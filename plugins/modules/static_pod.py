@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: static_pod
-short_description: Change a static pod of a kubeadm node
+short_description: Manage settings of a kubeadm static pod
 description:
   - Changes one static pod of a node, such as kube-apiserver, kube-controller-manager or kube-scheduler. The role
     P(nodecraft.kubeadm.control_plane#role) runs this module on all control planes of a cluster.

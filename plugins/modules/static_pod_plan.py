@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: static_pod_plan
-short_description: Plan and rehearse changes of static pods
+short_description: Test changes of static pods without applying them
 description:
   - Plans and rehearses changes of several static pods of one node in one call, and changes nothing. The role
     P(nodecraft.kubeadm.control_plane#role) uses it before M(nodecraft.kubeadm.static_pod) makes the changes, each in its own transaction.

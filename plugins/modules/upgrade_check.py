@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: upgrade_check
-short_description: Check what a kubeadm upgrade breaks on a node
+short_description: Check a node before a kubeadm upgrade
 description:
   - Checks before a kubeadm upgrade, with the new version's own programs, which settings of a node it removes or breaks. Writes nothing. The
     playbook C(nodecraft.kubeadm.upgrade_check) runs this module on all nodes.

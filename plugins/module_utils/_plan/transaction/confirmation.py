@@ -27,7 +27,7 @@ def check_url(url: str | None) -> None:
     if not is_url(url):
         raise Refusal(
             f"confirm_url is {url!r}; set the address by which this controller reaches the API server, such as"
-            " https://lb.example.com:6443/readyz."
+            " https://10.0.0.11:6443/readyz."
         )
 
 
