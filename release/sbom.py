@@ -143,7 +143,7 @@ def files_of_image(archive: tarfile.TarFile, layers: t.Iterable[str]) -> dict[st
     for layer in layers:
         with tarfile.open(fileobj=archive.extractfile(layer)) as opened:
             for member in opened:
-                path = PurePosixPath(member.name.lstrip("./"))
+                path = PurePosixPath(member.name)  # which drops ./ in front
                 if path.name == EMPTIED:
                     remove(found, str(path.parent))
                 elif path.name.startswith(REMOVED):

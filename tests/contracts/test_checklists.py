@@ -34,8 +34,9 @@ def fixture_known() -> Known:
 
 
 def rows_of(text: str) -> list[tuple[str, str]]:
-    """The requirements of a checklist and their states."""
-    found = [(match["requirement"], match["state"]) for match in ROW.finditer(text)]
+    """The requirements of a checklist and their states; a line of the table that has no state has an empty one."""
+    found = [(line, "") for line in text.splitlines() if line.startswith("|") and not ROW.fullmatch(line)]
+    found += [(match["requirement"], match["state"]) for match in ROW.finditer(text)]
     return [row for row in found if row[0] not in HEADS]
 
 
@@ -88,3 +89,4 @@ def test_a_breach_is_found(state: str, found: str, known: Known) -> None:
 
 def test_rows_are_read() -> None:
     assert rows_of("| Requirement | State |\n| --- | --- |\n| a | b |\n") == [("a", "b")]
+    assert rows_of("| a | planned\n| b | c |\n") == [("| a | planned", ""), ("b", "c")]

@@ -41,7 +41,7 @@ BETWEEN = r"[ #]*[ \n][ #]*"
 PATTERNS = {word: re.compile(rf"\b{phrase.replace(' ', BETWEEN)}\b", re.IGNORECASE) for word, phrase in PHRASES.items()}
 # What reads the words of earlier versions has to hold them.
 EARLIER = re.compile(r"^_EARLIER_NAMES = \{.*?\}", re.MULTILINE | re.DOTALL)
-# Texts of other people, what was said of released versions, a program with words of its own, and this file.
+# Texts of other people, what was said of released versions, and this file.
 ELSEWHERE = ("COPYING", "LICENSES/", "changelogs/", "tests/contracts/test_retired_words.py")
 
 YAML_KEY = re.compile(r"^[ -]*([A-Za-z_]\w*):(?=\s|$)", re.MULTILINE)

@@ -73,18 +73,20 @@ def fixture_artifact() -> bytes:
 
 @pytest.fixture(name="image")
 def fixture_image() -> bytes:
-    """An image of two layers; the second removes a package, replaces another and empties a directory."""
+    """An image of two layers; the second removes a package, replaces another, empties a directory and removes one at the top."""
     first = {
         "./var/lib/dpkg/status": STATUS,
         "usr/lib/os-release": 'NAME="Debian GNU/Linux"\nID=debian\n',
         f"{SITE}/old-1.dist-info/METADATA": metadata("old", "1"),
         f"{SITE}/Kept-2.dist-info/METADATA": metadata("Kept", "2", "MIT"),
         "opt/x/lost-3.dist-info/METADATA": metadata("lost", "3"),
+        "srv/lost-4.dist-info/METADATA": metadata("lost", "4"),
     }
     second = {
         f"{SITE}/.wh.old-1.dist-info": "",
         f"{SITE}/old-2.dist-info/METADATA": metadata("old", "2"),
         "opt/x/.wh..wh..opq": "",
+        "./.wh.srv": "",
     }
     about = [{"Config": "c.json", "RepoTags": ["localhost:5000/plugin:1"], "Layers": ["1.tar", "2.tar"]}]
     return packed({"manifest.json": json.dumps(about), "c.json": "{}", "1.tar": packed(first), "2.tar": packed(second)})

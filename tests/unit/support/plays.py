@@ -47,8 +47,6 @@ CORE_STUBS = {"kubernetes.py": ("k8s",)}
 STAND_INS = {name for stubs in (STUBS, CORE_STUBS) for names in stubs.values() for name in names}
 # What is the collection's own. Of its modules, those that have no stand-in.
 LINKED = (
-    # The role of that name finds its program beside itself.
-    "device_plugin",
     "meta",
     "playbooks",
     "roles",
