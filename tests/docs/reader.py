@@ -71,14 +71,19 @@ class Reader:
         self.environment: dict[str, str] = {}
         self.page = ""
         self.text = ""
-        self.begin("")
+        self._turn_to("")
         self._on("kube_node", DONGLES)
         self._on("all", PROGRAMS)
         self._before()
         self.original = self.state()
 
     def begin(self, page: str) -> None:
-        """Turn to a page: an inventory of the lab's hosts and nothing else."""
+        """Turn to a page, with a control plane that works."""
+        self._turn_to(page)
+        self._stabilize()
+
+    def _turn_to(self, page: str) -> None:
+        """An inventory of the lab's hosts and nothing else."""
         self.page, self.text = page, ""
         self.environment = environment_of(self.lab_directory / "activate", self.directory)
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -86,7 +91,6 @@ class Reader:
         (self.directory / ".kube").mkdir()
         shutil.copy2(self.lab_directory / "kubeconfig", self.directory / ".kube" / "config")
         self._clear()
-        self._stabilize()
 
     def follow(self, block: Block, used_by_next: bool) -> None:
         """Do what a block says. used_by_next: whether the block behind it is what applies a file that it shows."""

@@ -18,9 +18,10 @@ from ansible_collections.nodecraft.kubeadm.tests.docs.reader import ROOT, Reader
 BLOCKS = [block for block in all_blocks(ROOT) if block.executed]
 
 
-def applies_files(block: Block) -> bool:
-    """Whether a block runs Ansible."""
-    return block.shape is Shape.PLAYBOOK or (block.shape is Shape.COMMANDS and "ansible-playbook" in block.text)
+def applies(block: Block, shown: Block) -> bool:
+    """Whether a block is what takes the file that the one before it shows: of an inventory, any command that names it."""
+    program = "-i inventory.yml" if shown.shape is Shape.INVENTORY else "ansible-playbook"
+    return block.shape is Shape.PLAYBOOK or (block.shape is Shape.COMMANDS and program in block.text)
 
 
 def steps() -> t.Iterator[t.Any]:
@@ -28,7 +29,7 @@ def steps() -> t.Iterator[t.Any]:
     for page, found in itertools.groupby(BLOCKS, lambda block: block.page):
         blocks = list(found)
         for block, following in itertools.zip_longest(blocks, blocks[1:]):
-            used = following is not None and applies_files(following)
+            used = following is not None and applies(following, block)
             yield pytest.param(page, block, used, id=block.name)
         yield pytest.param(page, None, False, id=f"{page}:end")
 
