@@ -155,18 +155,11 @@ def test_a_job_template_that_would_harm_is_found(change: Json) -> None:
 
 
 @pytest.mark.parametrize("path", PLAYBOOKS, ids=lambda path: path.stem)
-def test_a_playbook_of_the_project_has_one_of_the_collection_or_a_role(path: Path) -> None:
+def test_a_playbook_of_the_project_is_one_of_the_collection(path: Path) -> None:
     (play,) = load(path)
-    if "import_playbook" in str(list(play)):
-        assert set(play) == {"name", "ansible.builtin.import_playbook"}
-        assert play["ansible.builtin.import_playbook"] == f"nodecraft.kubeadm.{path.stem}"
-        assert (ROOT / "playbooks" / path.name).is_file()
-        return
-    (role,) = play["roles"]
-    assert (ROOT / "roles" / role["role"].removeprefix("nodecraft.kubeadm.") / "tasks" / "main.yml").is_file()
-    (site,) = [each for each in load(ROOT / "playbooks" / "site.yml") if each.get("hosts") == play["hosts"]]
-    settings = ("gather_facts", "become", "any_errors_fatal", "strategy")
-    assert {key: play[key] for key in settings} == {key: site[key] for key in settings}
+    assert set(play) == {"name", "ansible.builtin.import_playbook"}
+    assert play["ansible.builtin.import_playbook"] == f"nodecraft.kubeadm.{path.stem}"
+    assert (ROOT / "playbooks" / path.name).is_file()
 
 
 # ---- surveys ---------------------------------------------------------------------------------------------------------

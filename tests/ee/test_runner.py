@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.tests.ee.runner import Job, Json, Runner, lease, wait_for_change
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import API_SERVER, Cluster, until
 from ansible_collections.nodecraft.kubeadm.tests.sessions import ee_parts, limits
+from ansible_collections.nodecraft.kubeadm.tests.sessions.awx import answers
 
 LABEL = "example.com/ee"
 
@@ -59,9 +60,7 @@ def test_a_plan_an_apply_and_a_second_apply(cluster: Cluster, runner: Runner) ->
     assert [node.history() for node in cluster.nodes.values()] == [[], []]
     assert labels(cluster) == 0
 
-    apply = successful(
-        runner.run("site.yml", answers={"control_plane_resume": "false", "control_plane_lock_timeout": 600})
-    )
+    apply = successful(runner.run("site.yml", answers=answers("site.yml")))
     report = apply.statistics["control_plane_report"][cluster.first.name]
     assert report[API_SERVER]["changed"] is True
     assert set(apply.statistics["node_kubelet_report"]) == set(cluster.nodes)
@@ -75,8 +74,8 @@ def test_a_plan_an_apply_and_a_second_apply(cluster: Cluster, runner: Runner) ->
 
 def test_an_upgrade_check(cluster: Cluster, runner: Runner) -> None:
     runner.desire(cluster, **desired(1))
-    answers = {"upgrade_check_target": cluster.lab.kubernetes, "upgrade_check_programs": "/usr/bin"}
-    job = runner.run("upgrade_check.yml", answers=answers)
+    given = {"upgrade_check_target": cluster.lab.kubernetes, "upgrade_check_programs": "/usr/bin"}
+    job = runner.run("upgrade_check.yml", answers=answers("upgrade_check.yml", **given))
     report = job.statistics["upgrade_check_report"]
     assert set(report["nodes"]) == set(cluster.nodes), job.output[-4000:]
     assert report["target"] == cluster.lab.kubernetes
@@ -85,10 +84,10 @@ def test_an_upgrade_check(cluster: Cluster, runner: Runner) -> None:
 
 def test_a_rollback(cluster: Cluster, runner: Runner) -> None:
     runner.desire(cluster, **desired(1))
-    answers = {"rollback_components": [API_SERVER]}
-    successful(runner.run("rollback.yml", "--check", "--diff", answers=answers))
+    given = answers("rollback.yml", rollback_components=[API_SERVER])
+    successful(runner.run("rollback.yml", "--check", "--diff", answers=given))
     assert "--v=1" in arguments(cluster)
-    job = successful(runner.run("rollback.yml", answers=answers))
+    job = successful(runner.run("rollback.yml", answers=given))
     assert job.statistics["control_plane_report"][cluster.first.name][API_SERVER]["changed"] is True
     assert "--v=1" not in arguments(cluster)
 
@@ -110,8 +109,8 @@ def test_a_job_that_is_cancelled_in_the_middle(cluster: Cluster, runner: Runner)
     assert held.get("holderIdentity", "") == "" or (held["renewTime"] and 0 < held["leaseDurationSeconds"] <= 3600)
 
     # The next job need not wait for that.
-    answers = {"control_plane_lease_takeover": "true", "node_kubelet_lease_takeover": "true"}
-    successful(runner.run("site.yml", answers=answers))
+    given = answers("site.yml", control_plane_lease_takeover="true", node_kubelet_lease_takeover="true")
+    successful(runner.run("site.yml", answers=given))
     assert lease(cluster).get("holderIdentity", "") == ""
     assert successful(runner.run("site.yml")).changed == {}
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The argument specifications of modules of awx.awx, read from their sources; nothing of them is imported.
+"""What AWX takes: answers to our surveys, and the argument specifications of modules of awx.awx, read from their sources.
 
 The collection is in packages of Ansible up to 13. ``awx.py WHEEL`` writes what the contracts use into tests/contracts/awx_modules.json.
 """
@@ -14,9 +14,13 @@ import typing as t
 import zipfile
 from pathlib import Path
 
+import yaml
+
 Json = dict[str, t.Any]
 
-RECORD = Path(__file__).resolve().parents[1] / "contracts" / "awx_modules.json"
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = ROOT / "tests" / "contracts" / "awx_modules.json"
+TEMPLATES = ROOT / "awx" / "data" / "job_templates.yml"
 PACKAGE = "ansible==13.8.0"
 DIRECTORY = "ansible_collections/awx/awx"
 MODULES = ("credential", "execution_environment", "inventory", "inventory_source", "job_template", "project")
@@ -26,6 +30,16 @@ def main() -> None:
     """Write the record."""
     (wheel,) = sys.argv[1:]
     RECORD.write_text(f"{json.dumps(recorded(Path(wheel)), indent=2)}\n", encoding="utf-8")
+
+
+def answers(playbook: str, **given: t.Any) -> Json:
+    """The extra variables of a job: the answers, those not given as the survey has them. An answer to no question is refused."""
+    templates = yaml.safe_load(TEMPLATES.read_text(encoding="utf-8"))["controller_templates"]
+    spec = next(each for each in templates if each["playbook"] == playbook)["survey_spec"]["spec"]
+    asked = {each["variable"]: each["default"] for each in spec}
+    if unasked := set(given) - set(asked):
+        raise KeyError(f"no question of {playbook} is for {', '.join(sorted(unasked))}")
+    return asked | given
 
 
 def recorded(wheel: Path) -> Json:

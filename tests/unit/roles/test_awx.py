@@ -8,21 +8,15 @@ import os
 import shutil
 import subprocess
 import sys
-import typing as t
 from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.nodecraft.kubeadm.tests.sessions.awx import answers
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import ROOT, Json, Outcome, Stage
 
 API, KUBELET, NODES = "kube-apiserver", "kubelet", "node_taint"
 ASKED: Json = {"control_plane_components": {}}
-TEMPLATES = {
-    item["playbook"]: item
-    for item in yaml.safe_load((ROOT / "awx/data/job_templates.yml").read_text(encoding="utf-8"))[
-        "controller_templates"
-    ]
-}
 
 
 def inventory() -> Json:
@@ -61,12 +55,6 @@ def test_a_slice_with_control_planes_changes_only_under_the_lease_of_the_cluster
     lease = [call["step"] for call in outcome.calls if call["component"] == "lease"]
     assert lease, sorted({call["component"] for call in outcome.calls})
     assert outcome.hosts("change", API) == ["cp1"]
-
-
-def answers(playbook: str, **given: t.Any) -> Json:
-    """The extra variables of a job: the answers, those not given as the survey has them."""
-    spec = TEMPLATES[playbook]["survey_spec"]["spec"]
-    return {each["variable"]: each["default"] for each in spec} | given
 
 
 def as_options(variables: Json) -> str:
