@@ -9,6 +9,8 @@ import functools
 import json
 import os
 import re
+import subprocess
+import sys
 import typing as t
 from pathlib import Path
 
@@ -80,6 +82,37 @@ def test_all_data_is_used_by_the_playbook() -> None:
     assert used == {variable: f"awx.awx.{module}" for variable, module in MODULES.items()}
     assert set(data()) == set(MODULES)
     assert {f"data/{path.name}" for path in AWX.glob("data/*.yml")} == set(play["vars_files"])
+
+
+def test_the_playbook_hands_over_each_key_of_each_object() -> None:
+    (play,) = load(AWX / "configure.yml")
+    tasks = {re.findall(r"\w+", task["loop"])[0]: task for task in play["tasks"]}
+    for variable, module in MODULES.items():
+        for item in data()[variable]:
+            assert tasks[variable][f"awx.awx.{module}"] == {key: f"{{{{ item.{key} }}}}" for key in item}
+
+
+def loaded(path: Path) -> subprocess.CompletedProcess[str]:
+    """What Ansible says when it loads variables and takes a duplicate key as an error; by default it warns."""
+    command = [sys.executable, "-m", "ansible", "adhoc", "localhost", "--module-name=ansible.builtin.include_vars"]
+    environment = {**os.environ, "ANSIBLE_DUPLICATE_YAML_DICT_KEY": "error"}
+    return subprocess.run(
+        [*command, f"--args=file={path} name=data"], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("path", sorted(AWX.glob("data/*.yml")), ids=lambda path: path.stem)
+def test_ansible_finds_no_duplicate_key_in_the_data(path: Path) -> None:
+    done = loaded(path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_merged_key_that_is_overridden_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "vars.yml"
+    path.write_text("a:\n  <<: {b: 1}\n  b: 2\n", encoding="utf-8")
+    done = loaded(path)
+    assert done.returncode != 0
+    assert "duplicate" in (done.stdout + done.stderr).lower()
 
 
 @pytest.mark.skipif("AWX_WHEEL" not in os.environ, reason="AWX_WHEEL names no package of Ansible with awx.awx")
