@@ -41,6 +41,19 @@ def test_the_artifact_holds_what_users_need() -> None:
     assert [str(path) for path in found if {"tests", "fragments"} & set(path.parts)] == []
 
 
+def test_no_playbook_of_the_artifact_needs_a_module_that_galaxy_cannot_know() -> None:
+    """Galaxy runs ansible-lint on the artifact, without the names that .ansible-lint has for the modules of AWX."""
+    ignored = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["build_ignore"]
+    playbooks = [path for path in project_files(ROOT) if path.suffix == ".yml" and needs_awx(ROOT / path)]
+    assert [str(path) for path in playbooks] != []
+    assert packed(playbooks, ignored) == []
+
+
+def needs_awx(path: Path) -> bool:
+    """Whether a file has a task for AWX."""
+    return any(line.strip().startswith("awx.awx.") for line in path.read_text(encoding="utf-8").splitlines())
+
+
 def test_a_breach_is_found() -> None:
     files = [Path("a/b/c.py"), Path("a/d.py"), Path("ab"), Path("galaxy.yml")]
     assert packed(files, ["a/b"]) == files[1:3]

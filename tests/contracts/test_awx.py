@@ -9,6 +9,8 @@ import functools
 import json
 import os
 import re
+import subprocess
+import sys
 import typing as t
 from pathlib import Path
 
@@ -37,12 +39,13 @@ MODULES = {
 READING = {"upgrade_check.yml"}
 # The types of arguments that an answer of each type of question may be for. Answers to a choice are texts, and Ansible reads booleans from them.
 ANSWERS = {
-    "integer": {"int"},
     "multiplechoice": {"bool", "str"},
     "multiselect": {"list"},
     "text": {"path", "str"},
 }
 BOOLEANS = ["true", "false"]
+# Variables of roles that are words for one run. An answer overrides the inventory, so all other variables of roles are set there.
+ONE_RUN = re.compile(r"\w+_(resume|restore_removed|lease_takeover|force|allow_\w+)")
 # awx/data takes its variables of the user by this name.
 OF_USER = re.compile(r"\{\{ awx_\w+ \}\}")
 
@@ -81,9 +84,35 @@ def test_all_data_is_used_by_the_playbook() -> None:
     assert {f"data/{path.name}" for path in AWX.glob("data/*.yml")} == set(play["vars_files"])
 
 
-@pytest.mark.skipif("AWX_WHEEL" not in os.environ, reason="AWX_WHEEL names no package of Ansible with awx.awx")
-def test_the_record_is_what_the_modules_have() -> None:
-    assert json.loads(awx.RECORD.read_text(encoding="utf-8")) == awx.recorded(Path(os.environ["AWX_WHEEL"]))
+def test_the_playbook_hands_over_each_key_of_each_object() -> None:
+    (play,) = load(AWX / "configure.yml")
+    tasks = {re.findall(r"\w+", task["loop"])[0]: task for task in play["tasks"]}
+    for variable, module in MODULES.items():
+        for item in data()[variable]:
+            assert tasks[variable][f"awx.awx.{module}"] == {key: f"{{{{ item.{key} }}}}" for key in item}
+
+
+def loaded(path: Path) -> subprocess.CompletedProcess[str]:
+    """What Ansible says when it loads variables and takes a duplicate key as an error; by default it warns."""
+    command = [sys.executable, "-m", "ansible", "adhoc", "localhost", "--module-name=ansible.builtin.include_vars"]
+    environment = {**os.environ, "ANSIBLE_DUPLICATE_YAML_DICT_KEY": "error"}
+    return subprocess.run(
+        [*command, f"--args=file={path} name=data"], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("path", sorted(AWX.glob("data/*.yml")), ids=lambda path: path.stem)
+def test_ansible_finds_no_duplicate_key_in_the_data(path: Path) -> None:
+    done = loaded(path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_merged_key_that_is_overridden_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "vars.yml"
+    path.write_text("a:\n  <<: {b: 1}\n  b: 2\n", encoding="utf-8")
+    done = loaded(path)
+    assert done.returncode != 0
+    assert "duplicate" in (done.stdout + done.stderr).lower()
 
 
 # ---- job templates ---------------------------------------------------------------------------------------------------
@@ -165,20 +194,30 @@ def test_a_playbook_of_the_project_is_one_of_the_collection(path: Path) -> None:
 # ---- surveys ---------------------------------------------------------------------------------------------------------
 
 
+@functools.cache
+def of_roles() -> Json:
+    """The variables of all roles."""
+    specs = [load(path)["argument_specs"]["main"]["options"] for path in ROOT.glob("roles/*/meta/argument_specs.yml")]
+    return {name: option for options in specs for name, option in options.items()}
+
+
 def argument(variable: str) -> Json:
     """What the collection says of a variable: a role, the module that a playbook hands it to, or the playbook's own decision."""
     if variable == "rollback_components":
         return {"type": "list", "choices": sorted([*rollback.STATIC_PODS, rollback.KUBELET])}
-    for path in ROOT.glob("roles/*/meta/argument_specs.yml"):
-        options = load(path)["argument_specs"]["main"]["options"]
-        if variable in options:
-            return dict(options[variable])
+    if variable in of_roles():
+        return dict(of_roles()[variable])
     for module in ("pod_resize", "upgrade_check"):
         if variable.startswith(f"{module}_"):
             text = (ROOT / "plugins" / "modules" / f"{module}.py").read_text(encoding="utf-8")
             documentation = re.findall(r'^DOCUMENTATION = r?"""\n(.*?)^"""', text, re.MULTILINE | re.DOTALL)[0]
             return dict(yaml.safe_load(documentation)["options"][variable.removeprefix(f"{module}_")])
     raise KeyError(variable)
+
+
+def is_setting(variable: str) -> bool:
+    """Whether a variable belongs in the inventory."""
+    return variable in of_roles() and ONE_RUN.fullmatch(variable) is None
 
 
 def faults(question: Json) -> list[str]:
@@ -196,21 +235,25 @@ def faults(question: Json) -> list[str]:
         told.append(f"default {question['default']!r} is not {default!r}")
     if known.get("required") and not question["required"]:
         told.append("is required")
-    if asked == "integer" and not question["min"] <= question["default"] <= question["max"]:
-        told.append("default is out of its range")
+    if is_setting(question["variable"]):
+        told.append("is a setting")
     return told
 
 
+def asked_by(template: Json) -> list[Json]:
+    return list(template["survey_spec"].get("spec", []))
+
+
 def questions() -> list[Json]:
-    return [question for item in templates() for question in item["survey_spec"]["spec"]]
+    return [question for item in templates() for question in asked_by(item)]
 
 
 def test_surveys_ask_for_what_the_collection_takes() -> None:
     assert [(question["variable"], found) for question in questions() if (found := faults(question))] == []
     assert {question["type"] for question in questions()} == set(ANSWERS)
     for item in templates():
-        variables = [question["variable"] for question in item["survey_spec"]["spec"]]
-        assert item["survey_enabled"] is True
+        variables = [question["variable"] for question in asked_by(item)]
+        assert item["survey_enabled"] is bool(variables)
         assert len(set(variables)) == len(variables)
 
 
@@ -220,9 +263,7 @@ def test_surveys_ask_for_what_the_collection_takes() -> None:
         ("control_plane_resume", {"type": "text"}),
         ("control_plane_resume", {"choices": "yes\nno"}),
         ("control_plane_resume", {"default": "true"}),
-        ("control_plane_lock_timeout", {"type": "text"}),
-        ("control_plane_lock_timeout", {"default": 60}),
-        ("control_plane_lock_timeout", {"max": 10}),
+        ("control_plane_resume", {"variable": "node_kubelet_adopt"}),
         ("pod_resize_namespace", {"required": False}),
         ("pod_resize_template", {"choices": "keep\nupdate"}),
         ("rollback_components", {"choices": "kubelet"}),
@@ -233,6 +274,13 @@ def test_a_question_of_another_type_is_found(variable: str, change: Json) -> Non
     question = next(each for each in questions() if each["variable"] == variable)
     assert faults(question) == []
     assert faults({**question, **change}) != []
+
+
+def test_a_setting_is_found() -> None:
+    assert is_setting("control_plane_lock_timeout")
+    assert is_setting("node_kubelet_adopt")
+    assert not is_setting("node_kubelet_lease_takeover")
+    assert not is_setting("upgrade_check_target")
 
 
 def test_a_variable_that_the_collection_does_not_have_is_found() -> None:

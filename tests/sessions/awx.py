@@ -35,7 +35,7 @@ def main() -> None:
 def answers(playbook: str, **given: t.Any) -> Json:
     """The extra variables of a job: the answers, those not given as the survey has them. An answer to no question is refused."""
     templates = yaml.safe_load(TEMPLATES.read_text(encoding="utf-8"))["controller_templates"]
-    spec = next(each for each in templates if each["playbook"] == playbook)["survey_spec"]["spec"]
+    spec = next(each for each in templates if each["playbook"] == playbook)["survey_spec"].get("spec", [])
     asked = {each["variable"]: each["default"] for each in spec}
     if unasked := set(given) - set(asked):
         raise KeyError(f"no question of {playbook} is for {', '.join(sorted(unasked))}")

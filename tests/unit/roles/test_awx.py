@@ -73,15 +73,10 @@ def test_answers_of_a_survey_are_taken(stage: Stage, playbook: str) -> None:
     assert outcome.hosts("change", API) == ["cp1", "cp2"]
 
 
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [({"control_plane_lock_timeout": "soon"}, "soon"), ({"control_plane_resume": "maybe"}, "maybe")],
-    ids=["integer", "boolean"],
-)
-def test_an_answer_of_a_wrong_type_is_refused(stage: Stage, given: Json, sentence: str) -> None:
-    outcome = stage.playbook("site", inventory(), as_options(answers("site.yml", **given)))
+def test_an_answer_of_a_wrong_type_is_refused(stage: Stage) -> None:
+    outcome = stage.playbook("site", inventory(), as_options(answers("site.yml", control_plane_resume="maybe")))
     assert outcome.status != 0
-    assert sentence in outcome.output
+    assert "maybe" in outcome.output
     assert changes(outcome) == []
 
 
