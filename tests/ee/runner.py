@@ -128,6 +128,8 @@ class Runner:
         name = f"{self._directory.name}-{os.getpid()}-{self._jobs}"
         # As AWX has them: in a file that comes last.
         self.write("env/extravars", yaml.safe_dump(answers or {}))
+        # Given by --cmdline, ansible-runner would keep it for all later jobs of this directory.
+        self.write("env/cmdline", " ".join(arguments))
         command = [
             *(
                 sys.executable,
@@ -140,7 +142,6 @@ class Runner:
             ),
             *("--process-isolation", "--process-isolation-executable=podman", f"--container-image={self._image}"),
             *(f"--container-option={option}" for option in self._options),
-            *([f"--cmdline={' '.join(arguments)}"] if arguments else []),
         ]
         with (self._directory / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
