@@ -76,7 +76,7 @@ def test_each_note_is_that_of_one_block() -> None:
 
 def test_every_guide_is_on_the_site_once_and_in_the_table_of_the_readme() -> None:
     guides = sorted(Path(page).stem for page in pages(ROOT) if page.startswith("docs/"))
-    site = (ROOT / "docs" / "docsite" / "rst" / "guides.rst").read_text(encoding="utf-8")
+    site = (ROOT / "docs" / "docsite" / "guides.rst").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^   /guides/(\w+)$", site, re.MULTILINE)) == guides
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert set(re.findall(r"/docs/(\w+)\.md", readme)) == set(guides)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shutil
 import typing as t
 from pathlib import Path
 
@@ -31,6 +32,9 @@ def build_site(session: nox.Session) -> None:
         *("--dest-dir", str(source), "nodecraft.kubeadm"),
         env={"ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS)},
     )
+    shutil.copy2(DOCS / "docsite" / "guides.rst", source)
+    with (source / "index.rst").open("a", encoding="utf-8") as index:
+        index.write("\n.. toctree::\n   :maxdepth: 1\n\n   guides\n")
     guides = source / "guides"
     guides.mkdir()
     for page in sorted(DOCS.glob("*.md")):
