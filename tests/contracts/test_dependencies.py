@@ -24,9 +24,14 @@ def lines_of(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 
+def parsed(requirement: str) -> re.Match[str]:
+    """A requirement's name and the rest."""
+    return t.cast("re.Match[str]", PACKAGE.fullmatch(requirement))
+
+
 def too_tight(requirement: str) -> bool:
     """Whether a Python package is pinned, capped, or Ansible itself."""
-    match = t.cast("re.Match[str]", PACKAGE.fullmatch(requirement))
+    match = parsed(requirement)
     return match["name"] in ("ansible", "ansible-core") or not re.fullmatch(r"(?:>=[\d.]+)?", match["rest"])
 
 
@@ -49,7 +54,7 @@ def test_python_packages_are_neither_pinned_nor_ansible_itself() -> None:
 
 def test_each_dependency_has_its_reason() -> None:
     pinned = set(NAME.findall((ROOT / "tests/constraints.txt").read_text("utf-8")))
-    used = {PACKAGE.match(line)["name"] for line in lines_of((ROOT / "meta/ee-requirements.txt").read_text("utf-8"))}  # type: ignore[index]
+    used = {parsed(line)["name"] for line in lines_of((ROOT / "meta/ee-requirements.txt").read_text("utf-8"))}
     assert pinned
     assert (pinned | used | COLLECTIONS) - explained(PAGE.read_text("utf-8")) == set()
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -53,6 +54,17 @@ def start_lab(session: nox.Session, lab: t.Mapping[str, str], *arguments: str) -
 def stop_lab(session: nox.Session, name: str, *arguments: str) -> None:
     """Remove a cluster."""
     play_lab(session, "down", name, *arguments)
+
+
+@contextlib.contextmanager
+def own_lab(session: nox.Session, lab: t.Mapping[str, str], *arguments: str) -> t.Iterator[None]:
+    """A cluster that begins fresh, and goes afterwards. Its API server takes its whole grace period to stop, so tests have a short one."""
+    try:
+        stop_lab(session, lab["LAB"])  # of a run that was interrupted
+        start_lab(session, lab, "--extra-vars=lab_grace_seconds=3", *arguments)
+        yield
+    finally:
+        stop_lab(session, lab["LAB"])
 
 
 def play_lab(session: nox.Session, playbook: str, name: str, *arguments: str, **variables: str) -> None:

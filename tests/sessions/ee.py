@@ -21,8 +21,8 @@ import yaml
 
 from . import awx, ee_parts, limits
 from .bare_rules import pip_variables, site_variables
-from .clusters import lab_of_this_clone, start_lab, stop_lab
-from .copies import collection_copy
+from .clusters import lab_of_this_clone, own_lab
+from .importer import built_artifact
 from .places import BUILD, CONSTRAINTS, ROOT
 from .tools import fresh_directory, install, run_pytest
 
@@ -71,21 +71,13 @@ def build_image(session: nox.Session, core: str) -> None:
 
 def own_artifact(session: nox.Session, parts: Path) -> Path:
     """The collection as users install it: the artifact that EE_ARTIFACT names, or one of this clone."""
-    if given := os.environ.get("EE_ARTIFACT"):
-        source = Path(given)
-    else:
-        built = fresh_directory(WORK / "built")
-        with session.chdir(collection_copy("ee")):
-            session.run("ansible-galaxy", "collection", "build", f"--output-path={built}", silent=True)
-        (source,) = built.iterdir()
+    given = os.environ.get("EE_ARTIFACT")
+    source = Path(given) if given else built_artifact(session, WORK / "built")
     try:
         name = ee_parts.checked_artifact(source)
     except ee_parts.WrongArtifact as wrong:
         session.error(f"invalid EE_ARTIFACT {source}: {wrong}")
-    target = parts / name
-    # The same bytes each time: podman builds nothing again for a file that did not change.
-    session.run("python", "release/artifact.py", str(source), str(target))
-    return target
+    return Path(shutil.copy2(source, parts / name))
 
 
 def kubernetes_core(session: nox.Session, parts: Path) -> Path:
@@ -178,11 +170,7 @@ def run_jobs(session: nox.Session) -> None:
     """Run jobs in the image, on a lab that begins fresh and goes afterwards."""
     install(session, "ansible", "ansible-runner", "kubernetes", "jsonpatch", "pytest", "PyYAML")
     name = lab_of_this_clone("ee")
-    try:
-        stop_lab(session, name)  # of a run that was interrupted
-        sizes = {"LAB": name, "K8S": os.environ.get("K8S", "1.37"), "CONTROL_PLANES": "1", "WORKERS": "1"}
-        start_lab(session, sizes, "--extra-vars=lab_grace_seconds=3")
-        session.env.update(EE_LAB=name, EE_IMAGE=image_name())
+    lab = {"LAB": name, "K8S": os.environ.get("K8S", "1.37"), "CONTROL_PLANES": "1", "WORKERS": "1"}
+    session.env.update(EE_LAB=name, EE_IMAGE=image_name())
+    with own_lab(session, lab):
         run_pytest(session, "tests/ee")
-    finally:
-        stop_lab(session, name)

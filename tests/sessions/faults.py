@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import typing as t
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import nox
 
-from .clusters import lab_of_this_clone, start_lab, stop_lab
+from .clusters import lab_of_this_clone, own_lab
 from .places import FAULTS, RESULTS, ROOT
 from .tools import fresh_directory, install, run_logged, run_pytest
 
@@ -72,16 +73,11 @@ def failed_on_labs(
 ) -> list[str]:
     """The fault tests of clusters that are there at the same time. arguments: of pytest. Returns the names of those on which one failed."""
     labs = {lab_of_this_clone(name): lab for name, lab in labs.items()}
-    try:
+    with contextlib.ExitStack() as stack:
         for name, lab in labs.items():
-            stop_lab(session, name)  # of a run that was interrupted
-            # A real API server takes its whole grace period to stop, each of the many times.
-            start_lab(session, lab.variables(name), "--extra-vars=lab_grace_seconds=3")
+            stack.enter_context(own_lab(session, lab.variables(name)))
         with ThreadPoolExecutor(len(labs)) as pool:
             outcomes = list(pool.map(lambda name: run_lab_faults(session, name, labs[name], record, arguments), labs))
-    finally:
-        for name in labs:
-            stop_lab(session, name)
     return [name for name, passed in zip(labs, outcomes, strict=True) if not passed]
 
 

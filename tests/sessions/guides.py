@@ -8,7 +8,7 @@ import json
 import os
 import typing as t
 
-from .clusters import LAB_SETTINGS, lab_of_this_clone, start_lab, stop_lab
+from .clusters import LAB_SETTINGS, lab_of_this_clone, own_lab
 from .places import COLLECTIONS
 from .tools import install, run_pytest
 
@@ -23,13 +23,9 @@ def run_guides(session: nox.Session) -> None:
     kubernetes = os.environ.get("K8S", "1.37")
     lab = {"LAB": name, "K8S": kubernetes, "CONTROL_PLANES": "1", "WORKERS": "2"}
     session.env["DOCS_LAB"] = name
-    try:
-        stop_lab(session, name)  # of a run that was interrupted
-        start_lab(session, lab, "--extra-vars=lab_grace_seconds=3", "--extra-vars=lab_node_status_seconds=2")
+    with own_lab(session, lab, "--extra-vars=lab_node_status_seconds=2"):
         prepare_device_plugin(session, name, kubernetes)
         run_pytest(session, "tests/docs")
-    finally:
-        stop_lab(session, name)
 
 
 def prepare_device_plugin(session: nox.Session, name: str, kubernetes: str) -> None:

@@ -26,9 +26,9 @@ COMPLAINT = re.compile(r"^(?:WARNING|ERROR|CRITICAL): .*", re.MULTILINE)
 SUCCESS = "Importer processing completed successfully"
 
 
-def built_artifact(session: nox.Session) -> Path:
-    """The artifact of the sources as they are, made as a release makes it."""
-    directory = fresh_directory(BUILD / session.name)
+def built_artifact(session: nox.Session, directory: Path) -> Path:
+    """The artifact of the sources as they are, made in a directory as a release makes it: with the same bytes each time."""
+    fresh_directory(directory)
     tree = collection_copy(session.name)
     session.run(
         "ansible-galaxy", "collection", "build", "--output-path", str(directory / "built"), str(tree), silent=True
@@ -41,7 +41,7 @@ def built_artifact(session: nox.Session) -> Path:
 def check_import(session: nox.Session) -> None:
     """Import the artifact as Galaxy does; a warning is a failure."""
     install(session, "ansible", "galaxy-importer")
-    artifact = built_artifact(session)
+    artifact = built_artifact(session, BUILD / session.name)
     with session.chdir(artifact.parent):
         command = ("python", "-m", "galaxy_importer.main", artifact.name)
         said = str(session.run(*command, env=ASKED, silent=True))

@@ -25,7 +25,7 @@ KINDS = {"module": "modules", "filter": "filter"}
 def check_installed(session: nox.Session) -> None:
     """Install the artifact in an empty place, and use it there. Arguments: a lab, and its version of Kubernetes."""
     install(session, "ansible", "molecule", "kubernetes", "jsonpatch")
-    artifact = built_artifact(session)
+    artifact = built_artifact(session, BUILD / session.name)
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         collections = place / "build" / "collections"
