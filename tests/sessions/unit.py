@@ -45,6 +45,6 @@ def run_plays(session: nox.Session, core: str | None, *arguments: str) -> None:
 
 
 def install_unit_tools(session: nox.Session, core: str | None) -> None:
-    """What unit tests need, with a release of ansible-core where one is named."""
+    """What unit tests need, with a release of ansible-core where one is named; the tests of sessions, which need both, import nox."""
     tools = ["pytest", "pytest-xdist", "hypothesis", "PyYAML", "jsonpatch"]
-    install(session, *tools, *([f"ansible-core=={core}"] if core else []))
+    install(session, *tools, *([f"ansible-core=={core}", "nox"] if core else []))

@@ -32,7 +32,8 @@ def limits(directories: dict[str, Path]) -> dict[str, int]:
     """What is in its files."""
     if "cpu" in directories:  # version 1, beside which there may be a version 2 without controllers
         quota, period = (
-            (directories["cpu"] / f"cpu.cfs_{name}_us").read_text(encoding="ascii").strip() for name in ("quota", "period")
+            (directories["cpu"] / f"cpu.cfs_{name}_us").read_text(encoding="ascii").strip()
+            for name in ("quota", "period")
         )
         memory = (directories["memory"] / "memory.limit_in_bytes").read_text(encoding="ascii").strip()
     else:
