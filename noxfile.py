@@ -37,6 +37,7 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions.faults import FaultLab
 from ansible_collections.nodecraft.kubeadm.tests.sessions.guides import run_guides
 from ansible_collections.nodecraft.kubeadm.tests.sessions.importer import check_import
 from ansible_collections.nodecraft.kubeadm.tests.sessions.installed import check_installed
+from ansible_collections.nodecraft.kubeadm.tests.sessions.locks import write_locks
 from ansible_collections.nodecraft.kubeadm.tests.sessions.places import BUILD, DEVICE_PLUGIN, ENVS
 from ansible_collections.nodecraft.kubeadm.tests.sessions.results import run_counted
 from ansible_collections.nodecraft.kubeadm.tests.sessions.sanity import run_sanity
@@ -134,7 +135,7 @@ LINT_SESSIONS = tuple(
 )
 
 nox.needs_version = ">=2025.2.9"
-nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.default_venv_backend = "uv"  # pip takes no constraints with hashes
 nox.options.download_python = "never"
 nox.options.envdir = str(ENVS)
 nox.options.reuse_venv = "yes"
@@ -163,6 +164,12 @@ def write_format(session: nox.Session) -> None:
     install(session, "ruff")
     session.run("ruff", "check", "--fix-only", ".")
     session.run("ruff", "format", ".")
+
+
+@nox.session(default=False, python=False)
+def locks(session: nox.Session) -> None:
+    """Write the hashes of the pinned versions; run it after a change in tests/constraints.txt."""
+    write_locks(session)
 
 
 @nox.session(python=PYTHONS)

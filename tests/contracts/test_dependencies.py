@@ -35,6 +35,12 @@ def too_tight(requirement: str) -> bool:
     return match["name"] in ("ansible", "ansible-core") or not re.fullmatch(r"(?:>=[\d.]+)?", match["rest"])
 
 
+def locked_versions(text: str) -> dict[str, int]:
+    """The requirements of a lock, each with the number of its hashes."""
+    entries = [line.split("--hash=") for line in lines_of(text.replace("\\\n", ""))]
+    return {requirement.strip(): len(hashes) for requirement, *hashes in entries}
+
+
 def explained(page: str) -> set[str]:
     """The dependencies that the page gives a reason for."""
     return {name for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for name in re.findall(r"`([^`]+)`", row)}
@@ -50,6 +56,21 @@ def test_python_packages_are_neither_pinned_nor_ansible_itself() -> None:
     found = lines_of((ROOT / "meta/ee-requirements.txt").read_text("utf-8"))
     assert found
     assert [line for line in found if too_tight(line)] == []
+
+
+@pytest.mark.parametrize(("lock", "names"), [("constraints.lock", None), ("nox.lock", {"antsibull-nox", "nox", "uv"})])
+def test_a_lock_has_the_hashes_of_the_pinned_versions(lock: str, names: set[str] | None) -> None:
+    pins = lines_of((ROOT / "tests/constraints.txt").read_text("utf-8"))
+    wanted = {pin for pin in pins if names is None or parsed(pin)["name"] in names}
+    locked = locked_versions((ROOT / "tests" / lock).read_text("utf-8"))
+    assert wanted - locked.keys() == set(), "run build/nox/bin/nox --session locks"
+    assert [line for line, hashes in locked.items() if not hashes] == []
+
+
+def test_a_lock_has_no_other_version_of_what_is_pinned() -> None:
+    pins = lines_of((ROOT / "tests/constraints.txt").read_text("utf-8"))
+    locked = locked_versions((ROOT / "tests/constraints.lock").read_text("utf-8"))
+    assert locked.keys() - set(pins) == set()
 
 
 def test_each_dependency_has_its_reason() -> None:

@@ -38,7 +38,7 @@ from pathlib import Path
 
 from . import host
 from .console import say
-from .places import BUILD, COLLECTIONS, CONSTRAINTS, ENVS, ROOT, TREES
+from .places import BUILD, COLLECTIONS, ENVS, NOX_LOCK, ROOT, TREES
 
 VENV = BUILD / "nox"
 TOOLS = ("antsibull-nox", "nox", "uv")
@@ -215,7 +215,7 @@ def make_venv(log: t.TextIO) -> None:
 
 def _make_venv(log: t.TextIO) -> None:
     place, ready = f"{ROOT}\n", VENV / "ready"
-    wanted = place + CONSTRAINTS.read_text(encoding="utf-8")
+    wanted = place + NOX_LOCK.read_text(encoding="utf-8")
     found = ready.read_text(encoding="utf-8") if ready.exists() else ""
     # Its Python may have left this machine since.
     if (VENV / "bin" / "python").exists() and found == wanted:
@@ -229,7 +229,7 @@ def _make_venv(log: t.TextIO) -> None:
     pip = [str(VENV / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
     for command in (
         [sys.executable, "-m", "venv", str(VENV)],
-        [*pip, "install", f"--constraint={CONSTRAINTS}", *TOOLS],
+        [*pip, "install", "--require-hashes", f"--requirement={NOX_LOCK}"],
     ):
         if follow(command, log, story=True, quiet=True) != 0:
             raise host.Problem(f"{', '.join(TOOLS)} could not be installed into {VENV}; the reason is in {log.name}.")

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import nox
 
-from .places import CONSTRAINTS, ENVS, RESULTS
+from .places import CONSTRAINTS, CONSTRAINTS_LOCK, ENVS, RESULTS
 
 
 def install(session: nox.Session, *packages: str) -> None:
-    """Bring packages into the session's venv, in the pinned versions."""
-    session.install("--constraint", str(CONSTRAINTS), *packages)
+    """Bring packages into the session's venv, in the pinned versions and with their known hashes."""
+    session.install("--constraint", str(CONSTRAINTS_LOCK), *packages)
 
 
 def python_with_core(session: nox.Session, release: str) -> Path:
