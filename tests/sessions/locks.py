@@ -16,28 +16,25 @@ from .start import TOOLS
 if t.TYPE_CHECKING:
     import nox
 
-HEADER = """\
-# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
-# SPDX-License-Identifier: GPL-3.0-or-later
-
-# Made from tests/constraints.txt by build/nox/bin/nox --session locks. Do not edit.
-"""
+MADE = "\n# Made from constraints.txt by build/nox/bin/nox --session locks. Do not edit.\n"
 HASH = re.compile(r"--hash=\S+")
 # All files of a version have their hash in the lock, so any Python that it supports will do.
 PYTHONS = ("3.14", "3.11", "3.9")
 
 
 def write_locks(session: nox.Session) -> None:
-    """Write both locks anew. Asks the package index for each version."""
-    pins = pinned(CONSTRAINTS.read_text(encoding="utf-8"))
+    """Write both locks. Asks the package index for each version."""
+    text = CONSTRAINTS.read_text(encoding="utf-8")
+    pins = pinned(text)
     found = {pin: hashes(pin) for pin in pins}
     unknown = [pin for pin in pins if not found[pin]]
     if unknown:
         session.error(f"no Python of {', '.join(PYTHONS)} can have: {'; '.join(unknown)}")
     lines = [" \\\n    ".join((pin, *found[pin])) for pin in pins]
-    CONSTRAINTS_LOCK.write_text(HEADER + "".join(f"{line}\n" for line in lines), encoding="utf-8")
+    head = f"{text.partition('\n\n')[0]}\n{MADE}"  # the licence
+    CONSTRAINTS_LOCK.write_text(head + "".join(f"{line}\n" for line in lines), encoding="utf-8")
     options = ("--universal", "--python-version=3.11", f"--constraints={CONSTRAINTS}")
-    NOX_LOCK.write_text(HEADER + compiled("\n".join(TOOLS), *options), encoding="utf-8")
+    NOX_LOCK.write_text(head + compiled("\n".join(TOOLS), *options), encoding="utf-8")
 
 
 def pinned(text: str) -> list[str]:
