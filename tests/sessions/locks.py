@@ -31,7 +31,8 @@ def write_locks(session: nox.Session) -> None:
     if unknown:
         session.error(f"no Python of {', '.join(PYTHONS)} can have: {'; '.join(unknown)}")
     lines = [" \\\n    ".join((pin, *found[pin])) for pin in pins]
-    head = f"{text.partition('\n\n')[0]}\n{MADE}"  # the licence
+    licence, _blank_line, _pins = text.partition("\n\n")
+    head = f"{licence}\n{MADE}"
     CONSTRAINTS_LOCK.write_text(head + "".join(f"{line}\n" for line in lines), encoding="utf-8")
     options = ("--universal", "--python-version=3.11", f"--constraints={CONSTRAINTS}")
     NOX_LOCK.write_text(head + compiled("\n".join(TOOLS), *options), encoding="utf-8")
