@@ -214,9 +214,10 @@ def device_plugin_bench(session: nox.Session) -> None:
 
 @nox.session
 def changelog(session: nox.Session) -> None:
-    """The fragments of the changelog."""
+    """The fragments of the changelog, and the format of what releases wrote."""
     install(session, "antsibull-changelog")
     session.run("antsibull-changelog", "lint")
+    session.run("antsibull-changelog", "lint-changelog-yaml", "--strict", "changelogs/changelog.yaml")
 
 
 @nox.session(name="execution-environment", python=CONTROLLER)

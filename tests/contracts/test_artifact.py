@@ -21,6 +21,8 @@ PLACES = {
 WRITTEN = {"CHANGELOG.md", "CHANGELOG.rst"}
 # ansible-galaxy leaves it out of itself.
 NOT_PACKED = ["galaxy.yml"]
+# Galaxy takes up to 20 MB, and its importer pages of up to 512 KiB. What is larger than this is no source of anybody.
+BYTES_OF_A_FILE = 512 * 1024
 
 
 def packed(files: t.Iterable[Path], ignored: t.Sequence[str]) -> list[Path]:
@@ -39,6 +41,22 @@ def test_the_artifact_holds_what_users_need() -> None:
     found = packed(project_files(ROOT), ignored)
     assert {path.parts[0] for path in found} - WRITTEN == PLACES
     assert [str(path) for path in found if {"tests", "fragments"} & set(path.parts)] == []
+
+
+def large(root: Path, files: t.Iterable[Path]) -> list[str]:
+    """The files that are no text, or larger than any source."""
+    found = {file: (root / file).read_bytes() for file in files}
+    return [str(file) for file, text in found.items() if b"\0" in text or len(text) > BYTES_OF_A_FILE]
+
+
+def test_nothing_is_binary_or_large() -> None:
+    assert large(ROOT, project_files(ROOT)) == []
+
+
+def test_a_large_file_is_found(tmp_path: Path) -> None:
+    for name, text in {"binary": b"\x7fELF\0", "large": b"a" * (BYTES_OF_A_FILE + 1), "good": b"a"}.items():
+        (tmp_path / name).write_bytes(text)
+    assert large(tmp_path, map(Path, ("binary", "good", "large"))) == ["binary", "large"]
 
 
 def test_no_playbook_of_the_artifact_needs_a_module_that_galaxy_cannot_know() -> None:

@@ -18,6 +18,8 @@ OUTSIDE = re.compile(
     r"(?:\.\./)+(?!meta/|playbooks/|plugins/|roles/)[a-z_]+/?|(?:playbook_dir|role_path)[^\n]*\.\./\.\."
 )
 PRIVATE = "# PRIVATE to the collection: no promise of stability to code outside it."
+# Open source, and compatible with the licence of Ansible, by the Free Software Foundation and by Debian.
+LICENCES = {"Apache-2.0", "GPL-3.0-or-later"}
 LICENCE = f"# SPDX-License-{'Identifier'}: GPL-3.0-or-later"  # in pieces, so that it is no licence of this file
 
 
@@ -51,6 +53,12 @@ def test_helpers_are_private_by_name_and_by_word() -> None:
 def test_plugins_are_under_the_licence_of_ansible() -> None:
     code = [path for path in sources("plugins") if (ROOT / path).read_text("utf-8").strip()]
     assert [str(path) for path in code if LICENCE not in (ROOT / path).read_text("utf-8")] == []
+
+
+def test_all_licences_go_with_that_of_ansible() -> None:
+    """The tool reuse, of the session license-check, holds that each licence of a file is among the texts."""
+    assert {path.stem for path in sources("LICENSES")} == LICENCES
+    assert set(yaml.safe_load((ROOT / "galaxy.yml").read_text("utf-8"))["license"]) == LICENCES
 
 
 def test_what_is_called_uses_nothing_beside_it() -> None:

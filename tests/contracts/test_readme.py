@@ -35,6 +35,8 @@ NAMED = {
     "the policy": "/docs/support.md",
 }
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+# The template asks for three to five.
+USE_CASES = range(3, 6)
 PIP = re.compile(r"pip3? install ansible\b")
 
 
@@ -47,6 +49,12 @@ def missing_sections(text: str) -> list[str]:
 def incomplete_links(text: str) -> list[str]:
     """The links that do not lead out of a page which is shown elsewhere."""
     return [target for target in LINK.findall(text) if not target.startswith("https://")]
+
+
+def use_cases(text: str) -> list[str]:
+    """The numbered use cases of the section."""
+    section = re.search(r"^## Use Cases\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)
+    return re.findall(r"^\d\. (.+)$", section[1], re.MULTILINE) if section else []
 
 
 @pytest.fixture(name="readme", scope="module")
@@ -67,6 +75,10 @@ def test_it_names_what_readers_look_for(readme: str) -> None:
     assert [what for what, text in NAMED.items() if text not in readme] == []
 
 
+def test_it_outlines_the_use_cases(readme: str) -> None:
+    assert len(use_cases(readme)) in USE_CASES
+
+
 def test_it_does_not_install_ansible_by_pip(readme: str) -> None:
     assert PIP.findall(readme) == []
 
@@ -76,6 +88,7 @@ def test_it_does_not_install_ansible_by_pip(readme: str) -> None:
     [
         ("\n".join(f"## {section}" for section in SECTIONS[1:]), missing_sections, [SECTIONS[0]]),
         ("[a](docs/a.md) [b](https://example.com/b)", incomplete_links, ["docs/a.md"]),
+        ("1. a\n## Use Cases\n1. b\n\n2. c\n## Testing\n3. d\n", use_cases, ["b"]),
         ("pip install ansible-core", PIP.findall, ["pip install ansible"]),
     ],
 )
