@@ -18,7 +18,9 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 Json = dict[str, t.Any]
 
 DONGLE = "example.com/dongle"
-LONGEST_WAIT = 60  # seconds until every way has come to its end
+# Seconds until every way has come to its end. The controller of DaemonSets stops at the first pod that is refused, and tries the other
+# nodes again later, each time after twice the wait.
+LONGEST_WAIT = 180
 EVERYTHING = [{"operator": "Exists"}]
 KINDS = ("Pod", "Deployment", "Job", "DaemonSet")
 
