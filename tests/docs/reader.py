@@ -50,7 +50,9 @@ PROGRAMS = "directory=/opt/kubernetes-$(kubeadm version --output short | tr -d v
 # What the reader's inventory says already: enough for a run of site on a page that sets nothing.
 SAID = {"node_resources_labels": {"example.com/rack": "r7"}}
 # A kubelet remembers the devices of a plugin that is gone for five minutes, or until its checkpoint is gone.
-FORGET = "systemctl stop kubelet; rm -f /var/lib/kubelet/device-plugins/kubelet_internal_checkpoint; systemctl start kubelet"
+FORGET = (
+    "systemctl stop kubelet; rm -f /var/lib/kubelet/device-plugins/kubelet_internal_checkpoint; systemctl start kubelet"
+)
 # What a block starts in the background would keep its output open.
 NO_JOB_STAYS = "trap 'kill $(jobs -p) 2>/dev/null || :' EXIT\n"
 # Without hosts a command of Ansible succeeds, and has tried nothing.
@@ -127,7 +129,9 @@ class Reader:
                 self._write(f"group_vars/{group}/{name}.yml", {name: value})
 
     def revert(self) -> None:
-        """Revert what the page set, as a user does, and remove the objects of its commands."""
+        """Remove the objects of the page, and revert what it set, as a user does."""
+        if (self.directory / "objects.yml").exists():
+            self.run("kubectl", "delete", "--ignore-not-found", "--filename=objects.yml")
         for prefix, (playbook, variables) in ABSENT.items():
             if prefix in self.text:
                 self._play(f"nodecraft.kubeadm.{playbook}", f"--extra-vars={json.dumps(variables)}")
@@ -139,8 +143,6 @@ class Reader:
         self._write("group_vars/kube_node/nothing.yml", NOTHING)
         self._write("group_vars/all/nothing.yml", {**NOTHING, **more})
         self._play("nodecraft.kubeadm.site")
-        if (self.directory / "objects.yml").exists():
-            self.run("kubectl", "delete", "--ignore-not-found", "--filename=objects.yml")
         self._before()
 
     def _forget_devices(self) -> None:
