@@ -44,6 +44,14 @@ WITH = {
 }
 # Files that the collection changes, and that are as before when all is reverted.
 FILES = "/etc/kubernetes/manifests /etc/kubernetes/kubelet.conf.d /etc/systemd/system/kubelet.service.d /etc/default/kubelet"
+KUBEADM_CONFIG = [
+    "kubectl",
+    "--namespace=kube-system",
+    "get",
+    "configmap",
+    "kubeadm-config",
+    "--output=jsonpath={.data.ClusterConfiguration}",
+]
 # What the reader's nodes have: four dongles on each worker, and on all of them the programs of the version to upgrade to, which is their own.
 DONGLES = "mkdir -p /dev/serial/by-id; cd /dev/serial/by-id; rm -f *; for minor in 3 5 7 8; do mknod usb-FTDI_$minor c 1 $minor; done"
 PROGRAMS = "directory=/opt/kubernetes-$(kubeadm version --output short | tr -d v); mkdir -p $directory; cp /usr/bin/kubeadm /usr/bin/kubelet $directory"
@@ -177,11 +185,12 @@ class Reader:
         return t.cast(dict[str, t.Any], merged(self.nodes["children"], {"kube_node": {"vars": SAID}}))
 
     def state(self) -> dict[str, t.Any]:
-        """What a page may change: files of the nodes, and the nodes in the API."""
+        """What a page may change: files of the nodes, what kubeadm generates them from, and the nodes in the API."""
         command = f"find {FILES} -type f 2>/dev/null | sort | xargs sha256sum | sed s/^/$(hostname):/"
         files = self._on("all", command)
         return {
             "files": sorted(line for line in files.splitlines() if line.startswith(f"{self.lab}-") and ":" in line),
+            "kubeadm-config": self.run(*KUBEADM_CONFIG),
             **{node["metadata"]["name"]: state_of(node) for node in self._nodes_of_api()},
         }
 
