@@ -26,6 +26,7 @@ MOST_NOT_EXECUTED = 22
 # What no lab has.
 MISSING = (
     "a cluster of Kubespray",
+    "a registry",
     "an OpenID Connect provider",
     "AWX",
     "kind",

@@ -44,11 +44,23 @@ WITH = {
 }
 # Files that the collection changes, and that are as before when all is reverted.
 FILES = "/etc/kubernetes/manifests /etc/kubernetes/kubelet.conf.d /etc/systemd/system/kubelet.service.d /etc/default/kubelet"
+KUBEADM_CONFIG = [
+    "kubectl",
+    "--namespace=kube-system",
+    "get",
+    "configmap",
+    "kubeadm-config",
+    "--output=jsonpath={.data.ClusterConfiguration}",
+]
 # What the reader's nodes have: four dongles on each worker, and on all of them the programs of the version to upgrade to, which is their own.
 DONGLES = "mkdir -p /dev/serial/by-id; cd /dev/serial/by-id; rm -f *; for minor in 3 5 7 8; do mknod usb-FTDI_$minor c 1 $minor; done"
 PROGRAMS = "directory=/opt/kubernetes-$(kubeadm version --output short | tr -d v); mkdir -p $directory; cp /usr/bin/kubeadm /usr/bin/kubelet $directory"
 # What the reader's inventory says already: enough for a run of site on a page that sets nothing.
 SAID = {"node_resources_labels": {"example.com/rack": "r7"}}
+# A kubelet remembers the devices of a plugin that is gone for five minutes, or until its checkpoint is gone.
+FORGET = (
+    "systemctl stop kubelet; rm -f /var/lib/kubelet/device-plugins/kubelet_internal_checkpoint; systemctl start kubelet"
+)
 # What a block starts in the background would keep its output open.
 NO_JOB_STAYS = "trap 'kill $(jobs -p) 2>/dev/null || :' EXIT\n"
 # Without hosts a command of Ansible succeeds, and has tried nothing.
@@ -125,19 +137,38 @@ class Reader:
                 self._write(f"group_vars/{group}/{name}.yml", {name: value})
 
     def revert(self) -> None:
-        """Revert what the page set, as a user does, and remove the objects of its commands."""
+        """Remove the objects of the page, and revert what it set, as a user does."""
+        if (self.directory / "objects.yml").exists():
+            self.run("kubectl", "delete", "--ignore-not-found", "--filename=objects.yml")
         for prefix, (playbook, variables) in ABSENT.items():
             if prefix in self.text:
                 self._play(f"nodecraft.kubeadm.{playbook}", f"--extra-vars={json.dumps(variables)}")
+        if "device_plugin_" in self.text:
+            self._forget_devices()
         self._clear()
         self._stabilize()
         more = {name: value for word, (name, value) in WITH.items() if word in self.text}
         self._write("group_vars/kube_node/nothing.yml", NOTHING)
         self._write("group_vars/all/nothing.yml", {**NOTHING, **more})
         self._play("nodecraft.kubeadm.site")
-        if (self.directory / "objects.yml").exists():
-            self.run("kubectl", "delete", "--ignore-not-found", "--filename=objects.yml")
         self._before()
+
+    def _forget_devices(self) -> None:
+        """Remove the names that kubelets keep of a plugin that is gone: for another page they would be those of a plugin."""
+        left = [
+            (node["metadata"]["name"], name)
+            for node in self._nodes_of_api()
+            for name, amount in node["status"]["allocatable"].items()
+            if "/" in name and amount == "0"
+        ]
+        self._on("all", FORGET)
+        for node, name in left:
+            path = f"/status/capacity/{name.replace('/', '~1')}"
+            patch = json.dumps([{"op": "remove", "path": path}])
+            self.run("kubectl", "patch", "node", node, "--subresource=status", "--type=json", f"--patch={patch}")
+
+    def _nodes_of_api(self) -> list[dict[str, t.Any]]:
+        return t.cast(list[dict[str, t.Any]], json.loads(self.run("kubectl", "get", "nodes", "--output=json"))["items"])
 
     def _clear(self) -> None:
         """The reader's inventory, without the variables of a page."""
@@ -154,13 +185,13 @@ class Reader:
         return t.cast(dict[str, t.Any], merged(self.nodes["children"], {"kube_node": {"vars": SAID}}))
 
     def state(self) -> dict[str, t.Any]:
-        """What a page may change: files of the nodes, and the nodes in the API."""
+        """What a page may change: files of the nodes, what kubeadm generates them from, and the nodes in the API."""
         command = f"find {FILES} -type f 2>/dev/null | sort | xargs sha256sum | sed s/^/$(hostname):/"
         files = self._on("all", command)
-        nodes = json.loads(self.run("kubectl", "get", "nodes", "--output=json"))["items"]
         return {
             "files": sorted(line for line in files.splitlines() if line.startswith(f"{self.lab}-") and ":" in line),
-            **{node["metadata"]["name"]: state_of(node) for node in nodes},
+            "kubeadm-config": self.run(*KUBEADM_CONFIG),
+            **{node["metadata"]["name"]: state_of(node) for node in self._nodes_of_api()},
         }
 
     def play_twice(self, playbook: str) -> None:
@@ -269,11 +300,11 @@ def changes(output: str) -> int:
 
 
 def state_of(node: dict[str, t.Any]) -> dict[str, t.Any]:
-    """Of a Node what pages change; a kubelet keeps the name of a device plugin's resource with 0."""
+    """Of a Node what pages change."""
     capacity = node["status"]["capacity"]
     return {
         "labels": node["metadata"]["labels"],
         "annotations": sorted(name for name in node["metadata"]["annotations"] if "nodecraft" in name),
         "spec": {key: node["spec"].get(key) for key in ("taints", "unschedulable")},
-        "resources": {name: amount for name, amount in capacity.items() if "/" in name and amount != "0"},
+        "resources": {name: amount for name, amount in capacity.items() if "/" in name},
     }

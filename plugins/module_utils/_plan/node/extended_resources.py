@@ -12,6 +12,7 @@ be given, within its next update of the status (ten seconds by default).
 
 from __future__ import annotations
 
+import json
 import typing as t
 
 from ..common.ownership import Change
@@ -27,6 +28,9 @@ def _parse(option: t.Mapping[str, t.Any], state: str) -> Keys:
         node_names.check_resource(name): None if value is None else quantities.count(name, value)
         for name, value in option.items()
     }
+
+
+OF_A_PLUGIN = "a device plugin advertises it, so the kubelet would overwrite any other number; change it where the plugin is set up"
 
 
 def capacity(node: Node) -> Keys:
@@ -56,8 +60,20 @@ def _of_device_plugins(node: Node) -> dict[str, str]:
         if entry.get("manager") == "kubelet":
             fields = entry.get("fieldsV1", {}).get("f:status", {}).get("f:capacity", {})
             names.update(field[2:] for field in fields if field.startswith("f:"))
-    reason = "a device plugin advertises it, so the kubelet would overwrite any other number; change it where the plugin is set up"
-    return {name: reason for name in capacity(node) if name in names}
+    return {
+        name: _without_devices(node["metadata"]["name"], name) if amount == "0" else OF_A_PLUGIN
+        for name, amount in capacity(node).items()
+        if name in names
+    }
+
+
+def _without_devices(node: str, name: str) -> str:
+    """A Node does not show whether the plugin is gone: a kubelet keeps the name for ever, as it keeps that of one without devices."""
+    removal = [{"op": "remove", "path": json_patch.pointer("status", "capacity", name)}]
+    return (
+        "the kubelet has 0 of it from a device plugin, and would overwrite any other number while the plugin is registered. When it is gone "
+        f"for good, remove the name (kubectl patch node {node} --subresource=status --type=json --patch='{json.dumps(removal)}') and run again"
+    )
 
 
 RESOURCES = Kind(
