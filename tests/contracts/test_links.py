@@ -50,7 +50,7 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_links_of_the_artifact_stay_in_it() -> None:
-    """Whoever installed the artifact has no file of the repository beside it: pages link to those by their whole addresses."""
+    """Users of the artifact have no file of the repository beside it: pages link to those by their whole addresses."""
     files = packed(
         project_files(ROOT), yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["build_ignore"]
     )

@@ -30,12 +30,15 @@ def write_locks(session: nox.Session) -> None:
     unknown = [pin for pin in pins if not found[pin]]
     if unknown:
         session.error(f"no Python of {', '.join(PYTHONS)} can have: {'; '.join(unknown)}")
+    options = ("--universal", "--python-version=3.11", f"--constraints={CONSTRAINTS}")
+    needed = compiled("\n".join(TOOLS), *options)
+    if not needed:
+        session.error(f"{', '.join(TOOLS)} cannot be installed together under {CONSTRAINTS}")
     lines = [" \\\n    ".join((pin, *found[pin])) for pin in pins]
     licence, _blank_line, _pins = text.partition("\n\n")
     head = f"{licence}\n{MADE}"
     CONSTRAINTS_LOCK.write_text(head + "".join(f"{line}\n" for line in lines), encoding="utf-8")
-    options = ("--universal", "--python-version=3.11", f"--constraints={CONSTRAINTS}")
-    NOX_LOCK.write_text(head + compiled("\n".join(TOOLS), *options), encoding="utf-8")
+    NOX_LOCK.write_text(head + needed, encoding="utf-8")
 
 
 def pinned(text: str) -> list[str]:

@@ -22,15 +22,14 @@ from ..kubernetes import pods, quantities
 from ..kubernetes.pods import Pod
 from .plan import Keys, Kind, Node
 
+OF_A_PLUGIN = "a device plugin advertises it, so the kubelet would overwrite any other number; change it where the plugin is set up"
+
 
 def _parse(option: t.Mapping[str, t.Any], state: str) -> Keys:
     return {
         node_names.check_resource(name): None if value is None else quantities.count(name, value)
         for name, value in option.items()
     }
-
-
-OF_A_PLUGIN = "a device plugin advertises it, so the kubelet would overwrite any other number; change it where the plugin is set up"
 
 
 def capacity(node: Node) -> Keys:
