@@ -17,7 +17,7 @@ def test_the_page_has_the_picture_of_the_contract() -> None:
 
 
 def test_an_arrow_that_others_lead_to_is_not_drawn() -> None:
-    assert arrows({"a": ("b", "c"), "b": ("c",), "c": ()}) == ["a --> b", "b --> c"]
+    assert arrows({"a": ("b", "c"), "b": ("c", "d"), "c": (), "d": ()}) == ["a --> b", "b --> c & d"]
 
 
 def picture() -> str:
@@ -42,13 +42,15 @@ def shortened(name: str) -> str:
 
 
 def arrows(graph: Graph) -> list[str]:
-    """Who may import whom, without the arrows that follow from others."""
-    return [
-        f"{name} --> {known}"
-        for name, direct in graph.items()
-        for known in sorted(direct)
-        if not any(known in reached(graph, other) for other in direct if other != known)
-    ]
+    """Who may import whom, a line for each who imports, without the arrows that follow from others."""
+    return [f"{name} --> {' & '.join(known)}" for name, direct in graph.items() if (known := nearest(graph, direct))]
+
+
+def nearest(graph: Graph, direct: t.Collection[str]) -> list[str]:
+    """Those that no other of them leads to."""
+    return sorted(
+        known for known in direct if not any(known in reached(graph, other) for other in direct if other != known)
+    )
 
 
 def reached(graph: Graph, name: str) -> set[str]:
