@@ -36,6 +36,7 @@ options:
     default: false
   force:
     description:
+      - Make a change of kube-apiserver or of a member of etcd that is refused because it could lose data or lock out clients.
       - Change kube-apiserver although the change could leave stored values that no API server can read, or lock out essential clients of the
         cluster, while the API server itself is healthy.
       - Refused without it, in every O(state) and with O(purge), is a change of the encryption configuration that removes a key or a
@@ -58,7 +59,8 @@ options:
         reason. Remove the value from the task, too, when it shall stay removed.
       - A value that was lost in a kubeadm upgrade is no such value. A task that names it sets it again, and
         RV(nodecraft.kubeadm.static_pod#module:lost) has it. kubeadm writes a manifest as a whole. So a manifest counts as rewritten when its
-        image is not that of this collection's last change, or when all of several owned values are missing.
+        image is not that of this collection's last change, when the node joined its cluster
+        later, or when all of several owned values are missing.
     type: bool
     default: false
   manifest_dir:

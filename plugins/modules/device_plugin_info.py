@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: device_plugin_info
-short_description: Check the devices that nodes advertise
+short_description: Gather information about advertised devices
 description:
   - Compares what nodes can give to pods with what is expected, and says why a node differs. The role
     P(nodecraft.kubeadm.device_plugin#role) ends with it; use the module for plugins that are deployed in another way.

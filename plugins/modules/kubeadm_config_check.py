@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kubeadm_config_check
-short_description: Check a new kubeadm-config on a control plane
+short_description: Verify a new kubeadm-config
 description:
   - Verifies a new text of kubeadm-config on a control plane, and writes nothing. The role P(nodecraft.kubeadm.control_plane#role) uses it on
     every control plane before M(nodecraft.kubeadm.kubeadm_config).

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kubelet
-short_description: Manage settings of a kubeadm node's kubelet
+short_description: Manage settings of a kubelet
 description:
   - Changes the kubelet of one node. The role P(nodecraft.kubeadm.node_kubelet#role) runs this module on all nodes of a cluster.
   - It sets feature gates, fields of KubeletConfiguration, flags, and the taints with which a node registers. Everything that a task

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kubelet_info
-short_description: Gather information about the kubelet of a node
+short_description: Gather information about a kubelet
 description:
   - Reads the unit, the configuration files and the process of the kubelet of a node, and returns the resulting settings, with the files and
     lines that set each. M(nodecraft.kubeadm.kubelet) changes them.

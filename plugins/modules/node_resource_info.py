@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_resource_info
-short_description: Gather information about labels, taints and extended resources of nodes
+short_description: Gather information about resources, labels and taints of nodes
 description:
   - Reads for many nodes at once what they advertise, how much of it running pods request, their labels and taints, and what of it this
     collection set.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_transaction
-short_description: Wait for or confirm a change on a node
+short_description: Wait for or confirm a transaction on a node
 description:
   - Waits until a transaction of M(nodecraft.kubeadm.static_pod) or M(nodecraft.kubeadm.kubelet) ends or progresses, and returns its state. The
     action plugin of these modules uses it, also after a lost connection. Use it yourself after the controller died.

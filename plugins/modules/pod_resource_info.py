@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: pod_resource_info
-short_description: Gather information about which pods hold which devices
+short_description: Gather information about devices of pods
 description:
   - Reads for all nodes which pod holds each device since when, which devices are free, and which allocations are on devices that are unhealthy
     or gone.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: rollout
-short_description: Internal module of this collection's roles
+short_description: (internal) Run one step of a rollout
 description:
   - Decides in the roles and playbooks of this collection which node has its turn, what stops a rollout and what is reported. Only they use it; its
     options and its results may change with every release.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: rollout_lease
-short_description: Acquire or release the lock for rollouts
+short_description: Manage the Lease of a rollout
 description:
   - Acquires, renews and releases the Lease O(name) in the namespace C(kube-system). Only the run that holds it changes nodes; all others wait.
   - The roles P(nodecraft.kubeadm.control_plane#role) and P(nodecraft.kubeadm.node_kubelet#role) use it. Use it yourself in your own plays that change

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: static_pod
-short_description: Manage settings of a kubeadm static pod
+short_description: Manage settings of a static pod
 description:
   - Changes one static pod of a node, such as kube-apiserver, kube-controller-manager or kube-scheduler. The role
     P(nodecraft.kubeadm.control_plane#role) runs this module on all control planes of a cluster.
-  - It sets feature gates, admission plugins, flags, environment variables, volumes, resources, times of probes, the priority and policy
+  - It sets feature gates, admission plugins, flags, environment variables, volumes, resources, probe settings, the priority and policy
     files, and changes nothing else in the manifest.
   - A change is rehearsed with the component's own binary before anything is written, applied as one transaction by a
     service on the node, verified on the running process, and rolled back by the node when the component does not become healthy. A
@@ -33,8 +33,10 @@ requirements:
   - PyYAML on the node, for C(ansible_python_interpreter) or for C(/usr/bin/python3)
   - systemd, and kubeadm's layout of kubelet and static pods
 notes:
-  - Run it with root permissions, one control plane node at a time. The role P(nodecraft.kubeadm.control_plane#role) does so.
-  - C(kubeadm upgrade) rewrites the manifests, so the change is lost; run the task again after an upgrade.
+  - Run it with root permissions, one control plane node at a time. The role P(nodecraft.kubeadm.control_plane#role) does so. A task
+    acquires no Lease, so use the role, or M(nodecraft.kubeadm.rollout_lease) before and after it, where runs may overlap.
+  - C(kubeadm upgrade) rewrites the manifests, so the change is lost unless kubeadm-config has it, see M(nodecraft.kubeadm.kubeadm_config);
+    run the task again after an upgrade.
   - Before anything is written, also in check mode, the preflight checks for what would keep the component from becoming healthy, such as an
     expired certificate, an image that is not on the node, or an etcd that does not answer. A problem that exists already and that the change
     does not touch is only a warning when the component is not healthy, so that it can be repaired.
@@ -132,13 +134,13 @@ options:
     description:
       - Files that the flags name, such as an audit policy. They are written in the same transaction as the manifest, and rolled
         back with it.
-      - A changed content restarts the component, because components read such files when they start. An annotation in the manifest with a
+      - A changed content restarts the component, so that it is verified like any other change. An annotation in the manifest with a
         checksum of the files ensures that.
     type: list
     elements: dict
     suboptions:
       path:
-        description: Absolute path on the node. It must be covered by a volume.
+        description: Absolute path on the node. A volume of the pod must mount it or a directory above it, see O(volumes).
         type: path
         required: true
       content:
@@ -211,7 +213,7 @@ EXAMPLES = r"""
           rules:
             - level: Metadata
 
-- name: Raise resources and probe times of the API server
+- name: Raise resources and probe settings of the API server
   nodecraft.kubeadm.static_pod:
     name: kube-apiserver
     resources:
@@ -360,8 +362,8 @@ transaction:
     outcome:
       description:
         - V(committed) when the component is healthy with the change, V(rolled_back) when the change was rolled back and the component is
-          as healthy as it was, V(aborted) when nothing was written, V(unhealthy) when O(rollback=false), V(alarm) when the former state
-          could not be verified.
+          as healthy as it was, V(aborted) when nothing was written, V(unhealthy) when it is not healthy and O(rollback=false), V(alarm) when
+          the former state could not be verified, or something else changed the files.
         - V(null) when the task failed before the transaction ended. Only RV(transaction.id) and RV(transaction.requested) are there then.
       type: str
     reason:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: static_pod_info
-short_description: Gather information about the static pods of a kubeadm node
+short_description: Gather information about static pods
 description:
   - Reads the static pods of a node, with their manifests, the processes that really run, what this collection set, stray files in the
     directory of manifests, and open or past transactions. M(nodecraft.kubeadm.static_pod) changes them.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: static_pod_plan
-short_description: Test changes of static pods without applying them
+short_description: Plan changes of static pods
 description:
-  - Plans and rehearses changes of several static pods of one node in one call, and changes nothing. The role
+  - Plans and rehearses changes of several static pods of one node in one call, and changes no setting. The role
     P(nodecraft.kubeadm.control_plane#role) uses it before M(nodecraft.kubeadm.static_pod) makes the changes, each in its own transaction.
   - For each static pod it returns what M(nodecraft.kubeadm.static_pod) returns in check mode, and what a rollout needs from
     M(nodecraft.kubeadm.static_pod_info).

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: upgrade_info
-short_description: Gather cluster information for upgrade_check
+short_description: Gather information for a kubeadm upgrade
 description:
   - Reads from the API the ClusterConfiguration from which a kubeadm upgrade generates all manifests, and the versions of all kubelets, for
     M(nodecraft.kubeadm.upgrade_check).

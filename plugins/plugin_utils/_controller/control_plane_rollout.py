@@ -299,17 +299,19 @@ class ControlPlaneRollout(RoleRollout):
         if control_planes.speaker(hosts) != host:
             return self._ended(own)
         lost = control_planes.lost(hosts)
-        warnings = [*decision.get("told", ()), *self._released(hosts, decision)]
+        warning, resumption = self._released(hosts, decision)
+        warnings = [*decision.get("told", ()), warning]
         # What a run that failed has left on a node its plan does not tell.
         persistence = None if control_planes.stopped_by(hosts, self._pass.play_hosts) else self._persistence(hosts)
         kept = persistence.lines(self._written(decision), diff=self._pass.diff_mode) if persistence else []
         first = [line for line in kept[:1] if line.startswith("WARNING")]
         lines = [
             *first,
-            *(f"WARNING: {warning}" for warning in warnings),
+            *(f"WARNING: {warning}" for warning in warnings if warning),
             *report.static_pods(reports, lost, warns=persistence is None),
             *kept[len(first) :],
             rollout.again(control_planes.left(reports)),
+            resumption,
         ]
         told_for = {name: reports[name] for name in lost}
         return self._ended(own, [line for line in lines if line], told_for)
@@ -329,14 +331,14 @@ class ControlPlaneRollout(RoleRollout):
                 return why
         return ""
 
-    def _released(self, hosts: rollout.Hosts, decision: Json) -> list[str]:
-        """Let other runs in again, unless a change may still go on. Returns what to tell."""
+    def _released(self, hosts: rollout.Hosts, decision: Json) -> tuple[str, str]:
+        """Let other runs in again, unless a change may still go on. Returns a warning and what the next run needs, either may be empty."""
         lease = decision.get("lease", {})
         request = rollout_lease.release(hosts, holder()) if lease.get("held") else None
         if request is None:
-            return []
+            return "", ""
         warning = rollout_lease.release_warning(holder(), self._pass.ask("rollout_lease", request))
-        return [warning] if warning else []
+        return warning, "" if warning else rollout_lease.resumption(request)
 
     # ---- of the coordinator ------------------------------------------------------------------------------------------
 

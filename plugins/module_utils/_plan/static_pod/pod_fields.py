@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""Settings of a static pod that are single values in its manifest: resources, times of probes, and the priority.
+"""Settings of a static pod that are single values in its manifest: resources, probe settings, and the priority.
 
 A key is the way to the value from where the field begins, such as C(requests.cpu) or C(livenessProbe.periodSeconds).
 """
@@ -56,7 +56,7 @@ def _amount(key: str, value: t.Any) -> str | int:
 
 
 def desired_probes(given: t.Mapping[str, t.Any]) -> _Flat:
-    """The times of probes by their keys. Raises Refusal for what no probe could have."""
+    """The settings of probes by their keys. Raises Refusal for what no probe could have."""
     return {
         f"{probe}.{name}": None
         if number is None

@@ -172,6 +172,15 @@ def release(hosts: Hosts, holder: str) -> dict[str, t.Any] | None:
     }
 
 
+def resumption(request: Result) -> str:
+    """What the next run needs after a release that left a mark; empty without one. request: as above, when it was carried out."""
+    if request["state"] != "halted":
+        return ""
+    return (
+        "The same settings are refused from now on: when that is repaired, run with -e control_plane_resume=true, too"
+    )
+
+
 def release_warning(holder: str, answer: Result) -> str:
     """What to tell when the Lease could not be released; empty when it was."""
     if answer.get("msg") is None:

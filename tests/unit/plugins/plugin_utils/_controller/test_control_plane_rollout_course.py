@@ -83,6 +83,7 @@ def test_a_failure_leaves_later_nodes_untouched_and_its_mark(how: Json, ending: 
         "cp3 was not changed, because cp2 failed or was lost."
     )
     assert "run again with --limit cp2,cp3" in found.lines
+    assert found.lines.rstrip().endswith("run with -e control_plane_resume=true, too")
     taken, *_renewed, halted = (call.arguments for call in found.play.calls("rollout_lease"))
     assert (halted["state"], halted["node"], halted["reason"]) == ("halted", "cp2", told)
     assert halted["intents"] == taken["intents"]

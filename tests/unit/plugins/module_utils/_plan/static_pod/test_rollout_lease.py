@@ -221,6 +221,11 @@ def test_a_failed_rollout_leaves_its_mark(failure: Json, reason: str) -> None:
     desired = rollout_lease.desired_digest(host("cp2", desired="b"))
     marked = {key: request[key] for key in ("state", "node", "reason", "intents", "completed")}
     assert marked == {"state": "halted", "node": "cp2", "reason": reason, "intents": [desired], "completed": False}
+    assert "-e control_plane_resume=true" in rollout_lease.resumption(request)
+
+
+def test_a_released_lease_needs_nothing_of_the_next_run() -> None:
+    assert rollout_lease.resumption(released(begun(host("cp1"), COMMITTED))) == ""
 
 
 def test_the_node_that_was_lost_is_named_first() -> None:
