@@ -44,7 +44,7 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions.sanity import run_sani
 from ansible_collections.nodecraft.kubeadm.tests.sessions.scenarios import play_scenarios, selected_scenarios
 from ansible_collections.nodecraft.kubeadm.tests.sessions.site import build_site
 from ansible_collections.nodecraft.kubeadm.tests.sessions.tools import install, python_with_core, run_all, run_pytest
-from ansible_collections.nodecraft.kubeadm.tests.sessions.unit import run_plays, run_unit_tests
+from ansible_collections.nodecraft.kubeadm.tests.sessions.unit import run_core_tests, run_plays, run_unit_tests
 
 
 class Core(t.NamedTuple):
@@ -64,6 +64,8 @@ CORES = {
 # The unit tests meet the oldest and the newest core, each on a Python it supports. Older Pythons
 # run no ansible-core of today: there the tests of what needs none run, the node's side.
 UNIT_CORES = {"3.11": "2.18", "3.12": "2.20", "3.13": "2.21", "3.14": "2.21"}
+# A release that is still to come has a session of its own.
+CANDIDATE = "2.22"
 # The versions of Kubernetes that `make test-lab` plays.
 LAB_VERSIONS = ("1.32", "1.34", "1.35", "1.36", "1.37")
 # What `make test` plays of the Molecule scenarios, on the oldest version and the newest: each kind of change once, about as long on
@@ -100,6 +102,7 @@ SANITY_PYTHONS = {
     name: next((python for python in core.pythons if python in PYTHONS), None) for name, core in CORES.items()
 }
 UNIT_SESSIONS = tuple(f"unit-{python}" for python in dict.fromkeys((PYTHONS[0], CONTROLLERS[0], CONTROLLER)))
+CANDIDATE_SESSIONS = (f"unit_candidate({CANDIDATE})",) if SANITY_PYTHONS[CANDIDATE] else ()
 RELEASED = [name for name, core in CORES.items() if "rc" not in core.release and SANITY_PYTHONS[name]]
 
 # What `make test` runs: the cheap sessions first, so that most mistakes show within a minute. Its unit tests meet the oldest and
@@ -107,6 +110,7 @@ RELEASED = [name for name, core in CORES.items() if "rc" not in core.release and
 TEST_SESSIONS = (
     "ruff",
     *UNIT_SESSIONS,
+    *CANDIDATE_SESSIONS,
     "plays",
     "contracts",
     "faults",
@@ -130,7 +134,7 @@ TEST_SESSIONS = (
 LINT_SESSIONS = tuple(
     name
     for name in TEST_SESSIONS
-    if name not in (*UNIT_SESSIONS, "plays", "faults", "start", "scenarios")
+    if name not in (*UNIT_SESSIONS, *CANDIDATE_SESSIONS, "plays", "faults", "start", "scenarios")
     and not name.startswith(("device_plugin", "sanity"))
 )
 
@@ -177,6 +181,16 @@ def unit(session: nox.Session) -> None:
     """Unit tests but for the plays of the roles: all of them where ansible-core runs, those of the node's side everywhere."""
     # The property-based tests search in earnest on the oldest Python that is here.
     run_unit_tests(session, core_of(session), profile="quick" if session.python == PYTHONS[0] else "brief")
+
+
+@nox.session(default=False)
+@nox.parametrize(
+    "python,core",
+    [nox.param(python, CANDIDATE, id=CANDIDATE) for python in (SANITY_PYTHONS[CANDIDATE],) if python is not None],
+)
+def unit_candidate(session: nox.Session, core: str) -> None:
+    """The unit tests of what imports ansible-core, on its release candidate."""
+    run_core_tests(session, CORES[core].release)
 
 
 @nox.session(python=CONTROLLER)

@@ -21,6 +21,16 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.transaction.actiongroup_node
 requirements:
   - Python 3.9 or newer where the module runs
+attributes:
+  check_mode:
+    support: full
+    description: Confirms nothing, and does not note that the outcome was returned.
+  diff_mode:
+    support: N/A
+    description: Has no difference to show.
+  idempotent:
+    support: full
+    description: Changes something only when it gives a confirmation, with O(confirm), that the node does not have yet.
 notes:
   - When this module has returned the outcome of a transaction, later runs do not report it again.
 options:
@@ -32,13 +42,12 @@ options:
     description: Id of the transaction. By default the open one, otherwise the last one.
     type: str
   wait:
-    description: Seconds to wait for the end, or for another message than O(seen).
+    description: Seconds to wait for the end of the transaction, or, with O(seen), until it progresses.
     type: int
     default: 0
   seen:
-    description: The known RV(message). The module returns at once when there is another one.
+    description: The known RV(message). The module returns as soon as there is another one. Without it only the end is waited for.
     type: str
-    default: ''
   confirm:
     description:
       - Id of a transaction to confirm, which is in phase V(confirming) because its task set C(confirm). The node then commits it.
@@ -52,17 +61,22 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Wait for the last change of the API server
+- name: Wait for the end of the last change of the API server
   nodecraft.kubeadm.node_transaction:
     name: kube-apiserver
     wait: 300
-  register: change
 
-- name: Confirm a change whose controller died, within its confirm_timeout
+- name: Read how far the last change of the API server is
   nodecraft.kubeadm.node_transaction:
     name: kube-apiserver
-    confirm: "{{ change.transaction.id }}"
+  register: change
+
+- name: Confirm it when its controller died, within its confirm_timeout
+  nodecraft.kubeadm.node_transaction:
+    name: kube-apiserver
+    confirm: "{{ change.id }}"
     wait: 10
+  when: change.phase == "confirming"
 """
 
 RETURN = r"""
@@ -70,6 +84,15 @@ name:
   description: Name of the static pod, or V(kubelet).
   returned: success
   type: str
+id:
+  description: Id of the transaction; V(null) when there never was one.
+  returned: success
+  type: str
+  sample: 20260731T101500-7f3a
+changed:
+  description: Whether the node was given a confirmation that it did not have, or, in check mode, would be.
+  returned: always
+  type: bool
 phase:
   description: >-
     Phase of the transaction; V(closed) when it ended; V(null) when there never was one, or its journal cannot be read.
@@ -113,7 +136,7 @@ def main() -> t.NoReturn:
             "name": {"type": "str", "required": True},
             "id": {"type": "str"},
             "wait": {"type": "int", "default": 0},
-            "seen": {"type": "str", "default": ""},
+            "seen": {"type": "str"},
             "confirm": {"type": "str"},
         },
     )

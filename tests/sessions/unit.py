@@ -38,6 +38,12 @@ def run_unit_tests(session: nox.Session, core: str | None, *, profile: str) -> N
     run_pytest(session, "--numprocesses=auto", "tests/unit", f"--ignore={PLAYS}", *skipped)
 
 
+def run_core_tests(session: nox.Session, core: str) -> None:
+    """Run the tests of what imports ansible-core. core: its release."""
+    install_unit_tools(session, core)
+    run_pytest(session, "--numprocesses=auto", *(f"tests/unit/{name}" for name in NEED_ANSIBLE))
+
+
 def run_plays(session: nox.Session, core: str | None, *arguments: str) -> None:
     """Run the tests that play roles with modules that change nothing."""
     install_unit_tools(session, core)

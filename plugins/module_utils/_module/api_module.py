@@ -16,6 +16,11 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+try:
+    from ansible.module_utils.secrets import register_secrets  # type: ignore[import-not-found,unused-ignore]
+except ImportError:  # ansible-core before 2.22, where a module masks what is in its no_log_values
+    register_secrets = None
+
 from .._plan.kubernetes.kubeconfigs import secrets
 from .arguments import check_entries
 from .pyyaml import require_yaml
@@ -54,6 +59,9 @@ _OWN_ARG_SPEC: dict[str, t.Any] = {
         "options": {"ca_sha256": {"type": "str"}, "machine_ids": {"type": "dict"}},
     },
 }
+
+
+_NOT_SHOWN = "the content is not shown"
 
 
 class Answering(t.Protocol):
@@ -113,14 +121,27 @@ class ApiModule(AnsibleModule):
             self.fail_json(msg=f"concurrency is {self.params['concurrency']}; it has to be 1 or more.")
 
     def _log_invocation(self) -> None:
-        """A kubeconfig that stands in the task itself is not shown, here and in the result."""
-        self.no_log_values.update(secrets(self.params["kubeconfig"]))
+        """The content of a kubeconfig in the task itself is not logged, and what of it is known to be secret is masked everywhere."""
+        found = secrets(self.params["kubeconfig"])
+        self.no_log_values.update(found)
+        if register_secrets:
+            register_secrets(found)
+        given, self.params = self.params, self._shown_params()
         super()._log_invocation()
+        self.params = given
 
     def _return_formatted(self, kwargs: dict[str, t.Any]) -> None:
         """Every result tells who was asked, also one of a task that failed."""
         server = (self.client.server if self.client else "") or None
-        super()._return_formatted({**kwargs, "api": {"host": os.uname().nodename, "server": server}})
+        invocation = {"module_args": self._shown_params()}
+        super()._return_formatted(
+            {"invocation": invocation, **kwargs, "api": {"host": os.uname().nodename, "server": server}}
+        )
+
+    def _shown_params(self) -> dict[str, t.Any]:
+        """The parameters without the content of a kubeconfig: environment and arguments of its programs may be secret, too."""
+        params: dict[str, t.Any] = self.params
+        return {**params, "kubeconfig": _NOT_SHOWN} if isinstance(params.get("kubeconfig"), dict) else params
 
     def check_per_node(self, field: str, option: dict[str, t.Any]) -> None:
         """Hold every entry of C(per_node) to the spec of the module's own option."""

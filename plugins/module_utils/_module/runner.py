@@ -174,7 +174,7 @@ def run_follower(module: AnsibleModule, follow: t.Callable[[bool], dict[str, t.A
         found = follow(module.check_mode)
     except (KubeadmError, OSError) as exc:
         module.fail_json(msg=_told(exc), **always)
-    module.exit_json(changed=False, **always, **found)
+    module.exit_json(**{"changed": False, **always, **found})
 
 
 def _told(exc: Exception, reassurance: str = "") -> str:

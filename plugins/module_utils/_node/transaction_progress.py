@@ -13,7 +13,7 @@ import os
 import time
 import typing as t
 
-from .._engine.files import Json, write_atomically
+from .._engine.files import Json, read_bytes, write_atomically
 from .._engine.journal import ALARM, CONFIRMED, CONFIRMING, result_of
 from .._plan.common.errors import KubeadmError
 from .._plan.common.names import is_pod_name, is_transaction_id
@@ -48,11 +48,11 @@ def follow(
     identifier: str,
     *,
     seconds: float,
-    seen: str,
+    seen: str | None,
     clock: t.Callable[[], float],
     sleep: t.Callable[[float], None],
 ) -> tuple[Json | None, str, str]:
-    """Wait until a transaction ends or has other news than C(seen), for so many seconds at most.
+    """Wait until a transaction ends or has other news than C(seen), for so many seconds at most. seen: None waits for the end only.
 
     Returns (its outcome or None while it is open, phase, message). Raises KubeadmError for an unknown transaction, Unusable
     for one whose journal cannot be read.
@@ -67,13 +67,13 @@ def follow(
                 raise _unknown(name, identifier)
             return outcome(closed), closed["phase"], result_of(closed)["outcome"]
         phase, message = progress(name, current)
-        if message != seen or clock() >= limit:
+        if seen not in (None, message) or clock() >= limit:
             return None, phase, message
         sleep(_NEWS_SECONDS)
 
 
 def report_progress(
-    name: str, identifier: str | None, *, wait: int, seen: str, dry: bool, run: Run, confirmed: str | None = None
+    name: str, identifier: str | None, *, wait: int, seen: str | None, dry: bool, run: Run, confirmed: str | None = None
 ) -> Json:
     """What the module C(node_transaction) returns. confirmed: the id of a transaction that is confirmed before."""
     if not is_pod_name(name):
@@ -81,12 +81,12 @@ def report_progress(
     for option, value in (("id", identifier), ("confirm", confirmed)):
         if value is not None and not is_transaction_id(value):
             raise KubeadmError(f"invalid {option} {value!r}: must be the id of a transaction.")
-    if confirmed is not None:
-        _confirm(name, confirmed, dry=dry)
+    changed = confirmed is not None and _confirm(name, confirmed, dry=dry)
     identifier = confirmed or identifier or _latest(name)
     if identifier is None:
         return {
             "name": name,
+            "id": None,
             "phase": None,
             "message": "there was no transaction",
             "running": False,
@@ -97,13 +97,21 @@ def report_progress(
             name, identifier, seconds=wait, seen=seen, clock=time.monotonic, sleep=time.sleep
         )
     except Unusable as exc:
-        return _unknown_outcome(name, identifier, str(exc), running=is_active(name, run))
+        return {"changed": changed, **_unknown_outcome(name, identifier, str(exc), running=is_active(name, run))}
     if ended is not None and not dry:
         # On a full disk the outcome is told all the same, and once more by the next run.
         with contextlib.suppress(OSError):
             mark_followed(name, identifier)
     running = ended is None and is_active(name, run)
-    return {"name": name, "phase": phase, "message": message, "running": running, "transaction": ended}
+    return {
+        "changed": changed,
+        "name": name,
+        "id": identifier,
+        "phase": phase,
+        "message": message,
+        "running": running,
+        "transaction": ended,
+    }
 
 
 def _unknown_outcome(name: str, identifier: str, problem: str, *, running: bool) -> Json:
@@ -119,6 +127,7 @@ def _unknown_outcome(name: str, identifier: str, problem: str, *, running: bool)
     }
     return {
         "name": name,
+        "id": identifier,
         "phase": None,
         "message": problem,
         "running": running,
@@ -126,24 +135,27 @@ def _unknown_outcome(name: str, identifier: str, problem: str, *, running: bool)
     }
 
 
-def _confirm(name: str, identifier: str, *, dry: bool) -> None:
-    """Give the engine the confirmation that it waits for. One that comes after the end changes nothing.
+def _confirm(name: str, identifier: str, *, dry: bool) -> bool:
+    """Give the engine the confirmation that it waits for; whether it had none. One that comes after the end changes nothing.
 
     Raises KubeadmError when the transaction is not known, or does not wait for it.
     """
     journal = open_journal(name)
     if journal is None or journal["id"] != identifier:
         if identifier in history(name):
-            return
+            return False
         raise _unknown(name, identifier)
     if journal["phase"] != CONFIRMING:
         raise KubeadmError(
             f"transaction {identifier} of {name} on {os.uname().nodename} waits for no confirmation: it is in phase"
             f" {journal['phase']}. Confirm it in phase {CONFIRMING}, which exists only with confirm: true."
         )
+    path, word = os.path.join(state_directory(name), CONFIRMED), f"{identifier}\n".encode("ascii")
+    if read_bytes(path) == word:
+        return False
     if not dry:
-        path = os.path.join(state_directory(name), CONFIRMED)
-        write_atomically(path, f"{identifier}\n".encode("ascii"), mode=0o600, uid=0, gid=0)
+        write_atomically(path, word, mode=0o600, uid=0, gid=0)
+    return True
 
 
 def _unknown(name: str, identifier: str) -> KubeadmError:

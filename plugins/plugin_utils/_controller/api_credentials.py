@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import typing as t
 
-from ansible.errors import AnsibleFileNotFound
+from ansible.errors import AnsibleActionFail, AnsibleFileNotFound
 from ansible.plugins.action import ActionBase
 
 from ...module_utils._plan.transaction import api_host
@@ -58,4 +58,11 @@ class ApiCredentials(ActionBase):
             found = self._find_needle("files", os.path.expanduser(path))
         except AnsibleFileNotFound:
             return path
-        return str(self._loader.get_real_file(found, decrypt=True))
+        readable = str(self._loader.get_real_file(found, decrypt=True))
+        if readable != found and self._task.async_val:
+            self._loader.cleanup_tmp_file(readable)
+            raise AnsibleActionFail(
+                f"invalid kubeconfig {path}: must not be encrypted in a task with async, which reads it after its decrypted copy was removed."
+                f" Give its content instead, as {{{{ lookup('ansible.builtin.file', '{path}') | from_yaml }}}}, or run the task without async."
+            )
+        return readable

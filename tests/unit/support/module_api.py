@@ -41,6 +41,9 @@ def fixture_play(
         result = t.cast(Result, json.loads(capsys.readouterr().out))
         # The parameters, which ansible-core before 2.21 adds to every result.
         result.pop("invocation", None)
+        # What the controller masks, from ansible-core 2.22 on. Before, the module has done so.
+        for secret in result.pop("_ansible_new_secrets", ()):
+            result = t.cast(Result, json.loads(json.dumps(result).replace(secret, "********")))
         return result
 
     return play

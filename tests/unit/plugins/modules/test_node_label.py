@@ -11,6 +11,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import pyyaml
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import ApiModule
 from ansible_collections.nodecraft.kubeadm.plugins.modules import node_label
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.module_api import Start, fixture_api, fixture_play
@@ -73,6 +74,22 @@ def test_a_kubeconfig_in_the_task_is_not_shown(play: Start) -> None:
     result = play(node_label, nodes=["w1"], labels={"a": "a secret word"}, kubeconfig=kubeconfig)
     assert "the value of a is '********'" in result["msg"]
     assert "a secret word" not in repr(result)
+
+
+@pytest.mark.parametrize("ending", [{}, {"concurrency": 0}])
+def test_what_a_kubeconfig_starts_is_neither_shown_nor_logged(
+    play: Start, monkeypatch: pytest.MonkeyPatch, ending: dict[str, t.Any]
+) -> None:
+    """Any argument or variable of a program that fetches a token may be secret; masking each value would also mask harmless ones."""
+    logged: list[str] = []
+    monkeypatch.setattr(ApiModule, "log", lambda self, msg, log_args=None: logged.append(f"{msg} {log_args}"))
+    program = {"command": "login", "env": [{"name": "SECRET_ACCESS_KEY", "value": "k3y of exec"}]}
+    kubeconfig = {"users": [{"name": "me", "user": {"token": "hidden", "exec": program}}]}
+    result = play(node_label, nodes=["w1"], labels={}, kubeconfig=kubeconfig, **ending)
+    assert "w1" in logged[0]
+    for shown in (repr(result), repr(logged)):
+        assert "hidden" not in shown
+        assert "k3y of exec" not in shown
 
 
 def test_nothing_but_pyyaml_is_needed() -> None:

@@ -225,7 +225,9 @@ def test_a_version_that_is_not_tested(master: FakeNode, run: FakeRun) -> None:
 # ---- following -------------------------------------------------------------------------------------------------------
 
 
-def follow(master: FakeNode, identifier: str, seconds: float = 5, seen: str = "") -> tuple[Json | None, str, str]:
+def follow(
+    master: FakeNode, identifier: str, seconds: float = 5, seen: str | None = ""
+) -> tuple[Json | None, str, str]:
     return transaction_progress.follow(
         NAME, identifier, seconds=seconds, seen=seen, clock=master.clock, sleep=master.clock.sleep
     )
@@ -353,12 +355,25 @@ def test_the_follower_takes_no_path_for_a_name(master: FakeNode, run: FakeRun) -
 # ---- confirming ------------------------------------------------------------------------------------------------------
 
 
+def test_without_a_known_message_only_the_end_is_waited_for(master: FakeNode) -> None:
+    journal = master.prepare(phase=CONFIRMING, confirm_timeout=60)
+    began = master.clock.now
+    assert follow(master, journal["id"], seen="")[0] is None
+    assert master.clock.now == began
+    assert follow(master, journal["id"], seconds=5, seen=None)[0] is None
+    assert master.clock.now - began >= 5
+
+
 def test_a_change_that_waits_is_confirmed(master: FakeNode, run: FakeRun) -> None:
     journal = master.prepare(phase=CONFIRMING, confirm_timeout=60)
     word = master.state / CONFIRMED
-    assert report(run, confirmed=journal["id"], dry=True)["transaction"] is None
+    foretold = report(run, confirmed=journal["id"], dry=True)
+    assert (foretold["transaction"], foretold["id"], foretold["changed"]) == (None, journal["id"], True)
     assert not word.exists()
-    assert report(run, confirmed=journal["id"])["transaction"] is None
+    assert report(run)["changed"] is False
+    told = report(run, confirmed=journal["id"])
+    assert (told["transaction"], told["changed"]) == (None, True)
+    assert report(run, confirmed=journal["id"])["changed"] is False
     assert word.read_text(encoding="ascii").strip() == journal["id"]
     assert word.stat().st_mode & 0o7777 == 0o600
     end(master)

@@ -9,6 +9,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible.errors import AnsibleActionFail
 from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.vault import VaultLib, VaultSecret
 from ansible.plugins.action import ActionBase
@@ -27,6 +28,7 @@ class Run:
         self.loader.set_basedir(str(directory))
         self.read = ""
         self.options: dict[str, t.Any] = {}
+        self.async_val = 0
 
     def __call__(self, **arguments: t.Any) -> dict[str, t.Any]:
         plugin = object.__new__(api_credentials.ApiCredentials)
@@ -35,7 +37,7 @@ class Run:
         task = types.SimpleNamespace(
             args=arguments,
             delegate_to=self.delegate_to,
-            async_val=0,
+            async_val=self.async_val,
             get_search_path=lambda: [self.loader.get_basedir()],
         )
         plugin._task = t.cast("t.Any", task)
@@ -93,6 +95,19 @@ def test_an_encrypted_kubeconfig_of_the_controller(run: Run, tmp_path: Path) -> 
     # The module tells that it is not there.
     assert run(kubeconfig="/nope")["kubeconfig"] == "/nope"
     assert run(kubeconfig={"a": 1})["kubeconfig"] == {"a": 1}
+
+
+def test_an_encrypted_kubeconfig_would_be_gone_before_a_task_with_async_reads_it(run: Run, tmp_path: Path) -> None:
+    secret: t.Any = [("default", VaultSecret(b"word"))]
+    run.loader.set_vault_secrets(secret)
+    (tmp_path / "encrypted").write_bytes(VaultLib(secret).encrypt(b"clusters: []"))
+    (tmp_path / "plain").touch()
+    run.transport, run.async_val = "local", 60
+    with pytest.raises(AnsibleActionFail, match="invalid kubeconfig encrypted: must not be encrypted"):
+        run(kubeconfig="encrypted")
+    assert not run.loader._tempfiles
+    assert run(kubeconfig="plain")["kubeconfig"] == str(tmp_path / "plain")
+    assert run.options["wrap_async"] is True
 
 
 def test_a_kubeconfig_of_another_host_is_its_own(run: Run, tmp_path: Path) -> None:

@@ -22,11 +22,13 @@ class Run:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.shown: list[str] = []
         self.timeouts: list[t.Any] = []
+        self.async_val = 0
         monkeypatch.setattr(lease_waiter, "show", lambda message, _seconds: self.shown.append(message))
 
     def __call__(self, *answers: dict[str, t.Any], **arguments: t.Any) -> dict[str, t.Any]:
         plugin = object.__new__(LeaseWaiter)
-        plugin._task = t.cast("t.Any", types.SimpleNamespace(async_val=0))
+        plugin._task = t.cast("t.Any", types.SimpleNamespace(async_val=self.async_val))
+        plugin._connection = t.cast("t.Any", types.SimpleNamespace(has_native_async=False))
         left = list(answers)
 
         def execute(*, module_args: dict[str, t.Any], **_options: t.Any) -> dict[str, t.Any]:
@@ -52,6 +54,13 @@ def test_whom_a_run_waits_for_is_shown_before_it_does(run: Run) -> None:
     assert run(BUSY, HELD, wait_timeout=30, name="nodecraft-kubeadm-kubelets") == HELD
     assert run.timeouts == [0, 30]
     assert run.shown == ["cp1: waits up to 30 s for them, which holds the Lease nodecraft-kubeadm-kubelets"]
+
+
+def test_in_the_background_the_module_waits_itself(run: Run) -> None:
+    run.async_val = 60
+    started = {"ansible_job_id": "1", "started": 1}
+    assert run(started, wait_timeout=30) == started
+    assert run.timeouts == [30]
 
 
 def test_how_long_by_default(run: Run) -> None:
