@@ -32,6 +32,7 @@ from .transaction_log import (
 _NEWS_SECONDS = 0.1
 # What is unknown of a transaction whose journal cannot be read.
 _UNKNOWN = (
+    "requested",
     "reverts",
     "healthy",
     "ended",
@@ -81,57 +82,35 @@ def report_progress(
     for option, value in (("id", identifier), ("confirm", confirmed)):
         if value is not None and not is_transaction_id(value):
             raise KubeadmError(f"invalid {option} {value!r}: must be the id of a transaction.")
-    changed = confirmed is not None and _confirm(name, confirmed, dry=dry)
-    identifier = confirmed or identifier or _latest(name)
+    told: Json = {"name": name, "changed": confirmed is not None and _confirm(name, confirmed, dry=dry)}
+    identifier = told["id"] = confirmed or identifier or _latest(name)
     if identifier is None:
-        return {
-            "name": name,
-            "id": None,
-            "phase": None,
-            "message": "there was no transaction",
-            "running": False,
-            "transaction": None,
-        }
+        return {**told, "phase": None, "message": "there was no transaction", "running": False, "transaction": None}
     try:
         ended, phase, message = follow(
             name, identifier, seconds=wait, seen=seen, clock=time.monotonic, sleep=time.sleep
         )
     except Unusable as exc:
-        return {"changed": changed, **_unknown_outcome(name, identifier, str(exc), running=is_active(name, run))}
+        # An engine at work knows what is in a journal that cannot be read, but without one it is lost.
+        running = is_active(name, run)
+        alarm = None if running else _alarm(identifier, str(exc))
+        return {**told, "phase": None, "message": str(exc), "running": running, "transaction": alarm}
     if ended is not None and not dry:
         # On a full disk the outcome is told all the same, and once more by the next run.
         with contextlib.suppress(OSError):
             mark_followed(name, identifier)
     running = ended is None and is_active(name, run)
+    return {**told, "phase": phase, "message": message, "running": running, "transaction": ended}
+
+
+def _alarm(identifier: str, problem: str) -> Json:
     return {
-        "changed": changed,
-        "name": name,
-        "id": identifier,
-        "phase": phase,
-        "message": message,
-        "running": running,
-        "transaction": ended,
-    }
-
-
-def _unknown_outcome(name: str, identifier: str, problem: str, *, running: bool) -> Json:
-    """A journal that cannot be read: an engine at work knows what is in it, but without one it is lost."""
-    alarm: Json = {
         **dict.fromkeys(_UNKNOWN),
         "id": identifier,
-        "requested": None,
         "outcome": ALARM,
         "reason": problem,
         "notes": [],
         "log": [],
-    }
-    return {
-        "name": name,
-        "id": identifier,
-        "phase": None,
-        "message": problem,
-        "running": running,
-        "transaction": None if running else alarm,
     }
 
 

@@ -21,7 +21,7 @@ class LeaseWaiter(ApiCredentials):
     """Asks for the Lease without waiting, and once more when another run holds it: a module says nothing before its end."""
 
     def _answer(self, arguments: Json, task_vars: Json) -> Json:
-        if self._task.async_val:  # nobody watches, and what comes back is no answer yet
+        if self._task.async_val:  # what comes back is no answer yet, and nothing is shown
             return super()._answer(arguments, task_vars)
         answer = super()._answer({**arguments, "wait_timeout": 0}, task_vars)
         timeout = arguments.get("wait_timeout", lease.WAIT_TIMEOUT)
