@@ -28,7 +28,7 @@ from .transaction_log import (
     progress,
 )
 
-# Between two looks at what the engine says: two small files, and a follower waits for them.
+# Between two looks at two small files.
 _NEWS_SECONDS = 0.1
 # What is unknown of a transaction whose journal cannot be read.
 _UNKNOWN = (
