@@ -20,7 +20,7 @@ from . import upgrade_kubelet, upgrade_static_pods
 from .kubelet import version_of
 from .kubelet_units import read_unit
 from .runtime import Runtime, runtime_at
-from .space import room_at
+from .space import space_at
 from .state import Run
 from .upgrade_findings import Found
 from .upgrade_manifests import refuse_patches
@@ -91,7 +91,7 @@ def _of_room(configuration: ClusterConfiguration) -> list[t.Any]:
     data = sum(map(_size, _files_below(configuration.etcd_data_dir)))
     # Where it is there already, it may be on another disk, and kubeadm uses it as it is.
     place = _COPIES if os.path.isdir(_COPIES) else _KUBERNETES
-    return steps.room_objection(place, room_at(place).bytes, data)
+    return steps.space_objection(place, space_at(place).bytes, data)
 
 
 def _files_below(directory: str) -> t.Iterator[str]:

@@ -164,11 +164,11 @@ class RollbackSteps(Steps):
 
     def decide(self) -> Json:
         """Refuse what cannot be reverted at once."""
-        ways = {}
+        undos = {}
         for host in self._pass.play_hosts:
             pods, kubelet = (self._pass.registered(name, host) for name in self._settings["looks"])
-            ways[host] = rollback.ways_of(pods, kubelet)
-        self._refuse(self._begun(rollback.objection(self._request(), ways, self._pass.all_play_hosts)))
+            undos[host] = rollback.undos_of(pods, kubelet)
+        self._refuse(self._begun(rollback.objection(self._request(), undos, self._pass.all_play_hosts)))
         return {}
 
     def _request(self) -> rollback.Request:

@@ -115,7 +115,9 @@ def _amount(source: str, name: str, value: t.Any) -> Amount:
     except ValueError:
         count = None
     if count is None or count.denominator != 1 or not 0 <= count <= quantities.LARGEST:
-        raise Refusal(f"{source}: {name} is {value!r}; write a whole number from 0 on, or '>=1' for at least so many.")
+        raise Refusal(
+            f"{source}: invalid value {value!r} of {name}: must be a whole number from 0 on, or '>=1' for at least so many."
+        )
     return Amount(int(count), at_least)
 
 

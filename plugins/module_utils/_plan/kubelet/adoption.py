@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""Adopting: entries of variables that others set move into our files, and come back when the settings are taken back."""
+"""Adopting: entries of variables that others set move into our files, and come back when the settings are reverted."""
 
 from __future__ import annotations
 

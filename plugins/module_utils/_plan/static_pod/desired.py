@@ -111,7 +111,7 @@ def _plugin(plugin: str, value: t.Any) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or value not in _PLUGIN_STATES:
-        raise Refusal(f"admission_plugins: {plugin} is {value!r}; write enabled, disabled or default.")
+        raise Refusal(f"admission_plugins: invalid value {value!r} of {plugin}: must be enabled, disabled or default.")
     return _PLUGIN_STATES[value]
 
 

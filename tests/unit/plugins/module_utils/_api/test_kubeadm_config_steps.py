@@ -53,7 +53,7 @@ def carry_out(found: ConfigCourse) -> Json:
     return found.report()
 
 
-def test_it_is_noted_before_it_is_written_and_taken_back_before_it_is_forgotten() -> None:
+def test_it_is_noted_before_it_is_written_and_reverted_before_it_is_forgotten() -> None:
     api = ConfigMaps()
     result = carry_out(steps(api))
     assert api.writes == [f"create {NAME}", CONFIG]

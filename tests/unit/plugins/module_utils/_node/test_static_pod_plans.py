@@ -324,7 +324,7 @@ def test_another_run_at_one_static_pod_keeps_that_one_out(
 
 
 @pytest.mark.parametrize("dry", [True, False])
-def test_what_joined_with_kubeadm_config_is_noted_as_ours_and_taken_back_from_then_on(
+def test_what_joined_with_kubeadm_config_is_noted_as_ours_and_reverted_from_then_on(
     master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch, dry: bool
 ) -> None:
     entry = Entry(["1"], None, None)

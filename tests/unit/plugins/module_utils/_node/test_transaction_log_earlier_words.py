@@ -137,7 +137,7 @@ def test_a_node_with_a_closed_history_shows_the_words_of_today_and_its_last_chan
     assert (found["unreadable_journals"], found["undo"]["transaction"]) == ([], outcomes[3]["id"])
 
     # What rollback.yml checks, and then what the role has the module do.
-    undos = {NODE: rollback.ways_of({"static_pods": [found]}, {})}
+    undos = {NODE: rollback.undos_of({"static_pods": [found]}, {})}
     assert rollback.objection(rollback.Request([NAME], [NODE]), undos, [NODE]) == ""
     assert carry_out(master, run, state="previous")["reverts"] == outcomes[3]["id"]
     assert (master.result()["outcome"], master.manifest.read_text(encoding="utf-8")) == (COMMITTED, FOUR)

@@ -28,7 +28,7 @@ def test_a_taint_is_registered_as_it_is_set_on_a_node() -> None:
         ({"feature_gates": {"A": "perhaps"}}, "write true, false"),
         ({"config": {"featureGates": {"A": True}}}, "use the option feature_gates"),
         ({"config": {"registerWithTaints": []}}, "use the option register_with_taints"),
-        ({"config": {"kind": "x"}}, "kind is not a setting"),
+        ({"config": {"kind": "x"}}, "config: invalid field kind: must be a setting"),
         ({"config": {"staticPodPath": "/x"}}, "not changed here"),
         ({"config": {"clusterDomain": ""}}, "write null"),
         ({"args": {"feature-gates": "A=true"}}, "use the option feature_gates"),

@@ -46,7 +46,7 @@ def test_a_desired_state_keeps_amounts_as_they_are_written() -> None:
         (asked(requests={"example.com/gpu": 1}), "only cpu and memory resources are mutable"),
         (asked(limits={"ephemeral-storage": "1Gi"}), "app names limits.ephemeral-storage"),
         (asked(requests={"cpu": None}), "resource requests cannot be removed"),
-        (asked(requests={"cpu": "fast"}), "requests.cpu of app is 'fast'; write a quantity"),
+        (asked(requests={"cpu": "fast"}), "invalid value 'fast' of requests.cpu of app: must be a quantity"),
         (asked(requests={"cpu": True}), "requests.cpu of app is True"),
         (asked(requests={"cpu": ["1"]}), "write a quantity"),
         (asked(requests={"cpu": ""}), "write a quantity"),
