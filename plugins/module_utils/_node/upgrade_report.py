@@ -22,7 +22,7 @@ from .kubelet_units import read_unit
 from .runtime import Runtime, runtime_at
 from .space import space_at
 from .state import Run
-from .upgrade_findings import Found
+from .upgrade_findings import UpgradeFindings
 from .upgrade_manifests import refuse_patches
 from .upgrade_programs import KUBEADM, KUBELET, NewPrograms
 from .upgrade_static_pods import ControlPlane
@@ -45,7 +45,7 @@ def read_all(
     is_control_plane = os.path.exists(os.path.join(manifest_dir, _API_SERVER))
     programs = NewPrograms(params["programs"], target, run)
     programs.check([KUBELET, KUBEADM] if is_control_plane else [KUBELET])
-    found = Found()
+    found = UpgradeFindings()
     runtime = runtime_at(str(unit.layout.settings.field(("containerRuntimeEndpoint",)) or _RUNTIME), run)
     found.findings += _of_runtime(target, runtime, run)
     version = None

@@ -171,16 +171,16 @@ class RollbackSteps(Steps):
         self._refuse(self._begun(rollback.objection(self._request(), undos, self._pass.all_play_hosts)))
         return {}
 
-    def _request(self) -> rollback.Request:
+    def _request(self) -> rollback.RollbackRequest:
         nodes = rollback.listed(self._pass.variable("rollback_nodes")) or self._pass.all_play_hosts
-        return rollback.Request(rollback.listed(self._pass.variable("rollback_components")), nodes)
+        return rollback.RollbackRequest(rollback.listed(self._pass.variable("rollback_components")), nodes)
 
     @staticmethod
     def _begun(objection: str) -> str:
         return f"Nothing was changed. {objection}" if objection else ""
 
 
-class PodResizeSteps(Steps):
+class ResizeSteps(Steps):
     """The steps of resize, whose only host is the controller."""
 
     def begin(self) -> Json:

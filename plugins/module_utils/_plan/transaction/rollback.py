@@ -20,7 +20,7 @@ Json = t.Mapping[str, t.Any]
 
 
 @dataclasses.dataclass(frozen=True)
-class Request:
+class RollbackRequest:
     """Whose last change is reverted. components: by name, empty when none is named. nodes: hosts of the play."""
 
     components: list[str]
@@ -73,7 +73,7 @@ def misnamed(names: t.Iterable[str], ignored: t.Collection[str]) -> str:
     )
 
 
-def objection(request: Request, undos: t.Mapping[str, t.Mapping[str, Json]], hosts: t.Collection[str]) -> str:
+def objection(request: RollbackRequest, undos: t.Mapping[str, t.Mapping[str, Json]], hosts: t.Collection[str]) -> str:
     """Why this cannot be reverted at once; empty when it can. undos: host -> component -> its rollback. hosts: of the play."""
     strangers = [node for node in request.nodes if node not in hosts]
     if strangers:
@@ -103,7 +103,7 @@ def _different(component: str, undos: t.Sequence[_Undo]) -> list[_Undo]:
     return own if len({json.dumps(undo.operations, sort_keys=True) for undo in own}) > 1 else []
 
 
-def _shown(request: Request, undos: t.Mapping[str, t.Mapping[str, Json]]) -> list[_Undo]:
+def _shown(request: RollbackRequest, undos: t.Mapping[str, t.Mapping[str, Json]]) -> list[_Undo]:
     return [
         _undo(host, component, undo)
         for host in request.nodes

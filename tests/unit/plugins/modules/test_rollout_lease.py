@@ -66,7 +66,7 @@ def test_a_failure_has_the_same_keys(play: Start) -> None:
     [
         ({}, "missing required arguments: holder"),
         ({"holder": " "}, "invalid holder ' ': must be a name"),
-        ({"holder": "us", "duration": 0}, "duration is 0"),
+        ({"holder": "us", "duration": 0}, "invalid duration 0: must be at least 1"),
         ({"holder": "us", "state": "halted", "node": "cp1"}, "reason"),
         (
             {"holder": "us", "state": "halted", "node": "cp1", "reason": "x", "intents": ["a", "b"]},

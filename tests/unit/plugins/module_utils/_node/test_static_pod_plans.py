@@ -21,7 +21,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubeadm_config import KubeadmConfig
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.lock_wait import LockWait
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.state import state_directory
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_plans import Found, StaticPodPlans
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_plans import Common, StaticPodPlans
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import Entry, Persisted
@@ -54,7 +54,7 @@ class Plans:
     def __init__(self, plans: StaticPodPlans, *, dry: bool) -> None:
         self.plans = plans
         self.dry = dry
-        self.found: Found | None = None
+        self.found: Common | None = None
 
     def read(self) -> None:
         self.found = self.plans.read()

@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rollback
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollback import Request
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollback import RollbackRequest
 
 Json = dict[str, t.Any]
 HOSTS = ["cp1", "w1"]
@@ -25,7 +25,7 @@ def test_names_as_variables_have_them(value: t.Any, names: list[str]) -> None:
 
 
 def test_who_is_looked_at() -> None:
-    pods, kubelet, nothing = (Request([name], ["cp1"]) for name in ("etcd", "kubelet", "kube-proxy"))
+    pods, kubelet, nothing = (RollbackRequest([name], ["cp1"]) for name in ("etcd", "kubelet", "kube-proxy"))
     assert (pods.static_pods, kubelet.static_pods) == (["etcd"], [])
     assert [each.reads_static_pods("cp1", ["cp1"]) for each in (pods, kubelet, nothing)] == [True, False, False]
     assert not pods.reads_static_pods("cp1", [])
@@ -33,8 +33,8 @@ def test_who_is_looked_at() -> None:
     assert [each.reads_kubelet("cp1") for each in (pods, kubelet)] == [False, True]
     assert not kubelet.reads_kubelet("w1")
     # To tell what there is.
-    assert Request([], HOSTS).reads_static_pods("cp1", ["cp1"])
-    assert Request([], HOSTS).reads_kubelet("w1")
+    assert RollbackRequest([], HOSTS).reads_static_pods("cp1", ["cp1"])
+    assert RollbackRequest([], HOSTS).reads_kubelet("w1")
 
 
 def test_the_rollbacks_of_a_host() -> None:
@@ -80,6 +80,6 @@ def test_names_that_are_not_known() -> None:
     ],
 )
 def test_what_is_not_reverted_at_once(components: list[str], nodes: list[str], undos: Json, words: str) -> None:
-    found = rollback.objection(Request(components, nodes), undos, HOSTS)
+    found = rollback.objection(RollbackRequest(components, nodes), undos, HOSTS)
     assert words in found
     assert bool(found) is bool(words)
