@@ -53,7 +53,7 @@ def read_all(
         refuse_patches(params["patches"])
         wanted = params["static_pods"]
         found.findings += api_version_findings(configuration, wanted_version)
-        found.findings += _of_room(configuration)
+        found.findings += _of_space(configuration)
         node = ControlPlane(
             node_name=unit.node_name,
             manifest_dir=manifest_dir,
@@ -86,7 +86,7 @@ def _of_runtime(target: str, runtime: Runtime, run: Run) -> list[t.Any]:
     return steps.runtime_objection(target, output)
 
 
-def _of_room(configuration: ClusterConfiguration) -> list[t.Any]:
+def _of_space(configuration: ClusterConfiguration) -> list[t.Any]:
     """kubeadm copies all of etcd's data and the manifests to a directory of its own before it changes them."""
     data = sum(map(_size, _files_below(configuration.etcd_data_dir)))
     # Where it is there already, it may be on another disk, and kubeadm uses it as it is.

@@ -103,7 +103,7 @@ def _parse_one(source: str, entry: t.Mapping[str, t.Any], select: t.Callable[[st
             raise Refusal(f"{source}: label_selector {selector} matches no node. {_ADVICE}")
     nodes = list(dict.fromkeys([*(names or []), *matched]))
     if not nodes:
-        raise Refusal(f"{source}: nodes is empty; name some, or leave it out for every node that has the plugin.")
+        raise Refusal(f"{source}: invalid nodes []: must name some, or be omitted for every node that has the plugin.")
     return Expectation(amounts, nodes, source)
 
 

@@ -163,7 +163,7 @@ def wanted_file(entry: t.Mapping[str, t.Any]) -> WantedFile:
         raise Refusal(f"files: invalid path {path!r}: must be absolute and normalized.")
     if not re.fullmatch(r"0[0-7]{3}", entry["mode"]):
         raise Refusal(
-            f"files: mode {entry['mode']!r} of {path}: write a zero and three octal digits in quotes, such as '0600'."
+            f"files: invalid mode {entry['mode']!r} of {path}: must be a zero and three octal digits in quotes, such as '0600'."
         )
     if entry["state"] == "present" and entry["content"] is None:
         raise Refusal(f"files: {path} has no content.")

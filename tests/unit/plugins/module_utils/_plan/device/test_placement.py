@@ -66,7 +66,7 @@ def test_what_is_no_amount(amount: t.Any) -> None:
         ({"resources": {"dongle": 1}}, "no pod could request 'dongle'"),
         ({"resources": {D: 1}, "label_selector": "rack=r9"}, "label_selector rack=r9 matches no node"),
         ({"resources": {D: 1}, "label_selector": " "}, "invalid label_selector"),
-        ({"resources": {D: 1}, "nodes": []}, "nodes is empty"),
+        ({"resources": {D: 1}, "nodes": []}, r"invalid nodes \[\]: must name some"),
         ({"resources": {D: 1}, "nodes": ["w9"]}, "there is no node w9"),
     ],
 )
