@@ -47,7 +47,7 @@ from .transaction_steps import Earlier, TransactionSteps
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """What a run finds. earlier: what earlier runs left. rollback: the change that state=previous reverts, if there is one."""
+    """What a run finds. earlier: what earlier runs left. rollback: of C(state=previous)."""
 
     unit: KubeletUnit
     earlier: Earlier
@@ -138,12 +138,11 @@ class KubeletSteps(TransactionSteps):
 
     def report(self, observed: Observed | None, plan: KubeletPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
-        rollback = observed.rollback if observed and plan and plan.operations else None
+        changing = plan if plan and plan.operations else None
+        rollback = observed.rollback if observed and changing else None
         return {
-            **self._report(
-                plan.operations if plan else (), kubelet.diff(plan) if plan and plan.operations and self._diff else ()
-            ),
-            "files": [change.path for change in plan.files] if plan and plan.operations else [],
+            **self._report(changing.operations if changing else (), kubelet.diff(changing) if changing else ()),
+            "files": [change.path for change in changing.files] if changing else [],
             "control_plane": self._control_plane,
             "problem": self._problem or None,
             "limits": plan.limits if plan else None,

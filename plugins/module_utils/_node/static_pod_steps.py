@@ -50,8 +50,8 @@ from .transaction_steps import Earlier, TransactionSteps
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """What a run finds. host: where this kubelet keeps its pods. earlier: what earlier runs left. rollback: the change that state=previous
-    reverts, if there is one.
+    """What a run finds. host: where this kubelet keeps its pods. earlier: what earlier runs left. rollback: of
+    C(state=previous).
     """
 
     kubelet: Kubelet

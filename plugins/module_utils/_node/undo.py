@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""Reading the rollback on a node: the journals of its transactions, their copies of files, and the files themselves."""
+"""Reading a rollback on a node: journals, their copies of files, and the files themselves."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The plan of C(state=previous) of the module C(kubelet): the last change of a kubelet, reverted."""
+"""The plan of C(state=previous): the last change of a kubelet, reverted."""
 
 from __future__ import annotations
 

@@ -28,9 +28,7 @@ def gate(name: str, value: t.Any) -> bool | None:
     # Jinja2 hands over text, inventories in INI form always do.
     parsed = _BOOLEANS.get(str(value).lower())
     if parsed is None:
-        raise Refusal(
-            f"feature_gates: invalid value {value!r} of {name}: must be true, false, or null to remove the gate from the command line."
-        )
+        raise Refusal(f"feature_gates: invalid value {value!r} of {name}: must be true, false, or null to remove it.")
     return parsed
 
 
@@ -46,7 +44,7 @@ def argument(name: str, value: t.Any, own_options: t.Mapping[str, str]) -> list[
         return None
     items = value if isinstance(value, list) else [value]
     if not items:
-        raise Refusal(f"args: invalid value [] of {name}: must be null to remove the flag, not an empty list.")
+        raise Refusal(f"args: invalid value [] of {name}: must be null to remove it, not an empty list.")
     return [_argument_text(name, item) for item in items]
 
 

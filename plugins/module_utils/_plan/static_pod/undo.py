@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The plan of C(state=previous) of the module C(static_pod): the last change of a static pod, reverted."""
+"""The plan of C(state=previous): the last change of a static pod, reverted."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@
 
 """The rollback: which change of a component C(state=previous) reverts, and whether that is safe.
 
-A transaction's journal holds both versions of every file that it changed. Reverting it brings each of them to its
-former version, in a transaction of its own. That is right only while the files still are what the change left.
+A journal holds both versions of every file that its transaction changed. Reverting it brings each to its former version,
+in a transaction of its own. That is right only while the files still are what the change left.
 """
 
 from __future__ import annotations

@@ -246,7 +246,7 @@ def test_a_static_pod(serve_pods: Serve) -> None:
         ),
         ({"names": ["p"], "containers": []}, "invalid containers []: must name the containers and what they get"),
         ({"names": ["p"], "containers": [], "state": "absent"}, "name the containers, or omit it to select all"),
-        ({"names": ["p"], "max_unavailable": "0"}, "max_unavailable is '0'"),
+        ({"names": ["p"], "max_unavailable": "0"}, "invalid max_unavailable '0'"),
         ({"names": ["p"], "containers": asked(limits={"example.com/gpu": "1"})}, "only cpu and memory resources"),
     ],
 )

@@ -35,7 +35,7 @@ AFFINITY: Json = {"enforce": True, "on_node_name": "affinity"}
         ),
         ({"exempt_namespaces": ["A"]}, "invalid exempt_namespaces 'A': must be the name of a namespace"),
         ({"exempt_daemon_sets": ["agent"]}, "exempt_daemon_sets: invalid name 'agent': must be namespace/name"),
-        ({"exempt_daemon_sets": ["a/b/c"]}, "write it as namespace/name"),
+        ({"exempt_daemon_sets": ["a/b/c"]}, "must be namespace/name"),
         ({"exceptions": [" "]}, "exceptions: one of them is empty"),
         ({"schedulers": [""]}, "schedulers: one of them is empty"),
         ({"schedulers": []}, "invalid schedulers []: must name one that may place pods"),

@@ -143,7 +143,7 @@ BAD: dict[str, tuple[Options, str]] = {
         {"resources": {"limits": {"cpu": "much"}}},
         "resources: invalid value 'much' of limits.cpu: must be a quantity",
     ),
-    "negative amount": ({"resources": {"limits": {"cpu": -1}}}, "resources: limits.cpu is -1"),
+    "negative amount": ({"resources": {"limits": {"cpu": -1}}}, "resources: invalid value -1 of limits.cpu"),
     "probe": (
         {"probes": {"liveness": {"periodSeconds": 1}}},
         "probes: invalid key 'liveness': must be one of startupProbe,",
