@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The collection at work on a fresh cluster, from the first change to the last one taken back.
+"""The collection at work on a fresh cluster, from the first change to the last one reverted.
 
 Ends with an error when anything is not as it claims.
 """
@@ -16,8 +16,8 @@ from pathlib import Path
 from ansible_collections.nodecraft.kubeadm.demo.part_change import change
 from ansible_collections.nodecraft.kubeadm.demo.part_device_plugin import device_plugin
 from ansible_collections.nodecraft.kubeadm.demo.part_pods import pods
+from ansible_collections.nodecraft.kubeadm.demo.part_revert import revert
 from ansible_collections.nodecraft.kubeadm.demo.part_steady import again, refusal, restore
-from ansible_collections.nodecraft.kubeadm.demo.part_take_back import take_back
 from ansible_collections.nodecraft.kubeadm.demo.story import Story
 from ansible_collections.nodecraft.kubeadm.lab.console import tell
 from ansible_collections.nodecraft.kubeadm.lab.guard import end_with_parent, guarded, only_one
@@ -31,7 +31,7 @@ PARTS: dict[str, t.Callable[[Story], None]] = {
     "refusal": refusal,
     "restore": restore,
     "device_plugin": device_plugin,
-    "take_back": take_back,
+    "revert": revert,
 }
 WORKERS = 2  # as many as parts 2 and 3 are about
 GRACE = 1  # seconds; each restart of an API server that stands still for kubeadm's 30 would show nothing more

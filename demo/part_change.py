@@ -24,7 +24,7 @@ from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 PLUGIN = "ExtendedResourceToleration"
 LABEL = "example.com/rack"
-# Another component would show nothing that this one does not, and each takes half a minute to change and to take back.
+# Another component would show nothing that this one does not, and each takes half a minute to change and to revert.
 API_SERVER = "kube-apiserver"
 LONGEST_LOOK = 60  # seconds until the nodes are ready
 # What each usually takes on two cores at a load of 3, in seconds.

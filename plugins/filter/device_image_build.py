@@ -82,4 +82,4 @@ class FilterModule:
 
 
 def _plan(request: t.Any, found: t.Any) -> dict[str, t.Any]:
-    return image_build.plan(image_build.Request(**plain(request)), image_build.found_by(**plain(found)))
+    return image_build.plan(image_build.ImageRequest(**plain(request)), image_build.found_by(**plain(found)))

@@ -44,7 +44,7 @@ notes:
 options:
   feature_gates:
     description:
-      - Feature gates to set, by name, with V(true) or V(false). V(null) removes a gate, whoever set it in a file.
+      - Feature gates to set, by name, with V(true) or V(false). V(null) removes a gate, also one that something else set in a file.
     type: dict
   config:
     description:

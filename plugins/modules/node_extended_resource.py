@@ -33,7 +33,7 @@ notes:
 options:
   resources:
     description:
-      - Amounts by name of the resource; whole numbers from 0 on. V(null) removes the resource, whoever set it.
+      - Amounts by name of the resource; whole numbers from 0 on. V(null) removes the resource, also one that something else set.
       - Names without a domain, or with C(kubernetes.io/) in it, are refused, because no pod could request them. So are resources that a device
         plugin advertises, because the kubelet would overwrite the number.
     type: dict

@@ -32,7 +32,7 @@ notes:
 options:
   labels:
     description:
-      - Labels by key. V(null) removes a label, whoever set it. An empty text is a label without a value,
+      - Labels by key. V(null) removes a label, also one that something else set. An empty text is a label without a value,
         and on ansible-core 2.18 so is a template that gives V(none).
       - Labels that the kubelet or a cloud controller writes, such as C(kubernetes.io/hostname), are refused.
     type: dict
@@ -57,7 +57,7 @@ EXAMPLES = r"""
       example.com/rack: r7
       node-restriction.kubernetes.io/dongle: true
 
-- name: Remove a label, whoever set it
+- name: Remove a label, also one that something else set
   nodecraft.kubeadm.node_label:
     label_selector: example.com/rack=r7
     labels:

@@ -52,7 +52,7 @@ options:
           - PreferNoSchedule
           - NoExecute
       state:
-        description: V(absent) removes the taint, whoever set it.
+        description: V(absent) removes the taint, also one that something else set.
         type: str
         choices:
           - present
@@ -101,7 +101,7 @@ EXAMPLES = r"""
       - key: example.com/maintenance
     state: absent
 
-- name: Remove a taint, whoever set it
+- name: Remove a taint, also one that something else set
   nodecraft.kubeadm.node_taint:
     nodes:
       - cp1

@@ -289,7 +289,7 @@ def main() -> t.NoReturn:
         },
     )
     if module.params["wait_timeout"] < 1:
-        module.fail_json(msg=f"wait_timeout is {module.params['wait_timeout']}; it has to be 1 or more.")
+        module.fail_json(msg=f"invalid wait_timeout {module.params['wait_timeout']}: must be at least 1.")
     steps = PlacementGuardSteps(module.params, connect=lambda: connect(module), diff=module._diff)
     runner.run(module, steps, rehearse=True)
 

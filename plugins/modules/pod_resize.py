@@ -101,7 +101,7 @@ options:
   state:
     description:
       - With V(present) the containers get the amounts in O(containers).
-      - With V(absent) resizes are reverted, whoever made them. The containers get the amounts of their controller's template again.
+      - With V(absent) resizes are reverted, also those that something else made. The containers get the amounts of their controller's template again.
     type: str
     choices:
       - present
@@ -328,7 +328,7 @@ templates:
           description: The amounts of pods instead, each once; V(null) for none.
           type: list
           elements: str
-    roll_out:
+    rollout:
       description: What Kubernetes does with the pods when the template changes.
       type: str
     operations:
@@ -347,7 +347,7 @@ templates:
           template: 700m
           pods:
             - "2"
-      roll_out: "a changed Deployment template always rolls out: all its pods are replaced"
+      rollout: "a changed Deployment template always rolls out: all its pods are replaced"
       operations: []
 diff:
   description: The difference of each pod and each template that changes. Empty unless diff mode is on.

@@ -253,12 +253,12 @@ def main() -> t.NoReturn:
     )
     params = module.params
     if not params["holder"].strip():
-        module.fail_json(msg="holder is empty; set a name that no other run has.")
+        module.fail_json(msg=f"invalid holder {params['holder']!r}: must be a name that no other run has.")
     if params["duration"] < 1:
-        module.fail_json(msg=f"duration is {params['duration']}; it has to be 1 or more.")
+        module.fail_json(msg=f"invalid duration {params['duration']}: must be at least 1.")
     if params["state"] == "halted" and len(params["intents"]) != 1:
         module.fail_json(
-            msg=f"intents: with state=halted give the one digest of what failed, not {len(params['intents'])} of them."
+            msg=f"invalid intents: must be the one digest of what failed with state=halted, not {len(params['intents'])} of them."
         )
     steps = LeaseSteps(params, connect=lambda: connect(module))
     runner.run(module, steps, rehearse=True)

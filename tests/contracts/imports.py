@@ -56,15 +56,15 @@ IMPURE_CALLS = frozenset({"__import__", "compile", "eval", "exec", "input", "ope
 
 
 @dataclass(frozen=True)
-class Room:
+class Place:
     """What the files of one directory may import.
 
-    ``rooms`` are directories of this collection, ``outside`` the top-level packages from elsewhere.
+    ``places`` are directories of this collection, ``outside`` the top-level packages from elsewhere.
     Those in ``guarded`` may be missing on the machine, so their import has to survive that.
     What is ``packed`` runs as one file that may be replaced meanwhile, under a name of its own.
     """
 
-    rooms: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
     outside: frozenset[str] = frozenset()
     guarded: frozenset[str] = frozenset()
     pure: bool = False
@@ -93,40 +93,40 @@ LAYERS: dict[str, tuple[str, ...]] = {
 }
 
 
-def _layer(own: str, below: tuple[str, ...]) -> Room:
-    return Room(rooms=tuple(f"{PLAN}.{name}" for name in (own, *below)), outside=PURE, guarded=PYYAML, pure=True)
+def _layer(own: str, below: tuple[str, ...]) -> Place:
+    return Place(places=tuple(f"{PLAN}.{name}" for name in (own, *below)), outside=PURE, guarded=PYYAML, pure=True)
 
 
 # The most specific entry counts.
-ROOMS = {
+PLACES = {
     **{f"{PLAN}.{name}": _layer(name, below) for name, below in LAYERS.items()},
-    f"{UTILS}._engine": Room(rooms=(f"{UTILS}._engine",), outside=STANDARD, packed=True),
-    f"{UTILS}._node": Room(
-        rooms=(f"{UTILS}._node", f"{UTILS}._engine", f"{UTILS}._plan"), outside=STANDARD_NO_PROCESS, guarded=PYYAML
+    f"{UTILS}._engine": Place(places=(f"{UTILS}._engine",), outside=STANDARD, packed=True),
+    f"{UTILS}._node": Place(
+        places=(f"{UTILS}._node", f"{UTILS}._engine", f"{UTILS}._plan"), outside=STANDARD_NO_PROCESS, guarded=PYYAML
     ),
-    f"{UTILS}._api": Room(
-        rooms=(f"{UTILS}._api", f"{UTILS}._plan"),
+    f"{UTILS}._api": Place(
+        places=(f"{UTILS}._api", f"{UTILS}._plan"),
         outside=STANDARD_NO_PROCESS,
         guarded=PYYAML | {"kubernetes"},
     ),
-    f"{UTILS}._module": Room(
-        rooms=(f"{UTILS}._module", f"{UTILS}._plan"),
+    f"{UTILS}._module": Place(
+        places=(f"{UTILS}._module", f"{UTILS}._plan"),
         outside=STANDARD_NO_PROCESS | {"ansible.module_utils"},
         # It looks for a Python that has PyYAML when the module's own has not.
         guarded=PYYAML,
     ),
-    "plugins.modules": Room(
-        rooms=(f"{UTILS}._module", f"{UTILS}._node", f"{UTILS}._api", f"{UTILS}._plan"),
+    "plugins.modules": Place(
+        places=(f"{UTILS}._module", f"{UTILS}._node", f"{UTILS}._api", f"{UTILS}._plan"),
         outside=STANDARD_NO_PROCESS | {"ansible.module_utils"},
     ),
     # Names that Ansible looks for; what they do stands in plugin_utils.
-    "plugins.action": Room(rooms=("plugins.plugin_utils",), outside=frozenset({"__future__"})),
-    "plugins.plugin_utils": Room(
-        rooms=("plugins.plugin_utils", f"{UTILS}._plan"), outside=STANDARD_NO_PROCESS | {"ansible"}
+    "plugins.action": Place(places=("plugins.plugin_utils",), outside=frozenset({"__future__"})),
+    "plugins.plugin_utils": Place(
+        places=("plugins.plugin_utils", f"{UTILS}._plan"), outside=STANDARD_NO_PROCESS | {"ansible"}
     ),
     # Decisions that roles and playbooks ask for.
-    "plugins.filter": Room(rooms=(f"{UTILS}._plan",), outside=frozenset({"__future__", "dataclasses", "typing"})),
-    "plugins.doc_fragments": Room(outside=frozenset({"__future__"})),
+    "plugins.filter": Place(places=(f"{UTILS}._plan",), outside=frozenset({"__future__", "dataclasses", "typing"})),
+    "plugins.doc_fragments": Place(outside=frozenset({"__future__"})),
 }
 
 
@@ -170,40 +170,40 @@ def dotted(path: Path) -> str:
 def findings_of_file(path: Path, source: str) -> list[str]:
     """What is wrong in one file; ``path`` is relative to the collection."""
     own_name = dotted(path)
-    room = room_of(own_name)
-    if room is None and own_name == f"{UTILS}.__init__" and not list(imports_of(ast.parse(source), own_name)):
+    place = place_of(own_name)
+    if place is None and own_name == f"{UTILS}.__init__" and not list(imports_of(ast.parse(source), own_name)):
         return []  # Ansible sends an empty file in its place
-    if room is None:
-        return [f"{path}: no room of the architecture has this directory"]
+    if place is None:
+        return [f"{path}: no place of the architecture has this directory"]
     tree = ast.parse(source)
     imports = list(imports_of(tree, own_name))
-    found = [f"{path}:{entry.line}: {problem}" for entry in imports if (problem := problem_of(entry, room))]
+    found = [f"{path}:{entry.line}: {problem}" for entry in imports if (problem := problem_of(entry, place))]
     if own_name.startswith("plugins.modules."):
         sides = {side for side in ("_node", "_api") for entry in imports if is_below(entry.name, f"{UTILS}.{side}")}
         if len(sides) > 1:
             found.append(f"{path}: a module is of the node's side or of the API's side, not of both")
-    if room.packed:
+    if place.packed:
         found += [f"{path}:{line}: {problem}" for line, problem in unpackable_imports_of(tree)]
-    if room.pure:
+    if place.pure:
         found += [f"{path}:{line}: {name} is not pure" for name, line in impure_uses_of(tree)]
     return found
 
 
-def room_of(own_name: str) -> Room | None:
+def place_of(own_name: str) -> Place | None:
     """The rule for a file, by its dotted name."""
-    matching = [name for name in ROOMS if is_below(own_name, name)]
-    return ROOMS[max(matching, key=len)] if matching else None
+    matching = [name for name in PLACES if is_below(own_name, name)]
+    return PLACES[max(matching, key=len)] if matching else None
 
 
-def problem_of(entry: Import, room: Room) -> str | None:
+def problem_of(entry: Import, place: Place) -> str | None:
     """What is wrong with one import, if anything."""
     if entry.name.startswith("plugins"):
-        if any(is_below(entry.name, allowed) for allowed in room.rooms):
+        if any(is_below(entry.name, allowed) for allowed in place.places):
             return None
         return f"{entry.name} may not be imported here"
-    if any(is_below(entry.name, allowed) for allowed in room.outside):
+    if any(is_below(entry.name, allowed) for allowed in place.outside):
         return None
-    if any(is_below(entry.name, allowed) for allowed in room.guarded):
+    if any(is_below(entry.name, allowed) for allowed in place.guarded):
         return None if entry.guarded else f"{entry.name} may be missing: its import needs an except ImportError"
     return f"{entry.name} may not be imported here"
 

@@ -29,8 +29,8 @@ def side_of(source: str) -> str | None:
     """The action group that a module belongs to, by what it imports."""
     tree = ast.parse(source)
     for group, directory in SIDES.items():
-        room = f"{imports.UTILS}.{directory}"
-        if any(imports.is_below(entry.name, room) for entry in imports.imports_of(tree, "plugins.modules.module")):
+        place = f"{imports.UTILS}.{directory}"
+        if any(imports.is_below(entry.name, place) for entry in imports.imports_of(tree, "plugins.modules.module")):
             return group
     return None
 

@@ -47,7 +47,7 @@ def test_there_is_something_to_check() -> None:
         (f"{UTILS}/_plan/common/a.py", "from posixpath import realpath", "posixpath.realpath is not pure"),
         (f"{UTILS}/_plan/common/a.py", "import datetime\ndatetime.datetime.now()", "datetime.now is not pure"),
         (f"{UTILS}/_plan/common/a.py", "import yaml", "may be missing"),
-        (f"{UTILS}/_plan/a.py", "", "no room"),
+        (f"{UTILS}/_plan/a.py", "", "no place"),
         (f"{UTILS}/_plan/common/a.py", "from ..documents import x", "_plan.documents.x may not"),
         (f"{UTILS}/_plan/documents/a.py", "from ..kubernetes.x import y", "_plan.kubernetes.x.y may not"),
         (f"{UTILS}/_plan/kubernetes/a.py", "from .. import documents", "_plan.documents may not"),
@@ -93,7 +93,7 @@ def test_there_is_something_to_check() -> None:
         ("plugins/modules/a.py", "from ..plugin_utils import x", "plugin_utils.x may not"),
         ("plugins/filter/a.py", "from ..plugin_utils import x", "plugin_utils.x may not"),
         ("plugins/filter/a.py", "import os", "os may not"),
-        ("plugins/lookup/a.py", "", "no room"),
+        ("plugins/lookup/a.py", "", "no place"),
     ],
 )
 def test_a_breach_is_found(tmp_path: Path, path: str, source: str, complaint: str) -> None:

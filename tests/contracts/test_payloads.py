@@ -74,11 +74,11 @@ def test_a_poll_carries_what_reads_a_journal() -> None:
     assert "_module/pyyaml.py" not in own
 
 
-@pytest.mark.parametrize(("module", "room"), [("kubelet", "_module"), ("node_label", "_api")])
-def test_what_tells_an_old_python_is_carried(module: str, room: str) -> None:
+@pytest.mark.parametrize(("module", "place"), [("kubelet", "_module"), ("node_label", "_api")])
+def test_what_tells_an_old_python_is_carried(module: str, place: str) -> None:
     with zipfile.ZipFile(io.BytesIO(archive_of(COLLECTIONS, f"nodecraft.kubeadm.{module}"))) as opened:
-        packed = opened.read(f"{OWN}/module_utils/{room}/__init__.py").decode("utf-8")
-    assert packed == (ROOT / f"plugins/module_utils/{room}/__init__.py").read_text(encoding="utf-8")
+        packed = opened.read(f"{OWN}/module_utils/{place}/__init__.py").decode("utf-8")
+    assert packed == (ROOT / f"plugins/module_utils/{place}/__init__.py").read_text(encoding="utf-8")
 
 
 def test_a_breach_is_found(tmp_path: Path) -> None:

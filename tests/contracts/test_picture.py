@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.tests.contracts.imports import LAYERS, ROOMS
+from ansible_collections.nodecraft.kubeadm.tests.contracts.imports import LAYERS, PLACES
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 Graph = t.Mapping[str, t.Collection[str]]
@@ -21,23 +21,23 @@ def test_an_arrow_that_others_lead_to_is_not_drawn() -> None:
 
 
 def picture() -> str:
-    """The rooms of the contract and the layers of decisions, as a flowchart of Mermaid."""
-    outside = [f"    {arrow}" for arrow in arrows(rooms())]
+    """The places of the contract and the layers of decisions, as a flowchart of Mermaid."""
+    outside = [f"    {arrow}" for arrow in arrows(places())]
     inside = [f"        {arrow}" for arrow in arrows(LAYERS)]
     return "\n".join(["flowchart TD", *outside, "    subgraph _plan", *inside, "    end"])
 
 
-def rooms() -> dict[str, set[str]]:
-    """Each room with those that it may import, the layers of decisions taken as one."""
+def places() -> dict[str, set[str]]:
+    """Each place with those that it may import, the layers of decisions taken as one."""
     return {
-        short: {shortened(room) for room in rule.rooms} - {short}
-        for name, rule in ROOMS.items()
+        short: {shortened(place) for place in rule.places} - {short}
+        for name, rule in PLACES.items()
         if (short := shortened(name)) != "_plan"
     }
 
 
 def shortened(name: str) -> str:
-    """The last part of a room's name; those of decisions are one."""
+    """The last part of a place's name; those of decisions are one."""
     return next(part for part in name.split(".") if part not in ("plugins", "module_utils"))
 
 
@@ -54,6 +54,6 @@ def nearest(graph: Graph, direct: t.Collection[str]) -> list[str]:
 
 
 def reached(graph: Graph, name: str) -> set[str]:
-    """All that a room leads to."""
+    """All that a place leads to."""
     direct = set(graph.get(name, ()))
     return direct.union(*(reached(graph, known) for known in direct))

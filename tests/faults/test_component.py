@@ -194,7 +194,7 @@ def test_f27_a_foreign_edit_in_the_watched_seconds_is_an_alarm(make: Make, secon
     assert str(station.manifest) in told["reason"]
 
 
-def test_what_was_broken_before_is_put_back_as_it_was(make: Make) -> None:
+def test_what_was_broken_before_is_rolled_back_to_what_it_was(make: Make) -> None:
     station = make(BAD)
     station.kubelet.behaviours["--v=2"] = HOPELESS
     station.kubelet.instances[0].behaviour = HOPELESS

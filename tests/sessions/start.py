@@ -309,11 +309,11 @@ def tail(log: Path) -> str:
 def cause(text: str) -> str:
     """What a failure comes from and what to do, as far as the end of a log tells; else empty."""
     free = free_space()
-    room = ", ".join(f"{bytes_free / 2**30:.1f} GiB free in {path}" for path, bytes_free in free.items())
+    shown = ", ".join(f"{bytes_free / 2**30:.1f} GiB free in {path}" for path, bytes_free in free.items())
     if min(free.values(), default=FULL) < FULL:
-        return f"The disk is full ({room}). Make room, for example in the cache {cache()}, and run the same command again: {GOES_ON}."
+        return f"The disk is full ({shown}). Make room, for example in the cache {cache()}, and run the same command again: {GOES_ON}."
     if NO_SPACE.search(text):
-        return f"A program found no space where it wrote, though there is ({room}): look for another disk, a quota, or no free inodes."
+        return f"A program found no space where it wrote, though there is ({shown}): look for another disk, a quota, or no free inodes."
     if NO_NETWORK.search(text):
         return f"Something could not be downloaded. See to this machine's network and run the same command again: {GOES_ON}."
     return ""

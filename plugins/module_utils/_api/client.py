@@ -62,7 +62,7 @@ class ApiError(KubeadmError):
         self.status = status
 
 
-class Answer(t.NamedTuple):
+class ApiAnswer(t.NamedTuple):
     """What came back. status: of HTTP; None for no answer. found: its JSON object, if it is one. text: else its words.
 
     wait: seconds for which the sender asks to be left alone. problem: what is wrong, as far as it is.
@@ -134,7 +134,7 @@ class Client:
                 raise
             return None
 
-    def get_behind(self, path: str, headers: t.Mapping[str, str]) -> Answer:
+    def get_behind(self, path: str, headers: t.Mapping[str, str]) -> ApiAnswer:
         """Read what a pod answers to a request that the API server passes on, whatever it is. path: with C(proxy) in it.
 
         headers: besides the usual ones. Raises ApiError when the request is refused or does not get there; that is not tried
@@ -227,7 +227,7 @@ class Client:
         query: t.Mapping[str, str] | None = None,
         behind: bool = False,
         headers: t.Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> ApiAnswer:
         """Send a request until it is answered. behind: it is passed on, and only what the API server says itself is an error."""
         arguments = urlencode({key: value for key, value in (query or {}).items() if value})
         place = path if path.startswith("/") else f"/api/v1/{path}"
@@ -279,7 +279,7 @@ class Client:
         *,
         headers: t.Mapping[str, str] | None = None,
         timeout: float = _TIMEOUT,
-    ) -> Answer:
+    ) -> ApiAnswer:
         """Send one request, once, to each address until one answers."""
         sent = [*{"Accept": _JSON, "User-Agent": USER_AGENT, **(headers or {})}.items()]
         content = None
@@ -288,7 +288,7 @@ class Client:
             sent.append(("Content-Type", _content_type(verb, body)))
         first = self._pool
         failure: ConnectionFailure | None = None
-        answer: Answer | None = None
+        answer: ApiAnswer | None = None
         for pool in (first, *(other for other in self._pools if other is not first)):
             try:
                 answer = self._sent(pool, verb, target, headers=sent, body=content, timeout=timeout)
@@ -303,11 +303,11 @@ class Client:
             return answer
         if failure is not None and failure.lasting:
             raise KubeadmError(f"no connection to the API server {first.url}: {failure}") from failure
-        return Answer(None, str(failure))
+        return ApiAnswer(None, str(failure))
 
     def _sent(
         self, pool: Pool, verb: str, target: str, *, headers: Headers, body: bytes | None, timeout: float
-    ) -> Answer:
+    ) -> ApiAnswer:
         own = [
             (name, one.strip())
             for name, value in self._headers().items()
@@ -317,7 +317,7 @@ class Client:
             response = pool.request(verb, target, headers=[*headers, *own], body=body, timeout=timeout)
         except ReadTimeout as exc:
             # As an API server says it of what is behind it.
-            return Answer(HTTPStatus.GATEWAY_TIMEOUT, str(exc), {"kind": _STATUS})
+            return ApiAnswer(HTTPStatus.GATEWAY_TIMEOUT, str(exc), {"kind": _STATUS})
         except ValueError:  # its words would show the token
             raise KubeadmError(
                 f"the request to {pool.url} cannot be sent: api_key or another credential has a line break or a character that"
@@ -329,7 +329,7 @@ class Client:
             self.server = pool.url
         return answer
 
-    def _advised(self, answer: Answer) -> str:
+    def _advised(self, answer: ApiAnswer) -> str:
         """What is wrong, and what there is to do about it."""
         advice = self._advice.get(answer.status or 0)
         if advice is None or (answer.status == HTTPStatus.FORBIDDEN and not _LACKS_A_RIGHT.search(answer.problem)):
@@ -350,10 +350,10 @@ class Client:
         self.sleep(min(seconds, left))
 
 
-def _answer_of(response: Response) -> Answer:
+def _answer_of(response: Response) -> ApiAnswer:
     wait = response.headers.get("Retry-After", "")
     found = _decoded(response.data)
-    return Answer(
+    return ApiAnswer(
         response.status,
         _problem(response.status, found),
         found,

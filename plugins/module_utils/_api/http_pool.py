@@ -84,9 +84,9 @@ class Pool:
     ) -> None:
         self.url = url.rstrip("/")
         self.context = context
-        self._place = _checked(self.url, ("https", "http"), "the address of the API server")
+        self._place = _checked(self.url, ("https", "http"), "address of the API server")
         self._server_name = server_name or self._place.hostname or ""
-        self._proxy_place = _checked(proxy.url, ("http",), "the proxy") if proxy else None
+        self._proxy_place = _checked(proxy.url, ("http",), "proxy") if proxy else None
         self._proxy_headers = (
             {**_credentials_in(self._proxy_place), **proxy.headers} if proxy and self._proxy_place else {}
         )
@@ -186,7 +186,7 @@ def _checked(url: str, schemes: t.Sequence[str], what: str) -> SplitResult:
     if not valid:
         shown = url.rpartition("@")[2]
         raise KubeadmError(
-            f"{what} is {shown!r}; it must be {' or '.join(f'{scheme}://HOST:PORT' for scheme in schemes)}."
+            f"invalid {what} {shown!r}: must be {' or '.join(f'{scheme}://HOST:PORT' for scheme in schemes)}."
         )
     return place
 

@@ -13,11 +13,12 @@ import typing as t
 from http import HTTPStatus
 
 from .._plan.common.errors import Refusal
+from .._plan.common.files import text_digest
 from .._plan.common.verdict import Verdict
 from .._plan.kubeadm_config import plan as config_plan
 from .._plan.kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, IN_CONFIG_MAP, KIND
 from .._plan.kubeadm_config.plan import ConfigPlan, Wanted
-from .._plan.kubeadm_config.record import KEY, NAME, Persisted, digest_of
+from .._plan.kubeadm_config.record import KEY, NAME, Persisted
 from .._plan.kubeadm_config.settings import Place
 from .client import ApiError, Connect, Json, Params
 from .conflicts import retry_on_conflict
@@ -67,7 +68,7 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
     def preflight(self, observed: Observed, plan: ConfigPlan) -> tuple[str, ...]:
         """Raises Refusal where the new text is not the one that was verified."""
         verified = self._params["verified"]
-        if verified and (digest_of(plan.before), digest_of(plan.after)) != (verified["before"], verified["after"]):
+        if verified and (text_digest(plan.before), text_digest(plan.after)) != (verified["before"], verified["after"]):
             raise Refusal(
                 f"{CONFIG_MAP_SOURCE} was changed by another client since this run read it, so its verification does not hold. Nothing was written. Run again."
             )

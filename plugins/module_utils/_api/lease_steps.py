@@ -62,7 +62,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
     def __init__(self, params: Params, *, connect: Connect) -> None:
         super().__init__(params, connect=connect)
         self._path = f"{_LEASES}/{params['name']}"
-        self._request = rollout_lease.Request(
+        self._request = rollout_lease.LeaseRequest(
             name=params["name"],
             holder=params["holder"],
             duration=params["duration"],

@@ -137,7 +137,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             # A guard that goes is not brought back by what stays of it.
             if not (self._written and self._desired.present):
                 raise
-            raise KubeadmError(f"{str(exc).rstrip('.')}. {self._put_back(observed.cluster.objects)}") from exc
+            raise KubeadmError(f"{str(exc).rstrip('.')}. {self._roll_back(observed.cluster.objects)}") from exc
 
     def report(self, observed: Observed | None, plan: GuardPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
@@ -258,7 +258,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             self._delete(place, dry_run=False)
             self._written.append(place)
 
-    def _put_back(self, found: t.Mapping[Place, Json]) -> str:
+    def _roll_back(self, found: t.Mapping[Place, Json]) -> str:
         """Bring the guard back to what was read, because this one does not work as desired. Returns what came of it."""
         problems = self._remove_each((place for place in reversed(self._written) if place not in found), dry_run=False)
         former = [

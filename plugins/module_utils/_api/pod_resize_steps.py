@@ -156,7 +156,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         params, owner = self._params, self._params["owner"]
         if params["containers"] == []:
             instead = ", or omit it to select all of them" if self._reverts else " and what they get"
-            raise Refusal(f"containers: it is empty; name the containers{instead}.")
+            raise Refusal(f"invalid containers []: must name the containers{instead}.")
         desired: Desired = {entry["name"]: {} for entry in params["containers"] or []}
         if not self._reverts:
             desired = pod_resize.parse_desired(params["containers"])
@@ -164,7 +164,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         node_names.check_object("namespace", params["namespace"], "namespace")
         node_names.check_selector(params["label_selector"])
         if params["names"] == []:
-            raise Refusal("names: it is empty; write the names of pods, or use label_selector or owner.")
+            raise Refusal("invalid names []: must be the names of pods, or omitted for label_selector or owner.")
         for name in params["names"] or []:
             node_names.check_object("names", name, "pod")
         if owner:

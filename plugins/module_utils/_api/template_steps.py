@@ -47,9 +47,9 @@ class Template:
         return f"{self.kind} {self.name}"
 
     @property
-    def roll_out(self) -> str:
+    def rollout(self) -> str:
         """What becomes of its pods when it changes."""
-        return pod_templates.roll_out(self.kind, self.latest)
+        return pod_templates.rollout(self.kind, self.latest)
 
     @property
     def changes(self) -> bool:
@@ -71,7 +71,7 @@ class Template:
             "msg": self.error or self.note,
             "differs": bool(self.differences),
             "differences": [{**dataclasses.asdict(entry), "pods": list(entry.pods)} for entry in self.differences],
-            "roll_out": self.roll_out,
+            "rollout": self.rollout,
             "operations": [dataclasses.asdict(change) for change in self.operations],
         }
 
@@ -126,12 +126,12 @@ class Templates:
         told = []
         for template in self.found.values():
             if template.operations:
-                told.append(f"{template}: its template changes, and {template.roll_out}.")
+                told.append(f"{template}: its template changes, and {template.rollout}.")
             elif template.differences and self._policy == REPORT:
                 told.append(
                     f"{template}: {joined(template.differences)}. Pods that it creates from now on, and all of them after its next"
                     " rollout, have the resources of the template. Set template to update to change that"
-                    f" ({template.roll_out}), or to keep to silence this warning."
+                    f" ({template.rollout}), or to keep to silence this warning."
                 )
         return told
 
@@ -163,4 +163,4 @@ class Templates:
             return None if template.operations else template.latest
 
         template.latest = retry_on_conflict(attempt, replan, others="another client changed it")
-        template.sent, template.note = True, template.roll_out
+        template.sent, template.note = True, template.rollout

@@ -354,7 +354,7 @@ class Journal(_Order, _Options, Progress):
 
     directories: directories that the files need and that do not exist yet. obsolete: directories of ours that nothing needs after a commit;
     removed when they are empty then. confirm_timeout: seconds to wait for a confirmation before the commit; None when none is
-    needed. reverts: the transaction that this one takes back.
+    needed. reverts: the transaction that this one reverts.
     """
 
 
@@ -504,9 +504,9 @@ def file_journal(directory: str, identifier: str) -> None:
 def history_ids(directory: str) -> list[str]:
     """The ids of closed transactions, oldest first. Ids begin with a time stamp, so their order is theirs in time."""
     names: set[str] = set()
-    for room in ("history", "backup"):
+    for place in ("history", "backup"):
         with contextlib.suppress(FileNotFoundError):
-            names.update(os.listdir(os.path.join(directory, room)))
+            names.update(os.listdir(os.path.join(directory, place)))
     names.discard("journal.json")
     return sorted(name[: -len(".json")] for name in names if name.endswith(".json") and not name.startswith("."))
 

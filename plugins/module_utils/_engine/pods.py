@@ -24,7 +24,7 @@ _UID = re.compile(r"[0-9a-f]{32}")
 _LOG_DIRECTORY = re.compile(r"(?P<pod>[^_/]+_[^_/]+_)(?P<uid>[0-9a-f]{32})")
 
 
-class Found(t.NamedTuple):
+class PodProcesses(t.NamedTuple):
     """What is there of a static pod.
 
     processes: in the containers of its instances, without the sandbox. logs: the directories of each instance, running or gone,
@@ -36,7 +36,7 @@ class Found(t.NamedTuple):
     unmatched: list[Process]
 
 
-def find(host: Host, pod: Logs) -> Found:
+def find(host: Host, pod: Logs) -> PodProcesses:
     """Find the processes of a static pod, and the logs of its instances."""
     named = _log_directories(host)
     own = {uid for uid, paths in named.items() if any(_is_of(pod, path) for path in paths)}
@@ -45,7 +45,7 @@ def find(host: Host, pod: Logs) -> Found:
     processes = host.processes(own)
     program = pod.get("program")
     unmatched = host.in_host_network(program, others) if program and not processes else []
-    return Found(processes, {uid: named.get(uid, []) for uid in own}, unmatched)
+    return PodProcesses(processes, {uid: named.get(uid, []) for uid in own}, unmatched)
 
 
 def _log_directories(host: Host) -> dict[str, list[str]]:

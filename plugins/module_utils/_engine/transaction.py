@@ -224,7 +224,7 @@ class Engine:
         def rank(entry: FileEntry) -> int:
             if entry["switch"]:
                 return 1
-            # A full disk of ours must not keep the component's own files from being put back.
+            # A full disk of ours must not keep the component's own files from being rolled back.
             is_record = os.path.dirname(entry["path"]) == self.directory
             return 2 if entry[side] is None or (is_record and side == "before") else 0
 
@@ -327,7 +327,7 @@ class Engine:
                 f"{self.journal['reason']}; not rolled back, because another process changed {', '.join(foreign)}",
             )
             return
-        failure = self._put_back([entry for entry in self._ordered("before") if entry["path"] not in foreign])
+        failure = self._write_former([entry for entry in self._ordered("before") if entry["path"] not in foreign])
         if failure:
             self._close(ALARM, f"{self.journal['reason']}; the rollback to the former files failed: {failure}")
             return
@@ -341,7 +341,7 @@ class Engine:
         else:
             self._close(ABORTED, self.journal["reason"])
 
-    def _put_back(self, entries: list[FileEntry]) -> str | None:
+    def _write_former(self, entries: list[FileEntry]) -> str | None:
         """Bring files back to their former versions. Returns why it did not work."""
 
         def put() -> None:
@@ -424,7 +424,7 @@ class Engine:
                 self.sleep(POLL_SECONDS)
 
     def _trigger(self, observation: Observation, now: float) -> None:
-        """After a restart of the node a kubelet was seen not to start a pod whose manifest had been put back meanwhile. What
+        """After a restart of the node a kubelet was seen not to start a pod whose manifest had been rolled back meanwhile. What
         was healthy before and is not started at all gets one reminder; what crashes is in the kubelet's hands."""
         if self.journal["phase"] != VERIFYING or self.journal.get("triggered") or not self.journal["before"]["healthy"]:
             return

@@ -118,7 +118,7 @@ class ApiModule(AnsibleModule):
         )
         require_yaml(self)
         if self.params["concurrency"] < 1:
-            self.fail_json(msg=f"concurrency is {self.params['concurrency']}; it has to be 1 or more.")
+            self.fail_json(msg=f"invalid concurrency {self.params['concurrency']}: must be at least 1.")
 
     def _log_invocation(self) -> None:
         """The content of a kubeconfig in the task itself is not logged, and what of it is known to be secret is masked everywhere."""

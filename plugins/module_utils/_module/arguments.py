@@ -36,7 +36,9 @@ def check_entries(module: AnsibleModule, option: str, spec: dict[str, t.Any]) ->
     validator = ArgumentSpecValidator(spec)
     for name, entry in (module.params[option] or {}).items():
         if not isinstance(entry or {}, dict):
-            module.fail_json(msg=f"{option}: the entry of {name} is {entry!r}; write a mapping with {', '.join(spec)}.")
+            module.fail_json(
+                msg=f"{option}: invalid entry {entry!r} of {name}: must be a mapping with {', '.join(spec)}."
+            )
         result = validator.validate(entry or {})
         if result.error_messages:
             module.fail_json(msg=f"{option}: {name}: {'; '.join(result.error_messages)}")

@@ -73,7 +73,7 @@ def _write(access: Access, path: str) -> int:
         for content, left in _pieces(access):
             if not announced:
                 announced = len(content) + left
-                _require_room(announced)
+                _require_space(announced)
             if not content and left:
                 raise _failed(f"{access.url} cannot read its own database to the end. Check its disk")
             stream.write(content)
@@ -107,10 +107,10 @@ def _pieces(access: Access) -> t.Iterator[tuple[bytes, int]]:
         connection.close()
 
 
-def _require_room(size: int) -> None:
-    free = space.room_at(directory()).bytes
+def _require_space(size: int) -> None:
+    free = space.space_at(directory()).bytes
     if free < size + _MARGIN:
-        raise _failed(f"{directory()} has {free} bytes free, and the database has {size}. Make room there")
+        raise _failed(f"{directory()} has {free} bytes free, and the database has {size}. Make space there")
 
 
 def _verify(path: str, announced: int) -> None:

@@ -28,7 +28,7 @@ from .._plan.common import ownership
 from .._plan.common.errors import Refusal
 from .._plan.common.files import FileChange, FileVersion
 from .._plan.transaction import confirmation
-from .._plan.transaction.undo import WayBack, WrittenFile
+from .._plan.transaction.undo import Rollback, WrittenFile
 from .file_versions import dump_version, read_version
 from .lock_holder import requested_from
 from .records import NO_IMAGES, Images, is_noted, record_data, record_path
@@ -51,7 +51,7 @@ class TransactionSettings:
         """The settings among a module's parameters. Raises Refusal for those that make no sense."""
         for key, least in (("wait_timeout", 1), ("min_ready_seconds", 0), ("confirm_timeout", 1), ("lock_timeout", 0)):
             if params[key] < least:
-                raise Refusal(f"{key} is {params[key]}; write a number of seconds of at least {least}.")
+                raise Refusal(f"invalid {key} {params[key]}: must be at least {least}.")
         if params["confirm"]:
             confirmation.check_url(params["confirm_url"])
             if not params["rollback"]:
@@ -124,14 +124,14 @@ def missing_directories(paths: t.Iterable[str]) -> list[str]:
     return sorted(missing)
 
 
-def enter(journal: Journal, way: WayBack) -> Journal:
+def enter(journal: Journal, rollback: Rollback) -> Journal:
     """The journal of a planned change, made one that reverts another: each file gets exactly its former version."""
     return {
         **journal,
-        "reverts": way.transaction,
-        "files": [_entry(file) for file in way.files],
-        "directories": missing_directories(file.path for file in way.files if file.former is not None),
-        "obsolete": [*journal.get("obsolete", []), *reversed(way.directories)],
+        "reverts": rollback.transaction,
+        "files": [_entry(file) for file in rollback.files],
+        "directories": missing_directories(file.path for file in rollback.files if file.former is not None),
+        "obsolete": [*journal.get("obsolete", []), *reversed(rollback.directories)],
     }
 
 

@@ -23,7 +23,7 @@ from .._plan.kubelet import rejoining
 from .._plan.kubelet import undo as kubelet_undo
 from .._plan.kubelet.config import CONFIG, GATES
 from .._plan.kubernetes import versions
-from .._plan.transaction.undo import WayBack
+from .._plan.transaction.undo import Rollback
 from . import control_planes, transaction_log, undo
 from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, used_files
 from .state import Run
@@ -61,13 +61,13 @@ def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> J
         and not unit.state.newer,
         "blocked_by": _blocker(unit),
         **transaction_log.summary(KUBELET_NAME),
-        "undo": undo.describe(KUBELET_NAME, unit.node_name, lambda way: _taken_back(way, unit)),
+        "undo": undo.describe(KUBELET_NAME, unit.node_name, lambda rollback: _plan_rollback(rollback, unit)),
     }
 
 
-def _taken_back(way: WayBack, unit: KubeletUnit) -> tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]:
+def _plan_rollback(rollback: Rollback, unit: KubeletUnit) -> tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]:
     """What reverting a change comes to: the operations, and the differences of our files."""
-    plan = kubelet_undo.plan(way, unit.state, force=False)
+    plan = kubelet_undo.plan(rollback, unit.state, force=False)
     others = [change.path for change in plan.files if change.is_foreign]
     return plan.operations, [entry for entry in kubelet.diff(plan) if entry["after_header"] not in others]
 

@@ -27,7 +27,7 @@ from .._plan.kubelet.desired import SETTINGS, Desired, parse_desired
 from .._plan.kubelet.plan import KubeletPlan
 from .._plan.kubernetes import versions
 from .._plan.transaction import messages
-from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
+from .._plan.transaction.undo import PREVIOUS, Rollback, refuse_settings
 from . import control_planes, journals, kubelet_rehearsals, transaction_log, undo
 from .journals import TransactionSettings
 from .kubelet_health import (
@@ -47,11 +47,11 @@ from .transaction_steps import Earlier, TransactionSteps
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """What a run finds. earlier: what earlier runs left. way: the change that state=previous takes back, if there is one."""
+    """What a run finds. earlier: what earlier runs left. rollback: of C(state=previous)."""
 
     unit: KubeletUnit
     earlier: Earlier
-    way: WayBack | None
+    rollback: Rollback | None
 
 
 class KubeletSteps(TransactionSteps):
@@ -98,8 +98,8 @@ class KubeletSteps(TransactionSteps):
         """Work out the change."""
         unit, desired = observed.unit, self._desired
         if desired.state == PREVIOUS:
-            notes = undo.notes(observed.way, KUBELET_NAME, unit.node_name)
-            return kubelet_undo.plan(observed.way, unit.state, force=desired.force, warnings=notes)
+            notes = undo.notes(observed.rollback, KUBELET_NAME, unit.node_name)
+            return kubelet_undo.plan(observed.rollback, unit.state, force=desired.force, warnings=notes)
         return kubelet.plan(desired, unit.state)
 
     def preflight(self, observed: Observed, plan: KubeletPlan) -> list[str]:
@@ -120,7 +120,7 @@ class KubeletSteps(TransactionSteps):
     def apply(self, observed: Observed, plan: KubeletPlan) -> None:
         """Hand the change to the node's engine."""
         journal = kubelet_journal(observed.unit, plan, self._settings, self._complaints)
-        self._start(journals.enter(journal, observed.way) if observed.way else journal)
+        self._start(journals.enter(journal, observed.rollback) if observed.rollback else journal)
 
     def verify(self, observed: Observed, plan: KubeletPlan) -> None:
         """With nothing to change, see that the kubelet runs and is healthy. Raises KubeadmError when it does not get so."""
@@ -138,14 +138,15 @@ class KubeletSteps(TransactionSteps):
 
     def report(self, observed: Observed | None, plan: KubeletPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
-        way = observed.way if observed and plan and plan.operations else None
+        changing = plan if plan and plan.operations else None
+        rollback = observed.rollback if observed and changing else None
         return {
-            **self._report(plan.operations if plan else (), kubelet.diff(plan) if plan and self._diff else ()),
-            "files": [change.path for change in plan.files] if plan and plan.operations else [],
+            **self._report(changing.operations if changing else (), kubelet.diff(changing) if changing else ()),
+            "files": [change.path for change in changing.files] if changing else [],
             "control_plane": self._control_plane,
             "problem": self._problem or None,
             "limits": plan.limits if plan else None,
-            "reverts": way.transaction if way else None,
+            "reverts": rollback.transaction if rollback else None,
         }
 
 

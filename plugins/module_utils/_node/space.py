@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""Whether a node has room for a transaction, asked before its journal is written."""
+"""Whether a node has space for a transaction, asked before its journal is written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .._plan.common.errors import KubeadmError
 COPIES = 3
 
 
-class Room(t.NamedTuple):
+class Space(t.NamedTuple):
     """What a file system has left for root. size: of its blocks. files: how many more it takes; None when it sets no limit.
     read_only: it is mounted so.
     """
@@ -30,11 +30,11 @@ class Room(t.NamedTuple):
     read_only: bool = False
 
 
-def room_at(directory: str) -> Room:
-    """The room of the file system of a directory."""
+def space_at(directory: str) -> Space:
+    """The space on the file system of a directory."""
     found = os.statvfs(directory)
     # What is kept for root is there for this: the engine is root's.
-    return Room(
+    return Space(
         bytes=found.f_bfree * found.f_frsize,
         size=found.f_frsize,
         files=found.f_ffree if found.f_files else None,
@@ -42,27 +42,27 @@ def room_at(directory: str) -> Room:
     )
 
 
-def require_room(journal: Journal, state: str, room: t.Callable[[str], Room] = room_at) -> None:
+def require_space(journal: Journal, state: str, read: t.Callable[[str], Space] = space_at) -> None:
     """Refuse a change that could not be written, or would run out of space half-way. state: the directory of the journal.
 
     Raises KubeadmError with the file system, what is needed, and what is there.
     """
     for mount, sizes in _written(journal, state).items():
-        found = room(mount)
+        found = read(mount)
         if found.read_only:
             raise _refusal(journal["name"], mount, "is mounted read-only. Nothing was changed. Mount it for writing")
         needed = COPIES * sum(-(-size // found.size) * found.size for size in sizes)
         if found.bytes < needed:
-            raise _no_room(journal["name"], mount, f"{found.bytes} bytes free, and this change needs {needed}")
+            raise _no_space(journal["name"], mount, f"{found.bytes} bytes free, and this change needs {needed}")
         if found.files is not None and found.files < COPIES * len(sizes):
-            raise _no_room(
+            raise _no_space(
                 journal["name"], mount, f"{found.files} free inodes, and this change needs {COPIES * len(sizes)}"
             )
 
 
-def _no_room(name: str, mount: str, problem: str) -> KubeadmError:
+def _no_space(name: str, mount: str, problem: str) -> KubeadmError:
     return _refusal(
-        name, mount, f"has {problem} ({COPIES} copies of what it writes there). Nothing was changed. Make room there"
+        name, mount, f"has {problem} ({COPIES} copies of what it writes there). Nothing was changed. Make space there"
     )
 
 

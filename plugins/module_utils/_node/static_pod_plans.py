@@ -31,7 +31,7 @@ from .static_pod_steps import Observed, StaticPodSteps
 _EVERY = ""  # no component is called like that
 
 
-class Found(t.NamedTuple):
+class Common(t.NamedTuple):
     """What all plans of a node have in common. known: what the API tells of kubeadm-config."""
 
     kubelet: Kubelet
@@ -63,7 +63,7 @@ class StaticPodPlans:
         self._lock_wait = lock_wait or LockWait(params["lock_timeout"])
         self._busy = False
 
-    def read(self) -> Found:
+    def read(self) -> Common:
         """Wait for others at work on the node, and read its kubelet. Raises Busy, KubeadmError."""
         try:
             for name in self._entries:
@@ -76,9 +76,9 @@ class StaticPodPlans:
         # Where it does not work, everything is planned from its files: a rollout repairs it first.
         kubelet = read_any_kubelet(self._run, self._host, self._patience)
         clients = ApiClients.of_node(self._host._replace(**kubelet.places).kubelet_conf, kubelet.node_name)
-        return Found(kubelet, kubeadm_config.read(clients.admin))
+        return Common(kubelet, kubeadm_config.read(clients.admin))
 
-    def members(self, common: Found, *, dry: bool) -> dict[str, StaticPodSteps]:
+    def members(self, common: Common, *, dry: bool) -> dict[str, StaticPodSteps]:
         """The steps of each static pod that is planned."""
         return {
             name: _PlanSteps(
@@ -97,7 +97,7 @@ class StaticPodPlans:
             or common.known.persisted.of(name)
         }
 
-    def report(self, common: Found | None, plans: t.Mapping[str, Json]) -> Json:
+    def report(self, common: Common | None, plans: t.Mapping[str, Json]) -> Json:
         """The result of the module. plans: those that were made, or why not, by the name of the static pod."""
         failed = [plan for plan in plans.values() if plan["failed"]]
         identity = common.kubelet.cluster if common else ClusterIdentity()
@@ -139,7 +139,7 @@ class _PlanSteps(StaticPodSteps):
         self,
         params: t.Mapping[str, t.Any],
         *,
-        found: Found,
+        found: Common,
         notes_record: bool,
         persist_env: t.Sequence[str],
         **given: t.Any,

@@ -23,7 +23,7 @@ from .._plan.static_pod import pod_fields, reconciliation
 from .._plan.static_pod import undo as static_pod_undo
 from .._plan.static_pod.diff import diff
 from .._plan.static_pod.manifest import Manifest
-from .._plan.transaction.undo import WayBack
+from .._plan.transaction.undo import Rollback
 from . import static_pods, transaction_log, undo
 from .kubelet import Kubelet, version_of
 from .kubelet_down import read_any_kubelet
@@ -89,16 +89,16 @@ def _describe(name: str, directory: str, kubelet: Kubelet, host: Host) -> Json:
         "name": name,
         **_describe_pod(name, directory, kubelet, host),
         **transaction_log.summary(name),
-        "undo": undo.describe(name, node_name, lambda way: _taken_back(way, name, directory, node_name)),
+        "undo": undo.describe(name, node_name, lambda rollback: _plan_rollback(rollback, name, directory, node_name)),
     }
 
 
-def _taken_back(
-    way: WayBack, name: str, directory: str, node_name: str
+def _plan_rollback(
+    rollback: Rollback, name: str, directory: str, node_name: str
 ) -> tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]:
     """What reverting a change comes to: the operations, and the difference of the manifest."""
     pod = static_pods.read_static_pod(name, directory, node_name)
-    plan = static_pod_undo.plan(name, way, static_pod.State(pod.manifest, pod.record, {}))
+    plan = static_pod_undo.plan(name, rollback, static_pod.State(pod.manifest, pod.record, {}))
     return plan.operations, [entry for entry in diff(plan) if entry["after_header"] == pod.path]
 
 

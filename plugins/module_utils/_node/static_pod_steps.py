@@ -25,7 +25,7 @@ from .._plan.static_pod.desired import SETTINGS, Desired, parse_desired
 from .._plan.static_pod.diff import diff
 from .._plan.static_pod.plan import State, StaticPodPlan
 from .._plan.transaction import messages
-from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
+from .._plan.transaction.undo import PREVIOUS, Rollback, refuse_settings
 from . import (
     etcd_preflight,
     journals,
@@ -50,8 +50,8 @@ from .transaction_steps import Earlier, TransactionSteps
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """What a run finds. host: where this kubelet keeps its pods. earlier: what earlier runs left. way: the change that state=previous
-    takes back, if there is one.
+    """What a run finds. host: where this kubelet keeps its pods. earlier: what earlier runs left. rollback: of
+    C(state=previous).
     """
 
     kubelet: Kubelet
@@ -59,7 +59,7 @@ class Observed:
     pod: StaticPod
     state: State
     earlier: Earlier
-    way: WayBack | None
+    rollback: Rollback | None
 
 
 class StaticPodSteps(TransactionSteps):
@@ -110,8 +110,10 @@ class StaticPodSteps(TransactionSteps):
         users, groups = static_pods.read_accounts(desired.files)
         files = static_pods.read_files(paths)
         state = State(pod.manifest, pod.record, files, users, groups, pod.written_image, pod.changed)
-        way = undo.find(self._name, kubelet.node_name) if desired.state == PREVIOUS and earlier.open is None else None
-        return Observed(kubelet, self._host._replace(**kubelet.places), pod, state, earlier, way)
+        rollback = (
+            undo.find(self._name, kubelet.node_name) if desired.state == PREVIOUS and earlier.open is None else None
+        )
+        return Observed(kubelet, self._host._replace(**kubelet.places), pod, state, earlier, rollback)
 
     def notes(self, observed: Observed) -> list[str]:
         """Warn of a version that is not tested, too: the component's, or the kubelet's where the component is not Kubernetes' own."""
@@ -124,8 +126,8 @@ class StaticPodSteps(TransactionSteps):
     def plan(self, observed: Observed) -> StaticPodPlan:
         """Work out the change."""
         if self._desired.state == PREVIOUS:
-            notes = undo.notes(observed.way, self._name, observed.kubelet.node_name)
-            return static_pod_undo.plan(self._name, observed.way, observed.state, notes)
+            notes = undo.notes(observed.rollback, self._name, observed.kubelet.node_name)
+            return static_pod_undo.plan(self._name, observed.rollback, observed.state, notes)
         return static_pod.plan(self._desired, observed.state)
 
     def preflight(self, observed: Observed, plan: StaticPodPlan) -> t.Sequence[str]:
@@ -185,17 +187,17 @@ class StaticPodSteps(TransactionSteps):
                 journal["notes"].append(
                     f"a snapshot of etcd was saved before the change, and read back: {self._snapshot}"
                 )
-        self._start(journals.enter(journal, observed.way) if observed.way else journal)
+        self._start(journals.enter(journal, observed.rollback) if observed.rollback else journal)
 
     def report(self, observed: Observed | None, plan: StaticPodPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
-        way = observed.way if observed and plan and plan.operations else None
+        rollback = observed.rollback if observed and plan and plan.operations else None
         return {
             **self._report(plan.operations if plan else (), diff(plan) if plan and self._diff else ()),
             "manifest": self._manifest,
             "snapshot": self._snapshot,
             "lost": plan.lost if plan else {},
-            "reverts": way.transaction if way else None,
+            "reverts": rollback.transaction if rollback else None,
         }
 
 

@@ -97,7 +97,7 @@ def start(journal: Journal, *, run: Run) -> None:
 
 def _begin(journal: Journal, run: Run) -> None:
     directory = state_directory(journal["name"])
-    space.require_room(journal, directory)
+    space.require_space(journal, directory)
     _write_unit(run)
     _enable(journal["name"])
     write_atomically(os.path.join(directory, "engine.pyz"), zipapp_of(program), mode=0o600, uid=0, gid=0)

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""Reading the rollback on a node: the journals of its transactions, their copies of files, and the files themselves."""
+"""Reading a rollback on a node: journals, their copies of files, and the files themselves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Change
 from .._plan.transaction import undo
-from .._plan.transaction.undo import COMPONENT, RECORD, WayBack, WrittenFile
+from .._plan.transaction.undo import COMPONENT, RECORD, Rollback, WrittenFile
 from . import transaction_log
 from .file_versions import load_version, read_version
 from .records import own_record, record_path
@@ -35,36 +35,36 @@ from .state import state_directory
 _MAY_STAND = (COMMITTED, UNHEALTHY, ALARM)
 
 
-def find(name: str, node: str) -> WayBack | None:
+def find(name: str, node: str) -> Rollback | None:
     """The change of a component that C(state=previous) reverts; None when there is none. node: for messages.
 
-    Raises KubeadmError when a journal or a copy in it is damaged that would have to be known: nothing older is taken
-    back in its place.
+    Raises KubeadmError when a journal or a copy in it is damaged that would have to be known: nothing older is
+    reverted in its place.
     """
     return undo.choose(_ended(name, node))
 
 
-def notes(way: WayBack | None, name: str, node: str) -> list[str]:
+def notes(rollback: Rollback | None, name: str, node: str) -> list[str]:
     """What the user should know of the answer: that nothing was ever changed, but not that it is reverted already."""
-    if way is not None or any(ended.stands for ended in _ended(name, node)):
+    if rollback is not None or any(ended.stands for ended in _ended(name, node)):
         return []
     return [f"{name} on {node}: this collection has no change in effect, so there is nothing to revert."]
 
 
 def describe(
-    name: str, node: str, plan: t.Callable[[WayBack], tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]]
+    name: str, node: str, plan: t.Callable[[Rollback], tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]]
 ) -> Json | None:
     """What an info module says of the rollback; None when there is nothing to revert.
 
     plan: from a change to the operations and the differences that may be shown.
     """
-    way = None
+    rollback = None
     try:
-        way = find(name, node)
+        rollback = find(name, node)
         _refuse_open(name, node)
-        return None if way is None or way.is_done else undo.describe(way, *plan(way))
+        return None if rollback is None or rollback.is_done else undo.describe(rollback, *plan(rollback))
     except KubeadmError as exc:
-        return undo.describe(way, (), (), blocked_by=str(exc))
+        return undo.describe(rollback, (), (), blocked_by=str(exc))
 
 
 def _refuse_open(name: str, node: str) -> None:
@@ -73,15 +73,15 @@ def _refuse_open(name: str, node: str) -> None:
         raise Refusal(f"transaction {journal['id']} of {name} on {node} is open: it has to end first.")
 
 
-def _ended(name: str, node: str) -> t.Iterator[WayBack]:
+def _ended(name: str, node: str) -> t.Iterator[Rollback]:
     """The transactions that may stand, newest first, each read when it is asked for: an older one need not be readable."""
     for identifier in reversed(transaction_log.history(name)):
         journal = transaction_log.closed_journal(name, identifier)
         if journal is not None and result_of(journal)["outcome"] in _MAY_STAND:
-            yield _way(journal, os.path.join(state_directory(name), "history", f"{identifier}.json"), node)
+            yield _rollback(journal, os.path.join(state_directory(name), "history", f"{identifier}.json"), node)
 
 
-def _way(journal: Journal, path: str, node: str) -> WayBack:
+def _rollback(journal: Journal, path: str, node: str) -> Rollback:
     record = record_path(journal["name"])
     try:
         files = tuple(_file(entry, record) for entry in journal["files"])
@@ -90,7 +90,7 @@ def _way(journal: Journal, path: str, node: str) -> WayBack:
             f"{path} on {node} is damaged ({exc}), so transaction {journal['id']} cannot be reverted, and nothing older is reverted"
             " in its place. Revert single settings with state: absent, or edit the files manually."
         ) from exc
-    return WayBack(
+    return Rollback(
         transaction=journal["id"],
         node=node,
         journal=path,

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 
 from .._plan.upgrade import certificates
-from .upgrade_findings import Found
+from .upgrade_findings import UpgradeFindings
 from .upgrade_kubeadm import CONFIG, Kubeadm, words
 
 _WHAT = "certificates"
 
 
-def check(kubeadm: Kubeadm, found: Found) -> None:
+def check(kubeadm: Kubeadm, found: UpgradeFindings) -> None:
     """Add what is found. Raises KubeadmError when kubeadm could not be started."""
     status, output = kubeadm(["certs", "check-expiration", f"--config={CONFIG}", "--output=json"])
     try:

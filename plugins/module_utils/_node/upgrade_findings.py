@@ -22,14 +22,14 @@ MOST_REFUSALS = 12  # of one component that are told; each costs a start of it
 
 
 @dataclasses.dataclass
-class Found:
+class UpgradeFindings:
     """Findings, what was rehearsed, and what was not."""
 
     findings: list[Finding] = dataclasses.field(default_factory=list)
     rehearsed: list[Json] = dataclasses.field(default_factory=list)
     not_rehearsed: list[Json] = dataclasses.field(default_factory=list)
 
-    def add(self, other: Found, findings: t.Iterable[Finding]) -> None:
+    def add(self, other: UpgradeFindings, findings: t.Iterable[Finding]) -> None:
         """Take in what was and was not rehearsed of another part, with these findings."""
         self.findings += findings
         self.rehearsed += other.rehearsed

@@ -25,7 +25,7 @@ from . import kubelet_rehearsals
 from .kubelet import version_of
 from .kubelet_units import KUBELET_NAME, KubeletUnit
 from .state import Run
-from .upgrade_findings import Found, hear
+from .upgrade_findings import UpgradeFindings, hear
 from .upgrade_programs import NewPrograms
 
 _CGROUP_V2 = "/sys/fs/cgroup/cgroup.controllers"
@@ -63,7 +63,7 @@ def check(
     wanted: t.Mapping[str, t.Any] | None,
     programs: NewPrograms,
     version: steps.Version,
-    found: Found,
+    found: UpgradeFindings,
     *,
     run: Run,
     clock: t.Callable[[], float],
@@ -104,7 +104,7 @@ def check(
 
 
 def _planned(
-    unit: KubeletUnit, wanted: t.Mapping[str, t.Any], version: steps.Version, found: Found
+    unit: KubeletUnit, wanted: t.Mapping[str, t.Any], version: steps.Version, found: UpgradeFindings
 ) -> KubeletPlan | None:
     """The desired state for the new kubelet, which will have been restarted by then; None where site would refuse it."""
     state = dataclasses.replace(unit.state, version=version[:2], newer=(), running=None)

@@ -20,9 +20,9 @@ from . import upgrade_kubelet, upgrade_static_pods
 from .kubelet import version_of
 from .kubelet_units import read_unit
 from .runtime import Runtime, runtime_at
-from .space import room_at
+from .space import space_at
 from .state import Run
-from .upgrade_findings import Found
+from .upgrade_findings import UpgradeFindings
 from .upgrade_manifests import refuse_patches
 from .upgrade_programs import KUBEADM, KUBELET, NewPrograms
 from .upgrade_static_pods import ControlPlane
@@ -45,7 +45,7 @@ def read_all(
     is_control_plane = os.path.exists(os.path.join(manifest_dir, _API_SERVER))
     programs = NewPrograms(params["programs"], target, run)
     programs.check([KUBELET, KUBEADM] if is_control_plane else [KUBELET])
-    found = Found()
+    found = UpgradeFindings()
     runtime = runtime_at(str(unit.layout.settings.field(("containerRuntimeEndpoint",)) or _RUNTIME), run)
     found.findings += _of_runtime(target, runtime, run)
     version = None
@@ -53,7 +53,7 @@ def read_all(
         refuse_patches(params["patches"])
         wanted = params["static_pods"]
         found.findings += api_version_findings(configuration, wanted_version)
-        found.findings += _of_room(configuration)
+        found.findings += _of_space(configuration)
         node = ControlPlane(
             node_name=unit.node_name,
             manifest_dir=manifest_dir,
@@ -86,12 +86,12 @@ def _of_runtime(target: str, runtime: Runtime, run: Run) -> list[t.Any]:
     return steps.runtime_objection(target, output)
 
 
-def _of_room(configuration: ClusterConfiguration) -> list[t.Any]:
+def _of_space(configuration: ClusterConfiguration) -> list[t.Any]:
     """kubeadm copies all of etcd's data and the manifests to a directory of its own before it changes them."""
     data = sum(map(_size, _files_below(configuration.etcd_data_dir)))
     # Where it is there already, it may be on another disk, and kubeadm uses it as it is.
     place = _COPIES if os.path.isdir(_COPIES) else _KUBERNETES
-    return steps.room_objection(place, room_at(place).bytes, data)
+    return steps.space_objection(place, space_at(place).bytes, data)
 
 
 def _files_below(directory: str) -> t.Iterator[str]:

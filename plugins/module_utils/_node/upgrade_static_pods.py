@@ -35,7 +35,7 @@ from .programs import Program
 from .runtime import Runtime
 from .state import Run
 from .static_pods import API_SERVER, ETCD, StaticPod
-from .upgrade_findings import Found, hear
+from .upgrade_findings import UpgradeFindings, hear
 from .upgrade_kubeadm import Kubeadm
 from .upgrade_manifests import NotGenerated, endpoint_of, generate
 from .upgrade_programs import KUBEADM, NewPrograms, installed_kubeadm
@@ -101,7 +101,7 @@ class _Trial:
         )
 
 
-def check(node: ControlPlane, found: Found) -> str | None:
+def check(node: ControlPlane, found: UpgradeFindings) -> str | None:
     """Add what is found. Returns the version of the API server today, as its image tells it."""
     api_server = static_pods.parse_static_pod(
         API_SERVER, static_pods.find(API_SERVER, node.manifest_dir)[0], node.node_name
@@ -151,7 +151,7 @@ def _tag(manifest: Manifest) -> str:
     return versions.tag_of(str(manifest.container.get("image") or ""))
 
 
-def _check_pod(name: str, text: str, baseline: str | None, node: ControlPlane, found: Found) -> None:
+def _check_pod(name: str, text: str, baseline: str | None, node: ControlPlane, found: UpgradeFindings) -> None:
     try:
         pod = static_pods.parse_static_pod(name, static_pods.find(name, node.manifest_dir)[0], node.node_name)
     except KubeadmError as exc:
@@ -179,7 +179,7 @@ def _check_pod(name: str, text: str, baseline: str | None, node: ControlPlane, f
     )
     compared = upgrade.compare(sides)
     found.findings += _ending(name, plan.after if plan else pod.manifest, node)
-    broken = Found()
+    broken = UpgradeFindings()
     try:
         with node.programs.component(
             name, str(generated.container["image"]), str(generated.entrypoint), node.runtime
@@ -204,7 +204,7 @@ def _ending(name: str, manifest: Manifest, node: ControlPlane) -> list[Finding]:
 
 
 def _planned(
-    pod: StaticPod, generated: Manifest, node: ControlPlane, found: Found
+    pod: StaticPod, generated: Manifest, node: ControlPlane, found: UpgradeFindings
 ) -> tuple[StaticPodPlan | None, frozenset[Setting]]:
     """The desired state on top of the new manifest, and the settings that it names; no plan where site would refuse it."""
     if node.wanted is None or pod.name not in node.wanted:
@@ -230,7 +230,12 @@ def _planned(
 
 
 def _rehearse(
-    sides: Sides, pod: StaticPod, plan: StaticPodPlan | None, program: Program, node: ControlPlane, found: Found
+    sides: Sides,
+    pod: StaticPod,
+    plan: StaticPodPlan | None,
+    program: Program,
+    node: ControlPlane,
+    found: UpgradeFindings,
 ) -> None:
     """The new program with the manifest that kubeadm generates, and with the desired state on top of it."""
     generated = upgrade.unchanged(sides.generated, pod.manifest)

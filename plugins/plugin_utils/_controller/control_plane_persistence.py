@@ -16,11 +16,12 @@ import dataclasses
 import functools
 
 from ...module_utils._plan.common.errors import Refusal
+from ...module_utils._plan.common.files import text_digest
 from ...module_utils._plan.kubeadm_config import blockers, report
 from ...module_utils._plan.kubeadm_config import plan as kubeadm_config
 from ...module_utils._plan.kubeadm_config.entries import Asked, Entries, collect
 from ...module_utils._plan.kubeadm_config.plan import ConfigPlan
-from ...module_utils._plan.kubeadm_config.record import Persisted, digest_of
+from ...module_utils._plan.kubeadm_config.record import Persisted
 from ...module_utils._plan.static_pod import rollout as control_planes
 from ...module_utils._plan.transaction import rollout
 from .rollout_pass import Json
@@ -152,7 +153,7 @@ class Persistence:
         """The options of the module C(kubeadm_config)."""
         return {
             "settings": self._settings(),
-            "verified": {"before": digest_of(plan.before), "after": digest_of(plan.after)},
+            "verified": {"before": text_digest(plan.before), "after": text_digest(plan.after)},
             "cluster": control_planes.cluster(self.hosts),
         }
 

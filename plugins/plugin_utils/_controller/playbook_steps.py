@@ -164,23 +164,23 @@ class RollbackSteps(Steps):
 
     def decide(self) -> Json:
         """Refuse what cannot be reverted at once."""
-        ways = {}
+        undos = {}
         for host in self._pass.play_hosts:
             pods, kubelet = (self._pass.registered(name, host) for name in self._settings["looks"])
-            ways[host] = rollback.ways_of(pods, kubelet)
-        self._refuse(self._begun(rollback.objection(self._request(), ways, self._pass.all_play_hosts)))
+            undos[host] = rollback.undos_of(pods, kubelet)
+        self._refuse(self._begun(rollback.objection(self._request(), undos, self._pass.all_play_hosts)))
         return {}
 
-    def _request(self) -> rollback.Request:
+    def _request(self) -> rollback.RollbackRequest:
         nodes = rollback.listed(self._pass.variable("rollback_nodes")) or self._pass.all_play_hosts
-        return rollback.Request(rollback.listed(self._pass.variable("rollback_components")), nodes)
+        return rollback.RollbackRequest(rollback.listed(self._pass.variable("rollback_components")), nodes)
 
     @staticmethod
     def _begun(objection: str) -> str:
         return f"Nothing was changed. {objection}" if objection else ""
 
 
-class PodResizeSteps(Steps):
+class ResizeSteps(Steps):
     """The steps of resize, whose only host is the controller."""
 
     def begin(self) -> Json:

@@ -19,7 +19,7 @@ from .device_plugin_rollout import DevicePluginRollout
 from .node_kubelet_rollout import NodeKubeletRollout
 from .node_resources_rollout import NodeResourcesRollout
 from .placement_guard_rollout import PlacementGuardRollout
-from .playbook_steps import PodResizeSteps, RollbackSteps, SiteSteps, UpgradeCheckSteps
+from .playbook_steps import ResizeSteps, RollbackSteps, SiteSteps, UpgradeCheckSteps
 from .rollout_pass import STEPS, Json, RolloutPass, new_id
 from .steps import Steps
 
@@ -32,7 +32,7 @@ ROLES: dict[str, type[Steps]] = {
     "placement_guard": PlacementGuardRollout,
     "site": SiteSteps,
     "rollback": RollbackSteps,
-    "pod_resize": PodResizeSteps,
+    "pod_resize": ResizeSteps,
     "upgrade_check": UpgradeCheckSteps,
 }
 

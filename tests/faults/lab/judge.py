@@ -32,7 +32,7 @@ def check_restored(record: Record, node: Node, samples: Samples, ended: Json) ->
     assert ended["healthy"]
     assert ended["reason"]
     assert len(samples.versions()) == 2, "there was no change, or a third version"
-    assert samples.put_back() is not None
+    assert samples.restored_at() is not None
     _check_alone_and_well(node, samples)
     refused = node.history()[-1]
     assert refused["id"] == ended.get("id", refused["id"])

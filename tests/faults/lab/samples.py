@@ -71,7 +71,7 @@ class Samples:
         """When the manifest or its company changed last; at the beginning when they never did."""
         return max(self.spans(kind)[-1].since for kind in ("manifest", "names"))
 
-    def put_back(self) -> float | None:
+    def restored_at(self) -> float | None:
         """When the manifest got its first version back for good; None when it did not, or never lost it."""
         spans = self.manifests
         return spans[-1].since if len(spans) > 1 and spans[-1].value == spans[0].value else None
@@ -115,10 +115,10 @@ class Samples:
 
     def restore_seconds(self) -> float | None:
         """From the write of the new manifest until the API server was well with the former one; None without a restore."""
-        written, put_back, well = self.written(), self.put_back(), self.well_since()
-        if written is None or put_back is None or well is None:
+        written, restored_at, well = self.written(), self.restored_at(), self.well_since()
+        if written is None or restored_at is None or well is None:
             return None
-        return round(max(put_back, well) - written, 2)
+        return round(max(restored_at, well) - written, 2)
 
 
 def most_at_once(several: t.Sequence[Samples]) -> int:

@@ -125,7 +125,7 @@ def used(cluster: Cluster, node: Node) -> Json:
     return found
 
 
-def test_a_fragment_that_is_gone_is_put_back(one: Cluster, record: Recorder) -> None:
+def test_a_fragment_that_is_gone_is_written_again(one: Cluster, record: Recorder) -> None:
     entry, node = record("F41", "kubelet: directory of fragments removed by another program"), one.workers[0]
     desired = {"config": {"maxPods": 99}}
     with change(one, desired) as task:

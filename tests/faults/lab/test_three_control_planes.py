@@ -35,7 +35,7 @@ A_SECOND = datetime.timedelta(seconds=1)  # the times of transactions are whole 
 USERS_PLAY = "extensions/molecule/common/users_play.yml"
 
 
-def roll_out(cluster: Cluster, desired: Json, component: str = API_SERVER, **variables: t.Any) -> Play:
+def rollout(cluster: Cluster, desired: Json, component: str = API_SERVER, **variables: t.Any) -> Play:
     """Begin a run over all control planes."""
     role = {
         "control_plane_components": {component: desired},
@@ -79,7 +79,7 @@ def check_others_untouched(cluster: Cluster, former: t.Sequence[t.Any], sampling
 
 def test_a_good_rollout_is_not_noticed_by_clients(three: Cluster, record: Recorder) -> None:
     entry = record("good", "a good rollout over three control planes")
-    with three.probed() as probing, all_sampled(three) as samplings, roll_out(three, desired_states.GOOD) as play:
+    with three.probed() as probing, all_sampled(three) as samplings, rollout(three, desired_states.GOOD) as play:
         run = play.ended()
     assert run.rc == 0, run.reasons
     for node, sampling in zip(three.control_planes, samplings, strict=True):
@@ -97,7 +97,7 @@ def test_members_of_etcd_are_changed_one_after_the_other(three: Cluster, record:
     with three.probed() as probing:
         ended = []
         for asked, changed in ((desired, 3), (desired, 0), ({}, 3)):
-            with roll_out(three, asked, "etcd") as play:
+            with rollout(three, asked, "etcd") as play:
                 ended.append(run := play.ended())
             assert (run.rc, run.changed) == (0, changed), run.reasons
             has_flag = ["--snapshot-count=9000" in node.processes("etcd")[0].arguments for node in three.control_planes]
@@ -125,7 +125,7 @@ def test_a_flag_that_only_shows_at_run_time_stops_at_the_first_node(three: Clust
     with (
         three.probed() as probing,
         all_sampled(three) as samplings,
-        roll_out(three, desired_states.NEVER_READY, control_plane_wait_timeout=30) as play,
+        rollout(three, desired_states.NEVER_READY, control_plane_wait_timeout=30) as play,
     ):
         run = play.ended()
     assert run.rc != 0
@@ -139,10 +139,10 @@ def test_a_flag_that_only_shows_at_run_time_stops_at_the_first_node(three: Clust
 
 def test_a_second_run_waits_for_the_first(three: Cluster, record: Recorder) -> None:
     entry = record("F25", "two runs over three control planes at once")
-    with three.probed() as probing, all_sampled(three) as samplings, roll_out(three, desired_states.GOOD) as play:
+    with three.probed() as probing, all_sampled(three) as samplings, rollout(three, desired_states.GOOD) as play:
         three.first.wait_for_phase("waiting")
         other = {"args": {"event-ttl": "2h"}}
-        with roll_out(three, other, control_plane_purge=False) as second:
+        with rollout(three, other, control_plane_purge=False) as second:
             alone = play.runs
             runs_ended = [play.ended(), second.ended()]
     assert alone, "the first run had ended before the second began"
@@ -159,15 +159,15 @@ def test_a_second_run_waits_for_the_first(three: Cluster, record: Recorder) -> N
 def test_what_a_dead_run_left_is_taken_over_only_by_rule(three: Cluster, record: Recorder) -> None:
     entry, first = record("F26", "controller killed in the middle of a rollout, its lock left behind"), three.first
     with all_sampled(three) as samplings:
-        with roll_out(three, desired_states.GOOD) as play:
+        with rollout(three, desired_states.GOOD) as play:
             first.wait_for_phase("waiting")
             play.kill()
         holder = three.lab.get("lease", LEASE, "--namespace=kube-system")["spec"]["holderIdentity"]
         ended = first.wait_for_end()
-        with roll_out(three, desired_states.GOOD, control_plane_lock_timeout=5) as play:
+        with rollout(three, desired_states.GOOD, control_plane_lock_timeout=5) as play:
             refused = play.ended()
         written = [sampling.samples.written() for sampling in samplings[1:]]
-        with roll_out(three, desired_states.GOOD, control_plane_lease_takeover=True) as play:
+        with rollout(three, desired_states.GOOD, control_plane_lease_takeover=True) as play:
             taken_over = play.ended()
     assert ended["outcome"] == "committed", "the node did not go on by itself"
     assert refused.rc != 0
@@ -205,7 +205,7 @@ def test_without_a_healthy_etcd_nothing_is_changed(three: Cluster, record: Recor
         for process in stopped:
             process.send(signal.SIGSTOP)
         try:
-            with roll_out(three, desired_states.GOOD, control_plane_lock_timeout=20) as play:
+            with rollout(three, desired_states.GOOD, control_plane_lock_timeout=20) as play:
                 run = play.ended()
             manifests = [sampling.samples.written() for sampling in samplings]
         finally:
@@ -226,9 +226,9 @@ def podman(*arguments: str) -> None:
 
 def test_the_lock_is_gone_after_a_good_run(three: Cluster, record: Recorder) -> None:
     entry = record("F26", "nothing is left of a run that ended")
-    with roll_out(three, desired_states.GOOD) as play:
+    with rollout(three, desired_states.GOOD) as play:
         run = play.ended()
-    with roll_out(three, desired_states.GOOD) as play:
+    with rollout(three, desired_states.GOOD) as play:
         again = play.ended()
     lease = three.lab.get("lease", LEASE, "--namespace=kube-system")
     assert run.rc == 0, run.reasons

@@ -50,14 +50,14 @@ ROLLED_BACK = Samples(
 def test_a_restore_is_timed_from_the_write_until_the_api_server_is_well() -> None:
     assert ROLLED_BACK.versions() == ["old", "new"]
     assert ROLLED_BACK.written() == 10
-    assert ROLLED_BACK.put_back() == 40
+    assert ROLLED_BACK.restored_at() == 40
     assert ROLLED_BACK.outages() == [44.5]
     assert ROLLED_BACK.restore_seconds() == 45
 
 
 def test_what_is_not_well_at_the_end_is_no_restore_and_its_outage_lasts_until_then() -> None:
     samples = Samples((manifest(1, "old"), ready(1, True), manifest(10, "new"), ready(11, False), end(31)))
-    assert samples.put_back() is None
+    assert samples.restored_at() is None
     assert samples.restore_seconds() is None
     assert samples.outages() == [20]
     assert samples.well_since() is None
@@ -67,7 +67,7 @@ def test_a_manifest_that_was_away_or_had_another_mode_is_told() -> None:
     samples = Samples((manifest(1, "old"), manifest(2, None), manifest(3, "old", mode="0644"), end(4)))
     assert samples.versions() == ["old", None]
     assert len(samples.appearances()) == 3
-    assert samples.put_back() is None, "with another mode it is not what it was"
+    assert samples.restored_at() is None, "with another mode it is not what it was"
 
 
 def test_a_line_that_is_not_whole_yet_is_left_for_later(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.manifest import Manifest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets, layouts, static_pods
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, way
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, rollback
 
 NODES = (*layouts.WHOLE, *layouts.PARTS)
 PODS = [(node, name) for node in NODES for name in layouts.load(node).manifests]
@@ -101,7 +101,7 @@ def test_what_was_taken_away_comes_back_as_it_was_only_with_the_whole_change(
     back = static_pods.planned(changed, name=name, purge=True)
     assert back.after.text != before.text
     assert back.after.values() == before.values()
-    taken = way(file(before.document.source, before.text, done.after.text, switch=True))
+    taken = rollback(file(before.document.source, before.text, done.after.text, switch=True))
     assert static_pod_undo.plan(name, taken, changed).after.text == before.text
 
 
@@ -125,7 +125,7 @@ def test_all_of_it_at_once_comes_back(node: str, name: str) -> None:
     changed = static_pods.following(done, state)
     assert yaml.safe_load(done.after.text) == done.after.pod
     assert static_pods.planned(changed, name=name, state="absent").after.text == before.text
-    taken = way(
+    taken = rollback(
         file(before.document.source, before.text, done.after.text, switch=True), file(POLICY, None, "kind: Policy\n")
     )
     assert static_pod_undo.plan(name, taken, changed).after.text == before.text

@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json,
 API, KUBELET = "kube-apiserver", "kubelet"
 
 
-def way(gate: str = "A", *, blocked_by: str | None = None) -> Json:
+def undo(gate: str = "A", *, blocked_by: str | None = None) -> Json:
     """What an info module says of a gate that was switched on."""
     operation = {"field": "feature_gates", "key": gate, "before": True, "after": None}
     return {
@@ -23,14 +23,14 @@ def way(gate: str = "A", *, blocked_by: str | None = None) -> Json:
     }
 
 
-def host(ways: Json, **variables: t.Any) -> Json:
+def host(undos: Json, **variables: t.Any) -> Json:
     """A host whose modules do what there is to take back. What the inventory asks for counts for nothing."""
     asked = {"control_plane_feature_gates": {"B": True}, "node_kubelet_config": {"maxPods": 50}}
-    stub = {name: "off" if found else "nothing" for name, found in ways.items()}
-    return {"stub": stub, "stub_ways": ways, **asked, **variables}
+    stub = {name: "off" if found else "nothing" for name, found in undos.items()}
+    return {"stub": stub, "stub_undos": undos, **asked, **variables}
 
 
-BOTH = {API: way(), KUBELET: way()}
+BOTH = {API: undo(), KUBELET: undo()}
 Play = t.Callable[..., Outcome]
 
 
@@ -58,8 +58,8 @@ def changes(outcome: Outcome) -> list[tuple[str, str]]:
     return [(call["component"], call["host"]) for call in done(outcome) if call["step"] == "change"]
 
 
-def test_all_nodes_are_planned_and_taken_back_in_turn(play: Play) -> None:
-    outcome = play(BOTH, BOTH, {KUBELET: way()}, components=f"{KUBELET},{API}")
+def test_all_nodes_are_planned_and_reverted_in_turn(play: Play) -> None:
+    outcome = play(BOTH, BOTH, {KUBELET: undo()}, components=f"{KUBELET},{API}")
     assert outcome.status == 0, outcome.output
     # What was switched on goes first where it is used, and last where it is offered.
     assert changes(outcome) == [(KUBELET, "cp1"), (KUBELET, "cp2"), (KUBELET, "w1"), (API, "cp1"), (API, "cp2")]
@@ -74,7 +74,7 @@ def test_all_nodes_are_planned_and_taken_back_in_turn(play: Play) -> None:
 
 @pytest.mark.slice
 def test_one_node_may_be_named(play: Play) -> None:
-    outcome = play({**BOTH, API: way("A")}, {**BOTH, API: way("B")}, {KUBELET: way()}, components=API, nodes="cp2")
+    outcome = play({**BOTH, API: undo("A")}, {**BOTH, API: undo("B")}, {KUBELET: undo()}, components=API, nodes="cp2")
     assert outcome.status == 0, outcome.output
     assert changes(outcome) == [(API, "cp2")]
     assert set(outcome.hosts("plan", API)) == {"cp2"}
@@ -82,8 +82,8 @@ def test_one_node_may_be_named(play: Play) -> None:
     assert set(outcome.hosts("look", "pods")) == {"cp2"}
 
 
-def test_what_cannot_be_taken_back_is_refused_before_anything_is_planned(play: Play) -> None:
-    outcome = play(BOTH, BOTH, {KUBELET: way(blocked_by="w1: it was changed since")}, components=KUBELET)
+def test_what_cannot_be_reverted_is_refused_before_anything_is_planned(play: Play) -> None:
+    outcome = play(BOTH, BOTH, {KUBELET: undo(blocked_by="w1: it was changed since")}, components=KUBELET)
     assert outcome.status != 0
     assert "it was changed since" in outcome.output
     assert done(outcome) == []

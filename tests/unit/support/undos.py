@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WayBack, WrittenFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import Rollback, WrittenFile
 
 NODE = "cp1"
 
@@ -23,9 +23,9 @@ def file(path: str, former: str | None, left: str | None, **given: t.Any) -> Wri
     return WrittenFile(path, copy(former), copy(left), copy(now), **given)
 
 
-def way(*files: WrittenFile, **given: t.Any) -> WayBack:
+def rollback(*files: WrittenFile, **given: t.Any) -> Rollback:
     """A committed change of these files."""
-    return WayBack(
+    return Rollback(
         **{
             "transaction": "20260101T000000.000000Z-abcdef",
             "node": NODE,

@@ -37,6 +37,11 @@ class FileVersion:
         return dataclasses.replace(self, uid=former.uid, gid=former.gid) if former else self
 
 
+def text_digest(text: str) -> str:
+    """By what a text is known again."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
 def digest_of(version: FileVersion | None) -> dict[str, t.Any] | None:
     """The digest of a file that may not exist."""
     return None if version is None else version.digest

@@ -52,4 +52,4 @@ def text_objection(name: str, value: t.Any) -> str:
     """What is wrong with a variable that must be a mapping, which on the command line is easily a text; empty when it is one."""
     if not isinstance(value, str):
         return ""
-    return f"{name} is text and not a mapping; write it in YAML, or as JSON around the name too: -e '{{\"{name}\": {{}}}}'."
+    return f"invalid {name}: must be a mapping, not text. Write it in YAML, or as JSON around the name too: -e '{{\"{name}\": {{}}}}'."

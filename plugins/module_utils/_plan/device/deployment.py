@@ -33,7 +33,7 @@ class Mode:
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class FoundObjects:
     """The objects that are there under the plugin's names.
 
     namespace, daemon_set: None where there is none. stale: its files of this role that are not desired any more. foreign: kinds and names
@@ -71,7 +71,7 @@ def difference(digests: t.Mapping[str, t.Mapping[str, str]]) -> str:
     )
 
 
-def sort_out(settings: Settings, config_map: str, objects: t.Sequence[Json], others: t.Sequence[Json]) -> Found:
+def sort_out(settings: Settings, config_map: str, objects: t.Sequence[Json], others: t.Sequence[Json]) -> FoundObjects:
     """Tell apart what is there. config_map: what that with the plugin's files is called; empty when it has none."""
     desired = {
         CONFIG_MAP: config_map if settings.is_present else "",
@@ -83,7 +83,7 @@ def sort_out(settings: Settings, config_map: str, objects: t.Sequence[Json], oth
     named = [*([daemon_set] if daemon_set else []), *(each for each in files if each["name"] == desired[each["kind"]])]
     stale_configs = [each["name"] for each in stale if each["kind"] == CONFIG_MAP]
     mounted = [name for name in (daemon_set or {}).get("config_maps", []) if name in stale_configs]
-    return Found(
+    return FoundObjects(
         namespace=_first(objects, NAMESPACE),
         daemon_set=daemon_set,
         stale=stale,
@@ -93,7 +93,7 @@ def sort_out(settings: Settings, config_map: str, objects: t.Sequence[Json], oth
     )
 
 
-def refusal(settings: Settings, found: Found) -> str:
+def refusal(settings: Settings, found: FoundObjects) -> str:
     """Why nothing is written into the cluster, or removed; empty when there is no reason."""
     if found.foreign:
         return (
@@ -110,7 +110,7 @@ def refusal(settings: Settings, found: Found) -> str:
 
 
 def decision(
-    settings: Settings, found: Found, mode: Mode, *, has_files: bool, problems: t.Sequence[str]
+    settings: Settings, found: FoundObjects, mode: Mode, *, has_files: bool, problems: t.Sequence[str]
 ) -> dict[str, t.Any]:
     """What is to be done. problems: of the nodes before anything was written.
 
@@ -127,7 +127,7 @@ def decision(
     }
 
 
-def writes(settings: Settings, found: Found, mode: Mode, *, has_files: bool) -> list[dict[str, t.Any]]:
+def writes(settings: Settings, found: FoundObjects, mode: Mode, *, has_files: bool) -> list[dict[str, t.Any]]:
     """The calls that write the objects, in their order: the kinds of each as C(kinds).
 
     One call writes all, because each is a process; Ansible shows differences only of a call with one object, and hides the whole call
@@ -157,7 +157,7 @@ def _write(*kinds: str) -> dict[str, t.Any]:
     return {"kinds": list(kinds), "hidden": SECRET in kinds, "former": "", "check": False, "diff": True}
 
 
-def removals(settings: Settings, found: Found, mode: Mode) -> list[dict[str, t.Any]]:
+def removals(settings: Settings, found: FoundObjects, mode: Mode) -> list[dict[str, t.Any]]:
     """The calls that remove objects, in their order: those of each as C(objects), and as words as C(label).
 
     C(wait): until they are gone. C(policy): how what belongs to them goes; empty for the default.

@@ -20,7 +20,7 @@ _NO_ROOT = "none"
 
 
 @dataclasses.dataclass(frozen=True)
-class Request:
+class ImageRequest:
     """The desired image, by the variables without C(device_plugin_image_). base, root, wheels: empty when they are not set.
 
     name: of the image. root: a root file system. wheels: a directory. source: the directory with the plugin.
@@ -36,7 +36,7 @@ class Request:
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class FoundInputs:
     """What is there. builders: the programs that were tried, and whether they can be started. sources: the checksums of the source files by
     place; wheels: those of the wheels. root: that of the root file system, None when there is none. recipe: what is written beside the
     archive, None when there is no archive.
@@ -49,7 +49,7 @@ class Found:
     recipe: str | None
 
 
-def plan(request: Request, found: Found) -> dict[str, t.Any]:
+def plan(request: ImageRequest, found: FoundInputs) -> dict[str, t.Any]:
     """What is to be done. objection: why nothing can be built, empty when it can.
 
     builder: the program. needed: whether there is something to build. recipe: a text of all that the image depends on; what is pulled or
@@ -81,7 +81,7 @@ def plan(request: Request, found: Found) -> dict[str, t.Any]:
     }
 
 
-def objection(request: Request, found: Found) -> str:
+def objection(request: ImageRequest, found: FoundInputs) -> str:
     """Why nothing can be built; empty when it can."""
     if not is_whole_image_name(request.name) or "@" in request.name or (request.base and request.root):
         return (
@@ -101,13 +101,13 @@ def objection(request: Request, found: Found) -> str:
 
 def found_by(
     builders: t.Sequence[Json], sources: t.Sequence[Json], wheels: Json, root: Json, archive: Json, recipe: str
-) -> Found:
+) -> FoundInputs:
     """What the results of Ansible's modules tell.
 
     builders: of C(command), one for each program. sources: of C(find), one for each place. wheels: of C(find). root, archive: of C(stat).
     recipe: the text beside the archive. A result of a task that was skipped says that nothing was found.
     """
-    return Found(
+    return FoundInputs(
         builders={each["item"]: each.get("rc") == 0 for each in builders},
         sources=[_checksums(each) for each in sources],
         wheels=_checksums(wheels),

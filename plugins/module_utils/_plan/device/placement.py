@@ -103,7 +103,7 @@ def _parse_one(source: str, entry: t.Mapping[str, t.Any], select: t.Callable[[st
             raise Refusal(f"{source}: label_selector {selector} matches no node. {_ADVICE}")
     nodes = list(dict.fromkeys([*(names or []), *matched]))
     if not nodes:
-        raise Refusal(f"{source}: nodes is empty; name some, or leave it out for every node that has the plugin.")
+        raise Refusal(f"{source}: invalid nodes []: must name some, or be omitted for every node that has the plugin.")
     return Expectation(amounts, nodes, source)
 
 
@@ -115,7 +115,9 @@ def _amount(source: str, name: str, value: t.Any) -> Amount:
     except ValueError:
         count = None
     if count is None or count.denominator != 1 or not 0 <= count <= quantities.LARGEST:
-        raise Refusal(f"{source}: {name} is {value!r}; write a whole number from 0 on, or '>=1' for at least so many.")
+        raise Refusal(
+            f"{source}: invalid value {value!r} of {name}: must be a whole number from 0 on, or '>=1' for at least so many."
+        )
     return Amount(int(count), at_least)
 
 

@@ -91,7 +91,7 @@ def _check_names(desired: Desired) -> None:
 def _check_texts(desired: Desired) -> None:
     for name in desired.exempt_daemon_sets:
         if not _DAEMON_SET.fullmatch(name):
-            raise Refusal(f"exempt_daemon_sets: {name!r} has no namespace; write it as namespace/name.")
+            raise Refusal(f"exempt_daemon_sets: invalid name {name!r}: must be namespace/name.")
     for option, texts in (("exceptions", desired.exceptions), ("schedulers", desired.schedulers)):
         if not all(text.strip() for text in texts):
             raise Refusal(f"{option}: one of them is empty; remove it.")
@@ -105,9 +105,7 @@ def _check_sense(desired: Desired) -> None:
     if desired.require_request and not desired.resources:
         raise Refusal("require_request: resources is empty; name there what pods have to request.")
     if not desired.schedulers:
-        raise Refusal(
-            "schedulers: it is empty, so no scheduler could place a pod on protected nodes; name one that may."
-        )
+        raise Refusal("invalid schedulers []: must name one that may place pods on protected nodes.")
     if desired.trial_namespace in desired.exempt_namespaces:
         raise Refusal(
             f"trial_namespace: the guard does not apply to {desired.trial_namespace}, so no trial is possible there; name another."

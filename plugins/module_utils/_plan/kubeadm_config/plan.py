@@ -12,9 +12,10 @@ import dataclasses
 import typing as t
 
 from ..common.errors import Refusal
+from ..common.files import text_digest
 from ..common.ownership import Change
 from .cluster_configuration import CONFIG_MAP_SOURCE, CURRENT, ClusterConfiguration
-from .record import Entry, Persisted, digest_of
+from .record import Entry, Persisted
 from .settings import Place
 from .text import Text
 
@@ -141,7 +142,7 @@ def _made(
     new = after.document.text if operations else text
     is_noted = new == text and entries == dict(persisted.entries)
     record = (
-        persisted if is_noted else Persisted(entries, base.document.text, digest_of(new)) if entries else Persisted()
+        persisted if is_noted else Persisted(entries, base.document.text, text_digest(new)) if entries else Persisted()
     )
     if not is_noted and not operations:
         places = sorted({*persisted.entries} ^ {*entries}) or sorted(entries)

@@ -9,11 +9,11 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import typing as t
 
 from ..common.errors import Refusal
+from ..common.files import text_digest
 from .settings import COMPONENTS, FIELDS, Place
 
 NAME, KEY = "nodecraft-kubeadm-persisted", "record"
@@ -78,14 +78,14 @@ class Persisted:
 
     def knows(self, text: str) -> bool:
         """Whether a text is as it was written, or as it was before that."""
-        return digest_of(text) in (self.digest, self.former)
+        return text_digest(text) in (self.digest, self.former)
 
     def or_former(self, former: Persisted, text: str) -> Persisted:
         """What is noted while it is not known which of both texts is there. former: what was noted. text: what the write is to replace."""
         if not self.entries:
             return former
         ours = {place: _or_former(entry, former.entries.get(place)) for place, entry in self.entries.items()}
-        digest = digest_of(text) if former.entries else ""  # a text without anything of ours needs none
+        digest = text_digest(text) if former.entries else ""  # a text without anything of ours needs none
         return dataclasses.replace(self, entries={**former.entries, **ours}, former=digest)
 
     def of(self, component: str) -> dict[tuple[str, str], Entry]:
@@ -98,8 +98,3 @@ class Persisted:
 def _or_former(entry: Entry, former: Entry | None) -> Entry:
     values = [] if former is None else [value for value in (former.value, *former.former) if value != entry.value]
     return dataclasses.replace(entry, former=tuple(values))
-
-
-def digest_of(text: str) -> str:
-    """By what a text is known again."""
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -4,18 +4,17 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""Adopting: entries of variables that others set move into our files, and come back when the settings are taken back."""
+"""Adopting: entries of variables that others set move into our files, and come back when the settings are reverted."""
 
 from __future__ import annotations
 
 import base64
 import dataclasses
-import hashlib
 import re
 import typing as t
 
 from ..common.errors import Refusal
-from ..common.files import TextFile
+from ..common.files import TextFile, text_digest
 from ..common.ownership import Owned, Record
 from ..documents.command_line import Argument
 from ..documents.systemd_unit import Variable, file_variables, split, unit_variables
@@ -137,14 +136,14 @@ def account_for(
         places += [place for place in (moved[path].places if path in moved else ()) if place not in places]
         if any(key in owned.get(field, {}) for field, key in places):
             text = moved[path].text if path in moved else None
-            digest = known[path].set["sha256"] if text is None else _digest(text)
+            digest = known[path].set["sha256"] if text is None else text_digest(text)
             adopted[path] = Owned({"sha256": digest, "places": [list(place) for place in places]}, original)
             dropped = [key for field, key in places if key in former.get(field, {}) and key not in owned.get(field, {})]
             if dropped:
                 warnings.append(
                     f"the former entries of {path} for {', '.join(dropped)} are not restored there before all that was adopted from it is reverted."
                 )
-        elif before is not None and _digest(before) == known[path].set["sha256"]:
+        elif before is not None and text_digest(before) == known[path].set["sha256"]:
             returned[path] = base64.b64decode(original).decode("utf-8")
         else:
             warnings.append(
@@ -155,7 +154,3 @@ def account_for(
 
 def _encode(text: str) -> str:
     return base64.b64encode(text.encode("utf-8")).decode("ascii")
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -87,7 +87,7 @@ def _config(config: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
             raise Refusal(f"config: {name} decides which pods this node runs and with what; it is not changed here.")
     for name in ("apiVersion", "kind"):
         if name in config:
-            raise Refusal(f"config: {name} is not a setting; write the fields of KubeletConfiguration only.")
+            raise Refusal(f"config: invalid field {name}: must be a setting of KubeletConfiguration.")
     leaves = kubelet_config.leaves(config)
     for path, value in leaves.items():
         if isinstance(value, str):
@@ -99,6 +99,8 @@ def _taint(taint: t.Mapping[str, t.Any]) -> str:
     """The value of a taint. It is written as that of a Node, so that both are the same taint."""
     key = node_names.check_taint(taint["key"], TAINTS)
     if taint["effect"] not in node_names.EFFECTS:
-        raise Refusal(f"{TAINTS}: {key} has effect {taint['effect']!r}; write one of {', '.join(node_names.EFFECTS)}.")
+        raise Refusal(
+            f"{TAINTS}: invalid effect {taint['effect']!r} of {key}: must be one of {', '.join(node_names.EFFECTS)}."
+        )
     value = taint.get("value")
     return "" if value is None else node_names.text_value(TAINTS, key, value)

@@ -35,7 +35,7 @@ TEXT = r"""#!/bin/sh
 #
 # systemd starts this at every boot and at every daemon-reload, before it loads its units. The command of kubelet.service
 # takes no variable that could bring our arguments, so this has it followed by one: the command as the unit's files say it
-# now, whoever changed them. When that is not certain nothing is written, the kernel's log says why, and the kubelet starts
+# now, whatever changed them. When that is not certain nothing is written, the kernel's log says why, and the kubelet starts
 # as its unit has it.
 
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
@@ -64,9 +64,9 @@ give_up() {
 # The drop-ins by name: of two that are called alike the first counts. Ours stands among them without a file.
 drop_ins() {
     printf '%s\t\n' "$derived"
-    for folder in "$unit.d" service.d; do
+    for directory in "$unit.d" service.d; do
         for place in $places; do
-            for file in "$root$place/$folder"/*.conf; do
+            for file in "$root$place/$directory"/*.conf; do
                 if [ -e "$file" ] || [ -L "$file" ]; then printf '%s\t%s\n' "${file##*/}" "$file"; fi
             done
         done
@@ -115,7 +115,7 @@ read_file() {
 }
 
 if [ $# -ne 3 ] || [ ! -e "$root$ours" ]; then exit 0; fi
-folder=$1/$unit.d
+directory=$1/$unit.d
 
 file=''
 for place in $places; do
@@ -148,11 +148,11 @@ text="# Made by $0 out of $unit and its drop-ins, at every boot and daemon-reloa
 ExecStart=
 ExecStart=$command \$$variable"
 # Renamed when it is whole: half of it would leave the kubelet without a command.
-if mkdir -p "$folder" && printf '%s\n' "$text" >"$folder/$derived.new" && [ "$(cat "$folder/$derived.new")" = "$text" ]; then
-    mv "$folder/$derived.new" "$folder/$derived" && exit 0
+if mkdir -p "$directory" && printf '%s\n' "$text" >"$directory/$derived.new" && [ "$(cat "$directory/$derived.new")" = "$text" ]; then
+    mv "$directory/$derived.new" "$directory/$derived" && exit 0
 fi
-rm -f "$folder/$derived.new"
-give_up "$folder/$derived cannot be written"
+rm -f "$directory/$derived.new"
+give_up "$directory/$derived cannot be written"
 """
 
 

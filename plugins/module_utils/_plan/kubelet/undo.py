@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The plan of C(state=previous) of the module C(kubelet): the last change of a kubelet, reverted."""
+"""The plan of C(state=previous): the last change of a kubelet, reverted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..common.errors import Refusal
 from ..common.ownership import Change, Record
 from ..documents.systemd_unit import unit_variables
 from ..transaction import undo
-from ..transaction.undo import WayBack
+from ..transaction.undo import Rollback
 from . import layout as kubelet_layout
 from . import plan as kubelet
 from .layout import UNIT, Layout
@@ -22,31 +22,33 @@ from .plan import ADOPTED, KubeletFileChange, KubeletPlan
 from .state import State
 
 
-def plan(way: WayBack | None, state: State, *, force: bool, warnings: t.Sequence[str] = ()) -> KubeletPlan:
-    """Work out what reverting a change comes to. way: None when there is nothing to revert.
+def plan(rollback: Rollback | None, state: State, *, force: bool, warnings: t.Sequence[str] = ()) -> KubeletPlan:
+    """Work out what reverting a change comes to. rollback: None when there is nothing to revert.
 
     force: as in the module's option. Raises Refusal for what cannot be done safely.
     """
     live = kubelet.changeable(state)
-    if way is None or way.is_done:
+    if rollback is None or rollback.is_done:
         return KubeletPlan(live, live, (), None, (), (), state.record, tuple(warnings))
-    way.refuse_foreign_edits()
+    rollback.refuse_foreign_edits()
     if not force:
         kubelet.refuse_newer_files(state)
-    files = [KubeletFileChange(file.path, file.now, file.former) for file in way.component_files]
+    files = [KubeletFileChange(file.path, file.now, file.former) for file in rollback.component_files]
     former = state.with_files({file.path: file.after for file in files})
     after = former.layout()
     _refuse_sleeping_fragments(state, live, after, force=force)
     if any(file.path == kubelet_layout.DROP_IN for file in files):
-        _refuse_outdated_drop_in(former, after, way)
+        _refuse_outdated_drop_in(former, after, rollback)
     return KubeletPlan(
         before=live,
         after=after,
         files=tuple(files),
         fragment=next((file for file in former.fragments if file not in former.foreign_fragments), None),
         policies=kubelet.changed_policies(live, after, state),
-        operations=undo.operations(_changes(live, after, files, state.record, way.record), way.component_files),
-        record=way.record,
+        operations=undo.operations(
+            _changes(live, after, files, state.record, rollback.record), rollback.component_files
+        ),
+        record=rollback.record,
         warnings=tuple(warnings),
     )
 
@@ -57,7 +59,7 @@ def _refuse_sleeping_fragments(state: State, live: Layout, after: Layout, *, for
         kubelet.refuse_sleeping_fragments(state.foreign_fragments)
 
 
-def _refuse_outdated_drop_in(former: State, after: Layout, way: WayBack) -> None:
+def _refuse_outdated_drop_in(former: State, after: Layout, rollback: Rollback) -> None:
     """Our drop-in repeats what the unit said when it was written. A former one may repeat what does not hold any more."""
     ours = next((file for file in former.unit if file.path == kubelet_layout.DROP_IN), None)
     if ours is None:
@@ -74,7 +76,7 @@ def _refuse_outdated_drop_in(former: State, after: Layout, way: WayBack) -> None
             why = f"{below.source} sets {name} to another value than it did then"
         if why is not None:
             raise Refusal(
-                f"state: previous would revert transaction {way.transaction} on {way.node}, but {why}, and the former {ours.path}"
+                f"state: previous would revert transaction {rollback.transaction} on {rollback.node}, but {why}, and the former {ours.path}"
                 " would override that or have no effect. Revert single settings with state: absent."
             )
 

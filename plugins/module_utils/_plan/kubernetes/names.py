@@ -63,7 +63,7 @@ def check_label(key: t.Any) -> str:
 def check_selector(selector: str | None) -> None:
     """Refuse an empty one: to Kubernetes it means every node, and to a play with an empty variable it does not."""
     if selector is not None and not selector.strip():
-        raise Refusal("label_selector: it is empty; write a selector, or omit the option.")
+        raise Refusal("invalid label_selector '': must be a selector, or omitted.")
 
 
 def check_taint(key: t.Any, option: str = "taints") -> str:
@@ -107,11 +107,11 @@ def text_value(option: str, key: str, value: t.Any) -> str:
         value = str(value)
     if not isinstance(value, str):
         raise Refusal(
-            f"{option}: the value of {key} is {value!r}; write a string in quotes, a whole number or a boolean."
+            f"{option}: invalid value {value!r} of {key}: must be a string in quotes, a whole number or a boolean."
         )
     if value and (len(value) > 63 or not _NAME.fullmatch(value)):
         raise Refusal(
-            f"{option}: the value of {key} is {value!r}; at most 63 letters, digits, '-', '_' and '.' are allowed, with a"
+            f"{option}: invalid value {value!r} of {key}: must be at most 63 letters, digits, '-', '_' and '.', with a"
             " letter or digit at both ends."
         )
     return value

@@ -28,9 +28,7 @@ def gate(name: str, value: t.Any) -> bool | None:
     # Jinja2 hands over text, inventories in INI form always do.
     parsed = _BOOLEANS.get(str(value).lower())
     if parsed is None:
-        raise Refusal(
-            f"feature_gates: {name} is {value!r}; write true, false, or null to remove the gate from the command line."
-        )
+        raise Refusal(f"feature_gates: invalid value {value!r} of {name}: must be true, false, or null to remove it.")
     return parsed
 
 
@@ -46,7 +44,7 @@ def argument(name: str, value: t.Any, own_options: t.Mapping[str, str]) -> list[
         return None
     items = value if isinstance(value, list) else [value]
     if not items:
-        raise Refusal(f"args: {name} is an empty list; write null to remove the flag.")
+        raise Refusal(f"args: invalid value [] of {name}: must be null to remove it, not an empty list.")
     return [_argument_text(name, item) for item in items]
 
 
@@ -56,7 +54,9 @@ def _argument_text(name: str, value: t.Any) -> str:
     if isinstance(value, (int, float)):
         return str(value)
     if not isinstance(value, str):
-        raise Refusal(f"args: {name} is {value!r}; write a string, a number, a boolean, a list of them, or null.")
+        raise Refusal(
+            f"args: invalid value {value!r} of {name}: must be a string, a number, a boolean, a list of them, or null."
+        )
     return no_empty_text("args", name, value)
 
 
@@ -64,7 +64,7 @@ def no_empty_text(option: str, name: str, value: str) -> str:
     """The text, when it says something. Raises Refusal otherwise."""
     # A template that yields None arrives as '' on ansible-core 2.18 and as None later: '' must not mean two things.
     if not value.strip():
-        raise Refusal(f"{option}: {name} is an empty string; write null to remove it.")
+        raise Refusal(f"{option}: invalid value '' of {name}: must be null to remove it, not an empty string.")
     if "\n" in value or "\0" in value:
         raise Refusal(f"{option}: {name} holds a line break or a NUL, which is not allowed there.")
     if any("\ud800" <= character <= "\udfff" for character in value):

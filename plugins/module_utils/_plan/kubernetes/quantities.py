@@ -49,7 +49,9 @@ def count(name: str, value: t.Any) -> str:
 
     value: a whole number, or a text that is a quantity. Raises Refusal for everything else.
     """
-    refusal = Refusal(f"resources: {name} is {value!r}; write a whole number from 0 on, or null to remove it.")
+    refusal = Refusal(
+        f"resources: invalid value {value!r} of {name}: must be a whole number from 0 on, or null to remove it."
+    )
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise refusal
     try:
@@ -63,7 +65,9 @@ def count(name: str, value: t.Any) -> str:
 
 def amount(option: str, name: str, value: t.Any) -> str:
     """How much of a resource that can be divided a user asks for, as written. Raises Refusal for what is no such amount."""
-    refusal = Refusal(f"{option}: {name} is {value!r}; write a quantity from 0 on, such as 500m, 0.5, 2 or 600Mi.")
+    refusal = Refusal(
+        f"{option}: invalid value {value!r} of {name}: must be a quantity from 0 on, such as 500m, 0.5, 2 or 600Mi."
+    )
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise refusal
     text = str(value).strip()

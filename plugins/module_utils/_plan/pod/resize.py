@@ -116,7 +116,9 @@ def parse_max_unavailable(value: str, total: int) -> int:
     if percent:
         return max(1, total * min(int(percent.group(1)), 100) // 100)
     if not value.strip().isdecimal() or int(value) < 1:
-        raise Refusal(f"max_unavailable is {value!r}; write a whole number from 1 on, or a percentage such as 25%.")
+        raise Refusal(
+            f"invalid max_unavailable {value!r}: must be a whole number from 1 on, or a percentage such as 25%."
+        )
     return int(value)
 
 

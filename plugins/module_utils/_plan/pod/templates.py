@@ -152,7 +152,7 @@ def patch(controller: Controller, operations: t.Iterable[Change]) -> dict[str, t
     return {"metadata": merged["metadata"], "spec": {"template": {"spec": merged["spec"]}}}
 
 
-def roll_out(kind: str, controller: Controller) -> str:
+def rollout(kind: str, controller: Controller) -> str:
     """What Kubernetes does when the template of a controller changes."""
     spec = controller["spec"]
     if kind == DEPLOYMENT:

@@ -111,7 +111,7 @@ def _plugin(plugin: str, value: t.Any) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or value not in _PLUGIN_STATES:
-        raise Refusal(f"admission_plugins: {plugin} is {value!r}; write enabled, disabled or default.")
+        raise Refusal(f"admission_plugins: invalid value {value!r} of {plugin}: must be enabled, disabled or default.")
     return _PLUGIN_STATES[value]
 
 
@@ -163,7 +163,7 @@ def wanted_file(entry: t.Mapping[str, t.Any]) -> WantedFile:
         raise Refusal(f"files: invalid path {path!r}: must be absolute and normalized.")
     if not re.fullmatch(r"0[0-7]{3}", entry["mode"]):
         raise Refusal(
-            f"files: mode {entry['mode']!r} of {path}: write a zero and three octal digits in quotes, such as '0600'."
+            f"files: invalid mode {entry['mode']!r} of {path}: must be a zero and three octal digits in quotes, such as '0600'."
         )
     if entry["state"] == "present" and entry["content"] is None:
         raise Refusal(f"files: {path} has no content.")

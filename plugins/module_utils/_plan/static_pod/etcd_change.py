@@ -27,7 +27,7 @@ _OCTAL = re.compile("[+-]?0[0-7_]+")
 # etcd's own, where nothing or 0 is given. A negative one sets no limit.
 _DEFAULT_QUOTA = 2 * 1024**3
 # A database that is nearly as large as its quota is full soon, and then every write is refused.
-_ROOM = 1.2
+_QUOTA_FACTOR = 1.2
 _ANYWHERE = ("0.0.0.0", "::")  # noqa: S104  # compared, not bound
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -98,14 +98,14 @@ def refuse_small_quota(before: Manifest, after: Manifest, size: int | None, node
     if size is None or setting(before, _QUOTA) == setting(after, _QUOTA):
         return
     quota = _quota(setting(after, _QUOTA))
-    least = int(_ROOM * size)
+    least = int(_QUOTA_FACTOR * size)
     if quota is None or quota >= least:
         return
     given = setting(after, _QUOTA)
     which = f"{_QUOTA} {given} is {_amount(quota)}" if given else f"etcd's default of {_QUOTA} is {_amount(quota)}"
     raise Refusal(
         f"args: {which}, and the database on {node} has {_amount(size)}. A full etcd refuses every write, so the quota must be at"
-        f" least {_ROOM} times that: {least} ({_amount(least)})."
+        f" least {_QUOTA_FACTOR} times that: {least} ({_amount(least)})."
     )
 
 

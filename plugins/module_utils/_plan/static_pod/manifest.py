@@ -292,7 +292,7 @@ class Manifest:
 
     def _volume_value(self, volume: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         host, mounts = volume.get("hostPath"), self._mounts_of(volume["name"])
-        # What says more than the option `volumes` can say is not ours to change: it could not be put back.
+        # What says more than the option `volumes` can say is not ours to change: it could not be rolled back.
         if not host or len(mounts) != 1 or _says_more(volume, host, mounts[0]):
             return {"other": volume}
         return {

@@ -24,7 +24,7 @@ _WORDS = {"&&": " and ", "||": " or ", "!": " not "}
 _CONSTANTS = {"true": True, "false": False}
 _USER, _GROUPS = "request.user", "request.groups"
 
-Answer = t.Optional[bool]  # None: unknown
+Truth = t.Optional[bool]  # None: unknown
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +87,7 @@ def can_meet(conditions: t.Iterable[str], caller: Caller) -> bool:
     return not any(_evaluate(condition, caller) is False for condition in conditions)
 
 
-def _evaluate(condition: str, caller: Caller) -> Answer:
+def _evaluate(condition: str, caller: Caller) -> Truth:
     text = _TOKENS.sub(lambda match: _WORDS.get(match.group(), match.group()), condition)
     try:
         return _truth(ast.parse(text.strip(), mode="eval").body, caller)
@@ -95,7 +95,7 @@ def _evaluate(condition: str, caller: Caller) -> Answer:
         return None
 
 
-def _truth(node: ast.expr, caller: Caller) -> Answer:
+def _truth(node: ast.expr, caller: Caller) -> Truth:
     """By the rules of three-valued logic."""
     if isinstance(node, ast.BoolOp):
         answers = [_truth(value, caller) for value in node.values]
@@ -111,7 +111,7 @@ def _truth(node: ast.expr, caller: Caller) -> Answer:
     return _CONSTANTS.get(node.id) if isinstance(node, ast.Name) else None
 
 
-def _comparison(left: ast.expr, operator: ast.cmpop, right: ast.expr, caller: Caller) -> Answer:
+def _comparison(left: ast.expr, operator: ast.cmpop, right: ast.expr, caller: Caller) -> Truth:
     if isinstance(operator, ast.In):
         if ast.unparse(right) == _GROUPS:
             group = _text(left)
@@ -131,7 +131,7 @@ def _comparison(left: ast.expr, operator: ast.cmpop, right: ast.expr, caller: Ca
     return same if isinstance(operator, ast.Eq) else not same
 
 
-def _beginning(node: ast.Call, caller: Caller) -> Answer:
+def _beginning(node: ast.Call, caller: Caller) -> Truth:
     if ast.unparse(node.func) != f"{_USER}.startsWith" or len(node.args) != 1:
         return None
     beginning = _text(node.args[0])

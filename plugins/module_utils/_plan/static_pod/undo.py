@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The plan of C(state=previous) of the module C(static_pod): the last change of a static pod, taken back."""
+"""The plan of C(state=previous): the last change of a static pod, reverted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typing as t
 from ..common.files import digest_of
 from ..common.ownership import Change
 from ..transaction import undo
-from ..transaction.undo import WayBack
+from ..transaction.undo import Rollback
 from . import plan as static_pod
 from .desired import SETTINGS
 from .manifest import Manifest
@@ -23,24 +23,24 @@ from .policy_files import PolicyFileChange
 _SETTINGS = tuple(field for field in SETTINGS if field != "files")
 
 
-def plan(name: str, way: WayBack | None, state: State, warnings: t.Sequence[str] = ()) -> StaticPodPlan:
-    """Work out what taking a change back comes to. way: None when there is nothing to take back.
+def plan(name: str, rollback: Rollback | None, state: State, warnings: t.Sequence[str] = ()) -> StaticPodPlan:
+    """Work out what reverting a change comes to. rollback: None when there is nothing to revert.
 
     Raises Refusal when a file is not what the change left.
     """
     manifest = state.manifest
-    if way is None or way.is_done:
+    if rollback is None or rollback.is_done:
         return StaticPodPlan(manifest, manifest, (), (), state.record, tuple(warnings), image=state.written_image)
-    way.refuse_foreign_edits()
+    rollback.refuse_foreign_edits()
     after = next(
         (
             Manifest.parse(file.former.text, manifest.document.source, name)
-            for file in way.files
+            for file in rollback.files
             if file.switch and file.former  # a manifest is never made by us
         ),
         manifest,
     )
-    files = [file for file in way.component_files if not file.switch]
+    files = [file for file in rollback.component_files if not file.switch]
     changes = [
         *_changed_settings(manifest, after),
         *(Change("files", file.path, digest_of(file.now), digest_of(file.former)) for file in files),
@@ -50,8 +50,10 @@ def plan(name: str, way: WayBack | None, state: State, warnings: t.Sequence[str]
         after=after,
         # It is unknown by now whether a content was sensitive.
         files=tuple(PolicyFileChange(file.path, file.now, file.former, True, False) for file in files),
-        operations=undo.operations((static_pod.without_secrets(change, ()) for change in changes), way.component_files),
-        record=way.record,
+        operations=undo.operations(
+            (static_pod.without_secrets(change, ()) for change in changes), rollback.component_files
+        ),
+        record=rollback.record,
         warnings=tuple(warnings),
     )
 

@@ -61,7 +61,7 @@ class Lease:
 
 
 @dataclasses.dataclass(frozen=True)
-class Request:
+class LeaseRequest:
     """What a run wants of the Lease.
 
     name: of the Lease. holder: who asks. duration: seconds for which it needs it. intents: digests of what it wants of the nodes.
@@ -141,7 +141,7 @@ def _seconds(text: str | None, name: str) -> float | None:
 # ---- planning ----------------------------------------------------------------------------------------------------------
 
 
-def hold(found: Json | None, request: Request, now: float) -> LeasePlan:
+def hold(found: Json | None, request: LeaseRequest, now: float) -> LeasePlan:
     """Take the Lease, renew it, or wait for it. Raises Refusal when its mark, or an open change, stands in the way."""
     lease = parse(found, request.name)
     if lease.holder == request.holder:
@@ -163,7 +163,7 @@ def hold(found: Json | None, request: Request, now: float) -> LeasePlan:
     )
 
 
-def release(found: Json | None, request: Request, now: float, *, completed: bool) -> LeasePlan:
+def release(found: Json | None, request: LeaseRequest, now: float, *, completed: bool) -> LeasePlan:
     """Release the Lease. completed: the rollout came to its end, so that the mark of a former one has no meaning any more."""
     lease = parse(found, request.name)
     if lease.holder != request.holder:
@@ -172,7 +172,7 @@ def release(found: Json | None, request: Request, now: float, *, completed: bool
     return LeasePlan(_freed(found, request, now, halt), _operations(lease, holder="", halt=halt))
 
 
-def halt(found: Json | None, request: Request, now: float, mark: Halt) -> LeasePlan:
+def halt(found: Json | None, request: LeaseRequest, now: float, mark: Halt) -> LeasePlan:
     """Release the Lease and leave the mark of a rollout that failed."""
     lease = parse(found, request.name)
     if lease.holder not in ("", request.holder):
@@ -192,7 +192,7 @@ def late(found: Json | None, name: str, now: float, waited: float) -> str:
     )
 
 
-def _refuse_halted(lease: Lease, request: Request) -> None:
+def _refuse_halted(lease: Lease, request: LeaseRequest) -> None:
     mark = lease.halt
     if mark and mark.intent in request.intents and not request.resume:
         raise Refusal(
@@ -201,7 +201,7 @@ def _refuse_halted(lease: Lease, request: Request) -> None:
         )
 
 
-def _refuse_open(lease: Lease, request: Request, now: float) -> None:
+def _refuse_open(lease: Lease, request: LeaseRequest, now: float) -> None:
     if request.open_transactions:
         raise Refusal(
             f"{_described(lease, now)}, and its run left changes open: {', '.join(request.open_transactions)}. Run again when they"
@@ -252,7 +252,7 @@ def _shown(mark: Halt | None) -> Json | None:
 # ---- writing -----------------------------------------------------------------------------------------------------------
 
 
-def _written(found: Json | None, request: Request, now: float) -> Json:
+def _written(found: Json | None, request: LeaseRequest, now: float) -> Json:
     """The Lease as ours; what others noted in it stays."""
     body, spec = _copied(found, request.name)
     if spec.get("holderIdentity") != request.holder:
@@ -263,7 +263,7 @@ def _written(found: Json | None, request: Request, now: float) -> Json:
     return body
 
 
-def _freed(found: Json | None, request: Request, now: float, mark: Halt | None) -> Json:
+def _freed(found: Json | None, request: LeaseRequest, now: float, mark: Halt | None) -> Json:
     body, spec = _copied(found, request.name)
     spec.setdefault("leaseDurationSeconds", request.duration)
     spec.update(holderIdentity="", renewTime=text_of(now))

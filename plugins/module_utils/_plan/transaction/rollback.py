@@ -20,7 +20,7 @@ Json = t.Mapping[str, t.Any]
 
 
 @dataclasses.dataclass(frozen=True)
-class Request:
+class RollbackRequest:
     """Whose last change is reverted. components: by name, empty when none is named. nodes: hosts of the play."""
 
     components: list[str]
@@ -48,7 +48,7 @@ def listed(value: t.Any) -> list[str]:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Way:
+class _Undo:
     host: str
     component: str
     operations: list[Json]
@@ -56,7 +56,7 @@ class _Way:
     text: str
 
 
-def ways_of(pods: Json, kubelet: Json) -> dict[str, Json]:
+def undos_of(pods: Json, kubelet: Json) -> dict[str, Json]:
     """The rollbacks of a host by component. pods, kubelet: the results of C(static_pod_info) and C(kubelet_info), empty when not asked."""
     entries = [*(pods.get("static_pods") or ()), {"name": KUBELET, "undo": kubelet.get("undo")}]
     return {entry["name"]: entry["undo"] for entry in entries if entry.get("undo")}
@@ -73,22 +73,22 @@ def misnamed(names: t.Iterable[str], ignored: t.Collection[str]) -> str:
     )
 
 
-def objection(request: Request, ways: t.Mapping[str, t.Mapping[str, Json]], hosts: t.Collection[str]) -> str:
-    """Why this cannot be reverted at once; empty when it can. ways: host -> component -> its rollback. hosts: of the play."""
+def objection(request: RollbackRequest, undos: t.Mapping[str, t.Mapping[str, Json]], hosts: t.Collection[str]) -> str:
+    """Why this cannot be reverted at once; empty when it can. undos: host -> component -> its rollback. hosts: of the play."""
     strangers = [node for node in request.nodes if node not in hosts]
     if strangers:
         return f"rollback_nodes names {', '.join(strangers)}, which is not a host of this run."
-    found = _shown(request, ways)
+    found = _shown(request, undos)
     if not request.components:
-        there = "; ".join(way.text for way in found) or "none"
+        there = "; ".join(undo.text for undo in found) or "none"
         return f"Set rollback_components to those whose last change is to be reverted. There is {there}."
     unknown = [name for name in request.components if name not in (*STATIC_PODS, KUBELET)]
     if unknown:
         return f"invalid rollback_components {', '.join(unknown)}: must be of {', '.join(STATIC_PODS)} and {KUBELET}."
-    blocked = [way.text for way in found if way.blocked_by]
+    blocked = [undo.text for undo in found if undo.blocked_by]
     if blocked:
         return " ".join(blocked)
-    different = [way.text for component in request.components for way in _different(component, found)]
+    different = [undo.text for component in request.components for undo in _different(component, found)]
     if different:
         return (
             f"Different last changes are not reverted at once: {'; '.join(different)}. Revert one node after the other, with rollback_nodes or"
@@ -97,29 +97,29 @@ def objection(request: Request, ways: t.Mapping[str, t.Mapping[str, Json]], host
     return ""
 
 
-def _different(component: str, ways: t.Sequence[_Way]) -> list[_Way]:
-    """The ways of a component, if they are not all the same."""
-    own = [way for way in ways if way.component == component]
-    return own if len({json.dumps(way.operations, sort_keys=True) for way in own}) > 1 else []
+def _different(component: str, undos: t.Sequence[_Undo]) -> list[_Undo]:
+    """The rollbacks of a component, if they are not all the same."""
+    own = [undo for undo in undos if undo.component == component]
+    return own if len({json.dumps(undo.operations, sort_keys=True) for undo in own}) > 1 else []
 
 
-def _shown(request: Request, ways: t.Mapping[str, t.Mapping[str, Json]]) -> list[_Way]:
+def _shown(request: RollbackRequest, undos: t.Mapping[str, t.Mapping[str, Json]]) -> list[_Undo]:
     return [
-        _way(host, component, way)
+        _undo(host, component, undo)
         for host in request.nodes
-        for component, way in ways.get(host, {}).items()
+        for component, undo in undos.get(host, {}).items()
         if component in request.components or not request.components
     ]
 
 
-def _way(host: str, component: str, way: Json) -> _Way:
+def _undo(host: str, component: str, undo: Json) -> _Undo:
     changes = [
         f"{each['field']} {each['key']}: {_value(each['before'])} -> {_value(each['after'])}"
-        for each in way["operations"]
+        for each in undo["operations"]
     ]
-    last = f" (transaction {way['transaction']}, ended {way['ended']})" if way["transaction"] else ""
-    text = f"{host} {component}: {way['blocked_by'] or ', '.join(changes)}{last}"
-    return _Way(host, component, list(way["operations"]), way["blocked_by"] or "", text)
+    last = f" (transaction {undo['transaction']}, ended {undo['ended']})" if undo["transaction"] else ""
+    text = f"{host} {component}: {undo['blocked_by'] or ', '.join(changes)}{last}"
+    return _Undo(host, component, list(undo["operations"]), undo["blocked_by"] or "", text)
 
 
 def _value(value: t.Any) -> str:

@@ -6,8 +6,8 @@
 
 """The rollback: which change of a component C(state=previous) reverts, and whether that is safe.
 
-A transaction's journal holds both versions of every file that it changed. Taking it back brings each of them to its
-former version, in a transaction of its own. That is right only while the files still are what the change left.
+A journal holds both versions of every file that its transaction changed. Reverting it brings each to its former version,
+in a transaction of its own. That is right only while the files still are what the change left.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ def _content(version: FileVersion | None) -> bytes | None:
 
 
 @dataclasses.dataclass(frozen=True)
-class WayBack:
-    """A transaction that ended, seen as something to revert.
+class Rollback:
+    """The rollback of a transaction that ended: what would be reverted.
 
     node: where. journal: path of its journal, for messages. requested: when (C(at)) and from where (C(from)).
-    reverts: id of the transaction that it took back itself. directories: that it made, outermost first.
+    reverts: id of the transaction that it reverted itself. directories: that it made, outermost first.
     record: what was ours before it.
     """
 
@@ -110,8 +110,8 @@ class WayBack:
             )
 
 
-def choose(ended: t.Iterable[WayBack]) -> WayBack | None:
-    """The newest change that stands; None when there is none, or when it took another one back: asking again is no redo.
+def choose(ended: t.Iterable[Rollback]) -> Rollback | None:
+    """The newest change that stands; None when there is none, or when it reverted another one: asking again is no redo.
 
     ended: the transactions of one component that may stand, newest first. None is passed over but those that left nothing.
     """
@@ -138,7 +138,7 @@ def operations(changes: t.Iterable[Change], files: t.Iterable[WrittenFile]) -> t
 
 
 def describe(
-    way: WayBack | None,
+    rollback: Rollback | None,
     changes: t.Iterable[Change],
     shown: t.Iterable[t.Mapping[str, str]],
     blocked_by: str | None = None,
@@ -149,12 +149,12 @@ def describe(
     """
     diffs = {entry["after_header"]: _unified(entry["before"], entry["after"]) for entry in shown}
     return {
-        "transaction": way.transaction if way else None,
-        "requested": way.requested if way else None,
-        "ended": way.ended if way else None,
+        "transaction": rollback.transaction if rollback else None,
+        "requested": rollback.requested if rollback else None,
+        "ended": rollback.ended if rollback else None,
         "files": [
             {"path": file.path, "change": file.change, "diff": diffs.get(file.path)}
-            for file in (way.files if way else ())
+            for file in (rollback.files if rollback else ())
         ],
         "operations": [dataclasses.asdict(change) for change in changes],
         "blocked_by": blocked_by,

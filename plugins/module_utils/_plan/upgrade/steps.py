@@ -28,7 +28,7 @@ _CONTAINERD_ASKED, _CONTAINERD_FALLBACK_ENDS = (
     (1, 38),
 )  # the first that tells its cgroup driver; where the kubelet has to be told
 _MEGABYTE = 1_000_000
-_ROOM = 100 * _MEGABYTE  # for manifests and certificates
+_SPACE = 100 * _MEGABYTE  # for manifests and certificates
 _REPAIR = "it in the ConfigMap (kubectl -n kube-system edit configmap kubeadm-config)"
 
 # What e_machine of an ELF header is called by uname.
@@ -222,13 +222,13 @@ def runtime_objection(target: str, runtime: str) -> list[Finding]:
     return [Finding("node", fate, f"{told}. Upgrade containerd to {_CONTAINERD_ASKED}.0 or newer before that.")]
 
 
-def room_objection(directory: str, free: int, data: int) -> list[Finding]:
-    """No room for the copies that kubeadm makes of the manifests and of etcd's data. free, data: bytes."""
-    needed = data + _ROOM
+def space_objection(directory: str, free: int, data: int) -> list[Finding]:
+    """No space for the copies that kubeadm makes of the manifests and of etcd's data. free, data: bytes."""
+    needed = data + _SPACE
     if free >= needed:
         return []
     message = (
         f"the file system of {directory} has {free // _MEGABYTE} MB free, and kubeadm copies etcd's data and the manifests there, {needed // _MEGABYTE} MB."
-        " Make room first."
+        " Make space first."
     )
     return [Finding("node", BREAKS, message)]

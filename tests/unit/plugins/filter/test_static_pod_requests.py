@@ -19,5 +19,5 @@ def test_it_hands_over() -> None:
 def test_a_text_is_refused_by_the_name_of_its_variable(option: str) -> None:
     requests = FilterModule().filters()["static_pod_requests"]
     asked = {"state": "present", "feature_gates": {}, "admission_plugins": {}, "components": {}}
-    with pytest.raises(Refusal, match=f"control_plane_{option} is text and not a mapping"):
+    with pytest.raises(Refusal, match=f"invalid control_plane_{option}: must be a mapping, not text"):
         requests({"static_pods": "kube-scheduler", **asked, option: '{"A": true}'})

@@ -36,7 +36,7 @@ def fixture_play(
     return play
 
 
-def test_it_is_written_and_taken_back(play: t.Callable[..., Json]) -> None:
+def test_it_is_written_and_reverted(play: t.Callable[..., Json]) -> None:
     api = ConfigMaps()
     result = play(api, settings=V, _ansible_diff=True)
     assert set(result) - {"invocation", "diff", "warnings"} == KEYS

@@ -22,5 +22,5 @@ def test_amounts_are_numbers_or_texts(play: Start, api: FakeApi) -> None:
 
 @pytest.mark.parametrize("amount", ["-1", "1.5", "abc", ""])
 def test_amounts_that_cannot_be(play: Start, api: FakeApi, amount: str) -> None:
-    assert "write a whole number" in play(node_extended_resource, nodes=["w1"], resources={D: amount})["msg"]
+    assert "must be a whole number" in play(node_extended_resource, nodes=["w1"], resources={D: amount})["msg"]
     assert api.requests == []

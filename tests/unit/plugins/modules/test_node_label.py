@@ -51,10 +51,10 @@ def test_a_failure_has_the_same_keys(play: Start) -> None:
     ("parameters", "message"),
     [
         ({"labels": {"a": 1}}, "one of the following is required: nodes, label_selector, per_node"),
-        ({"nodes": ["w1"], "labels": {"a": 1}, "concurrency": 0}, "concurrency is 0"),
+        ({"nodes": ["w1"], "labels": {"a": 1}, "concurrency": 0}, "invalid concurrency 0"),
         ({"per_node": {"w1": {"label": {}}}}, "per_node: w1: label. Supported parameters include: labels"),
-        ({"per_node": {"w1": "a=b"}}, "per_node: the entry of w1 is 'a=b'"),
-        ({"label_selector": "", "labels": {"a": 1}}, "label_selector: it is empty"),
+        ({"per_node": {"w1": "a=b"}}, "per_node: invalid entry 'a=b' of w1: must be a mapping"),
+        ({"label_selector": "", "labels": {"a": 1}}, "invalid label_selector ''"),
         ({"nodes": ["w1"]}, "labels is required with state=present"),
     ],
 )
@@ -72,7 +72,7 @@ def test_who_was_asked_is_told(play: Start, api: FakeApi) -> None:
 def test_a_kubeconfig_in_the_task_is_not_shown(play: Start) -> None:
     kubeconfig = {"users": [{"name": "me", "user": {"token": "a secret word"}}]}
     result = play(node_label, nodes=["w1"], labels={"a": "a secret word"}, kubeconfig=kubeconfig)
-    assert "the value of a is '********'" in result["msg"]
+    assert "invalid value '********' of a" in result["msg"]
     assert "a secret word" not in repr(result)
 
 

@@ -58,7 +58,7 @@ def test_a_failure_has_the_same_keys(play: Start, api: FakeGuards) -> None:
     [
         ({"on_node_name": "delete"}, "value of on_node_name must be one of: refuse, affinity"),
         ({"state": "enforced"}, "value of state must be one of: present, absent"),
-        ({"wait_timeout": 0}, "wait_timeout is 0; it has to be 1 or more"),
+        ({"wait_timeout": 0}, "invalid wait_timeout 0: must be at least 1"),
         ({"resources": ["dongle"]}, "no pod could request 'dongle'"),
         ({"resources": []}, "none of nodes, resources and taint_keys is given"),
         ({"node": ["w1"]}, "Unsupported parameters"),

@@ -65,12 +65,12 @@ def test_a_failure_has_the_same_keys(play: Start) -> None:
     ("parameters", "message"),
     [
         ({}, "missing required arguments: holder"),
-        ({"holder": " "}, "holder is empty"),
-        ({"holder": "us", "duration": 0}, "duration is 0"),
+        ({"holder": " "}, "invalid holder ' ': must be a name"),
+        ({"holder": "us", "duration": 0}, "invalid duration 0: must be at least 1"),
         ({"holder": "us", "state": "halted", "node": "cp1"}, "reason"),
         (
             {"holder": "us", "state": "halted", "node": "cp1", "reason": "x", "intents": ["a", "b"]},
-            "give the one digest",
+            "invalid intents: must be the one digest",
         ),
     ],
 )

@@ -79,7 +79,7 @@ def test_an_entry_has_the_settings_of_a_static_pod(start: Start, handed: list[tu
         ({}, "missing required arguments: static_pods"),
         (
             {"static_pods": {"etcd": "on"}},
-            "static_pods: the entry of etcd is 'on'; write a mapping with feature_gates,",
+            "static_pods: invalid entry 'on' of etcd: must be a mapping with feature_gates,",
         ),
         ({"static_pods": {"etcd": {"arg": {}}}}, "static_pods: etcd: arg"),
         ({"static_pods": {"etcd": {"state": "absent"}}}, "static_pods: etcd: state"),

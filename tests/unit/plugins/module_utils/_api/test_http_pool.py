@@ -126,13 +126,11 @@ def test_a_proxy_is_told_the_whole_address(server: Server) -> None:
     "url", ["api.example.com", "https://", "ftp://a", "https://a:b", "https://a:99999", "https://[a"]
 )
 def test_an_address_that_is_none(url: str) -> None:
-    with pytest.raises(
-        KubeadmError, match=r"the address of the API server is .*; it must be https://HOST:PORT or http"
-    ):
+    with pytest.raises(KubeadmError, match=r"invalid address of the API server .*: must be https://HOST:PORT or http"):
         Pool(url)
 
 
 def test_a_proxy_that_cannot_be_used_is_shown_without_its_password() -> None:
-    with pytest.raises(KubeadmError, match=r"the proxy is 'proxy:1080'; it must be http://HOST:PORT") as caught:
+    with pytest.raises(KubeadmError, match=r"invalid proxy 'proxy:1080': must be http://HOST:PORT") as caught:
         Pool("https://a", proxy=Proxy("socks5://me:secret@proxy:1080"))
     assert "secret" not in str(caught.value)

@@ -13,12 +13,12 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.kubeadm_con
     Observed,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import text_digest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.plan import ConfigPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import (
     NAME,
     Entry,
     Persisted,
-    digest_of,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import (
@@ -53,7 +53,7 @@ def carry_out(found: ConfigCourse) -> Json:
     return found.report()
 
 
-def test_it_is_noted_before_it_is_written_and_taken_back_before_it_is_forgotten() -> None:
+def test_it_is_noted_before_it_is_written_and_reverted_before_it_is_forgotten() -> None:
     api = ConfigMaps()
     result = carry_out(steps(api))
     assert api.writes == [f"create {NAME}", CONFIG]
@@ -170,7 +170,7 @@ def test_what_was_verified_is_what_is_written() -> None:
     first = steps(ConfigMaps())
     first.read()
     plan = first.plan()
-    verified = {"before": digest_of(plan.before), "after": digest_of(plan.after)}
+    verified = {"before": text_digest(plan.before), "after": text_digest(plan.after)}
     carry_out(steps(ConfigMaps(), verified=verified))
     for api, given in ((ConfigMaps(OTHERS), verified), (ConfigMaps(), {**verified, "after": "x"})):
         with pytest.raises(Refusal, match="was changed by another client since this run read it"):

@@ -241,7 +241,7 @@ def test_a_guard_that_another_client_broke_is_told_with_the_way_out(api: FakeGua
     assert "another namespace" not in message
 
 
-def test_what_cannot_be_put_back_is_told_with_the_way_out(api: FakeGuards) -> None:
+def test_what_cannot_be_rolled_back_is_told_with_the_way_out(api: FakeGuards) -> None:
     run(api, **ENFORCED)
     left = [1]
 

@@ -237,16 +237,16 @@ def test_a_static_pod(serve_pods: Serve) -> None:
     ("params", "words"),
     [
         ({"names": ["Web"]}, "invalid names 'Web': must be the name of a pod"),
-        ({"names": []}, "names: it is empty"),
+        ({"names": []}, "invalid names []: must be the names of pods"),
         ({"namespace": "a/b", "names": ["p"]}, "invalid namespace 'a/b': must be the name of a namespace"),
-        ({"label_selector": " "}, "label_selector: it is empty"),
+        ({"label_selector": " "}, "invalid label_selector ''"),
         (
             {"owner": {"kind": "Deployment", "name": "web/scale"}},
             "invalid owner 'web/scale': must be the name of a Deployment",
         ),
-        ({"names": ["p"], "containers": []}, "containers: it is empty; name the containers and what they get"),
+        ({"names": ["p"], "containers": []}, "invalid containers []: must name the containers and what they get"),
         ({"names": ["p"], "containers": [], "state": "absent"}, "name the containers, or omit it to select all"),
-        ({"names": ["p"], "max_unavailable": "0"}, "max_unavailable is '0'"),
+        ({"names": ["p"], "max_unavailable": "0"}, "invalid max_unavailable '0'"),
         ({"names": ["p"], "containers": asked(limits={"example.com/gpu": "1"})}, "only cpu and memory resources"),
     ],
 )

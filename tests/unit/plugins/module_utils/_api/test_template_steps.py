@@ -35,7 +35,7 @@ def test_a_template_that_differs_is_reported(web: FakePods) -> None:
             {"field": "requests.cpu", "container": "app", "template": "500m", "pods": ["1"]},
             {"field": "limits.cpu", "container": "app", "template": "1", "pods": ["2"]},
         ],
-        "roll_out": "a changed Deployment template always rolls out: all its pods are replaced",
+        "rollout": "a changed Deployment template always rolls out: all its pods are replaced",
         "operations": [],
     }
     (warning,) = done.warnings

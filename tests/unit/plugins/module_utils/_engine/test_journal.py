@@ -277,5 +277,5 @@ def test_a_hundred_changes_leave_a_bounded_history(node: FakeNode) -> None:
     for number in range(2, 15):
         identifier = f"20260101T0000{number:02}.000000Z-abcdef"
         assert node.change(pod(f"--v={number}"), id=identifier, min_ready_seconds=0)["outcome"] == COMMITTED
-    for room in ("history", "backup"):
-        assert len(list((node.state / room).iterdir())) == KEEP_HISTORY
+    for directory in ("history", "backup"):
+        assert len(list((node.state / directory).iterdir())) == KEEP_HISTORY

@@ -305,7 +305,7 @@ def test_a_file_that_goes_is_removed_after_the_manifest_and_comes_back_before_it
     assert node.policy.read_text(encoding="utf-8") == "policy"
 
 
-def test_a_change_of_a_files_mode_alone_is_made_and_taken_back(node: FakeNode) -> None:
+def test_a_change_of_a_files_mode_alone_is_made_and_reverted(node: FakeNode) -> None:
     node.policy.parent.mkdir(parents=True)
     node.policy.write_text("same", encoding="utf-8")
     node.policy.chmod(0o644)
@@ -543,9 +543,9 @@ def test_everything_of_ours_is_for_root_alone(node: FakeNode) -> None:
     finally:
         os.umask(umask)
     assert open_mode == 0o600
-    for room in ("history", "backup"):
-        assert (node.state / room).stat().st_mode & 0o7777 == 0o700
-        (closed,) = (node.state / room).iterdir()
+    for directory in ("history", "backup"):
+        assert (node.state / directory).stat().st_mode & 0o7777 == 0o700
+        (closed,) = (node.state / directory).iterdir()
         assert closed.stat().st_mode & 0o7777 == 0o600
     assert (node.state / "lock").stat().st_mode & 0o7777 == 0o600
 

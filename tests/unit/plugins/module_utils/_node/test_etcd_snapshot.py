@@ -79,9 +79,9 @@ def test_what_is_no_database_is_refused(access: Access, member: FakeEtcd) -> Non
         etcd_snapshot.save(access)
 
 
-def test_a_snapshot_for_which_there_is_no_room_is_refused(access: Access, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(space, "room_at", lambda directory: space.Room(1024, 4096, None))
-    with pytest.raises(KubeadmError, match=r"has 1024 bytes free, and the database has 131072\. Make room"):
+def test_a_snapshot_for_which_there_is_no_space_is_refused(access: Access, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(space, "space_at", lambda directory: space.Space(1024, 4096, None))
+    with pytest.raises(KubeadmError, match=r"has 1024 bytes free, and the database has 131072\. Make space"):
         etcd_snapshot.save(access)
     assert os.listdir(etcd_snapshot.directory()) == []
 

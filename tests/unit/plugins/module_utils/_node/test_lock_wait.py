@@ -140,5 +140,5 @@ def test_a_node_that_stays_busy_is_told(master: FakeNode, run: FakeRun) -> None:
 
 
 def test_a_time_below_zero_is_refused(master: FakeNode, run: FakeRun) -> None:
-    with pytest.raises(Refusal, match="lock_timeout is -1"), steps(master, run, lock_timeout=-1).session():
+    with pytest.raises(Refusal, match="invalid lock_timeout -1"), steps(master, run, lock_timeout=-1).session():
         pass

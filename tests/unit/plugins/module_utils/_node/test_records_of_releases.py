@@ -65,7 +65,7 @@ def left_behind(node: FakeNode, run: FakeRun) -> Json:
         if entry["after"]:
             entry["after"].update(uid=os.getuid(), gid=os.getgid())
     save_journal(str(node.state), journal)
-    request = lease.Request("run-1", 60, intents=(MARK.intent,))
+    request = lease.LeaseRequest("run-1", 60, intents=(MARK.intent,))
     held = lease.hold(None, request, 1.8e9).body
     cluster = {
         "lease": lease.halt(held, request, 1.8e9, MARK).body,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Room for a transaction is asked for before anything of it is written."""
+"""Space for a transaction is asked for before anything of it is written."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ def journal(directory: Path, size: int) -> t.Any:
     return {"name": "kubelet", "files": [{"path": str(directory / "new" / "file"), "before": None, "after": after}]}
 
 
-def require(directory: Path, room: space.Room, size: int = 10000) -> list[str]:
+def require(directory: Path, left: space.Space, size: int = 10000) -> list[str]:
     asked: list[str] = []
 
-    def room_at(mount: str) -> space.Room:
+    def space_at(mount: str) -> space.Space:
         asked.append(mount)
-        return room
+        return left
 
-    space.require_room(journal(directory, size), str(directory), room_at)
+    space.require_space(journal(directory, size), str(directory), space_at)
     return asked
 
 
 def test_three_copies_of_all_that_is_written_have_to_fit(tmp_path: Path) -> None:
     blocks = 3 + len(to_json(journal(tmp_path, 10000))) // BLOCK + 1
     needed = space.COPIES * blocks * BLOCK
-    (mount,) = require(tmp_path, space.Room(needed, BLOCK, None))
+    (mount,) = require(tmp_path, space.Space(needed, BLOCK, None))
     assert os.path.ismount(mount)
     with pytest.raises(KubeadmError, match=f"file system of {mount} has {needed - 1} bytes free, .* needs {needed}"):
-        require(tmp_path, space.Room(needed - 1, BLOCK, None))
+        require(tmp_path, space.Space(needed - 1, BLOCK, None))
 
 
 def test_files_are_counted_where_their_number_is_limited(tmp_path: Path) -> None:
-    assert require(tmp_path, space.Room(10**9, BLOCK, 6))
+    assert require(tmp_path, space.Space(10**9, BLOCK, 6))
     with pytest.raises(KubeadmError, match="has 5 free inodes, and this change needs 6"):
-        require(tmp_path, space.Room(10**9, BLOCK, 5))
+        require(tmp_path, space.Space(10**9, BLOCK, 5))
 
 
 def test_what_is_mounted_read_only_is_named(tmp_path: Path) -> None:
     with pytest.raises(KubeadmError, match="mounted read-only"):
-        require(tmp_path, space.Room(10**9, BLOCK, None, read_only=True))
+        require(tmp_path, space.Space(10**9, BLOCK, None, read_only=True))
 
 
 def test_this_machine_has_room(tmp_path: Path) -> None:
-    space.require_room(journal(tmp_path, 1), str(tmp_path / "not" / "there"))
+    space.require_space(journal(tmp_path, 1), str(tmp_path / "not" / "there"))

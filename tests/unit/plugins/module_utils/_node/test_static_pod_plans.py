@@ -21,7 +21,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubeadm_config import KubeadmConfig
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.lock_wait import LockWait
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.state import state_directory
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_plans import Found, StaticPodPlans
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_plans import Common, StaticPodPlans
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import Entry, Persisted
@@ -54,7 +54,7 @@ class Plans:
     def __init__(self, plans: StaticPodPlans, *, dry: bool) -> None:
         self.plans = plans
         self.dry = dry
-        self.found: Found | None = None
+        self.found: Common | None = None
 
     def read(self) -> None:
         self.found = self.plans.read()
@@ -324,7 +324,7 @@ def test_another_run_at_one_static_pod_keeps_that_one_out(
 
 
 @pytest.mark.parametrize("dry", [True, False])
-def test_what_joined_with_kubeadm_config_is_noted_as_ours_and_taken_back_from_then_on(
+def test_what_joined_with_kubeadm_config_is_noted_as_ours_and_reverted_from_then_on(
     master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch, dry: bool
 ) -> None:
     entry = Entry(["1"], None, None)

@@ -189,7 +189,7 @@ def test_the_documented_steps_pass(server: Pod) -> None:
         server.plan(**server.desired("k2", "identity"))
 
 
-def test_a_step_is_taken_back(server: Pod) -> None:
+def test_a_step_is_reverted(server: Pod) -> None:
     server.start_with("k1", "k2", "identity")
     server.do(**server.desired("k2", "k1", "identity"))
     assert server.do(state="previous").warnings == ()

@@ -63,7 +63,7 @@ HALTED: Json = {
     },
     "spec": {"holderIdentity": "", "leaseDurationSeconds": 100, "renewTime": "2026-01-01T00:00:00.000000Z"},
 }
-SAME = lease.Request("us", 100, intents=("w1",))
+SAME = lease.LeaseRequest("us", 100, intents=("w1",))
 NOW = 1_800_000_000.0
 
 
@@ -137,8 +137,8 @@ def test_a_node_with_a_closed_history_shows_the_words_of_today_and_its_last_chan
     assert (found["unreadable_journals"], found["undo"]["transaction"]) == ([], outcomes[3]["id"])
 
     # What rollback.yml checks, and then what the role has the module do.
-    undos = {NODE: rollback.ways_of({"static_pods": [found]}, {})}
-    assert rollback.objection(rollback.Request([NAME], [NODE]), undos, [NODE]) == ""
+    undos = {NODE: rollback.undos_of({"static_pods": [found]}, {})}
+    assert rollback.objection(rollback.RollbackRequest([NAME], [NODE]), undos, [NODE]) == ""
     assert carry_out(master, run, state="previous")["reverts"] == outcomes[3]["id"]
     assert (master.result()["outcome"], master.manifest.read_text(encoding="utf-8")) == (COMMITTED, FOUR)
     assert json.loads(record.read_text(encoding="utf-8"))["owned"]["args"]["v"]["set"] == ["4"]
@@ -166,8 +166,8 @@ def test_an_open_transaction_is_recovered(master: FakeNode, run: FakeRun, phase:
 def test_a_halted_lease_refuses_the_same_desired_state_and_can_be_resumed() -> None:
     with pytest.raises(Refusal, match=r"the same desired state failed on cp1 .* \(run of them\): it failed"):
         lease.hold(HALTED, SAME, NOW)
-    assert lease.hold(HALTED, lease.Request("us", 100, intents=("w2",)), NOW).body
-    held = lease.hold(HALTED, lease.Request("us", 100, intents=("w1",), resume=True), NOW).body
+    assert lease.hold(HALTED, lease.LeaseRequest("us", 100, intents=("w2",)), NOW).body
+    held = lease.hold(HALTED, lease.LeaseRequest("us", 100, intents=("w1",), resume=True), NOW).body
     assert held
     released = lease.release(held, SAME, NOW + 1, completed=True).body
     assert released

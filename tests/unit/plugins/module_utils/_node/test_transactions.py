@@ -428,7 +428,7 @@ def test_what_a_journal_says_of_a_confirmation(master: FakeNode, run: FakeRun) -
         ({"confirm_url": None}, "confirm_url is None; set the address"),
         ({"confirm_url": "lb:6443"}, "confirm_url is 'lb:6443'"),
         ({"confirm_url": "https://lb:x/"}, "confirm_url is 'https://lb:x/'"),
-        ({"confirm_timeout": 0}, "confirm_timeout is 0"),
+        ({"confirm_timeout": 0}, "invalid confirm_timeout 0"),
         ({"rollback": False}, "cannot be used with rollback: false"),
     ],
 )

@@ -120,7 +120,7 @@ def fixture_api(master: FakeNode, run: FakeRun) -> Pod:
 # ---- a change and its rollback ---------------------------------------------------------------------------------------
 
 
-def test_the_last_change_is_taken_back_with_what_is_ours(api: Pod) -> None:
+def test_the_last_change_is_reverted_with_what_is_ours(api: Pod) -> None:
     api.run(args={"v": 4})
     first = api.owned
     api.run(args={"v": 5})
@@ -147,7 +147,7 @@ def test_asked_again_nothing_changes(api: Pod) -> None:
     assert (api.text, api.node.kubelet.starts) == (FOUR, starts)
 
 
-def test_a_change_behind_it_can_be_taken_back_in_turn(api: Pod) -> None:
+def test_a_change_behind_it_can_be_reverted_in_turn(api: Pod) -> None:
     api.run(args={"v": 4})
     api.back()
     api.run(args={"v": 5})
@@ -252,7 +252,7 @@ def cut(path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [damage, cut])
-def test_nothing_older_is_taken_back_in_place_of_a_damaged_one(api: Pod, how: t.Callable[[Path], t.Any]) -> None:
+def test_nothing_older_is_reverted_in_place_of_a_damaged_one(api: Pod, how: t.Callable[[Path], t.Any]) -> None:
     api.run(args={"v": 4})
     api.run(args={"v": 5})
     how(api.history(2))

@@ -8,7 +8,7 @@ import json
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import upgrade_certificates
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_findings import Found
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_findings import UpgradeFindings
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_kubeadm import Kubeadm
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.cluster_configuration import (
     ClusterConfiguration,
@@ -23,8 +23,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import (
 pytestmark = pytest.mark.usefixtures("master")  # the sandbox's source is found as in the archive of a module
 
 
-def check(run: UpgradeRun) -> Found:
-    found = Found()
+def check(run: UpgradeRun) -> UpgradeFindings:
+    found = UpgradeFindings()
     configuration = ClusterConfiguration.parse(f"{CONFIGURATION}certificatesDir: /pki\n")
     upgrade_certificates.check(Kubeadm("/new/kubeadm", "the file", configuration, run), found)
     return found
@@ -32,7 +32,7 @@ def check(run: UpgradeRun) -> Found:
 
 def test_kubeadm_is_asked_offline() -> None:
     run = UpgradeRun()
-    assert check(run) == Found()
+    assert check(run) == UpgradeFindings()
     (request,) = run.requests
     assert request["arguments"] == [
         "kubeadm",

@@ -8,7 +8,7 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_findings import (
     MOST_REFUSALS,
-    Found,
+    UpgradeFindings,
     hear,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
@@ -69,7 +69,7 @@ def test_what_is_taken_out_in_vain_is_heard_once() -> None:
 
 
 def test_what_is_noted() -> None:
-    found, other = Found(), Found()
+    found, other = UpgradeFindings(), UpgradeFindings()
     found.note("etcd", "generated", Verdict(ACCEPTED, "fine", 0.1))
     found.note("etcd", "desired", Verdict(SKIPPED, "why"))
     found.skip("etcd", "why")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import upgrade_kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_units import KubeletUnit
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_findings import Found
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_findings import UpgradeFindings
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_programs import NewPrograms
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
@@ -53,8 +53,8 @@ class Check:
             running=("/usr/bin/kubelet", "--other"),
         )
 
-    def __call__(self, wanted: dict[str, t.Any] | None) -> Found:
-        found = Found()
+    def __call__(self, wanted: dict[str, t.Any] | None) -> UpgradeFindings:
+        found = UpgradeFindings()
         unit = KubeletUnit(self.state, self.state.layout(), 7, "w1", ClusterIdentity())
         entry = (
             None

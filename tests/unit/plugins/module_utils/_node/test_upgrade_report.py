@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import upgrade_report
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_units import KubeletUnit
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.space import Room
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.space import Space
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
@@ -61,8 +61,8 @@ class Check:
 
 @pytest.fixture(name="upgrade")
 def fixture_upgrade(master: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    """A control plane with room."""
-    monkeypatch.setattr(upgrade_report, "room_at", lambda directory: Room(10**12, 4096, None))
+    """A control plane with space."""
+    monkeypatch.setattr(upgrade_report, "space_at", lambda directory: Space(10**12, 4096, None))
     found = os.uname()
     monkeypatch.setattr(os, "uname", lambda: os.uname_result((found[0], "cp1", *found[2:4], "x86_64")))
     return Check(master, put_programs(tmp_path / "programs"), monkeypatch)
@@ -95,7 +95,7 @@ def test_a_worker_needs_a_kubelet_only(upgrade: Check, tmp_path: Path, monkeypat
 
 
 def test_a_control_plane_without_room(upgrade: Check, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upgrade_report, "room_at", lambda directory: Room(1000, 4096, None))
+    monkeypatch.setattr(upgrade_report, "space_at", lambda directory: Space(1000, 4096, None))
     (message,) = broken(upgrade())
     assert message.startswith("the file system of /etc/kubernetes has 0 MB free")
 
@@ -106,7 +106,7 @@ def test_the_directory_of_kubeadms_copies_may_be_on_another_disk(
     copies = str(tmp_path / "tmp")
     free = {copies: 1000}
     monkeypatch.setattr(upgrade_report, "_COPIES", copies)
-    monkeypatch.setattr(upgrade_report, "room_at", lambda directory: Room(free.get(directory, 10**12), 4096, None))
+    monkeypatch.setattr(upgrade_report, "space_at", lambda directory: Space(free.get(directory, 10**12), 4096, None))
     assert broken(upgrade()) == []
     (tmp_path / "tmp").mkdir()
     (message,) = broken(upgrade())
@@ -120,7 +120,7 @@ def test_kubeadm_copies_all_of_etcds_data(upgrade: Check, tmp_path: Path, monkey
         with (data / "member" / "wal" / name).open("wb") as stream:
             stream.truncate(64_000_000)
     own = f"{CONFIGURATION}etcd: {{local: {{dataDir: {data}}}}}\n"
-    monkeypatch.setattr(upgrade_report, "room_at", lambda directory: Room(200_000_000, 4096, None))
+    monkeypatch.setattr(upgrade_report, "space_at", lambda directory: Space(200_000_000, 4096, None))
     (message,) = broken(upgrade(cluster_configuration=own))
     assert "200 MB free" in message
     assert "228 MB" in message

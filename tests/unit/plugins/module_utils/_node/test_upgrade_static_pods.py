@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import records, upgrade_programs
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime import runtime_at
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_findings import Found
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_findings import UpgradeFindings
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_programs import NewPrograms
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_static_pods import ControlPlane, check
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
@@ -66,8 +66,8 @@ class Check:
     def generated(self, text: str) -> None:
         self.run.manifests = {version: {NAME: text} for version in (f"v{TARGET}", CURRENT)}
 
-    def __call__(self, **desired: t.Any) -> Found:
-        found = Found()
+    def __call__(self, **desired: t.Any) -> UpgradeFindings:
+        found = UpgradeFindings()
         entry = {key: value for key, value in samples.parameters(**desired).items() if key not in ("state", "purge")}
         node = ControlPlane(
             node_name="cp1",
@@ -99,11 +99,11 @@ def fixture_upgrade(master: FakeNode, tmp_path: Path, monkeypatch: pytest.Monkey
     return Check(master, put_programs(tmp_path / "programs"))
 
 
-def told(found: Found) -> list[tuple[str, str, str]]:
+def told(found: UpgradeFindings) -> list[tuple[str, str, str]]:
     return [(each.field, each.key, each.fate) for each in found.findings]
 
 
-def only(found: Found) -> Finding:
+def only(found: UpgradeFindings) -> Finding:
     (finding,) = found.findings
     return finding
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import text_digest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.plan import ConfigPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import (
     Entry,
     Persisted,
-    digest_of,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.control_plane_persistence import Persistence
@@ -27,7 +27,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
 FACTS: Json = {"settings": {"args": {"v": ENTRY}}, "others": ["env A"]}
 NONE: Json = {"settings": {}, "others": []}
 WITH_V = TEXT.replace("apiServer: {}\n", 'apiServer:\n  extraArgs:\n  - name: v\n    value: "5"\n')
-RECORD = Persisted({Place(API_SERVER, "args", "v"): Entry(["5"], None, None)}, TEXT, digest_of(WITH_V)).dump()
+RECORD = Persisted({Place(API_SERVER, "args", "v"): Entry(["5"], None, None)}, TEXT, text_digest(WITH_V)).dump()
 
 
 def hosts(
@@ -125,7 +125,7 @@ def test_what_is_verified_and_what_is_written() -> None:
     assert proof["changes"] == [{"component": API_SERVER, "field": "args", "key": "v"}]
     assert proof["before"] == TEXT
     assert request["settings"] == {API_SERVER: {"args": {"v": {"value": ["5"], "original": None, "named": True}}}}
-    assert request["verified"] == {"before": digest_of(TEXT), "after": digest_of(proof["after"])}
+    assert request["verified"] == {"before": text_digest(TEXT), "after": text_digest(proof["after"])}
     assert request["cluster"]["ca_sha256"] == "a"
 
 

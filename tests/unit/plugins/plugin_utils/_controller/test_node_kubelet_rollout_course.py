@@ -156,7 +156,11 @@ def test_what_a_plan_says_keeps_every_node_from_a_change(plans: Json, words: str
     ("each", "step", "words"),
     [
         ({"w1": {"node_kubelet_feature_gate": {}}}, "w1 begin", "did you mean node_kubelet_feature_gates?"),
-        ({"w1": {"node_kubelet_config": "maxPods=5"}}, "w1 begin", "node_kubelet_config is text and not a mapping"),
+        (
+            {"w1": {"node_kubelet_config": "maxPods=5"}},
+            "w1 begin",
+            "invalid node_kubelet_config: must be a mapping, not text",
+        ),
         (
             {"w1": {"node_kubelet_node_name": "other"}},
             "cp1 decide",
@@ -440,7 +444,7 @@ def test_what_is_desired_is_compared_after_every_batch() -> None:
     assert asked(found)[1]["cluster"] == {"ca_sha256": "a", "machine_ids": {"cp1": "id-cp1", "w1": "id-w1"}}
 
 
-def test_of_a_change_that_is_taken_back_the_plan_is_compared() -> None:
+def test_of_a_change_that_is_reverted_the_plan_is_compared() -> None:
     gate = {"field": "feature_gates", "key": "A", "before": False, "after": True}
     found = course("w1", plans={"w1": {"operations": [gate]}}, groups={})
     found.desire(state="previous", feature_gates={"B": True}, config={"maxPods": 50})

@@ -19,7 +19,7 @@ def node(call: Call) -> Json:
 # ---- rollback --------------------------------------------------------------------------------------------------------
 
 
-def way(gate: str, blocked_by: str | None = None) -> Json:
+def undo(gate: str, blocked_by: str | None = None) -> Json:
     operation = {"field": "feature_gates", "key": gate, "before": True, "after": None}
     return {"transaction": f"T-{gate}", "ended": "then", "operations": [operation], "blocked_by": blocked_by}
 
@@ -28,8 +28,8 @@ def rollback(**variables: t.Any) -> FakePlay:
     hosts: dict[str, Json] = {
         name: {f"rollback_{key}": value for key, value in variables.items()} for name in ("cp1", "w1")
     }
-    hosts["cp1"]["pods"] = {"static_pods": [{"name": "kube-apiserver", "undo": way("A")}]}
-    hosts["w1"]["kubelet"] = {"undo": way("B")}
+    hosts["cp1"]["pods"] = {"static_pods": [{"name": "kube-apiserver", "undo": undo("A")}]}
+    hosts["w1"]["kubelet"] = {"undo": undo("B")}
     return FakePlay(hosts, {"kube_control_plane": ["cp1"]})
 
 
@@ -50,7 +50,7 @@ def test_what_is_looked_at() -> None:
     ("variables", "refused"),
     [({"node": "cp1"}, True), ({"node": "cp1", "ignored_variables": ["rollback_node"]}, False)],
 )
-def test_a_misspelt_variable_does_not_take_back_everything(variables: Json, refused: bool) -> None:
+def test_a_misspelt_variable_does_not_revert_everything(variables: Json, refused: bool) -> None:
     found = rollback(components="kubelet", **variables).take("rollback", "begin", "cp1")
     assert bool(found.get("failed")) is refused
     if refused:
@@ -70,7 +70,7 @@ def test_a_misspelt_variable_does_not_take_back_everything(variables: Json, refu
         ({"components": "kubelet", "nodes": "w9"}, "rollback_nodes names w9"),
     ],
 )
-def test_what_cannot_be_taken_back_at_once(variables: Json, words: str) -> None:
+def test_what_cannot_be_reverted_at_once(variables: Json, words: str) -> None:
     found = rollback(**variables).take("rollback", "decide", "cp1", settings={"looks": ["pods", "kubelet"]})
     assert bool(found.get("failed")) is bool(words)
     assert words in found.get("msg", "")

@@ -67,7 +67,7 @@ def test_all_that_is_wrong_with_variables_is_told_at_once(role: str) -> None:
 )
 def test_a_mapping_that_is_text_is_named(name: str) -> None:
     role = next(each for each in ALL if name.startswith(f"{each}_"))
-    assert f"{name} is text and not a mapping" in begin(role, FakePlay({"w1": {name: "a=b"}}))["msg"]
+    assert f"invalid {name}: must be a mapping, not text" in begin(role, FakePlay({"w1": {name: "a=b"}}))["msg"]
 
 
 def test_a_role_that_is_not_planned_first_has_nothing_to_say_of_plans() -> None:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stands in for modules that read a node: answers as the host's variables say, and notes a look at static pods.
 
-C(stub_ways): component -> what is said of its rollback, null for none.
+C(stub_undos): component -> what is said of its rollback, null for none.
 C(stub_kubelet_info): C(gone) for a host that cannot be reached. C(stub_cluster): the authority of the node's cluster, a by default.
 C(stub_pods): see C(pods_said).
 """
@@ -23,7 +23,7 @@ def kubelet_of(call: stand_in.StandIn) -> Json:
         stand_in.lose_connection()
     cluster = call.said("stub_cluster", "a", node)
     told = {"ca_sha256": cluster, "server": f"https://{cluster}:6443", "machine_id": ""}
-    return {"changed": False, "node": node, "cluster": told, "undo": call.said("stub_ways", {}).get("kubelet")}
+    return {"changed": False, "node": node, "cluster": told, "undo": call.said("stub_undos", {}).get("kubelet")}
 
 
 def pods_of(call: stand_in.StandIn) -> Json:
@@ -32,9 +32,9 @@ def pods_of(call: stand_in.StandIn) -> Json:
     looks = call.looks(node)
     call.note("look", "pods")
     pods = call.pods_said(node)
-    ways = call.said("stub_ways", {}, node)
-    names = dict.fromkeys([*pods, *(name for name in ways if name != "kubelet")])
-    found = [{**stand_in.pod_of(name, pods.get(name, ""), looks), "undo": ways.get(name)} for name in names]
+    undos = call.said("stub_undos", {}, node)
+    names = dict.fromkeys([*pods, *(name for name in undos if name != "kubelet")])
+    found = [{**stand_in.pod_of(name, pods.get(name, ""), looks), "undo": undos.get(name)} for name in names]
     return {"changed": False, "static_pods": found, "kubelet_problem": call.kubelet_problem(node)}
 
 

@@ -9,6 +9,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.fil
     FileVersion,
     TextFile,
     digest_of,
+    text_digest,
 )
 
 THEIRS = FileVersion(b"a", 0o640, 7, 8)
@@ -26,6 +27,7 @@ def test_content_and_mode_make_the_digest_and_the_owner_does_not() -> None:
     assert len({FileVersion(*given).digest["sha256"] for given in ((b"a", 0o600), (b"b", 0o600))}) == 2
     assert digest_of(None) is None
     assert digest_of(THEIRS) == THEIRS.digest
+    assert text_digest("a") == THEIRS.digest["sha256"]
 
 
 def test_text_is_utf_8() -> None:

@@ -63,5 +63,5 @@ def test_a_mapping_is_no_text(value: t.Any) -> None:
 
 def test_a_text_is_no_mapping() -> None:
     assert role_variables.text_objection("a", "{}") == (
-        "a is text and not a mapping; write it in YAML, or as JSON around the name too: -e '{\"a\": {}}'."
+        "invalid a: must be a mapping, not text. Write it in YAML, or as JSON around the name too: -e '{\"a\": {}}'."
     )

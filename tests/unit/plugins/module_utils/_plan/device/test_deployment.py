@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device import deployment
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device.deployment import Found, Mode
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device.deployment import FoundObjects, Mode
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device.desired import Settings
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_settings import settings
 
@@ -31,10 +31,10 @@ NAMESPACE = thing("Namespace", "x")
 DAEMON_SET = thing("DaemonSet", "p", config_maps=["p-config"])
 FORMER = thing("ConfigMap", "p-config")
 TOKEN = thing("Secret", "p-token")
-NOTHING = Found(None, None, [], [], "", [])
+NOTHING = FoundObjects(None, None, [], [], "", [])
 
 
-def sort_out(asked: Settings, *objects: Json, others: t.Sequence[Json] = ()) -> Found:
+def sort_out(asked: Settings, *objects: Json, others: t.Sequence[Json] = ()) -> FoundObjects:
     return deployment.sort_out(asked, CONFIG, objects, others)
 
 
@@ -55,7 +55,7 @@ def test_nothing_is_there() -> None:
 def test_what_is_as_desired() -> None:
     objects = (NAMESPACE, DAEMON_SET, thing("ConfigMap", CONFIG), TOKEN)
     found = sort_out(WITH_TOKEN, *objects)
-    assert found == Found(NAMESPACE, DAEMON_SET, [], [], "", [])
+    assert found == FoundObjects(NAMESPACE, DAEMON_SET, [], [], "", [])
     assert found.own_namespace == NAMESPACE
 
 
@@ -124,7 +124,7 @@ def test_a_namespace_that_takes_no_such_pods(asked: Settings, found: Json | None
 # ---- what is written -------------------------------------------------------------------------------------------------
 
 ALL = ["Namespace", "ConfigMap", "DaemonSet"]
-THERE, THEIRS = Found(NAMESPACE, None, [], [], "", []), Found(namespace(None), None, [], [], "", [])
+THERE, THEIRS = FoundObjects(NAMESPACE, None, [], [], "", []), FoundObjects(namespace(None), None, [], [], "", [])
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ THERE, THEIRS = Found(NAMESPACE, None, [], [], "", []), Found(namespace(None), N
         (WITH_TOKEN, NOTHING, DIFF, [["Namespace"], ["ConfigMap"], ["Secret"], ["DaemonSet"]]),
     ],
 )
-def test_calls_that_write(asked: Settings, found: Found, mode: Mode, kinds: list[list[str]]) -> None:
+def test_calls_that_write(asked: Settings, found: FoundObjects, mode: Mode, kinds: list[list[str]]) -> None:
     calls = deployment.writes(asked, found, mode, has_files=True)
     assert [call["kinds"] for call in calls] == kinds
     assert [call["hidden"] for call in calls] == [each == ["Secret"] for each in kinds]
@@ -157,7 +157,7 @@ def test_a_plugin_without_files_has_no_config_map() -> None:
 
 
 def test_a_difference_is_that_from_the_former_configuration() -> None:
-    found = Found(NAMESPACE, DAEMON_SET, [FORMER], [], "p-config", [])
+    found = FoundObjects(NAMESPACE, DAEMON_SET, [FORMER], [], "p-config", [])
     calls = deployment.writes(PRESENT, found, DIFF, has_files=True)
     assert [(call["kinds"], call["former"], call["check"], call["diff"]) for call in calls] == [
         (["Namespace"], "", False, True),
@@ -171,20 +171,20 @@ def test_a_difference_is_that_from_the_former_configuration() -> None:
 # ---- what is removed -------------------------------------------------------------------------------------------------
 
 
-def removed(asked: Settings, found: Found, mode: Mode = NORMAL) -> list[tuple[list[str], bool, str]]:
+def removed(asked: Settings, found: FoundObjects, mode: Mode = NORMAL) -> list[tuple[list[str], bool, str]]:
     calls = deployment.removals(asked, found, mode)
     return [([each["metadata"]["name"] for each in call["objects"]], call["wait"], call["policy"]) for call in calls]
 
 
 def test_former_files_are_removed() -> None:
-    found = Found(NAMESPACE, DAEMON_SET, [FORMER, TOKEN], [], "", [])
+    found = FoundObjects(NAMESPACE, DAEMON_SET, [FORMER, TOKEN], [], "", [])
     assert removed(PRESENT, found) == [(["p-config", "p-token"], False, "")]
     assert removed(PRESENT, found, DIFF) == [(["p-config"], False, ""), (["p-token"], False, "")]
     assert removed(PRESENT, THERE) == []
 
 
 def test_all_of_a_plugin_is_removed() -> None:
-    found = Found(NAMESPACE, DAEMON_SET, [FORMER, TOKEN], [], "", [])
+    found = FoundObjects(NAMESPACE, DAEMON_SET, [FORMER, TOKEN], [], "", [])
     assert removed(ABSENT, found) == [
         (["p"], True, "Foreground"),
         (["p-config", "p-token"], False, ""),
@@ -204,10 +204,10 @@ def test_all_of_a_plugin_is_removed() -> None:
     [
         NOTHING,
         THEIRS,
-        Found(NAMESPACE, None, [], [], "", ["Deployment theirs"]),
+        FoundObjects(NAMESPACE, None, [], [], "", ["Deployment theirs"]),
     ],
 )
-def test_a_namespace_that_stays(found: Found) -> None:
+def test_a_namespace_that_stays(found: FoundObjects) -> None:
     assert removed(ABSENT, found) == []
 
 
@@ -227,12 +227,12 @@ def test_a_namespace_that_stays(found: Found) -> None:
 def test_what_is_left_to_do_when_nothing_changes(
     stale: list[Json], problems: list[str], mode: Mode, must_verify: bool
 ) -> None:
-    found = Found(NAMESPACE, DAEMON_SET, stale, [], "", [])
+    found = FoundObjects(NAMESPACE, DAEMON_SET, stale, [], "", [])
     assert deployment.decision(PRESENT, found, mode, has_files=True, problems=problems)["must_verify"] is must_verify
 
 
 def test_a_decision() -> None:
-    found = Found(NAMESPACE, DAEMON_SET, [FORMER], [], "", ["Pod theirs"])
+    found = FoundObjects(NAMESPACE, DAEMON_SET, [FORMER], [], "", ["Pod theirs"])
     decided = deployment.decision(PRESENT, found, NORMAL, has_files=True, problems=[])
     assert decided["writes"] == deployment.writes(PRESENT, found, NORMAL, has_files=True)
     assert decided["removals"] == deployment.removals(PRESENT, found, NORMAL)
@@ -243,7 +243,7 @@ def test_a_decision() -> None:
 @pytest.mark.parametrize(
     ("found", "mode", "unjudged"), [(NOTHING, CHECK, True), (NOTHING, NORMAL, False), (THERE, CHECK, False)]
 )
-def test_what_the_api_server_cannot_judge(found: Found, mode: Mode, unjudged: bool) -> None:
+def test_what_the_api_server_cannot_judge(found: FoundObjects, mode: Mode, unjudged: bool) -> None:
     assert deployment.decision(PRESENT, found, mode, has_files=True, problems=[])["unjudged"] is unjudged
 
 

@@ -9,10 +9,13 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device import image_build
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device.image_build import Found, Request
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device.image_build import (
+    FoundInputs,
+    ImageRequest,
+)
 
-REQUEST = Request(name="localhost/p:1", archive="/p.tar", source="/source", build_options=["--network=host"])
-FOUND = Found(
+REQUEST = ImageRequest(name="localhost/p:1", archive="/p.tar", source="/source", build_options=["--network=host"])
+FOUND = FoundInputs(
     builders={"podman": False, "docker": True, "buildah": True},
     sources=[["a"], ["b"]],
     wheels=[],
@@ -21,7 +24,7 @@ FOUND = Found(
 )
 
 
-def plan(request: Request = REQUEST, found: Found = FOUND) -> dict[str, t.Any]:
+def plan(request: ImageRequest = REQUEST, found: FoundInputs = FOUND) -> dict[str, t.Any]:
     return image_build.plan(request, found)
 
 
@@ -109,7 +112,7 @@ def test_results_of_modules() -> None:
         skipped,
         {"stat": {"exists": False}},
         "r",
-    ) == Found({"podman": False, "docker": True, "buildah": False}, [["a", "b"]], [], None, None)
+    ) == FoundInputs({"podman": False, "docker": True, "buildah": False}, [["a", "b"]], [], None, None)
     found = image_build.found_by(
         [], [], files, {"stat": {"exists": True, "checksum": "c"}}, {"stat": {"exists": True}}, "r"
     )

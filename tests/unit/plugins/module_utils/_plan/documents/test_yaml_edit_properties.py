@@ -121,7 +121,7 @@ def _last_line(text: str, node: t.Any) -> int:
     return _last_line(text, last[1] if isinstance(last, tuple) else last)
 
 
-def test_what_was_added_can_be_taken_back() -> None:
+def test_what_was_added_can_be_reverted() -> None:
     @settings(max_examples=100)
     @given(st.data())
     def check(data: st.DataObject) -> None:

@@ -148,7 +148,7 @@ def test_the_variables_of_others_are_not_shown() -> None:
     assert shown["after"] == "# old\n# NO_PROXY=...\nHTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=\n"
 
 
-def test_a_file_that_changed_since_is_not_put_back() -> None:
+def test_a_file_that_changed_since_is_not_reverted() -> None:
     before = state("KUBELET_EXTRA_ARGS=--v=2\n")
     changed = after(before, kubelet.plan(desired(adopt=True, args={"v": 4}), before))
     edited = kubelets.state(

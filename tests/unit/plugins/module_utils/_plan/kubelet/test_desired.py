@@ -25,19 +25,19 @@ def test_a_taint_is_registered_as_it_is_set_on_a_node() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"feature_gates": {"A": "perhaps"}}, "write true, false"),
+        ({"feature_gates": {"A": "perhaps"}}, "must be true, false"),
         ({"config": {"featureGates": {"A": True}}}, "use the option feature_gates"),
         ({"config": {"registerWithTaints": []}}, "use the option register_with_taints"),
-        ({"config": {"kind": "x"}}, "kind is not a setting"),
+        ({"config": {"kind": "x"}}, "config: invalid field kind: must be a setting"),
         ({"config": {"staticPodPath": "/x"}}, "not changed here"),
-        ({"config": {"clusterDomain": ""}}, "write null"),
+        ({"config": {"clusterDomain": ""}}, "must be null"),
         ({"args": {"feature-gates": "A=true"}}, "use the option feature_gates"),
         ({"args": {"config_dir": "/x"}}, "not changed here"),
         ({"args": {"max-pods": 1, "max_pods": 2}}, "named twice"),
         ({"register_with_taints": [TAINT, TAINT]}, "named twice"),
         (
             {"register_with_taints": [{**TAINT, "value": "a b"}]},
-            "register_with_taints: the value of example.com/dongle",
+            "register_with_taints: invalid value 'a b' of example.com/dongle",
         ),
         ({"register_with_taints": [{**TAINT, "effect": "Nope"}]}, "NoSchedule, PreferNoSchedule"),
         ({"register_with_taints": [{**TAINT, "key": ""}]}, "invalid key"),

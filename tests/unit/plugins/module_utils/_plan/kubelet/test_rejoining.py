@@ -41,7 +41,7 @@ def test_what_wins_over_kubelet_config_and_is_not_desired_is_told() -> None:
     assert "maxPods" not in other
 
 
-def test_what_is_asked_for_or_taken_back_is_no_news() -> None:
+def test_what_is_asked_for_or_reverted_is_no_news() -> None:
     after = rejoined()
     assert planned(after, **DESIRED).warnings == ()
     back = planned(after, purge=True)

@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WrittenFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_layouts import ALL
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import FRAGMENT, TAINT, after, desired
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import way
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import rollback
 
 DESIRED_STATES: dict[str, dict[str, t.Any]] = {
     "gate": {"feature_gates": {"Mine": True}},
@@ -46,11 +46,11 @@ def test_every_plan_on_every_layout(name: str, given: dict[str, t.Any]) -> None:
     assert_same(after(changed, kubelet.plan(desired(state="absent"), changed)), before)
 
     files = [WrittenFile(each.path, each.before, each.after, each.after) for each in plan.files]
-    undone = kubelet_undo.plan(way(*files, record=before.record), changed, force=False)
+    undone = kubelet_undo.plan(rollback(*files, record=before.record), changed, force=False)
     assert undone.operations
     assert_same(after(changed, undone), before)
     files = [WrittenFile(each.path, each.before, each.after, each.after) for each in undone.files]
-    again = kubelet_undo.plan(way(*files, record=changed.record), after(changed, undone), force=False)
+    again = kubelet_undo.plan(rollback(*files, record=changed.record), after(changed, undone), force=False)
     assert_same(after(after(changed, undone), again), changed)
 
 
@@ -88,3 +88,17 @@ def test_a_file_that_the_kubelet_does_not_read_changes_nothing() -> None:
     version = state.unit[0].version
     assert state.with_files({"/etc/default/kubelet": version}) == state
     assert state.with_files({FRAGMENT: version}).foreign_fragments == ()
+
+
+def test_the_generator_of_an_earlier_version_changes_with_the_next_change_only() -> None:
+    state = ALL["minikube"].state()
+    changed = after(state, kubelet.plan(desired(args={"v": 4}), state))
+    assert changed.generator is not None
+    earlier = dataclasses.replace(
+        changed,
+        generator=dataclasses.replace(changed.generator, content=b"#!/bin/sh\n# The script of an earlier version.\n"),
+    )
+    assert kubelet.plan(desired(args={"v": 4}), earlier).operations == ()
+    plan = kubelet.plan(desired(args={"v": 5}), earlier)
+    assert [change.key for change in plan.operations] == ["v"]
+    assert after(earlier, plan).generator == changed.generator

@@ -16,20 +16,20 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import undo as kubelet_undo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.state import State
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WayBack, WrittenFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import Rollback, WrittenFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, way
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, rollback
 
 
-def change(before: State, **desired: t.Any) -> tuple[State, WayBack]:
+def change(before: State, **desired: t.Any) -> tuple[State, Rollback]:
     """What the node has after a change, and that change as something to take back."""
     plan = kubelet.plan(kubelets.desired(**desired), before)
     assert plan.operations
     files = [WrittenFile(each.path, each.before, each.after, each.after) for each in plan.files]
-    return kubelets.after(before, plan), way(*files, record=before.record)
+    return kubelets.after(before, plan), rollback(*files, record=before.record)
 
 
-def take_back(state: State, taken: WayBack | None, *, force: bool = False) -> KubeletPlan:
+def revert(state: State, taken: Rollback | None, *, force: bool = False) -> KubeletPlan:
     return kubelet_undo.plan(taken, state, force=force)
 
 
@@ -56,7 +56,7 @@ def assert_same(found: State, wanted: State) -> None:
 def test_the_first_change_goes_back_to_nothing_of_ours(desired: dict[str, t.Any], operations: list[Change]) -> None:
     before = kubelets.state()
     state, taken = change(before, **desired)
-    plan = take_back(state, taken)
+    plan = revert(state, taken)
     assert list(plan.operations) == operations
     assert_same(kubelets.after(state, plan), before)
     assert plan.after.command == before.layout().command
@@ -65,7 +65,7 @@ def test_the_first_change_goes_back_to_nothing_of_ours(desired: dict[str, t.Any]
 def test_a_later_change_goes_back_to_the_one_before() -> None:
     first, dummy = change(kubelets.state(), config={"maxPods": 50}, args={"v": 4})
     second, taken = change(first, config={"maxPods": 60}, args={"v": None}, purge=False)
-    plan = take_back(second, taken)
+    plan = revert(second, taken)
     assert plan.operations == (Change("config", "maxPods", 60, 50), Change("args", "v", None, ["4"]))
     assert plan.limits is not None
     assert plan.limits["max_pods"] == 50
@@ -73,10 +73,10 @@ def test_a_later_change_goes_back_to_the_one_before() -> None:
     assert_same(kubelets.after(second, plan), first)
 
 
-def test_what_took_everything_away_is_taken_back_too() -> None:
+def test_what_took_everything_away_is_reverted_too() -> None:
     first, dummy = change(kubelets.state(), config={"maxPods": 50})
     second, taken = change(first, state="absent")
-    plan = take_back(second, taken)
+    plan = revert(second, taken)
     assert plan.operations == (Change("config", "maxPods", 110, 50),)
     assert_same(kubelets.after(second, plan), first)
 
@@ -84,7 +84,7 @@ def test_what_took_everything_away_is_taken_back_too() -> None:
 def test_what_was_adopted_goes_back_to_its_file() -> None:
     before = kubelets.state("KUBELET_EXTRA_ARGS=--feature-gates=A=true --v=2\n")
     state, taken = change(before, feature_gates={"A": True}, adopt=True)
-    plan = take_back(state, taken)
+    plan = revert(state, taken)
     assert plan.operations == (Change("adopted", kubelets.EXTRA, None, "reverted"),)
     assert_same(kubelets.after(state, plan), before)
     # Values of others in that file are not shown.
@@ -97,22 +97,22 @@ def test_and_out_of_it_again() -> None:
         kubelets.state("KUBELET_EXTRA_ARGS=--feature-gates=A=true\n"), feature_gates={"A": True}, adopt=True
     )
     state, taken = change(adopted, state="absent")
-    plan = take_back(state, taken)
+    plan = revert(state, taken)
     assert Change("adopted", kubelets.EXTRA, "reverted", None) in plan.operations
     assert_same(kubelets.after(state, plan), adopted)
 
 
 def test_a_policy_is_told_so_that_the_node_has_to_be_drained() -> None:
     state, taken = change(kubelets.state(), config={"cpuManagerPolicy": "static"})
-    assert [change.differences for change in take_back(state, taken).policies] == [("cpuManagerPolicy",)]
+    assert [change.differences for change in revert(state, taken).policies] == [("cpuManagerPolicy",)]
 
 
-def test_nothing_to_take_back_changes_nothing() -> None:
+def test_nothing_to_revert_changes_nothing() -> None:
     before = kubelets.state()
     state, taken = change(before, config={"maxPods": 50})
-    done = way(*(file(each.path, None, "new", now=None) for each in taken.files))
+    done = rollback(*(file(each.path, None, "new", now=None) for each in taken.files))
     for each in (None, done):
-        plan = take_back(state, each)
+        plan = revert(state, each)
         assert (plan.operations, plan.files, plan.record) == ((), (), state.record)
 
 
@@ -121,9 +121,9 @@ def test_nothing_to_take_back_changes_nothing() -> None:
 
 def test_an_edit_since_is_refused() -> None:
     state, taken = change(kubelets.state(), config={"maxPods": 50})
-    edited = way(*(file(each.path, None, "new", now="theirs") for each in taken.files))
+    edited = rollback(*(file(each.path, None, "new", now="theirs") for each in taken.files))
     with pytest.raises(Refusal, match=rf"{kubelet_layout.FRAGMENT}.* is not what that left"):
-        take_back(state, edited)
+        revert(state, edited)
 
 
 def test_files_that_are_newer_than_the_kubelet_are_refused() -> None:
@@ -131,14 +131,14 @@ def test_files_that_are_newer_than_the_kubelet_are_refused() -> None:
     state, taken = change(before, force=True, config={"maxPods": 50})
     newer = dataclasses.replace(state, newer=("/usr/bin/kubelet",))
     with pytest.raises(Refusal, match="changed after the kubelet was started"):
-        take_back(newer, taken)
-    assert take_back(newer, taken, force=True).operations
+        revert(newer, taken)
+    assert revert(newer, taken, force=True).operations
 
 
 def test_a_kubelet_out_of_step_is_refused() -> None:
     state, taken = change(kubelets.state(), config={"maxPods": 50})
     with pytest.raises(Refusal, match="runs with another command line"):
-        take_back(dataclasses.replace(state, running=("/usr/bin/kubelet",)), taken)
+        revert(dataclasses.replace(state, running=("/usr/bin/kubelet",)), taken)
 
 
 def test_a_former_drop_in_that_repeats_an_outdated_unit_is_refused() -> None:
@@ -150,7 +150,7 @@ def test_a_former_drop_in_that_repeats_an_outdated_unit_is_refused() -> None:
     ]
     state = dataclasses.replace(second, unit=tuple(moved), running=None)
     with pytest.raises(Refusal, match=r"10-kubeadm\.conf:4 sets KUBELET_CONFIG_ARGS to another value than it did then"):
-        take_back(state, taken)
+        revert(state, taken)
 
 
 def test_fragments_that_no_kubelet_reads_are_not_woken() -> None:
@@ -159,5 +159,5 @@ def test_fragments_that_no_kubelet_reads_are_not_woken() -> None:
     theirs = TextFile.of(f"{kubelet_layout.CONFIG_DIR}/10-theirs.conf", "kind: KubeletConfiguration\n")
     state = dataclasses.replace(second, fragments=(theirs,))
     with pytest.raises(Refusal, match=r"10-theirs\.conf: the kubelet does not read this directory now"):
-        take_back(state, taken)
-    assert take_back(state, taken, force=True).operations
+        revert(state, taken)
+    assert revert(state, taken, force=True).operations

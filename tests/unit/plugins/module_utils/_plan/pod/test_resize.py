@@ -46,12 +46,12 @@ def test_a_desired_state_keeps_amounts_as_they_are_written() -> None:
         (asked(requests={"example.com/gpu": 1}), "only cpu and memory resources are mutable"),
         (asked(limits={"ephemeral-storage": "1Gi"}), "app names limits.ephemeral-storage"),
         (asked(requests={"cpu": None}), "resource requests cannot be removed"),
-        (asked(requests={"cpu": "fast"}), "requests.cpu of app is 'fast'; write a quantity"),
-        (asked(requests={"cpu": True}), "requests.cpu of app is True"),
-        (asked(requests={"cpu": ["1"]}), "write a quantity"),
-        (asked(requests={"cpu": ""}), "write a quantity"),
-        (asked(limits={"memory": "-1Mi"}), "limits.memory of app is '-1Mi'"),
-        (asked(limits={"memory": "600MB"}), "write a quantity from 0 on"),
+        (asked(requests={"cpu": "fast"}), "invalid value 'fast' of requests.cpu of app: must be a quantity"),
+        (asked(requests={"cpu": True}), "invalid value True of requests.cpu of app"),
+        (asked(requests={"cpu": ["1"]}), "must be a quantity"),
+        (asked(requests={"cpu": ""}), "must be a quantity"),
+        (asked(limits={"memory": "-1Mi"}), "invalid value '-1Mi' of limits.memory of app"),
+        (asked(limits={"memory": "600MB"}), "must be a quantity from 0 on"),
         (asked(requests={"cpu": 2}, limits={"cpu": "1500m"}), "must be less than or equal to cpu limit of 1500m"),
         (
             asked(limits={"cpu": 0.1 + 0.2}),
@@ -91,7 +91,7 @@ def test_how_many_may_be_out_of_service(value: str, total: int, number: int) -> 
 
 @pytest.mark.parametrize("value", ["0", "-1", "", "half", "1.5", "25 %"])
 def test_what_is_no_number_of_pods(value: str) -> None:
-    with pytest.raises(Refusal, match="write a whole number from 1 on, or a percentage"):
+    with pytest.raises(Refusal, match="must be a whole number from 1 on, or a percentage"):
         pod_resize.parse_max_unavailable(value, 5)
 
 

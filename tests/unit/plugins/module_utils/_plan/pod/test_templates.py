@@ -137,4 +137,4 @@ def test_a_request_that_was_the_limit_stays_when_the_limit_changes() -> None:
     ],
 )
 def test_what_becomes_of_the_pods(kind: str, spec: dict[str, t.Any], words: str) -> None:
-    assert words in pod_templates.roll_out(kind, controller(kind, "web", **spec))
+    assert words in pod_templates.rollout(kind, controller(kind, "web", **spec))

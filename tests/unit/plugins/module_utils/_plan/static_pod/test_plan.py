@@ -337,7 +337,7 @@ def _try(desired: dict[str, t.Any], before: State) -> StaticPodPlan | None:
         return None
 
 
-def test_any_desired_state_is_fulfilled_exactly_and_can_be_taken_back() -> None:
+def test_any_desired_state_is_fulfilled_exactly_and_can_be_reverted() -> None:
     outcomes = {"planned": 0, "refused": 0}
 
     @settings(max_examples=settings().max_examples * 2 // 5)

@@ -139,8 +139,11 @@ BAD: dict[str, tuple[Options, str]] = {
         "resources: invalid key 'request': must be one of requests, limits",
     ),
     "no mapping": ({"resources": {"requests": None}}, "resources: invalid requests None: must be a mapping of cpu,"),
-    "amount": ({"resources": {"limits": {"cpu": "much"}}}, "resources: limits.cpu is 'much'; write a quantity"),
-    "negative amount": ({"resources": {"limits": {"cpu": -1}}}, "resources: limits.cpu is -1"),
+    "amount": (
+        {"resources": {"limits": {"cpu": "much"}}},
+        "resources: invalid value 'much' of limits.cpu: must be a quantity",
+    ),
+    "negative amount": ({"resources": {"limits": {"cpu": -1}}}, "resources: invalid value -1 of limits.cpu"),
     "probe": (
         {"probes": {"liveness": {"periodSeconds": 1}}},
         "probes: invalid key 'liveness': must be one of startupProbe,",

@@ -147,7 +147,7 @@ def test_a_default_that_we_replaced_may_be_taken_out_as_well() -> None:
     assert planned(after, args={"v": 4}, restore_removed=True).record["args"]["v"].original is None
 
 
-def test_what_was_taken_away_and_put_back_by_someone_is_removed_too() -> None:
+def test_what_was_taken_away_and_set_again_by_a_user_is_removed_too() -> None:
     first = planned(args={"profiling": "false"}, env={"GOGC": "50"})
     gone = planned(following(first), args={"secure-port": None}, env={"GOGC": "50"})
     assert gone.operations

@@ -16,7 +16,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import undo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WrittenFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, way
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, rollback
 
 NAME = "kube-apiserver"
 OWNED = {"args": {"v": Owned(["5"], ["4"])}}
@@ -29,7 +29,7 @@ def changed(*files: WrittenFile, **desired: t.Any) -> tuple[StaticPodPlan, Stati
     change = static_pod.plan(samples.desired(**desired), State(before, {}, there))
     manifest = file(samples.SOURCE, before.text, change.after.text, switch=True)
     state = State(change.after, change.record, {})
-    return change, static_pod_undo.plan(NAME, way(manifest, *files, record=OWNED), state)
+    return change, static_pod_undo.plan(NAME, rollback(manifest, *files, record=OWNED), state)
 
 
 def test_the_former_manifest_and_record_come_back() -> None:
@@ -67,7 +67,7 @@ def test_neither_environment_nor_policy_files_are_shown() -> None:
 def test_what_is_back_already_is_no_change() -> None:
     manifest = samples.manifest()
     text = manifest.text
-    taken = way(file(samples.SOURCE, text, text.replace("6443", "7443"), now=text, switch=True))
+    taken = rollback(file(samples.SOURCE, text, text.replace("6443", "7443"), now=text, switch=True))
     for each in (taken, None):
         state = State(manifest, OWNED, {}, written_image="registry.k8s.io/a:v1")
         back = static_pod_undo.plan(NAME, each, state, ["nothing"])
@@ -77,7 +77,7 @@ def test_what_is_back_already_is_no_change() -> None:
 
 def test_an_edit_since_is_refused() -> None:
     manifest = samples.manifest()
-    taken = way(file(samples.SOURCE, "old", "new", now=manifest.text, switch=True))
+    taken = rollback(file(samples.SOURCE, "old", "new", now=manifest.text, switch=True))
     with pytest.raises(Refusal, match=f"{samples.SOURCE} on cp1 is not what that left"):
         static_pod_undo.plan(NAME, taken, State(manifest, {}, {}))
 
@@ -85,7 +85,7 @@ def test_an_edit_since_is_refused() -> None:
 def test_a_plan_without_settings_is_still_one() -> None:
     manifest = samples.manifest()
     former = manifest.text.replace("status: {}\n", "status: {}\n# a comment\n")
-    taken = way(file(samples.SOURCE, former, manifest.text, switch=True))
+    taken = rollback(file(samples.SOURCE, former, manifest.text, switch=True))
     back = static_pod_undo.plan(NAME, taken, State(manifest, {}, {}))
     assert back.operations == (Change("files", samples.SOURCE, None, "reverted"),)
     assert undo.PREVIOUS == "previous"

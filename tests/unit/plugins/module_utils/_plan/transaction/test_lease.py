@@ -11,12 +11,16 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import lease as rollout_lease
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import Halt, LeasePlan, Request
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import (
+    Halt,
+    LeasePlan,
+    LeaseRequest,
+)
 
 Json = dict[str, t.Any]
 NOW = 1_800_000_000.0
-US = Request(holder="us@here/1", duration=100, intents=("w1", "w2"))
-THEM = Request(holder="them@there/2", duration=100, intents=("theirs",))
+US = LeaseRequest(holder="us@here/1", duration=100, intents=("w1", "w2"))
+THEM = LeaseRequest(holder="them@there/2", duration=100, intents=("theirs",))
 MARK = Halt(node="cp1", reason="it did not come up.", intent="w1")
 
 
@@ -25,15 +29,15 @@ def body(plan: LeasePlan) -> Json:
     return plan.body
 
 
-def held(by: Request, now: float = NOW, found: Json | None = None) -> Json:
+def held(by: LeaseRequest, now: float = NOW, found: Json | None = None) -> Json:
     return body(rollout_lease.hold(found, by, now))
 
 
-def released(by: Request, now: float = NOW) -> Json:
+def released(by: LeaseRequest, now: float = NOW) -> Json:
     return body(rollout_lease.release(held(by, now), by, now, completed=True))
 
 
-def halted(by: Request, mark: Halt = MARK, now: float = NOW) -> Json:
+def halted(by: LeaseRequest, mark: Halt = MARK, now: float = NOW) -> Json:
     return body(rollout_lease.halt(held(by, now), by, now, mark))
 
 

@@ -91,7 +91,7 @@ def test_a_host_that_is_lost_after_its_change_tells_how_that_ended() -> None:
     assert line.startswith("cp1 etcd: committed")
 
 
-def test_what_is_taken_back_is_named_and_no_upgrade_undoes_that() -> None:
+def test_what_is_reverted_is_named_and_no_upgrade_undoes_that() -> None:
     lines = report.static_pods({"cp1": {"etcd": result(transaction=COMMITTED, reverts="20261125T1")}})
     assert lines[0].endswith("in 0.2 s; reverts 20261125T1")
     assert WARNING not in lines

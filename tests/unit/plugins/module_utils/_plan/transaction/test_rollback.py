@@ -8,13 +8,13 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rollback
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollback import Request
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollback import RollbackRequest
 
 Json = dict[str, t.Any]
 HOSTS = ["cp1", "w1"]
 
 
-def way(after: t.Any = None, **more: t.Any) -> Json:
+def undo(after: t.Any = None, **more: t.Any) -> Json:
     operation = {"field": "config", "key": "maxPods", "before": 5, "after": after}
     return {"transaction": "T", "ended": "then", "operations": [operation], "blocked_by": None, **more}
 
@@ -25,7 +25,7 @@ def test_names_as_variables_have_them(value: t.Any, names: list[str]) -> None:
 
 
 def test_who_is_looked_at() -> None:
-    pods, kubelet, nothing = (Request([name], ["cp1"]) for name in ("etcd", "kubelet", "kube-proxy"))
+    pods, kubelet, nothing = (RollbackRequest([name], ["cp1"]) for name in ("etcd", "kubelet", "kube-proxy"))
     assert (pods.static_pods, kubelet.static_pods) == (["etcd"], [])
     assert [each.reads_static_pods("cp1", ["cp1"]) for each in (pods, kubelet, nothing)] == [True, False, False]
     assert not pods.reads_static_pods("cp1", [])
@@ -33,14 +33,14 @@ def test_who_is_looked_at() -> None:
     assert [each.reads_kubelet("cp1") for each in (pods, kubelet)] == [False, True]
     assert not kubelet.reads_kubelet("w1")
     # To tell what there is.
-    assert Request([], HOSTS).reads_static_pods("cp1", ["cp1"])
-    assert Request([], HOSTS).reads_kubelet("w1")
+    assert RollbackRequest([], HOSTS).reads_static_pods("cp1", ["cp1"])
+    assert RollbackRequest([], HOSTS).reads_kubelet("w1")
 
 
-def test_the_ways_of_a_host() -> None:
+def test_the_rollbacks_of_a_host() -> None:
     pods = {"static_pods": [{"name": "etcd", "undo": {"a": 1}}, {"name": "kube-apiserver", "undo": None}]}
-    assert rollback.ways_of(pods, {"undo": {"b": 1}}) == {"etcd": {"a": 1}, "kubelet": {"b": 1}}
-    assert rollback.ways_of({}, {}) == {}
+    assert rollback.undos_of(pods, {"undo": {"b": 1}}) == {"etcd": {"a": 1}, "kubelet": {"b": 1}}
+    assert rollback.undos_of({}, {}) == {}
 
 
 def test_names_that_are_not_known() -> None:
@@ -50,14 +50,14 @@ def test_names_that_are_not_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("components", "nodes", "ways", "words"),
+    ("components", "nodes", "undos", "words"),
     [
-        (["kubelet"], HOSTS, {"w1": {"kubelet": way()}}, ""),
+        (["kubelet"], HOSTS, {"w1": {"kubelet": undo()}}, ""),
         (["kubelet"], ["w9"], {}, "rollback_nodes names w9, which is not a host of this run."),
         (
             [],
             HOSTS,
-            {"w1": {"kubelet": way("x")}},
+            {"w1": {"kubelet": undo("x")}},
             "There is w1 kubelet: config maxPods: 5 -> x (transaction T, ended then).",
         ),
         ([], HOSTS, {}, "There is none."),
@@ -65,21 +65,21 @@ def test_names_that_are_not_known() -> None:
         (
             ["kubelet"],
             HOSTS,
-            {"w1": {"kubelet": way(blocked_by="changed since", transaction=None)}},
+            {"w1": {"kubelet": undo(blocked_by="changed since", transaction=None)}},
             "w1 kubelet: changed since",
         ),
         (
             ["kubelet"],
             HOSTS,
-            {"cp1": {"kubelet": way()}, "w1": {"kubelet": way(True)}},
+            {"cp1": {"kubelet": undo()}, "w1": {"kubelet": undo(True)}},
             "Different last changes are not reverted at once: cp1 kubelet: config maxPods: 5 -> unset (transaction T, ended then);"
             " w1 kubelet: config maxPods: 5 -> true",
         ),
-        (["etcd"], HOSTS, {"cp1": {"kubelet": way()}, "w1": {"kubelet": way(True)}}, ""),
-        (["kubelet"], ["w1"], {"cp1": {"kubelet": way()}, "w1": {"kubelet": way(True)}}, ""),
+        (["etcd"], HOSTS, {"cp1": {"kubelet": undo()}, "w1": {"kubelet": undo(True)}}, ""),
+        (["kubelet"], ["w1"], {"cp1": {"kubelet": undo()}, "w1": {"kubelet": undo(True)}}, ""),
     ],
 )
-def test_what_is_not_taken_back_at_once(components: list[str], nodes: list[str], ways: Json, words: str) -> None:
-    found = rollback.objection(Request(components, nodes), ways, HOSTS)
+def test_what_is_not_reverted_at_once(components: list[str], nodes: list[str], undos: Json, words: str) -> None:
+    found = rollback.objection(RollbackRequest(components, nodes), undos, HOSTS)
     assert words in found
     assert bool(found) is bool(words)

@@ -10,8 +10,8 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import undo
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WayBack, WrittenFile
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import copy, file, way
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import Rollback, WrittenFile
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import copy, file, rollback
 
 LEFT = file("/a", "old", "new")
 BACK = file("/a", "old", "new", now="old")
@@ -21,8 +21,8 @@ FOREIGN = file("/a", "old", "new", now="theirs")
 # ---- which one -------------------------------------------------------------------------------------------------------
 
 
-def ended(outcome: str, each: WrittenFile = LEFT, *, reverts: str | None = None) -> WayBack:
-    return way(each, outcome=outcome, reverts=reverts, transaction=outcome)
+def ended(outcome: str, each: WrittenFile = LEFT, *, reverts: str | None = None) -> Rollback:
+    return rollback(each, outcome=outcome, reverts=reverts, transaction=outcome)
 
 
 @pytest.mark.parametrize(
@@ -44,13 +44,13 @@ def ended(outcome: str, each: WrittenFile = LEFT, *, reverts: str | None = None)
         ([ended("alarm", BACK, reverts="x"), ended("committed")], "committed"),
     ],
 )
-def test_the_newest_change_that_stands_is_taken_back(newest_first: list[WayBack], chosen: str | None) -> None:
+def test_the_newest_change_that_stands_is_reverted(newest_first: list[Rollback], chosen: str | None) -> None:
     found = undo.choose(newest_first)
     assert (found and found.transaction) == chosen
 
 
 def test_older_ones_are_not_even_looked_at() -> None:
-    def damaged() -> t.Iterator[WayBack]:
+    def damaged() -> t.Iterator[Rollback]:
         yield ended("committed")
         raise AssertionError("an older journal was read")
 
@@ -61,9 +61,9 @@ def test_older_ones_are_not_even_looked_at() -> None:
 
 
 def test_files_that_are_as_they_were_before_need_nothing() -> None:
-    assert way(BACK).is_done
-    assert way(BACK, file("/record", None, "x", kind=undo.RECORD)).is_done
-    assert not way(BACK, file("/b", "old", "new")).is_done
+    assert rollback(BACK).is_done
+    assert rollback(BACK, file("/record", None, "x", kind=undo.RECORD)).is_done
+    assert not rollback(BACK, file("/b", "old", "new")).is_done
 
 
 @pytest.mark.parametrize(
@@ -81,12 +81,12 @@ def test_files_that_are_as_they_were_before_need_nothing() -> None:
 def test_a_file_that_is_not_what_the_change_left_is_named(files: tuple[WrittenFile, ...]) -> None:
     edited = files[-1].path
     with pytest.raises(Refusal, match=rf"{edited} on cp1 is not what that left: it was changed since.*journal\.json"):
-        way(*files).refuse_foreign_edits()
+        rollback(*files).refuse_foreign_edits()
 
 
 def test_a_chmod_is_no_edit() -> None:
     hardened = WrittenFile("/a", copy("old"), copy("new"), copy("new", 0o400))
-    way(hardened).refuse_foreign_edits()
+    rollback(hardened).refuse_foreign_edits()
     assert not hardened.is_former
 
 
@@ -113,7 +113,7 @@ def test_a_change_without_settings_is_one_of_files() -> None:
 
 
 def test_what_an_info_module_says() -> None:
-    taken = way(LEFT, file("/new", None, "x"), file("/gone", "x", None))
+    taken = rollback(LEFT, file("/new", None, "x"), file("/gone", "x", None))
     diff = {"before_header": "/a", "after_header": "/a", "before": "one\ntwo\n", "after": "one\nthree\n"}
     found = undo.describe(taken, [Change("args", "v", ["5"], None)], [diff])
     assert found["transaction"] == taken.transaction
@@ -128,5 +128,5 @@ def test_what_an_info_module_says() -> None:
 
 def test_a_blocked_change_is_told_with_the_same_keys() -> None:
     found = undo.describe(None, (), (), blocked_by="damaged")
-    assert set(found) == set(undo.describe(way(LEFT), (), ()))
+    assert set(found) == set(undo.describe(rollback(LEFT), (), ()))
     assert (found["transaction"], found["files"], found["blocked_by"]) == (None, [], "damaged")

@@ -190,9 +190,9 @@ def test_without_a_target_no_condition_is_judged() -> None:
 
 
 def test_room_for_copies() -> None:
-    assert steps.room_objection("/etc/kubernetes", 400_000_000, 300_000_000) == []
-    assert len(steps.room_objection("/etc/kubernetes", 399_999_999, 300_000_000)) == 1
-    (finding,) = steps.room_objection("/etc/kubernetes", 50_000_000, 300_000_000)
+    assert steps.space_objection("/etc/kubernetes", 400_000_000, 300_000_000) == []
+    assert len(steps.space_objection("/etc/kubernetes", 399_999_999, 300_000_000)) == 1
+    (finding,) = steps.space_objection("/etc/kubernetes", 50_000_000, 300_000_000)
     assert finding.fate == BREAKS
     assert "has 50 MB free" in finding.message
     assert "400 MB" in finding.message

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Part 8: an empty desired state takes everything back."""
+"""Part 8: an empty desired state reverts everything."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 LONGEST_LOOK = 60  # seconds until what was changed has to show in the API
 
 
-def take_back(story: Story) -> None:
+def revert(story: Story) -> None:
     """The desired state is empty."""
     tell("8. An empty desired state")
     nothing = {
@@ -25,10 +25,10 @@ def take_back(story: Story) -> None:
     }
     story.ask({"all": {"vars": {**story.settings, **nothing}}})
     run = story.run(
-        "8-take-back.json",
+        "8-revert.json",
         follower=Follower("everything is reverted, with a restart of the API server and of each kubelet", 75),
     )
-    story.facts["take_back"] = {"seconds": run.seconds}
+    story.facts["revert"] = {"seconds": run.seconds}
     (before, nodes), after = story.start, story.lab.look()
     story.claim_same(
         "8-control-plane",
