@@ -56,7 +56,7 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
         }
         self._planned_again: ConfigPlan | None = None  # for the result, where another writer was quicker
 
-    def read(self) -> Observed:
+    def read(self, *, dry: bool) -> Observed:
         """Read both. Raises KubeadmError where there is no kubeadm-config."""
         return Observed(kubeadm_config(self._api), self._api.find(_RECORD))
 
@@ -73,7 +73,7 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
             )
         return ()
 
-    def verify(self, observed: Observed, plan: ConfigPlan) -> None:
+    def verify(self, observed: Observed, plan: ConfigPlan, *, dry: bool) -> None:
         """What is there needs nothing."""
 
     def rehearse(self, observed: Observed, plan: ConfigPlan) -> Verdict:
@@ -102,7 +102,7 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
 
         def replan(_refusal: ApiError) -> None:
             nonlocal observed, plan
-            observed = self.read()
+            observed = self.read(dry=False)
             plan = self._planned_again = self.plan(observed)
             self.preflight(observed, plan)
 

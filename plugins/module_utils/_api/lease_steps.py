@@ -82,7 +82,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
         """From here on the holder of the Lease is waited for."""
         self._began = self._api.clock()
 
-    def read(self) -> Observed:
+    def read(self, *, dry: bool) -> Observed:
         """Read the Lease. Whether a server answered is told in the result: without an API there may still be a node to repair."""
         self._told.api_reachable = False
         try:
@@ -110,7 +110,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
         self._told.note_plan(found)
         return found
 
-    def verify(self, observed: Observed, plan: LeasePlan) -> None:
+    def verify(self, observed: Observed, plan: LeasePlan, *, dry: bool) -> None:
         """A Lease that is not ours needs nothing."""
 
     def rehearse(self, observed: Observed, plan: LeasePlan) -> Verdict:
@@ -127,7 +127,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
                 self._wait(observed, plan.wait)
             elif self._wrote(observed, plan.body):
                 return
-            observed = self.read()
+            observed = self.read(dry=False)
             plan = self.plan(observed)
 
     def report(self, observed: Observed | None, plan: LeasePlan | None) -> dict[str, t.Any]:

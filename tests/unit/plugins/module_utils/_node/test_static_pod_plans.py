@@ -61,8 +61,7 @@ class Plans:
 
     def members(self) -> dict[str, PodCourse]:
         assert self.found is not None
-        steps = self.plans.members(self.found, dry=self.dry)
-        return {name: Course(member, dry=True) for name, member in steps.items()}
+        return {name: Course(member, dry=self.dry) for name, member in self.plans.members(self.found).items()}
 
     def report(self, results: dict[str, dict[str, t.Any]]) -> dict[str, t.Any]:
         return self.plans.report(self.found, results)
