@@ -288,8 +288,6 @@ def main() -> t.NoReturn:
             **concurrency_option(),
         },
     )
-    if module.params["wait_timeout"] < 1:
-        module.fail_json(msg=f"wait_timeout is {module.params['wait_timeout']}; it has to be 1 or more.")
     steps = PlacementGuardSteps(module.params, connect=lambda: connect(module), diff=module._diff)
     runner.run(module, steps, rehearse=True)
 

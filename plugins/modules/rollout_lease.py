@@ -251,16 +251,7 @@ def main() -> t.NoReturn:
         },
         required_if=[("state", "halted", ("node", "reason", "intents"))],
     )
-    params = module.params
-    if not params["holder"].strip():
-        module.fail_json(msg="holder is empty; set a name that no other run has.")
-    if params["duration"] < 1:
-        module.fail_json(msg=f"duration is {params['duration']}; it has to be 1 or more.")
-    if params["state"] == "halted" and len(params["intents"]) != 1:
-        module.fail_json(
-            msg=f"intents: with state=halted give the one digest of what failed, not {len(params['intents'])} of them."
-        )
-    steps = LeaseSteps(params, connect=lambda: connect(module))
+    steps = LeaseSteps(module.params, connect=lambda: connect(module))
     runner.run(module, steps, rehearse=True)
 
 

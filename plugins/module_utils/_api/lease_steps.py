@@ -79,7 +79,16 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
     # ---- the steps -----------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        """From here on the holder of the Lease is waited for."""
+        """From here on the holder of the Lease is waited for. Raises Refusal."""
+        params = self._params
+        if not params["holder"].strip():
+            raise Refusal("holder is empty; set a name that no other run has.")
+        if params["duration"] < 1:
+            raise Refusal(f"duration is {params['duration']}; it has to be 1 or more.")
+        if params["state"] == "halted" and len(params["intents"]) != 1:
+            raise Refusal(
+                f"intents: with state=halted give the one digest of what failed, not {len(params['intents'])} of them."
+            )
         self._began = self._api.clock()
 
     def read(self, *, dry: bool) -> Observed:

@@ -69,6 +69,8 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
 
     def _check(self) -> None:
         dummy = self._desired
+        if self._params["wait_timeout"] < 1:
+            raise Refusal(f"wait_timeout is {self._params['wait_timeout']}; it has to be 1 or more.")
 
     def read(self, *, dry: bool) -> Observed:
         """Read the guard that is there and the nodes, and have the API server judge the objects that are asked for."""
