@@ -17,7 +17,7 @@ from .._plan.common.verdict import SKIPPED, Verdict
 from .._plan.transaction import lease as rollout_lease
 from .._plan.transaction.lease import LeasePlan
 from .client import ApiError, Connect, Json, Params
-from .conflicts import ATTEMPTS
+from .conflicts import retry_on_conflict
 from .steps import ApiSteps
 
 _LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{rollout_lease.LEASE_NAMESPACE}/leases"
@@ -74,7 +74,6 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
         )
         self._began = 0.0
         self._told = Told()
-        self._conflicts = 0  # with other clients that wrote the Lease
 
     # ---- the steps -----------------------------------------------------------------------------------------------------
 
@@ -131,30 +130,28 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
 
     def apply(self, observed: Observed, plan: LeasePlan) -> None:
         """Write it, after waiting for its holder."""
-        while plan.operations:
-            if plan.body is None:
-                self._wait(observed, plan.wait)
-            elif self._wrote(observed, plan.body):
-                return
+
+        def replan(_refusal: ApiError | None = None) -> None:
+            nonlocal observed, plan
             observed = self.read(dry=False)
             plan = self.plan(observed)
+
+        def attempt() -> bool:
+            while plan.operations and plan.body is None:
+                self._wait(observed, plan.wait)
+                replan()
+            if plan.body is not None:
+                self._told.note_lease(self._write(observed, plan.body, dry_run=False))
+            return True
+
+        others = f"Lease {self._request.name}: another client changed it"
+        retry_on_conflict(attempt, replan, others=others, statuses=(HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND))
 
     def report(self, observed: Observed | None, plan: LeasePlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
         return dataclasses.asdict(self._told)
 
     # ---- writing and waiting -------------------------------------------------------------------------------------------
-
-    def _wrote(self, observed: Observed, body: Json) -> bool:
-        """Write it. Returns whether that was done; it is not when another client was quicker, or our own write, whose answer was lost."""
-        try:
-            self._told.note_lease(self._write(observed, body, dry_run=False))
-        except ApiError as exc:
-            self._conflicts += 1
-            if exc.status not in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND) or self._conflicts == ATTEMPTS:
-                raise
-            return False
-        return True
 
     def _declined(self, observed: Observed, body: Json) -> list[str]:
         try:
@@ -172,6 +169,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
             raise _explained(exc) from exc
 
     def _wait(self, observed: Observed, longest: float) -> None:
+        """Wait no longer than the Lease lasts, which poll() with its regular looks does not know. Raises KubeadmError at the end of the time."""
         waited = self._told.waited_seconds = self._api.clock() - self._began
         left = self._params["wait_timeout"] - waited
         if left <= 0:
