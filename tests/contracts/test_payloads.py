@@ -21,7 +21,7 @@ OWN = "ansible_collections/nodecraft/kubeadm/plugins"
 KILOBYTES = {
     "kubeadm_config_check": 193,
     "kubelet": 171,
-    "kubelet_info": 103,
+    "kubelet_info": 104,
     "node_image": 47,
     "node_transaction": 23,
     "static_pod": 210,
