@@ -127,6 +127,11 @@ not_persisted:
   returned: always
   type: dict
   sample: {}
+diff:
+  description: The difference of the text in kubeadm-config. Empty unless diff mode is on.
+  returned: always
+  type: list
+  elements: dict
 rehearsal:
   description: Verdict of the API server on the writes, from a dry run; in check mode only.
   returned: always
@@ -153,7 +158,6 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.connection 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.kubeadm_config_steps import KubeadmConfigSteps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import ApiModule
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import malformed
 
 
 def main() -> t.NoReturn:
@@ -166,8 +170,6 @@ def main() -> t.NoReturn:
             "concurrency": {"type": "int", "default": 1},
         }
     )
-    if objection := malformed(module.params["settings"]):
-        module.fail_json(msg=objection)
     steps = KubeadmConfigSteps(module.params, connect=lambda: connect(module), diff=module._diff)
     runner.run(module, steps, rehearse=True)
 

@@ -340,16 +340,22 @@ transaction:
         - V(committed) when the kubelet is healthy with the change, V(rolled_back) when the change was rolled back and the kubelet is as healthy
           as it was, V(aborted) when nothing was written, V(unhealthy) when O(rollback=false), V(alarm) when the former state could not be
           verified.
-        - V(null) when the task failed before the transaction ended. Only RV(transaction.id) and RV(transaction.requested) are there then.
+        - V(null) when the task failed before the transaction ended. The other keys are RV(transaction.id), RV(transaction.requested) and
+          RV(transaction.longest_seconds) then.
+        - V(alarm) also when the journal cannot be read. Most other keys are V(null) then.
       type: str
     reason:
-      description: Why the change was not committed.
+      description: Why the change was not committed; V(null) when it was.
       type: str
     healthy:
       description: >-
         Whether the kubelet was healthy at the end. With V(rolled_back) it is not when it was not before the change either.
         V(null) when it was not checked.
       type: bool
+    longest_seconds:
+      description: The longest time that it takes until it ends by itself.
+      returned: when the task failed before the transaction ended
+      type: int
     ended:
       description: When it ended, UTC.
       type: str

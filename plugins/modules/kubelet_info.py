@@ -194,10 +194,10 @@ undo:
       description: Id of the change that would be reverted; V(null) when that is unknown.
       type: str
     requested:
-      description: When (C(at)) and from where (C(from)) that change was requested.
+      description: When (C(at)) and from where (C(from)) that change was requested; V(null) when that is unknown.
       type: dict
     ended:
-      description: When that change ended, UTC.
+      description: When that change ended, UTC; V(null) when that is unknown.
       type: str
     files:
       description: >-

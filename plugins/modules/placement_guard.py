@@ -288,8 +288,6 @@ def main() -> t.NoReturn:
             **concurrency_option(),
         },
     )
-    if module.params["wait_timeout"] < 1:
-        module.fail_json(msg=f"invalid wait_timeout {module.params['wait_timeout']}: must be at least 1.")
     steps = PlacementGuardSteps(module.params, connect=lambda: connect(module), diff=module._diff)
     runner.run(module, steps, rehearse=True)
 

@@ -293,8 +293,8 @@ pods:
           after: "2"
 templates:
   description: >-
-    The templates of the controllers of these pods, by kind and name. Empty with O(template=keep), and where the account may not read
-    them.
+    The templates of the controllers of these pods, by kind and name. Empty with O(template=keep), unless O(state=absent), which takes the
+    amounts from them, and where the account may not read them.
   returned: always
   type: dict
   contains:

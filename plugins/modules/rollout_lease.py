@@ -251,16 +251,7 @@ def main() -> t.NoReturn:
         },
         required_if=[("state", "halted", ("node", "reason", "intents"))],
     )
-    params = module.params
-    if not params["holder"].strip():
-        module.fail_json(msg=f"invalid holder {params['holder']!r}: must be a name that no other run has.")
-    if params["duration"] < 1:
-        module.fail_json(msg=f"invalid duration {params['duration']}: must be at least 1.")
-    if params["state"] == "halted" and len(params["intents"]) != 1:
-        module.fail_json(
-            msg=f"invalid intents: must be the one digest of what failed with state=halted, not {len(params['intents'])} of them."
-        )
-    steps = LeaseSteps(params, connect=lambda: connect(module))
+    steps = LeaseSteps(module.params, connect=lambda: connect(module))
     runner.run(module, steps, rehearse=True)
 
 

@@ -85,7 +85,7 @@ unreadable_files:
   type: list
   elements: str
 static_pods:
-  description: The static pods, by name.
+  description: The static pods, sorted by name.
   returned: success
   type: list
   elements: dict
@@ -179,10 +179,10 @@ static_pods:
           description: Id of the change that would be reverted; V(null) when that is unknown.
           type: str
         requested:
-          description: When (C(at)) and from where (C(from)) that change was requested.
+          description: When (C(at)) and from where (C(from)) that change was requested; V(null) when that is unknown.
           type: dict
         ended:
-          description: When that change ended, UTC.
+          description: When that change ended, UTC; V(null) when that is unknown.
           type: str
         files:
           description: >-

@@ -180,11 +180,23 @@ findings:
       description: What to change; empty when there is nothing.
       type: str
 rehearsed:
-  description: The rehearsals, each with C(component), C(verdict) (V(accepted) or V(refused)), C(message), C(seconds), and C(what) it was.
+  description: The rehearsals.
   returned: success
   type: list
   elements: dict
   contains:
+    component:
+      description: The static pod, or V(kubelet).
+      type: str
+    verdict:
+      description: V(accepted) or V(refused).
+      type: str
+    message:
+      description: The component's own message.
+      type: str
+    seconds:
+      description: How long it took.
+      type: float
     what:
       description: V(generated) by the new kubeadm, V(today) for the kubelet, or V(desired) state on top of these.
       type: str

@@ -20,12 +20,12 @@ OWN = "ansible_collections/nodecraft/kubeadm/plugins"
 # every module differs between its versions, and is about 106.
 KILOBYTES = {
     "kubeadm_config_check": 193,
-    "kubelet": 170,
-    "kubelet_info": 103,
+    "kubelet": 171,
+    "kubelet_info": 104,
     "node_image": 47,
     "node_transaction": 23,
     "static_pod": 210,
-    "static_pod_info": 118,
+    "static_pod_info": 119,
     "static_pod_plan": 235,
     "upgrade_check": 188,
 }

@@ -23,6 +23,10 @@ LICENCES = {"Apache-2.0", "GPL-3.0-or-later"}
 LICENCE = f"# SPDX-License-{'Identifier'}: GPL-3.0-or-later"  # in pieces, so that it is no licence of this file
 
 
+# What the file of an action plugin imports from the controller's files.
+BOUND = re.compile(r"^from \.\.plugin_utils\.(\w+)\.(\w+) import", re.MULTILINE)
+
+
 def sources(*directories: str) -> list[Path]:
     """The files below these directories."""
     return [path for path in project_files(ROOT) if path.parts[0] in directories]
@@ -83,3 +87,11 @@ def test_a_breach_is_found() -> None:
     assert OUTSIDE.findall("import_playbook: ../lab/up.yml")
     assert not OUTSIDE.findall("src: ../../roles/a/files/b")
     assert exceptions_of({"profile": "production", "skip_list": ["a"]}) == ["skip_list"]
+
+
+def test_the_architecture_names_what_action_plugins_bind() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "plugins/action").glob("*.py")]
+    bound = {"/".join(found) for text in texts for found in BOUND.findall(text)}
+    assert "_controller/transaction_follower" in bound
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    assert sorted(place for place in bound if f"`plugin_utils/{place}.py`" not in page) == []

@@ -32,13 +32,15 @@ def retry_on_conflict(
     when nothing is left to send, because the object is already as planned, and nothing (None, False) to try again.
     others: what they did, for the error when they do not stop. statuses: of the refusals that another writer may have caused.
     """
+    last = ""
     for _attempt in range(ATTEMPTS):
         try:
             return attempt()
         except ApiError as exc:
             if exc.status not in statuses:
                 raise
+            last = str(exc)
             done = replan(exc)
         if done:
             return done
-    raise KubeadmError(f"{others} in each of {ATTEMPTS} attempts.")
+    raise KubeadmError(f"{others} in each of {ATTEMPTS} attempts. The last answer was: {last}")

@@ -41,20 +41,24 @@ def read(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> 
 def _read_nodes(client: Client, params: Params, warn: t.Callable[[str], None]) -> dict[str, t.Any]:
     """With C(wait), until the nodes offer what is expected or no further node comes to it in time."""
     reader = _Reader(client, params)
-    began = since = client.clock()
+    began = client.clock()
     checks = reader.look()
     for warning in (*reader.version_warnings(), *(reader.check_cdi() if params["cdi"] else ())):
         warn(warning)
     fewest = len(_problems(checks))
-    while params["wait"] and fewest:
-        left = since + params["wait_timeout"] - client.clock()
-        if left <= 0:
-            break
-        client.sleep(min(_LOOK_AGAIN, left))
+
+    def look() -> None:
+        nonlocal checks
         checks = reader.look()
-        if len(_problems(checks)) < fewest:
-            # A rollout goes on, node by node, and a large cluster has many.
-            fewest, since = len(_problems(checks)), client.clock()
+
+    def are_fewer() -> bool:
+        nonlocal fewest
+        former, fewest = fewest, min(fewest, len(_problems(checks)))
+        return fewest < former
+
+    # With each node that works the time begins again: a rollout goes on, node by node, and a large cluster has many.
+    while params["wait"] and fewest and client.poll(are_fewer, params["wait_timeout"], _LOOK_AGAIN, look=look):
+        pass
     if _problems(checks) and reader.observed.daemon_set is not None:
         checks = reader.look_closer()
     return _nodes(checks, client.clock() - began)

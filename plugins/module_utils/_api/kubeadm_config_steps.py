@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing as t
 from http import HTTPStatus
 
@@ -19,7 +20,7 @@ from .._plan.kubeadm_config import plan as config_plan
 from .._plan.kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, IN_CONFIG_MAP, KIND
 from .._plan.kubeadm_config.plan import ConfigPlan, Wanted
 from .._plan.kubeadm_config.record import KEY, NAME, Persisted
-from .._plan.kubeadm_config.settings import Place
+from .._plan.kubeadm_config.settings import Place, malformed
 from .client import ApiError, Connect, Json, Params
 from .conflicts import retry_on_conflict
 from .steps import ApiSteps, difference
@@ -49,15 +50,25 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
 
     def __init__(self, params: Params, *, connect: Connect, diff: bool) -> None:
         super().__init__(params, connect=connect, diff=diff)
-        self._wanted = {
+        self._planned_again: ConfigPlan | None = None  # for the result, where another writer was quicker
+
+    @functools.cached_property
+    def _wanted(self) -> dict[Place, Wanted]:
+        """What is wanted. Raises Refusal."""
+        settings = self._params["settings"]
+        if objection := malformed(settings):
+            raise Refusal(objection)
+        return {
             Place(component, field, key): Wanted(entry["value"], entry.get("original"), bool(entry.get("named", True)))
-            for component, fields in params["settings"].items()
+            for component, fields in settings.items()
             for field, keys in fields.items()
             for key, entry in keys.items()
         }
-        self._planned_again: ConfigPlan | None = None  # for the result, where another writer was quicker
 
-    def read(self) -> Observed:
+    def _check(self) -> None:
+        dummy = self._wanted
+
+    def read(self, *, dry: bool) -> Observed:
         """Read both. Raises KubeadmError where there is no kubeadm-config."""
         return Observed(kubeadm_config(self._api), self._api.find(_RECORD))
 
@@ -74,7 +85,7 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
             )
         return ()
 
-    def verify(self, observed: Observed, plan: ConfigPlan) -> None:
+    def verify(self, observed: Observed, plan: ConfigPlan, *, dry: bool) -> None:
         """What is there needs nothing."""
 
     def rehearse(self, observed: Observed, plan: ConfigPlan) -> Verdict:
@@ -103,7 +114,7 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
 
         def replan(_refusal: ApiError) -> None:
             nonlocal observed, plan
-            observed = self.read()
+            observed = self.read(dry=False)
             plan = self._planned_again = self.plan(observed)
             self.preflight(observed, plan)
 

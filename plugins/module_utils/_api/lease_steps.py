@@ -17,7 +17,7 @@ from .._plan.common.verdict import SKIPPED, Verdict
 from .._plan.transaction import lease as rollout_lease
 from .._plan.transaction.lease import LeasePlan
 from .client import ApiError, Connect, Json, Params
-from .conflicts import ATTEMPTS
+from .conflicts import retry_on_conflict
 from .steps import ApiSteps
 
 _LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{rollout_lease.LEASE_NAMESPACE}/leases"
@@ -74,15 +74,23 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
         )
         self._began = 0.0
         self._told = Told()
-        self._conflicts = 0  # with other clients that wrote the Lease
 
     # ---- the steps -----------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        """From here on the holder of the Lease is waited for."""
+        """From here on the holder of the Lease is waited for. Raises Refusal."""
+        params = self._params
+        if not params["holder"].strip():
+            raise Refusal(f"invalid holder {params['holder']!r}: must be a name that no other run has.")
+        if params["duration"] < 1:
+            raise Refusal(f"invalid duration {params['duration']}: must be at least 1.")
+        if params["state"] == "halted" and len(params["intents"]) != 1:
+            raise Refusal(
+                f"invalid intents: must be the one digest of what failed with state=halted, not {len(params['intents'])} of them."
+            )
         self._began = self._api.clock()
 
-    def read(self) -> Observed:
+    def read(self, *, dry: bool) -> Observed:
         """Read the Lease. Whether a server answered is told in the result: without an API there may still be a node to repair."""
         self._told.api_reachable = False
         try:
@@ -110,7 +118,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
         self._told.note_plan(found)
         return found
 
-    def verify(self, observed: Observed, plan: LeasePlan) -> None:
+    def verify(self, observed: Observed, plan: LeasePlan, *, dry: bool) -> None:
         """A Lease that is not ours needs nothing."""
 
     def rehearse(self, observed: Observed, plan: LeasePlan) -> Verdict:
@@ -122,30 +130,28 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
 
     def apply(self, observed: Observed, plan: LeasePlan) -> None:
         """Write it, after waiting for its holder."""
-        while plan.operations:
-            if plan.body is None:
-                self._wait(observed, plan.wait)
-            elif self._wrote(observed, plan.body):
-                return
-            observed = self.read()
+
+        def replan(_refusal: ApiError | None = None) -> None:
+            nonlocal observed, plan
+            observed = self.read(dry=False)
             plan = self.plan(observed)
+
+        def attempt() -> bool:
+            while plan.operations and plan.body is None:
+                self._wait(observed, plan.wait)
+                replan()
+            if plan.body is not None:
+                self._told.note_lease(self._write(observed, plan.body, dry_run=False))
+            return True
+
+        others = f"Lease {self._request.name}: another client changed it"
+        retry_on_conflict(attempt, replan, others=others, statuses=(HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND))
 
     def report(self, observed: Observed | None, plan: LeasePlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
         return dataclasses.asdict(self._told)
 
     # ---- writing and waiting -------------------------------------------------------------------------------------------
-
-    def _wrote(self, observed: Observed, body: Json) -> bool:
-        """Write it. Returns whether that was done; it is not when another client was quicker, or our own write, whose answer was lost."""
-        try:
-            self._told.note_lease(self._write(observed, body, dry_run=False))
-        except ApiError as exc:
-            self._conflicts += 1
-            if exc.status not in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND) or self._conflicts == ATTEMPTS:
-                raise
-            return False
-        return True
 
     def _declined(self, observed: Observed, body: Json) -> list[str]:
         try:
@@ -163,6 +169,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
             raise _explained(exc) from exc
 
     def _wait(self, observed: Observed, longest: float) -> None:
+        """Wait no longer than the Lease lasts, which poll() with its regular looks does not know. Raises KubeadmError at the end of the time."""
         waited = self._told.waited_seconds = self._api.clock() - self._began
         left = self._params["wait_timeout"] - waited
         if left <= 0:

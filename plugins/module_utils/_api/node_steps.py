@@ -83,7 +83,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         dummy = self._desired_states
         check_asked(self._params["nodes"], self._params["label_selector"])
 
-    def read(self) -> Observed:
+    def read(self, *, dry: bool) -> Observed:
         """Read the nodes that the task names or selects."""
         selector = self._params["label_selector"]
         names = list(dict.fromkeys([*(self._params["nodes"] or []), *self._desired_states.per_node]))
@@ -116,7 +116,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         own = [warning for target in targets if target.plan for warning in target.plan.warnings]
         return TaskPlan(tuple(change for target in targets for change in target.operations), (*own, *warnings))
 
-    def verify(self, observed: Observed, plan: TaskPlan) -> None:
+    def verify(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> None:
         """What the nodes do not show yet is waited for in the end, after a change and without one."""
 
     def rehearse(self, observed: Observed, plan: TaskPlan) -> Verdict:
@@ -127,9 +127,9 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         """Send the patches."""
         self._send(observed, dry_run=False)
 
-    def finish(self, observed: Observed) -> None:
+    def finish(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> None:
         """Wait for the effect of what was asked, and tell which nodes failed."""
-        if self._params["wait"] and not self._dry:
+        if self._params["wait"] and not dry:
             self._wait(observed)
         targets = observed.targets.values()
         errors = [target.error for target in targets if target.error]

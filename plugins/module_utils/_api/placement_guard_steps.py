@@ -15,7 +15,7 @@ from http import HTTPStatus
 
 from .._plan.common.batch import Incomplete, joined
 from .._plan.common.errors import KubeadmError, Refusal
-from .._plan.common.verdict import ACCEPTED, Verdict
+from .._plan.common.verdict import Verdict
 from .._plan.guard import plan as placement_guard
 from .._plan.guard import policies as placement_policies
 from .._plan.guard import trial as placement_trial
@@ -57,7 +57,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         # What the result says, whichever step fails.
         self._protection = Protection()
         self._enforced = False
-        self._done = False
+        self._summary: list[str] = []
         self._wrote = False
         self._written: list[Place] = []
 
@@ -69,8 +69,10 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
 
     def _check(self) -> None:
         dummy = self._desired
+        if self._params["wait_timeout"] < 1:
+            raise Refusal(f"invalid wait_timeout {self._params['wait_timeout']}: must be at least 1.")
 
-    def read(self) -> Observed:
+    def read(self, *, dry: bool) -> Observed:
         """Read the guard that is there and the nodes, and have the API server judge the objects that are asked for."""
         served, desired = self._served(), self._desired
         names = [desired.name, placement_policies.trial_name(desired.name)]
@@ -80,7 +82,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         nodes = {node["metadata"]["name"]: node for node in self._api.list("nodes")} if desired.present else {}
         cluster = Cluster(objects, nodes, self._workloads(), self._guards())
         self._enforced = placement_guard.was_enforced(desired, cluster)
-        self._protection = protection = protect(desired, cluster, dry=self._dry)
+        self._protection = protection = protect(desired, cluster, dry=dry)
         bodies = placement_guard.bodies(desired, cluster, protection)
         judged, declined = self._judge_bodies(cluster, bodies)
         guard = placement_guard.guard_of(desired, protection)
@@ -95,9 +97,10 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             self._desired, observed.cluster, observed.protection, observed.bodies, observed.judged
         )
 
-    def verify(self, observed: Observed, plan: GuardPlan) -> None:
+    def verify(self, observed: Observed, plan: GuardPlan, *, dry: bool) -> None:
         """Nothing is to be changed: see that the guard is in force."""
-        self._end(observed)
+        if not dry:
+            self._verify(observed)
 
     def rehearse(self, observed: Observed, plan: GuardPlan) -> Verdict:
         """The API server judges the objects and the removals without keeping them, and takes a pod as the trial needs it."""
@@ -108,9 +111,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
                 *self._judge_namespace(observed, plan),
             ]
 
-        verdict = self._judge(declined, each="every object")
-        self._done = self._dry and verdict.verdict == ACCEPTED
-        return verdict
+        return self._judge(declined, each="every object")
 
     def apply(self, observed: Observed, plan: GuardPlan) -> None:
         """Try the guard, write it, remove what is not asked for any more, and verify it; at a failure tell whether something was written
@@ -132,25 +133,30 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             for body in plan.writes:
                 self._write(observed, body)
             self._remove(plan.removals)
-            self._end(observed)
+            self._verify(observed)
         except KubeadmError as exc:
             # A guard that goes is not brought back by what stays of it.
             if not (self._written and self._desired.present):
                 raise
             raise KubeadmError(f"{str(exc).rstrip('.')}. {self._roll_back(observed.cluster.objects)}") from exc
 
+    def finish(self, observed: Observed, plan: GuardPlan, *, dry: bool) -> None:
+        """Note what is so now, or would be."""
+        desired = self._desired
+        self._enforced = desired.present and desired.enforce
+        self._summary = placement_guard.lines(desired, self._protection, plan.operations, dry=dry)
+
     def report(self, observed: Observed | None, plan: GuardPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
         found, operations = self._protection, plan.operations if plan else ()
-        told = placement_guard.lines(self._desired, found, operations, dry=self._dry) if self._done else []
         return {
-            "enforced": self._desired.present and self._desired.enforce if self._done else self._enforced,
+            "enforced": self._enforced,
             "nodes": list(found.nodes),
             "added": list(found.added),
             "removed": list(found.removed),
             "stale": list(found.stale),
             "untainted": list(found.untainted),
-            "summary": told,
+            "summary": self._summary,
             "diff": [_difference(observed, operation.place) for operation in operations]
             if observed and self._diff
             else [],
@@ -379,13 +385,10 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         self._api.poll(is_checked, _CHECKED_WITHIN, _LOOK_AGAIN)
         return placement_trial.complaints(found)
 
-    def _end(self, observed: Observed) -> None:
-        if self._desired.present and self._desired.enforce and not self._dry:
-            self._verify(observed)
-        self._done = True
-
     def _verify(self, observed: Observed) -> None:
-        """See on the guard itself that it refuses what it should, a node that it did not protect before first, and nothing else."""
+        """See on a guard that refuses that it does so where it should, on a node that it did not protect before first, and nowhere else."""
+        if not (self._desired.present and self._desired.enforce):
+            return
         namespace = self._params["trial_namespace"]
         node = next(iter((*observed.protection.added, *observed.protection.nodes)), None)
         cases = placement_trial.proof_cases(observed.guard, namespace, node)

@@ -179,7 +179,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
     def _workloads(self) -> Workloads:
         return Workloads(self._api, self._asked.selection, workers=self._params["concurrency"])
 
-    def read(self) -> Observed:
+    def read(self, *, dry: bool) -> Observed:
         """Read the pods that the task means, and their controllers where their templates matter."""
         params = self._params
         # Up to 1.31 a pod is resized by a patch of itself.
@@ -197,9 +197,9 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         templates.read(found, self._asked.desired, needed=needed, reverts=self._reverts)
         return observed
 
-    def notes(self, observed: Observed) -> list[str]:
+    def notes(self, observed: Observed, *, dry: bool) -> list[str]:
         """Warn of versions that are not tested, and of what of the templates is not known."""
-        return [*super().notes(observed), *filter(None, [observed.templates.untold])]
+        return [*super().notes(observed, dry=dry), *filter(None, [observed.templates.untold])]
 
     def plan(self, observed: Observed) -> TaskPlan:
         """Work out the change of every pod, and of the templates."""
@@ -211,9 +211,9 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         operations += observed.templates.plan()
         return TaskPlan(tuple(operations), (*_restarts(observed), *observed.templates.warnings()))
 
-    def verify(self, observed: Observed, plan: TaskPlan) -> None:
+    def verify(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> None:
         """Nothing is to be changed: what becomes of earlier changes may still be waited for."""
-        self._see_to_the_end(observed)
+        self._see_to_the_end(observed, dry=dry)
 
     def rehearse(self, observed: Observed, plan: TaskPlan) -> Verdict:
         """The API server judges the patches without keeping them."""
@@ -231,7 +231,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
                 raise
             raise Incomplete(str(exc), changed=True) from exc
 
-    def finish(self, observed: Observed) -> None:
+    def finish(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> None:
         """Tell which pods and templates failed."""
         for kind, things in (("pods", observed.targets), ("templates", observed.templates.found)):
             bad = [thing.error for thing in things.values() if thing.error]
@@ -373,13 +373,14 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         return [target.name for target in known if target.name not in well]
 
     def _end(self, observed: Observed, *, dry_run: bool) -> None:
-        self._see_to_the_end(observed)
-        bad = [target.name for target in observed.targets.values() if not self._is_well(target)]
+        self._see_to_the_end(observed, dry=dry_run)
+        bad = [target.name for target in observed.targets.values() if not self._is_well(target, dry=dry_run)]
         observed.templates.send(bad, dry_run=dry_run)
 
-    def _is_well(self, target: PodTarget) -> bool:
-        """Whether a pod runs with what was asked for, so that others may be made like it; in check mode, as far as is known."""
-        done = (UNCHANGED, RESIZED, RESTARTED, *([ACCEPTED] if self._dry else []))
+    @staticmethod
+    def _is_well(target: PodTarget, *, dry: bool) -> bool:
+        """Whether a pod runs with what was asked for, so that others may be made like it; dry: as far as is known."""
+        done = (UNCHANGED, RESIZED, RESTARTED, *([ACCEPTED] if dry else []))
         return not target.error and target.outcome in done and bool(target.latest["spec"].get("nodeName"))
 
     # ---- waiting and telling -------------------------------------------------------------------------------------------
@@ -389,10 +390,10 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         """A template is changed only after its pods were seen well, whether or not the task waits."""
         return bool(self._params["wait"]) or self._params["template"] == UPDATE
 
-    def _see_to_the_end(self, observed: Observed) -> None:
+    def _see_to_the_end(self, observed: Observed, *, dry: bool) -> None:
         """Wait until the pods have what was asked for, where that is wanted; else tell what the kubelets say of earlier changes."""
         left = [target for target in observed.targets.values() if not target.error and target.outcome != NOT_TRIED]
-        if self._waits and not self._dry:
+        if self._waits and not dry:
             self._watch([target for target in left if target.outcome not in (RESIZED, RESTARTED)], ready=False)
             return
         for target in left:

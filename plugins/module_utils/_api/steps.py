@@ -29,7 +29,6 @@ class ApiSteps(t.Generic[Observed, Planned]):
     def __init__(self, params: Params, *, connect: Connect, diff: bool = False) -> None:
         self._params = params
         self._connect = connect
-        self._dry = True  # until the session says otherwise
         self._diff = diff
 
     @functools.cached_property
@@ -40,14 +39,13 @@ class ApiSteps(t.Generic[Observed, Planned]):
     @contextlib.contextmanager
     def session(self, *, dry: bool) -> t.Iterator[None]:
         """Check what was asked before anything is sent; nothing is held, since every write is tested against what was read."""
-        self._dry = dry
         self._check()
         yield
 
     def _check(self) -> None:
         """Check what was asked. Raises Refusal."""
 
-    def notes(self, observed: Observed) -> list[str]:
+    def notes(self, observed: Observed, *, dry: bool) -> list[str]:
         """Warn of versions that are not tested."""
         return version_warnings(self._api, self._nodes(observed))
 
@@ -59,7 +57,7 @@ class ApiSteps(t.Generic[Observed, Planned]):
         """The API server judges the change."""
         return ()
 
-    def finish(self, observed: Observed) -> None:
+    def finish(self, observed: Observed, plan: Planned, *, dry: bool) -> None:
         """Nothing is waited for."""
 
     def _judge(self, ask: t.Callable[[], t.Sequence[str]], *, each: str) -> Verdict:

@@ -5,7 +5,7 @@
 # PRIVATE to the collection: no promise of stability to code outside it.
 
 """The one way of every state module: read, plan, rehearse, apply, report. Whether it is check mode, and so ends before *apply*, is
-decided here alone."""
+decided here alone, and handed to the steps for which it matters."""
 
 from __future__ import annotations
 
@@ -37,20 +37,22 @@ Planned = t.TypeVar("Planned", bound=Plan)
 
 
 class Steps(t.Protocol[Observed, Planned]):
-    """What a module hands to the runner. Each step is given what the steps before it found, and may raise KubeadmError."""
+    """What a module hands to the runner. Each step is given what the steps before it found, and may raise KubeadmError.
+
+    dry: nothing may be changed, and of what is known nothing noted. C(rehearse) and C(apply) are what they are in each mode.
+    """
 
     @property
     def unrehearsed(self) -> str:
         """Why a change needs no rehearsal when it is going to be made; empty where it does."""
 
     def session(self, *, dry: bool) -> t.ContextManager[None]:
-        """Check what was asked, and hold whatever has to be held from reading to applying, such as a lock. dry: nothing may
-        be changed."""
+        """Check what was asked, and hold whatever has to be held from reading to applying, such as a lock."""
 
-    def read(self) -> Observed:
+    def read(self, *, dry: bool) -> Observed:
         """Read what is there."""
 
-    def notes(self, observed: Observed) -> t.Sequence[str]:
+    def notes(self, observed: Observed, *, dry: bool) -> t.Sequence[str]:
         """What the user should know of what was read."""
 
     def plan(self, observed: Observed) -> Planned:
@@ -59,7 +61,7 @@ class Steps(t.Protocol[Observed, Planned]):
     def preflight(self, observed: Observed, plan: Planned) -> t.Sequence[str]:
         """Look for what would keep the change from working. Returns what the user should know."""
 
-    def verify(self, observed: Observed, plan: Planned) -> None:
+    def verify(self, observed: Observed, plan: Planned, *, dry: bool) -> None:
         """Nothing is to be changed: see that what is there works, so that no task is green over something dead, and note
         what is known of it now."""
 
@@ -69,7 +71,7 @@ class Steps(t.Protocol[Observed, Planned]):
     def apply(self, observed: Observed, plan: Planned) -> None:
         """Make the change, or start what makes it."""
 
-    def finish(self, observed: Observed) -> None:
+    def finish(self, observed: Observed, plan: Planned, *, dry: bool) -> None:
         """Wait for what is still to be seen, and tell what failed, whether or not there was something to change."""
 
     def report(self, observed: Observed | None, plan: Planned | None) -> dict[str, t.Any]:
@@ -82,8 +84,8 @@ class Plans(t.Protocol[Common, Observed, Planned]):
     def read(self) -> Common:
         """Read what all of them have in common. May raise KubeadmError."""
 
-    def members(self, common: Common, *, dry: bool) -> t.Mapping[str, Steps[Observed, Planned]]:
-        """The steps of each, by name. dry: not even what is known of them may be noted."""
+    def members(self, common: Common) -> t.Mapping[str, Steps[Observed, Planned]]:
+        """The steps of each, by name."""
 
     def report(self, common: Common | None, plans: t.Mapping[str, dict[str, t.Any]]) -> dict[str, t.Any]:
         """The result. Must work after any step, and have the same keys after each.
@@ -94,7 +96,7 @@ class Plans(t.Protocol[Common, Observed, Planned]):
 
 def run(module: AnsibleModule, steps: Steps[Observed, Planned], *, rehearse: bool) -> t.NoReturn:
     """Take a module through its steps and end it."""
-    result, failure = _go(module, steps, rehearse=rehearse, dry=module.check_mode)
+    result, failure = _go(module, steps, rehearse=rehearse, dry=module.check_mode, applies=not module.check_mode)
     if failure is not None:
         module.fail_json(msg=failure, **result)
     module.exit_json(**result)
@@ -107,8 +109,8 @@ def run_plans(module: AnsibleModule, plans: Plans[Common, Observed, Planned], *,
         common = plans.read()
     except (KubeadmError, OSError) as exc:
         module.fail_json(msg=_told(exc), changed=False, **plans.report(None, results))
-    for name, steps in plans.members(common, dry=module.check_mode).items():
-        result, failure = _go(module, steps, rehearse=rehearse, dry=True)
+    for name, steps in plans.members(common).items():
+        result, failure = _go(module, steps, rehearse=rehearse, dry=module.check_mode, applies=False)
         results[name] = {**result, "failed": failure is not None, "msg": failure}
     failures = {name: result["msg"] for name, result in results.items() if result["failed"]}
     if failures:
@@ -117,7 +119,7 @@ def run_plans(module: AnsibleModule, plans: Plans[Common, Observed, Planned], *,
 
 
 def _go(
-    module: AnsibleModule, steps: Steps[Observed, Planned], *, rehearse: bool, dry: bool
+    module: AnsibleModule, steps: Steps[Observed, Planned], *, rehearse: bool, dry: bool, applies: bool
 ) -> tuple[dict[str, t.Any], str | None]:
     """Read, plan, rehearse, apply, report: (the result, why it failed or None)."""
     verdict, changed, failure = Verdict(SKIPPED, "the run ended before"), False, None
@@ -125,22 +127,22 @@ def _go(
     plan: Planned | None = None
     try:
         with steps.session(dry=dry):
-            observed = steps.read()
-            warn_all(module, steps.notes(observed))
+            observed = steps.read(dry=dry)
+            warn_all(module, steps.notes(observed, dry=dry))
             plan = steps.plan(observed)
             warn_all(module, (*plan.warnings, *steps.preflight(observed, plan)))
             if not plan.operations:
                 verdict = Verdict(NOT_NEEDED, "nothing changes")
-                steps.verify(observed, plan)
+                steps.verify(observed, plan, dry=dry)
             else:
-                verdict = _rehearsed(steps, observed, plan, wanted=rehearse, dry=dry)
+                verdict = _rehearsed(steps, observed, plan, wanted=rehearse, applies=applies)
                 if rehearse and verdict.verdict == SKIPPED:
                     module.warn(f"not rehearsed: {verdict.message}")
                 if verdict.verdict == REFUSED:
                     raise Refusal(f"refused in the rehearsal, nothing was changed: {verdict.message}")
-                if not dry:
+                if applies:
                     steps.apply(observed, plan)
-            steps.finish(observed)
+            steps.finish(observed, plan, dry=dry)
             changed = bool(plan.operations)
     except (KubeadmError, OSError) as exc:
         changed, failure = getattr(exc, "changed", False), _told(exc, " Nothing was changed.")
@@ -148,11 +150,11 @@ def _go(
 
 
 def _rehearsed(
-    steps: Steps[Observed, Planned], observed: Observed, plan: Planned, *, wanted: bool, dry: bool
+    steps: Steps[Observed, Planned], observed: Observed, plan: Planned, *, wanted: bool, applies: bool
 ) -> Verdict:
     if not wanted:
         return Verdict(SKIPPED, "rehearse is off")
-    if steps.unrehearsed and not dry:
+    if steps.unrehearsed and applies:
         return Verdict(NOT_NEEDED, steps.unrehearsed)
     return steps.rehearse(observed, plan)
 

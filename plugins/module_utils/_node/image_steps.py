@@ -50,7 +50,7 @@ class ImageSteps:
         """Nothing is held: who loads the same image meanwhile does no harm."""
         return contextlib.nullcontext()
 
-    def read(self) -> Observed:
+    def read(self, *, dry: bool) -> Observed:
         """Ask the kubelet where its runtime is, and the runtime whether it has the image."""
         found = read_runtime(self._run, proc=self._host.proc)
         self._told["node"] = found.node_name
@@ -59,7 +59,7 @@ class ImageSteps:
         self._told["present"] = present = runtime.has(self._image)
         return Observed(found.node_name, found.version, runtime, present)
 
-    def notes(self, observed: Observed) -> list[str]:
+    def notes(self, observed: Observed, *, dry: bool) -> list[str]:
         """Warn of a version that is not tested."""
         return versions.warnings(observed.node, {"kubelet": [observed.version]})
 
@@ -73,7 +73,7 @@ class ImageSteps:
         """Only loading it shows whether an archive can be loaded."""
         return ()
 
-    def verify(self, observed: Observed, plan: TaskPlan) -> None:
+    def verify(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> None:
         """An image that is there is all right."""
 
     def rehearse(self, observed: Observed, plan: TaskPlan) -> Verdict:
@@ -94,7 +94,7 @@ class ImageSteps:
                 f" name that the archive has. The output was: {said or 'nothing'}"
             )
 
-    def finish(self, observed: Observed) -> None:
+    def finish(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> None:
         """Nothing is waited for."""
 
     def report(self, observed: Observed | None, plan: TaskPlan | None) -> dict[str, t.Any]:

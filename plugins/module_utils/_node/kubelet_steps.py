@@ -79,7 +79,7 @@ class KubeletSteps(TransactionSteps):
             refuse_settings(self._params, (*SETTINGS, "purge", "adopt"))
         return parse_desired(self._params)
 
-    def read(self) -> Observed:
+    def read(self, *, dry: bool) -> Observed:
         """Read the unit, its files, the process, and our record."""
         unit = read_unit(self._run, self._host)
         self._told.node, self._told.cluster = unit.node_name, unit.cluster
@@ -88,10 +88,10 @@ class KubeletSteps(TransactionSteps):
         reverts = self._desired.state == PREVIOUS and earlier.open is None
         return Observed(unit, earlier, undo.find(KUBELET_NAME, unit.node_name) if reverts else None)
 
-    def notes(self, observed: Observed) -> list[str]:
+    def notes(self, observed: Observed, *, dry: bool) -> list[str]:
         """Warn of a kubelet's version that is not tested, too."""
         unit = observed.unit
-        told = self._notes(unit.node_name, observed.earlier)
+        told = self._notes(unit.node_name, observed.earlier, dry=dry)
         return [*told, *versions.warnings(unit.node_name, {KUBELET_NAME: [unit.version]})]
 
     def plan(self, observed: Observed) -> KubeletPlan:
@@ -122,7 +122,7 @@ class KubeletSteps(TransactionSteps):
         journal = kubelet_journal(observed.unit, plan, self._settings, self._complaints)
         self._start(journals.enter(journal, observed.rollback) if observed.rollback else journal)
 
-    def verify(self, observed: Observed, plan: KubeletPlan) -> None:
+    def verify(self, observed: Observed, plan: KubeletPlan, *, dry: bool) -> None:
         """With nothing to change, see that the kubelet runs and is healthy. Raises KubeadmError when it does not get so."""
         unit = observed.unit
         if observed.earlier.open is not None:  # it is in the middle of a change

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import typing as t
 
@@ -78,13 +79,12 @@ class StaticPodPlans:
         clients = ApiClients.of_node(self._host._replace(**kubelet.places).kubelet_conf, kubelet.node_name)
         return Common(kubelet, kubeadm_config.read(clients.admin))
 
-    def members(self, common: Common, *, dry: bool) -> dict[str, StaticPodSteps]:
+    def members(self, common: Common) -> dict[str, StaticPodSteps]:
         """The steps of each static pod that is planned."""
         return {
             name: _PlanSteps(
                 {**self._shared, **entry, "name": name},
                 found=common,
-                notes_record=not dry,
                 persist_env=self._persist_env,
                 run=self._run,
                 host=self._host,
@@ -131,8 +131,7 @@ class StaticPodPlans:
 class _PlanSteps(StaticPodSteps):
     """A plan, and what the static pod is found to be now.
 
-    found: what was read for all plans. notes_record: whether to note what is no longer ours where nothing else changes. persist_env: the
-    variables of the environment whose values may be told.
+    found: what was read for all plans. persist_env: the variables of the environment whose values may be told.
     """
 
     def __init__(
@@ -140,28 +139,32 @@ class _PlanSteps(StaticPodSteps):
         params: t.Mapping[str, t.Any],
         *,
         found: Common,
-        notes_record: bool,
         persist_env: t.Sequence[str],
         **given: t.Any,
     ) -> None:
         super().__init__(params, diff=False, kubelet=found.kubelet, **given)
         self._found = found
-        self._may_note = notes_record
         self._persist_env = persist_env
 
-    @property
-    def _notes_record(self) -> bool:
-        return self._may_note
+    @contextlib.contextmanager
+    def session(self, *, dry: bool) -> t.Iterator[None]:
+        """As in check mode: what an earlier run left open is for the run that changes."""
+        with super().session(dry=True):
+            yield
 
-    def read(self) -> Observed:
+    def notes(self, observed: Observed, *, dry: bool) -> list[str]:
+        """As in check mode: how an earlier transaction ended is told again to the run that changes."""
+        return super().notes(observed, dry=True)
+
+    def read(self, *, dry: bool) -> Observed:
         """Read as the module C(static_pod) does, and take as ours what came with kubeadm-config, which a change reads from the record then."""
-        observed = super().read()
+        observed = super().read(dry=dry)
         pod, persisted = observed.pod, self._found.known.persisted.of(self._name)
         record = kubeadm_config.adopted(pod.record, pod.manifest.values(), persisted)
         if record == pod.record or observed.earlier.open is not None:
             return observed
         written = pod.written_image if pod.record else pod.manifest.container.get("image")
-        if self._notes_record:
+        if not dry:
             make_directory(state_directory(self._name))  # a node that has just joined has none
             write_record(self._name, before=pod.record, after=record, images=Images(pod.written_image, written))
         return dataclasses.replace(

@@ -89,12 +89,7 @@ class StaticPodSteps(TransactionSteps):
             refuse_settings(self._params, (*SETTINGS, "purge"))
         return parse_desired(self._params)
 
-    @property
-    def _notes_record(self) -> bool:
-        """Whether to note what is no longer ours where nothing else changes."""
-        return not self._dry
-
-    def read(self) -> Observed:
+    def read(self, *, dry: bool) -> Observed:
         """Read the kubelet, the manifest, our record, and the files that may change."""
         kubelet = self._kubelet or read_running_kubelet(self._run, self._host, self._patience)
         self._told.node, self._told.cluster = kubelet.node_name, kubelet.cluster
@@ -115,12 +110,12 @@ class StaticPodSteps(TransactionSteps):
         )
         return Observed(kubelet, self._host._replace(**kubelet.places), pod, state, earlier, rollback)
 
-    def notes(self, observed: Observed) -> list[str]:
+    def notes(self, observed: Observed, *, dry: bool) -> list[str]:
         """Warn of a version that is not tested, too: the component's, or the kubelet's where the component is not Kubernetes' own."""
         kubelet = observed.kubelet
         image = observed.pod.manifest.container.get("image")
         found = versions.of_images({self._name: image}) or {"kubelet": [version_of(kubelet.program, self._run)]}
-        told = self._notes(kubelet.node_name, observed.earlier)
+        told = self._notes(kubelet.node_name, observed.earlier, dry=dry)
         return [*told, *versions.warnings(kubelet.node_name, found)]
 
     def plan(self, observed: Observed) -> StaticPodPlan:
@@ -146,7 +141,7 @@ class StaticPodSteps(TransactionSteps):
             force=self._params["force"],
         )
 
-    def verify(self, observed: Observed, plan: StaticPodPlan) -> None:
+    def verify(self, observed: Observed, plan: StaticPodPlan, *, dry: bool) -> None:
         """With nothing to change, see that the component runs what its manifest says. Raises KubeadmError when it does not.
 
         What others changed is noted as theirs, since there is no transaction that could do it.
@@ -154,7 +149,7 @@ class StaticPodSteps(TransactionSteps):
         pod, kubelet = observed.pod, observed.kubelet
         if observed.earlier.open is not None:  # it is in the middle of a change
             return
-        if self._notes_record:
+        if not dry:
             images = Images(pod.written_image, plan.image)
             write_record(self._name, before=pod.record, after=plan.record, images=images)
         if kubelet.problem:  # it comes up with its kubelet only

@@ -66,7 +66,6 @@ class TransactionSteps:
         """lock_wait: how long others are waited for, when not for the seconds of C(lock_timeout) from now on."""
         self._params = params
         self._name = name
-        self._dry = True  # until the session says otherwise
         self._diff = diff
         self._run = run
         self._host = host
@@ -88,7 +87,6 @@ class TransactionSteps:
 
         Raises Busy, Refusal.
         """
-        self._dry = dry
         dummy = self._desired, self._settings  # what makes no sense is refused before anything is waited for
         try:
             waited = self._lock_wait.until_free(self._name, self._run)
@@ -122,18 +120,18 @@ class TransactionSteps:
             self._told.earlier = earlier = dataclasses.replace(earlier, open=left_open)
         return earlier
 
-    def _notes(self, node: str, earlier: Earlier) -> list[str]:
+    def _notes(self, node: str, earlier: Earlier, *, dry: bool) -> list[str]:
         """Tell how a transaction ended that was not followed, once; and of one that waits to be taken up again."""
         notes = list(earlier.trouble)
         if earlier.open is not None:
             notes.append(messages.left_open(self._name, node, earlier.open["id"], earlier.open["phase"]))
         if earlier.previous is not None:
             notes.append(messages.report(self._name, node, earlier.previous))
-            if not self._dry:
+            if not dry:
                 transaction_log.mark_followed(self._name, earlier.previous["id"])
         return notes
 
-    def finish(self, observed: object) -> None:
+    def finish(self, observed: object, plan: object, *, dry: bool) -> None:
         """What becomes of a change is seen by the node's engine."""
 
     def _start(self, journal: Journal) -> None:

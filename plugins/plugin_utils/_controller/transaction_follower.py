@@ -17,6 +17,7 @@ from ansible.utils.display import Display
 
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.transaction import messages as outcome
+from ...module_utils._plan.transaction.outcomes import CONFIRMING
 from .confirmer import Confirmer
 from .lock_waiter import show
 
@@ -25,9 +26,7 @@ display = Display()
 _FOLLOWER = "nodecraft.kubeadm.node_transaction"
 _POLL_SECONDS = 5  # of one call of the follower; it returns earlier when there is news
 _RECONNECT_SECONDS = 2
-# The phase in which the engine waits for a word of this controller, and the time between two attempts to be able to give it.
-_CONFIRMING = "confirming"
-_RETRY_SECONDS = 1
+_RETRY_SECONDS = 1  # between two attempts to be able to confirm
 # How often in a row an engine may be found not running before it is not waited for any more: systemd needs a moment to
 # start it, and again after a fault.
 _MAX_IDLE = 3
@@ -93,7 +92,7 @@ class TransactionFollower(Confirmer):
 
     def _word(self, result: dict[str, t.Any], news: dict[str, t.Any], began: float) -> dict[str, t.Any]:
         """What the next call of the follower says to a change that waits to be confirmed; without a word it asks again soon."""
-        if news["phase"] != _CONFIRMING or not self.confirms():
+        if news["phase"] != CONFIRMING or not self.confirms():
             return {"wait": _POLL_SECONDS, "confirm": None}
         problem = self.reach()
         if problem:

@@ -58,11 +58,11 @@ class Course(t.Generic[Observed, P]):
         return self.steps.session(dry=self.dry)
 
     def read(self) -> Observed:
-        self.last_observed = self.steps.read()
+        self.last_observed = self.steps.read(dry=self.dry)
         return self.last_observed
 
     def notes(self) -> t.Sequence[str]:
-        return self.steps.notes(self.observed)
+        return self.steps.notes(self.observed, dry=self.dry)
 
     def plan(self) -> P:
         """Plan, and look for what would keep the change from working."""
@@ -71,7 +71,7 @@ class Course(t.Generic[Observed, P]):
         return dataclasses.replace(self.made, warnings=warnings)
 
     def verify(self) -> None:
-        self.steps.verify(self.observed, self.planned)
+        self.steps.verify(self.observed, self.planned, dry=self.dry)
 
     def rehearse(self) -> Verdict:
         if self.steps.unrehearsed and not self.dry:
@@ -82,7 +82,7 @@ class Course(t.Generic[Observed, P]):
         self.steps.apply(self.observed, self.planned)
 
     def finish(self) -> None:
-        self.steps.finish(self.observed)
+        self.steps.finish(self.observed, self.planned, dry=self.dry)
 
     def report(self) -> Json:
         return self.steps.report(self.last_observed, self.made)

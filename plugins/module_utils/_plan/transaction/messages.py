@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import typing as t
 
+from .outcomes import ABORTED, ALARM, COMMITTED, ROLLED_BACK, STANDING, UNHEALTHY
+
 _ENDINGS = {
-    "rolled_back": "the change was rolled back and the former state is verified",
-    "aborted": "nothing was changed",
-    "unhealthy": "the change was left in place, because rollback is off",
-    "alarm": "the node needs manual repair",
+    ROLLED_BACK: "the change was rolled back and the former state is verified",
+    ABORTED: "nothing was changed",
+    UNHEALTHY: "the change was left in place, because rollback is off",
+    ALARM: "the node needs manual repair",
 }
 
 
@@ -25,10 +27,10 @@ def worded(outcome: str) -> str:
 
 def failure(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str | None:
     """Why a task failed, with the component's own last words; None when the change was committed."""
-    if transaction["outcome"] == "committed":
+    if transaction["outcome"] == COMMITTED:
         return None
     ending = _ENDINGS[transaction["outcome"]]
-    if transaction["outcome"] == "rolled_back" and not transaction.get("healthy"):
+    if transaction["outcome"] == ROLLED_BACK and not transaction.get("healthy"):
         ending = "the change was rolled back, and the component is as unhealthy as it was before"
     log = transaction.get("log") or []
     words = f" {name} logged last: {_telling(log)}" if log else ""
@@ -108,7 +110,7 @@ def gave_up(reason: str, seconds: int) -> str:
 
 def changed(outcome: str) -> bool:
     """Whether the node differs from before."""
-    return outcome in ("committed", "unhealthy", "alarm")
+    return outcome in (*STANDING, ALARM)
 
 
 def left_open(name: str, node: str, identifier: str, phase: str) -> str:

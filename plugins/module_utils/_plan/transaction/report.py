@@ -12,6 +12,7 @@ import json
 import typing as t
 
 from . import messages
+from .outcomes import COMMITTED
 
 Result = t.Mapping[str, t.Any]
 
@@ -137,4 +138,4 @@ def _scalar(value: t.Any) -> str:
 
 def _is_undone_by_upgrade(result: Result) -> bool:
     transaction = result.get("transaction") or {}
-    return bool(result.get("operations")) and transaction.get("outcome") == "committed" and not result.get("reverts")
+    return bool(result.get("operations")) and transaction.get("outcome") == COMMITTED and not result.get("reverts")

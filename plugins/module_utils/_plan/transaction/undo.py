@@ -19,12 +19,10 @@ import typing as t
 from ..common.errors import Refusal
 from ..common.files import FileVersion
 from ..common.ownership import Change, Record
+from .outcomes import ALARM, STANDING
 
 PREVIOUS = "previous"
 COMPONENT, RECORD = "component", "record"
-
-_STANDING = ("committed", "unhealthy")
-_ALARM = "alarm"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +90,7 @@ class Rollback:
     @property
     def stands(self) -> bool:
         """Whether the change is in effect. An alarm may have ended with the files on either side."""
-        return self.outcome in _STANDING or (self.outcome == _ALARM and not self.is_done)
+        return self.outcome in STANDING or (self.outcome == ALARM and not self.is_done)
 
     @property
     def component_files(self) -> list[WrittenFile]:

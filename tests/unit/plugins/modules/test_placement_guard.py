@@ -70,6 +70,10 @@ def test_parameters_that_cannot_be(play: Start, api: FakeGuards, parameters: dic
     assert api.requests == []
 
 
+def test_a_time_that_makes_no_sense_has_the_same_keys(play: Start) -> None:
+    assert set(play(placement_guard, **WANTED, wait_timeout=0)) == KEYS | {"failed", "msg"}
+
+
 def test_the_steps_are_tested_with_what_they_get() -> None:
     options = yaml.safe_load(placement_guard.DOCUMENTATION)["options"]
     defaults = {name: option.get("default") for name, option in options.items()}

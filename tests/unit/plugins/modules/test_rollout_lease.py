@@ -65,17 +65,28 @@ def test_a_failure_has_the_same_keys(play: Start) -> None:
     ("parameters", "message"),
     [
         ({}, "missing required arguments: holder"),
+        ({"holder": "us", "state": "halted", "node": "cp1"}, "reason"),
+    ],
+)
+def test_parameters_that_cannot_be(play: Start, parameters: dict[str, t.Any], message: str) -> None:
+    assert message in play(rollout_lease, **parameters)["msg"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
         ({"holder": " "}, "invalid holder ' ': must be a name"),
         ({"holder": "us", "duration": 0}, "invalid duration 0: must be at least 1"),
-        ({"holder": "us", "state": "halted", "node": "cp1"}, "reason"),
         (
             {"holder": "us", "state": "halted", "node": "cp1", "reason": "x", "intents": ["a", "b"]},
             "invalid intents: must be the one digest",
         ),
     ],
 )
-def test_parameters_that_cannot_be(play: Start, parameters: dict[str, t.Any], message: str) -> None:
-    assert message in play(rollout_lease, **parameters)["msg"]
+def test_what_makes_no_sense_has_the_same_keys(play: Start, parameters: dict[str, t.Any], message: str) -> None:
+    result = play(rollout_lease, **parameters)
+    assert set(result) - {"warnings"} == KEYS | {"failed", "msg"}
+    assert (result["api_reachable"], message in result["msg"]) == (None, True)
 
 
 def test_the_requests_of_a_rollout_are_options_of_the_module() -> None:

@@ -121,73 +121,77 @@ def test_all_problems_are_reported_at_once_with_their_lines() -> None:
     )
 
 
+# The text of a resource, and what is said of it.
+MISTAKES = [
+    ("discover: []", "discover: invalid value: must be a list of at least one of path, usb, pci, group, fake"),
+    ("discover: [{}]", "discover[0]: invalid value: must have exactly one of"),
+    (
+        "discover: [{fake: {count: 1}, usb: {vendor: '0403'}}]",
+        "discover[0]: invalid value: must have exactly one of",
+    ),
+    ("discover: [text]", "discover[0]: invalid value: must be a mapping"),
+    ("discover: {fake: 1}", "discover: invalid value: must be a list"),
+    ("discover: [{fake: {}}]", "fake.count: is required"),
+    ("discover: [{fake: {count: 99999}}]", "must be at most 10000"),
+    ("discover: [{fake: {count: nan}}]", "must be an integer"),
+    ("discover: [{fake: {count: 1, prefix: 'a:b'}}]", "prefix: invalid value 'a:b'"),
+    ("discover: [{fake: {count: 1, numaNodes: [x]}}]", "numaNodes: invalid value: must be a list of integers"),
+    ("discover: [{path: {}}]", "invalid value: must have either glob or regex"),
+    ("discover: [{path: {glob: /dev/a, regex: b}}]", "invalid value: must have either glob or regex"),
+    ("discover: [{path: {glob: dev/a}}]", "must be an absolute path without .."),
+    ("discover: [{path: {glob: /dev/../a}}]", "must be an absolute path without .."),
+    ("discover: [{path: {regex: '('}}]", "must be a regular expression"),
+    (
+        "discover: [{path: {glob: /dev/a, type: pipe}}]",
+        "type: invalid value 'pipe': must be one of device, char, block, file",
+    ),
+    (
+        "discover: [{path: {glob: /dev/a, containerPath: '/dev/{name}'}}]",
+        "invalid placeholder {name}: must be one of {id}, {index}",
+    ),
+    ("discover: [{usb: {vendor: 403}}]", "vendor: invalid value '403': must be four hexadecimal digits"),
+    (
+        "discover: [{usb: {vendor: '0403', nodes: [tty, bus], containerPath: /dev/x}}]",
+        "must not be set with more than one kind",
+    ),
+    ("discover: [{pci: {vendor: '8086'}}]", "nodes: is required"),
+    ("discover: [{group: {id: a, members: []}}]", "members: invalid value: must be a list"),
+    (
+        "discover: [{group: {id: a, members: [{path: /dev/a, optional: true}]}}]",
+        "members: invalid value: at least one member",
+    ),
+    ("discover: [{group: {members: [{path: /dev/a}]}}]", "group.id: is required"),
+    ("health: {unknown: maybe}", "unknown: invalid value 'maybe': must be one of keep, healthy, unhealthy"),
+    ("health: {open: perhaps}", "open: invalid value 'perhaps': must be true or false"),
+    ("health: {exec: {command: []}}", "command: invalid value: must be a list of strings"),
+    ("health: {http: {url: 'https://x/'}}", "must begin with http://"),
+    (
+        "health: {http: {url: 'http://[bad/'}}",
+        "url: invalid value 'http://[bad/': must begin with http:// and a host",
+    ),
+    ("health: {http: {url: 'http://h:99999/'}}", "a port must be at most 65535"),
+    ("health: {http: {url: 'http://h:abc/'}}", "a port must be at most 65535"),
+    ("health: {http: {url: 'http://h:0/'}}", "a port must be at most 65535"),
+    ("discover: [{fake: {count: 1, numaNodes: ['²']}}]", "numaNodes: invalid value: must be a list of integers"),
+    (
+        "discover: [{pci: {vendor: '8086', class: display, nodes: [drm]}}]",
+        "class: invalid value 'display': must be the first",
+    ),
+    ("discover: [{pci: {vendor: '8086', class: '0x0300000', nodes: [drm]}}]", "class: invalid value '0x0300000'"),
+    ("health: {file: {path: '/sys/{ids}', healthy: ok}}", "invalid placeholder {ids}: must be one of {id}"),
+    ("health: {interval: 0.1}", "interval: invalid value '0.1': must be a number, 1.0 or more"),
+    ("sharing: {replicas: 0}", "replicas: invalid value '0'"),
+    ("container: {permissions: rx}", "permissions: invalid value 'rx': must be letters of rwm, each once"),
+    ("container: {env: {1A: x}}", "invalid environment variable '1A': must"),
+    ("container: {env: {A: '{id}'}}", "invalid placeholder {id} in A: must be one of {count}, {ids}, {paths}"),
+    ("container: {mounts: [{hostPath: /a}]}", "containerPath: is required"),
+    ("preStart: {timeout: 60}", "must be at most 25"),
+]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("discover: []", "discover: invalid value: must be a list of at least one of path, usb, pci, group, fake"),
-        ("discover: [{}]", "discover[0]: invalid value: must have exactly one of"),
-        (
-            "discover: [{fake: {count: 1}, usb: {vendor: '0403'}}]",
-            "discover[0]: invalid value: must have exactly one of",
-        ),
-        ("discover: [text]", "discover[0]: invalid value: must be a mapping"),
-        ("discover: {fake: 1}", "discover: invalid value: must be a list"),
-        ("discover: [{fake: {}}]", "fake.count: is required"),
-        ("discover: [{fake: {count: 99999}}]", "must be at most 10000"),
-        ("discover: [{fake: {count: nan}}]", "must be an integer"),
-        ("discover: [{fake: {count: 1, prefix: 'a:b'}}]", "prefix: invalid value 'a:b'"),
-        ("discover: [{fake: {count: 1, numaNodes: [x]}}]", "numaNodes: invalid value: must be a list of integers"),
-        ("discover: [{path: {}}]", "invalid value: must have either glob or regex"),
-        ("discover: [{path: {glob: /dev/a, regex: b}}]", "invalid value: must have either glob or regex"),
-        ("discover: [{path: {glob: dev/a}}]", "must be an absolute path without .."),
-        ("discover: [{path: {glob: /dev/../a}}]", "must be an absolute path without .."),
-        ("discover: [{path: {regex: '('}}]", "must be a regular expression"),
-        (
-            "discover: [{path: {glob: /dev/a, type: pipe}}]",
-            "type: invalid value 'pipe': must be one of device, char, block, file",
-        ),
-        (
-            "discover: [{path: {glob: /dev/a, containerPath: '/dev/{name}'}}]",
-            "invalid placeholder {name}: must be one of {id}, {index}",
-        ),
-        ("discover: [{usb: {vendor: 403}}]", "vendor: invalid value '403': must be four hexadecimal digits"),
-        (
-            "discover: [{usb: {vendor: '0403', nodes: [tty, bus], containerPath: /dev/x}}]",
-            "must not be set with more than one kind",
-        ),
-        ("discover: [{pci: {vendor: '8086'}}]", "nodes: is required"),
-        ("discover: [{group: {id: a, members: []}}]", "members: invalid value: must be a list"),
-        (
-            "discover: [{group: {id: a, members: [{path: /dev/a, optional: true}]}}]",
-            "members: invalid value: at least one member",
-        ),
-        ("discover: [{group: {members: [{path: /dev/a}]}}]", "group.id: is required"),
-        ("health: {unknown: maybe}", "unknown: invalid value 'maybe': must be one of keep, healthy, unhealthy"),
-        ("health: {open: perhaps}", "open: invalid value 'perhaps': must be true or false"),
-        ("health: {exec: {command: []}}", "command: invalid value: must be a list of strings"),
-        ("health: {http: {url: 'https://x/'}}", "must begin with http://"),
-        (
-            "health: {http: {url: 'http://[bad/'}}",
-            "url: invalid value 'http://[bad/': must begin with http:// and a host",
-        ),
-        ("health: {http: {url: 'http://h:99999/'}}", "a port must be at most 65535"),
-        ("health: {http: {url: 'http://h:abc/'}}", "a port must be at most 65535"),
-        ("health: {http: {url: 'http://h:0/'}}", "a port must be at most 65535"),
-        ("discover: [{fake: {count: 1, numaNodes: ['²']}}]", "numaNodes: invalid value: must be a list of integers"),
-        (
-            "discover: [{pci: {vendor: '8086', class: display, nodes: [drm]}}]",
-            "class: invalid value 'display': must be the first",
-        ),
-        ("discover: [{pci: {vendor: '8086', class: '0x0300000', nodes: [drm]}}]", "class: invalid value '0x0300000'"),
-        ("health: {file: {path: '/sys/{ids}', healthy: ok}}", "invalid placeholder {ids}: must be one of {id}"),
-        ("health: {interval: 0.1}", "interval: invalid value '0.1': must be a number, 1.0 or more"),
-        ("sharing: {replicas: 0}", "replicas: invalid value '0'"),
-        ("container: {permissions: rx}", "permissions: invalid value 'rx': must be letters of rwm, each once"),
-        ("container: {env: {1A: x}}", "invalid environment variable '1A': must"),
-        ("container: {env: {A: '{id}'}}", "invalid placeholder {id} in A: must be one of {count}, {ids}, {paths}"),
-        ("container: {mounts: [{hostPath: /a}]}", "containerPath: is required"),
-        ("preStart: {timeout: 60}", "must be at most 25"),
-    ],
+    MISTAKES,
 )
 def test_a_mistake_in_a_resource_is_named(text: str, expected: str) -> None:
     full = text if text.startswith("discover") else f"discover: [{{fake: {{count: 1}}}}]\n    {text}"

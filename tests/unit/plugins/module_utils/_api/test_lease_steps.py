@@ -7,7 +7,6 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import ApiError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.lease_steps import LeaseSteps, Observed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import LEASE_NAME, LeasePlan
@@ -193,7 +192,9 @@ def test_an_answer_that_was_lost(desk: Desk) -> None:
 
 def test_conflicts_come_to_an_end(desk: Desk) -> None:
     desk.api.before_write = refuse(409, "the object has been modified")
-    with pytest.raises(ApiError, match="409"):
+    with pytest.raises(
+        KubeadmError, match=rf"Lease {LEASE_NAME}: another client changed it in each of 20 attempts.*\b409\b"
+    ):
         desk.run()
     assert len(desk.api.asked("POST")) == 20
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import pods
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Refused
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_pods import FakePods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.pod_runs import (
@@ -411,8 +411,6 @@ def test_a_version_that_is_not_tested(web: FakePods) -> None:
 
 def test_what_is_documented_is_returned(web: FakePods) -> None:
     done = run(web, owner=OWNER, template="report")
-    assert set(done.report) | {"api", "rehearsal"} == documented("pod_resize")
-    assert set(done.pods["web-1"]) == documented("pod_resize", "pods")
-    assert set(done.pods["web-1"]["operations"][0]) == documented("pod_resize", "pods", "operations")
-    assert set(done.template) == documented("pod_resize", "templates")
-    assert set(done.template["differences"][0]) == documented("pod_resize", "templates", "differences")
+    assert done.pods["web-1"]["operations"]
+    assert done.template["differences"]
+    assert breaches("pod_resize", done.report, of_runner={"api", "rehearsal"}) == []

@@ -81,12 +81,12 @@ class FakeSteps:
         yield
         self.calls.append("release")
 
-    def read(self) -> str:
-        self._note("read")
+    def read(self, *, dry: bool) -> str:
+        self._note("read", dry)
         return OBSERVED
 
-    def notes(self, observed: str) -> list[str]:
-        self._note("notes", observed)
+    def notes(self, observed: str, *, dry: bool) -> list[str]:
+        self._note("notes", observed, dry)
         return ["news"]
 
     def plan(self, observed: str) -> TaskPlan:
@@ -97,8 +97,8 @@ class FakeSteps:
         self._note("preflight", observed, plan)
         return ["etcd is alone"]
 
-    def verify(self, observed: str, plan: TaskPlan) -> None:
-        self._note("verify", observed, plan)
+    def verify(self, observed: str, plan: TaskPlan, *, dry: bool) -> None:
+        self._note("verify", observed, plan, dry)
 
     def rehearse(self, observed: str, plan: TaskPlan) -> Verdict:
         self._note("rehearse", observed, plan)
@@ -107,8 +107,8 @@ class FakeSteps:
     def apply(self, observed: str, plan: TaskPlan) -> None:
         self._note("apply", observed, plan)
 
-    def finish(self, observed: str) -> None:
-        self._note("finish", observed)
+    def finish(self, observed: str, plan: TaskPlan, *, dry: bool) -> None:
+        self._note("finish", observed, plan, dry)
 
     def report(self, observed: str | None, plan: TaskPlan | None) -> dict[str, t.Any]:
         self._note("report", observed, plan)
@@ -148,10 +148,18 @@ def test_the_way_of_a_change() -> None:
 def test_check_mode_does_everything_but_the_change() -> None:
     steps = FakeSteps()
     module = run(steps, check_mode=True)
-    assert steps.handed["session"] == (True,)
     assert "rehearse" in steps.calls
     assert "apply" not in steps.calls
     assert module.result["changed"] is True
+
+
+@pytest.mark.parametrize("changes", [True, False])
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_the_steps_for_which_it_matters_are_told_whether_it_is_check_mode(check_mode: bool, changes: bool) -> None:
+    steps = FakeSteps(changes=changes)
+    run(steps, check_mode=check_mode)
+    told = {name: handed[-1] for name, handed in steps.handed.items() if isinstance(handed[-1], bool)}
+    assert told == dict.fromkeys(["session", "read", "notes", *([] if changes else ["verify"]), "finish"], check_mode)
 
 
 def test_without_a_change_nothing_is_rehearsed_or_applied() -> None:
@@ -175,12 +183,12 @@ def test_a_refused_rehearsal_ends_the_task_before_the_change() -> None:
 def test_each_step_is_handed_what_those_before_it_found() -> None:
     steps, plan = FakeSteps(), TaskPlan(CHANGES, ("beware",))
     run(steps)
-    assert steps.handed.pop("session") == (False,)
-    assert steps.handed.pop("read") == ()
-    assert {name: steps.handed.pop(name) for name in ("notes", "plan", "finish")} == {
-        "notes": (OBSERVED,),
+    assert {name: steps.handed.pop(name) for name in ("session", "read", "notes", "plan", "finish")} == {
+        "session": (False,),
+        "read": (False,),
+        "notes": (OBSERVED, False),
         "plan": (OBSERVED,),
-        "finish": (OBSERVED,),
+        "finish": (OBSERVED, plan, False),
     }
     assert list(steps.handed) == ["preflight", "rehearse", "apply", "report"]
     assert set(steps.handed.values()) == {(OBSERVED, plan)}
@@ -288,8 +296,7 @@ class FakePlans:
             raise self.fails
         return OBSERVED
 
-    def members(self, common: str, *, dry: bool) -> dict[str, FakeSteps]:
-        self.dry = dry
+    def members(self, common: str) -> dict[str, FakeSteps]:
         return self.steps
 
     def report(self, common: str | None, plans: t.Mapping[str, dict[str, t.Any]]) -> dict[str, t.Any]:
@@ -308,8 +315,8 @@ def test_plans_are_made_one_after_the_other_and_never_applied(check_mode: bool) 
     one, idle = FakeSteps(), FakeSteps(changes=False)
     plans = FakePlans(one=one, idle=idle)
     module = run_plans(plans, check_mode=check_mode)
-    assert (plans.dry, module.result["common"]) == (check_mode, OBSERVED)
-    assert [steps.handed["session"] for steps in (one, idle)] == [(True,)] * 2
+    assert module.result["common"] == OBSERVED
+    assert [steps.handed["read"] for steps in (one, idle)] == [(check_mode,)] * 2
     assert one.calls == ["session", "read", "notes", "plan", "preflight", "rehearse", "finish", "release", "report"]
     assert idle.calls == ["session", "read", "notes", "plan", "preflight", "verify", "finish", "release", "report"]
     accepted = {"verdict": ACCEPTED, "message": "its words", "seconds": 0.1, "command": ["kube-apiserver"]}
@@ -346,6 +353,11 @@ def test_without_what_plans_have_in_common_none_is_made(error: Exception) -> Non
     module = run_plans(FakePlans(fails=error, one=steps))
     assert module.result == {"failed": True, "changed": False, "msg": told(error), "common": None, "plans": {}}
     assert steps.calls == []
+
+
+def test_a_plan_is_rehearsed_where_only_a_change_needs_no_rehearsal() -> None:
+    module = run_plans(FakePlans(one=FakeSteps(unrehearsed="it is judged when it is made")))
+    assert module.result["plans"]["one"]["rehearsal"]["verdict"] == ACCEPTED
 
 
 def test_plans_are_not_rehearsed_when_that_is_off() -> None:

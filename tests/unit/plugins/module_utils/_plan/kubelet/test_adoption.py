@@ -53,48 +53,50 @@ FLAGS_ENV = 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1 --max-pods=20 --feature-ga
 HCLOUD_TEXT = '# manual\n[Service]\nEnvironment="HTTPS_PROXY=http://u:s3cret@p" "KUBELET_EXTRA_ARGS=--cloud-provider=external --max-pods=20"\n'
 
 
+# The state before, the file of variables, what is left in it, and the desired state.
+VARIABLES = [
+    (
+        state(environment={**state().environment, kubelets.FLAGS: FileVersion(FLAGS_ENV.encode(), 0o644)}),
+        kubelets.FLAGS,
+        'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1 --feature-gates=B=true"\n',
+        {"config": {"maxPods": 50}, "feature_gates": {"A": True}},
+    ),
+    (
+        state(drop_ins={kubelet_layouts.HCLOUD: HCLOUD_TEXT}, environment={kubelets.FLAGS: None, EXTRA: None}),
+        kubelet_layouts.HCLOUD,
+        HCLOUD_TEXT.replace(" --max-pods=20", ""),
+        {"config": {"maxPods": 50}},
+    ),
+    (
+        state(unit=(TextFile.of(kubelet_layouts.ETC_UNIT, "[Service]\nEnvironment=A=--v=2\nExecStart=/k $A $B\n"),)),
+        kubelet_layouts.ETC_UNIT,
+        "[Service]\nEnvironment=A=\nExecStart=/k $A $B\n",
+        {"args": {"v": 4}},
+    ),
+    (
+        kubelet_layouts.KUBESPRAY.state(),
+        kubelet_layouts.KUBELET_ENV,
+        t.cast("str", kubelet_layouts.KUBESPRAY.environment[kubelet_layouts.KUBELET_ENV]).replace('"--v=2"', '""'),
+        {"args": {"v": 4}},
+    ),
+    (
+        kubelet_layouts.RPM.state(
+            running=None,
+            environment={
+                kubelets.FLAGS: None,
+                kubelet_layouts.SYSCONFIG: FileVersion(b"KUBELET_EXTRA_ARGS=--fail-swap-on=false\n", 0o644),
+            },
+        ),
+        kubelet_layouts.SYSCONFIG,
+        "KUBELET_EXTRA_ARGS=\n",
+        {"config": {"failSwapOn": True}},
+    ),
+]
+
+
 @pytest.mark.parametrize(
     ("before", "path", "left", "given"),
-    [
-        (
-            state(environment={**state().environment, kubelets.FLAGS: FileVersion(FLAGS_ENV.encode(), 0o644)}),
-            kubelets.FLAGS,
-            'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1 --feature-gates=B=true"\n',
-            {"config": {"maxPods": 50}, "feature_gates": {"A": True}},
-        ),
-        (
-            state(drop_ins={kubelet_layouts.HCLOUD: HCLOUD_TEXT}, environment={kubelets.FLAGS: None, EXTRA: None}),
-            kubelet_layouts.HCLOUD,
-            HCLOUD_TEXT.replace(" --max-pods=20", ""),
-            {"config": {"maxPods": 50}},
-        ),
-        (
-            state(
-                unit=(TextFile.of(kubelet_layouts.ETC_UNIT, "[Service]\nEnvironment=A=--v=2\nExecStart=/k $A $B\n"),)
-            ),
-            kubelet_layouts.ETC_UNIT,
-            "[Service]\nEnvironment=A=\nExecStart=/k $A $B\n",
-            {"args": {"v": 4}},
-        ),
-        (
-            kubelet_layouts.KUBESPRAY.state(),
-            kubelet_layouts.KUBELET_ENV,
-            t.cast("str", kubelet_layouts.KUBESPRAY.environment[kubelet_layouts.KUBELET_ENV]).replace('"--v=2"', '""'),
-            {"args": {"v": 4}},
-        ),
-        (
-            kubelet_layouts.RPM.state(
-                running=None,
-                environment={
-                    kubelets.FLAGS: None,
-                    kubelet_layouts.SYSCONFIG: FileVersion(b"KUBELET_EXTRA_ARGS=--fail-swap-on=false\n", 0o644),
-                },
-            ),
-            kubelet_layouts.SYSCONFIG,
-            "KUBELET_EXTRA_ARGS=\n",
-            {"config": {"failSwapOn": True}},
-        ),
-    ],
+    VARIABLES,
     ids=["kubeadm-flags.env", "hcloud", "unit", "kubespray", "sysconfig"],
 )
 def test_entries_of_any_file_of_variables_are_moved_and_come_back(
