@@ -24,7 +24,7 @@ KILOBYTES = {
     "kubelet_info": 104,
     "node_image": 47,
     "node_transaction": 23,
-    "static_pod": 210,
+    "static_pod": 211,
     "static_pod_info": 119,
     "static_pod_plan": 235,
     "upgrade_check": 188,
