@@ -72,7 +72,7 @@ def summary(entries: t.Sequence[Json]) -> str:
             ("median time from a bad write until the former state was healthy", seconds(_median(restores))),
             ("longest", seconds(max(restores, default=None))),
             (
-                f"good changes taken back by mistake, of {len(good)}",
+                f"good changes rolled back by mistake, of {len(good)}",
                 sum(bool(entry["false_restore"]) for entry in good),
             ),
             (
