@@ -25,7 +25,7 @@ def check_untouched(record: Record, node: Node, samples: Samples, result: Json, 
 
 
 def check_restored(record: Record, node: Node, samples: Samples, ended: Json) -> None:
-    """A change that was taken back: by the node's own word, and by the file, the process and the API server."""
+    """A change that was rolled back: by the node's own word, and by the file, the process and the API server."""
     record.outcome, record.ended = ended["outcome"], "old"
     record.observe(samples)
     assert ended["outcome"] == "rolled_back"

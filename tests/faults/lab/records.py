@@ -19,7 +19,7 @@ class Record:
     """One fault, by one way of making the change.
 
     reached: what proves that the fault happened. outcome: how the change ended, in a word. ended: whether the node runs
-    the old or the new state, or none. false_restore: whether a good change was taken back.
+    the old or the new state, or none. false_restore: whether a good change was rolled back.
     requests: through the load balancer; repeated on a new connection; lost. list_seconds: from the end of a fault of a
     device plugin until the kubelet had the right list. Times in seconds.
     """

@@ -530,8 +530,8 @@ def test_a_restarted_container_runtime_makes_no_restore(one: Cluster, record: Re
 
 
 def test_the_rollback_leads_to_the_newest_verified_state(one: Cluster, record: Recorder) -> None:
-    """Two good changes, then one that was restored: what is taken back is the second, not the third nor both."""
-    entry, first = record("F45", "the last change did not hold, the one before it is taken back"), one.first
+    """Two good changes, then one that was restored: what is rolled back is the second, not the third nor both."""
+    entry, first = record("F45", "the last change did not hold, the one before it is rolled back"), one.first
     for desired in (desired_states.GOOD, {"args": {"event-ttl": "2h"}}):
         with one.change(desired) as change:
             assert change.result()["transaction"]["outcome"] == "committed"
@@ -551,4 +551,4 @@ def test_the_rollback_leads_to_the_newest_verified_state(one: Cluster, record: R
     assert "--event-ttl=2h" not in arguments
     with one.change({}, state="previous") as change:
         assert not change.result()["changed"]
-    entry.reached = f"of three changes the second, {good}, was taken back"
+    entry.reached = f"of three changes the second, {good}, was rolled back"
