@@ -19,6 +19,9 @@ import typing as t
 KUBELET = "kubelet.service"
 LOG_LINES = 20
 _LOGGED = re.compile(r"[IWEF]\d{4} ")  # how a component of Kubernetes begins its lines
+# A line about an answer to the kubelet or to the engine.
+_PROBED = re.compile(r"""httplog\.go:\d+\].* URI="/(?:livez|readyz|healthz)""")
+_LOG_BYTES = 262_144  # of the end of a log, where probes fill much
 # A kubelet describes its whole machine in one line of its log.
 LOG_WIDTH = 500
 PROGRAM_SECONDS = 120
@@ -147,11 +150,13 @@ def log_tail(path: str, lines: int = LOG_LINES) -> list[str]:
     """The last lines of a container's log, without the runtime's own columns."""
     try:
         with open(path, "rb") as stream:
-            stream.seek(max(0, os.path.getsize(path) - 65536))
+            stream.seek(max(0, os.path.getsize(path) - _LOG_BYTES))
             text = stream.read().decode("utf-8", "replace")
     except OSError:
         return []
-    return [_written(line) for line in text.splitlines() if line][-lines:]
+    written = [_written(line) for line in text.splitlines() if line]
+    # From -v=3 on a component logs each probe, several times a second, which would leave no room for why it is not healthy.
+    return ([line for line in written if not _PROBED.search(line)] or written)[-lines:]
 
 
 def _written(line: str) -> str:

@@ -14,7 +14,7 @@ import time
 import typing as t
 
 from .._engine.files import Json, read_bytes, write_atomically
-from .._engine.journal import ALARM, CONFIRMED, CONFIRMING, result_of
+from .._engine.journal import ALARM, CONFIRMED, CONFIRMING, ROLLING_BACK, VERIFYING, result_of
 from .._plan.common.errors import KubeadmError
 from .._plan.common.names import is_pod_name, is_transaction_id
 from .state import Run, Unusable, state_directory
@@ -125,9 +125,15 @@ def _confirm(name: str, identifier: str, *, dry: bool) -> bool:
             return False
         raise _unknown(name, identifier)
     if journal["phase"] != CONFIRMING:
+        late = journal["phase"] in (ROLLING_BACK, VERIFYING)
+        advice = (
+            "The change is being rolled back, because it did not become healthy or there was no confirmation in time"
+            if late
+            else f"Confirm it in phase {CONFIRMING}, which exists only with confirm: true"
+        )
         raise KubeadmError(
             f"transaction {identifier} of {name} on {os.uname().nodename} waits for no confirmation: it is in phase"
-            f" {journal['phase']}. Confirm it in phase {CONFIRMING}, which exists only with confirm: true."
+            f" {journal['phase']}. {advice}."
         )
     path, word = os.path.join(state_directory(name), CONFIRMED), f"{identifier}\n".encode("ascii")
     if read_bytes(path) == word:

@@ -122,6 +122,8 @@ class SiteSteps(Steps):
         lines, why = list(end.get("lines") or ()), end.get("left")
         if lines and (left := self._left()):
             lines.append(site.again(left))
+        if lines and self._pass.registered(_DECIDE).get("foretells_split"):
+            lines.append(site.SPLIT)
         if why:
             return self._failed(why, lines)
         return self._shown(lines)

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import typing as t
 
@@ -63,6 +64,7 @@ class TransactionFollower(Confirmer):
         """The outcome of the transaction; None and why, when it was not seen in all the time that it can take, or nothing works on
         it. Raises Refusal when the node knows nothing of it: waiting would bring the same answer."""
         began, asked_in_vain, problem = time.monotonic(), 0, ""
+        controller = os.getppid()
         longest = result["transaction"]["longest_seconds"] + _PATIENCE_SECONDS
         arguments: dict[str, t.Any] = {
             "name": result["name"],
@@ -71,6 +73,9 @@ class TransactionFollower(Confirmer):
             "seen": "",
         }
         while time.monotonic() - began < longest:
+            if os.getppid() != controller:
+                # Killed without a chance to end its workers: the next run is the one to be told, and to confirm.
+                return None, "its controller was killed"
             news, problem = self._ask(arguments, task_vars)
             asked_in_vain = 0 if news is None or news["running"] else asked_in_vain + 1
             if news is None:
@@ -96,7 +101,11 @@ class TransactionFollower(Confirmer):
             return {"wait": _POLL_SECONDS, "confirm": None}
         problem = self.reach()
         if problem:
-            self._tell(result, f"cannot be reached from this controller ({problem})", began)
+            self._tell(
+                result,
+                f"waits for its confirmation, and confirm_url cannot be reached from this controller ({problem})",
+                began,
+            )
         return {"wait": _RETRY_SECONDS, "confirm": None if problem else result["transaction"]["id"]}
 
     def _ask(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any] | None, str]:

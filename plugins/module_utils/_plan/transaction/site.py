@@ -74,12 +74,14 @@ class Decision:
 
     work: the roles that change something, in their order. Where kubelets that do not work are changed, theirs is first: a control plane needs them.
     is_split: whether everything is added before anything goes, with a plan for each.
+    foretells_split: whether the run would be split that this one foretells in check mode.
     looks_again: whether the resources of the nodes are looked at once more at the end, because kubelets were restarted after them.
     """
 
     work: list[str]
     is_split: bool
     looks_again: bool
+    foretells_split: bool = False
 
 
 def decide(planned: t.Mapping[str, t.Sequence[Json]], *, may_split: bool, check_mode: bool) -> Decision:
@@ -101,11 +103,19 @@ def decide(planned: t.Mapping[str, t.Sequence[Json]], *, may_split: bool, check_
     repairs = any(result.get("problem") and _is_work(result) for result in planned.get(_KUBELETS, ()))
     if repairs:
         work.sort(key=lambda role: role != _KUBELETS)
+    splits = 0 < removed < len(ordered) and may_split and not repairs
     return Decision(
         work=work,
-        is_split=0 < removed < len(ordered) and may_split and not check_mode and not repairs,
+        is_split=splits and not check_mode,
+        foretells_split=splits and check_mode,
         looks_again=removed > 0 and _KUBELETS in work and _RESOURCES in work and not check_mode,
     )
+
+
+SPLIT = (
+    "This run makes two passes: it adds first, and then removes. What takes part in both is restarted twice. Each pass is rehearsed when its turn"
+    " comes; check mode rehearses the result of both"
+)
 
 
 def left(report: Json, stopped: t.Sequence[str], role: str, host: str, *, is_ended: bool) -> dict[str, t.Any]:

@@ -89,6 +89,17 @@ def test_the_tail_of_a_log_without_the_runtimes_columns(tmp_path: Path) -> None:
     assert log_tail(str(tmp_path / "none")) == []
 
 
+def test_answers_to_probes_leave_room_for_the_cause(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    cause = "E1127 06:31:02.000001       1 reflector.go:205] Failed to watch: connection refused"
+    probe = 'I1127 06:31:02.100001       1 httplog.go:135] "HTTP" verb="GET" URI="/readyz" latency="1ms" resp=500'
+    columns = "2026-11-27T06:31:02.1Z stderr F "
+    path.write_text("".join(f"{columns}{line}\n" for line in [cause, *[probe] * 50]), encoding="utf-8")
+    assert log_tail(str(path)) == [cause]
+    path.write_text(f"{columns}{probe}\n" * 50, encoding="utf-8")
+    assert log_tail(str(path)) == [probe] * LOG_LINES
+
+
 def test_the_tail_of_a_log_of_docker(tmp_path: Path) -> None:
     path = tmp_path / "0.log"
     said = json.dumps(

@@ -21,6 +21,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     CONFIRMED,
     CONFIRMING,
     PREPARED,
+    ROLLING_BACK,
     WAITING,
     file_journal,
     save_journal,
@@ -386,6 +387,9 @@ def test_a_change_that_does_not_wait_is_not_confirmed(master: FakeNode, run: Fak
         report(run, confirmed=journal["id"])
     with pytest.raises(KubeadmError, match="transaction 0 of kube-apiserver is not known"):
         report(run, confirmed="0")
+    master.prepare(phase=ROLLING_BACK)
+    with pytest.raises(KubeadmError, match=r"in phase rolling_back\. The change is being rolled back"):
+        report(run, confirmed=journal["id"])
     with pytest.raises(KubeadmError, match="must be the id of a transaction"):
         report(run, confirmed="../x")
     assert not (master.state / CONFIRMED).exists()

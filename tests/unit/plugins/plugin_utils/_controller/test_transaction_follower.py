@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import email.message
+import os
 import types
 import typing as t
 import urllib.error
@@ -131,6 +132,18 @@ def test_a_module_that_failed_is_not_followed(run: Run, transaction: t.Any) -> N
     result = run({**STARTED, "failed": True, "msg": "no", "transaction": transaction})
     assert result["msg"] == "no"
     assert len(run.calls) == 1
+
+
+def test_a_worker_whose_controller_was_killed_neither_asks_nor_confirms(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it was told, the next run would not be told any more."""
+    parents = iter((7, 7, 1))
+    monkeypatch.setattr(os, "getppid", lambda: next(parents))
+    result = run(STARTED, {"phase": "waiting", "message": "waits", "running": True, "transaction": None})
+    assert result["failed"]
+    assert "its controller was killed" in result["msg"]
+    assert len(run.calls) == 2
 
 
 def test_a_module_that_started_nothing_is_not_followed(run: Run) -> None:
@@ -302,7 +315,7 @@ def test_out_of_reach_after_the_change_there_is_no_word(run: Run, monkeypatch: p
     Api(run, monkeypatch, 200, REFUSED, REFUSED, 200)
     run(STARTED, WAITS, WAITS, WAITS, ended("committed"))
     assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, None, None, ID]
-    assert any("cannot be reached from this controller" in line for line in run.lines)
+    assert any("confirm_url cannot be reached from this controller" in line for line in run.lines)
 
 
 def test_a_word_that_may_not_have_been_heard_is_given_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

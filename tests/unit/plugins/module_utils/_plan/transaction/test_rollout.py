@@ -217,5 +217,7 @@ def test_what_is_told_of_a_host_that_has_not_begun() -> None:
 def test_how_to_go_on() -> None:
     failed, waiting, done = {"failed": True, "begun": True}, {"failed": True, "begun": False}, {"failed": False}
     assert rollout.again({"w1": done, "w2": failed, "w3": waiting}).endswith("run again with --limit w2,w3")
+    # A run that was refused before its first turn is run again as it was.
+    assert rollout.again({"w2": waiting, "w3": waiting}) == ""
     # Of one that failed alone the user knows.
     assert rollout.again({"w1": done, "w2": failed}) == ""

@@ -94,8 +94,9 @@ def test_a_run_that_must_not_split_takes_one_pass() -> None:
     both = planned(control_plane=[ON, OFF], node_kubelet=[OFF])
     assert decide(both).is_split
     assert decide(both, may_split=False) == site.Decision([NODES, KUBELETS, PLANES], False, True)
-    # Nothing is added in check mode, and no kubelet restarted.
-    assert decide(both, check_mode=True) == site.Decision([NODES, KUBELETS, PLANES], False, False)
+    # Nothing is added in check mode, and no kubelet restarted. That the run would take two is told.
+    assert decide(both, check_mode=True) == site.Decision([NODES, KUBELETS, PLANES], False, False, True)
+    assert not decide(both, may_split=False, check_mode=True).foretells_split
 
 
 def test_a_kubelet_that_is_down_is_first_and_takes_one_pass() -> None:
