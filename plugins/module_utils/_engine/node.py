@@ -20,7 +20,7 @@ KUBELET = "kubelet.service"
 LOG_LINES = 20
 _LOGGED = re.compile(r"[IWEF]\d{4} ")  # how a component of Kubernetes begins its lines
 # A line about an answer to the kubelet or to the engine.
-_PROBED = re.compile(r"""httplog\.go:\d+\].* URI="/(?:livez|readyz|healthz)""")
+_PROBED = re.compile(r'httplog\.go:\d+\].* URI="/(?:livez|readyz|healthz)')
 _LOG_BYTES = 262_144  # of the end of a log, where probes fill much
 # A kubelet describes its whole machine in one line of its log.
 LOG_WIDTH = 500

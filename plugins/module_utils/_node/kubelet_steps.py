@@ -141,7 +141,9 @@ class KubeletSteps(TransactionSteps):
         changing = plan if plan and plan.operations else None
         rollback = observed.rollback if observed and changing else None
         return {
-            **self._report(changing.operations if changing else (), kubelet.diff(changing) if changing else ()),
+            **self._report(
+                changing.operations if changing else (), kubelet.diff(changing) if changing and self._diff else ()
+            ),
             "files": [change.path for change in changing.files] if changing else [],
             "control_plane": self._control_plane,
             "problem": self._problem or None,

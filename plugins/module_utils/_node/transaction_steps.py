@@ -145,14 +145,14 @@ class TransactionSteps:
         }
 
     def _report(self, operations: t.Sequence[t.Any], diff: t.Sequence[t.Any]) -> dict[str, t.Any]:
-        """The keys that the results of all these modules have."""
+        """The keys that the results of all these modules have. diff: empty where none is to be shown."""
         told, left_open = self._told, self._told.earlier.open
         return {
             "name": self._name,
             "node": told.node,
             "cluster": dataclasses.asdict(told.cluster),
             "operations": [dataclasses.asdict(change) for change in operations],
-            "diff": list(diff) if self._diff else [],
+            "diff": list(diff),
             "transaction": told.transaction,
             "previous_transaction": told.earlier.previous,
             "open_transaction": None if left_open is None else {"id": left_open["id"], "phase": left_open["phase"]},

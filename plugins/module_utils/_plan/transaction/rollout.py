@@ -223,8 +223,7 @@ def again(reports: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
     """A line that says how to go on after a rollout that stopped; empty where nothing is left to do, or no host failed in its turn: a run that
     was refused is run again as it was. reports: by host."""
     left = [host for host, report in reports.items() if report.get("failed")]
-    if (
-        len({reports[host].get("begun") is False for host in left}) != 2
-    ):  # those that failed, and those that did not begin
+    waiting = [host for host in left if reports[host].get("begun") is False]
+    if len(waiting) in (0, len(left)):
         return ""
     return f"To continue when that is repaired, run again with --limit {','.join(left)}"

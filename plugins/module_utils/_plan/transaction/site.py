@@ -25,6 +25,11 @@ _KUBELETS, _RESOURCES = "node_kubelet", "node_resources"
 _SWITCHED = {"feature_gates": False, "admission_plugins": "disabled"}
 # As the modules read them.
 _OFF = ("false", "no", "off", "0", "none", "null")
+# What check mode says of a run that is split.
+SPLIT = (
+    "This run makes two passes: it adds first, and then removes. What takes part in both is restarted twice. Each pass is rehearsed when its turn"
+    " comes; check mode rehearses the result of both"
+)
 
 
 def named(variables: t.Iterable[t.Iterable[str]], looked_for: t.Sequence[str]) -> list[str]:
@@ -74,8 +79,8 @@ class Decision:
 
     work: the roles that change something, in their order. Where kubelets that do not work are changed, theirs is first: a control plane needs them.
     is_split: whether everything is added before anything goes, with a plan for each.
-    foretells_split: whether the run would be split that this one foretells in check mode.
     looks_again: whether the resources of the nodes are looked at once more at the end, because kubelets were restarted after them.
+    foretells_split: whether the run would be split that this one foretells in check mode.
     """
 
     work: list[str]
@@ -110,12 +115,6 @@ def decide(planned: t.Mapping[str, t.Sequence[Json]], *, may_split: bool, check_
         foretells_split=splits and check_mode,
         looks_again=removed > 0 and _KUBELETS in work and _RESOURCES in work and not check_mode,
     )
-
-
-SPLIT = (
-    "This run makes two passes: it adds first, and then removes. What takes part in both is restarted twice. Each pass is rehearsed when its turn"
-    " comes; check mode rehearses the result of both"
-)
 
 
 def left(report: Json, stopped: t.Sequence[str], role: str, host: str, *, is_ended: bool) -> dict[str, t.Any]:
