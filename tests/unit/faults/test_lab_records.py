@@ -130,7 +130,7 @@ def test_the_figures_count_what_was_tried_and_what_failed() -> None:
     assert "| survived | 3 |" in summary
     assert "| median outage where the component was restarted | 30 s |" in summary
     assert "| median time from a bad write until the former state was healthy | 56 s |" in summary
-    assert "| good changes taken back by mistake, of 2 | 0 |" in summary
+    assert "| good changes rolled back by mistake, of 2 | 0 |" in summary
 
 
 def test_failures_of_the_collection_are_in_the_table() -> None:
