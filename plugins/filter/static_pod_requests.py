@@ -31,6 +31,11 @@ options:
       - C(components), what a single component gets besides, by its name; it wins over the others.
     type: dict
     required: true
+  kept:
+    description:
+      - What keeps its present value in a pass that only adds, by static pod and option. One with C(waits) set to V(true) is left out.
+    type: dict
+    default: {}
 """
 
 EXAMPLES = r"""
@@ -62,10 +67,10 @@ class FilterModule:
         return {"static_pod_requests": _requests}
 
 
-def _requests(desired: t.Mapping[str, t.Any]) -> dict[str, dict[str, t.Any]]:
+def _requests(desired: t.Mapping[str, t.Any], kept: t.Mapping[str, t.Any] | None = None) -> dict[str, dict[str, t.Any]]:
     given = plain(desired)
     for option in ("feature_gates", "admission_plugins", "components"):
         objection = role_variables.text_objection(f"control_plane_{option}", given[option])
         if objection:
             raise Refusal(objection)
-    return requests.requests(**given)
+    return requests.requests(**given, kept=plain(kept))

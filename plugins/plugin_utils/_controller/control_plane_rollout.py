@@ -202,14 +202,13 @@ class ControlPlaneRollout(RoleRollout):
         )
         return found[0]
 
-    def planned(self) -> dict[str, list[Json]]:
-        """What was planned, by host."""
-        reports = control_planes.reports(self._pass.hosts(), dry=True)
-        found: dict[str, list[Json]] = {host: list(pods.values()) for host, pods in reports.items()}
+    def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, dict[str, Json]]:
+        """What was planned, by host and static pod, and of kubeadm-config."""
+        found: dict[str, dict[str, Json]] = control_planes.reports(self._pass.hosts(hosts), dry=True)
         decision = self._decision
         if decision.get("persists"):
             change = {"field": "kubeadm_config", "key": "settings", "before": None, "after": True}
-            found.setdefault(decision["coordinator"], []).append({"operations": [change]})
+            found.setdefault(decision["coordinator"], {})["kubeadm-config"] = {"operations": [change]}
         return found
 
     # ---- a turn ------------------------------------------------------------------------------------------------------

@@ -226,9 +226,9 @@ class NodeKubeletRollout(RoleRollout):
             raise Refusal(f"{self._pass.host} was not changed: {refusal}")
         return {**lease, "at": time.time()}
 
-    def planned(self) -> dict[str, list[Json]]:
-        """What was planned, by host."""
-        return {host: [kubelets.report(registers)] for host, registers in self._pass.hosts().items()}
+    def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, dict[str, Json]]:
+        """What was planned, by host, of its kubelet."""
+        return {host: {"kubelet": kubelets.report(registers)} for host, registers in self._pass.hosts(hosts).items()}
 
     # ---- a turn ------------------------------------------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ class NodeResourcesRollout(RoleRollout):
         return self._begun(settings, excluded)
 
     def _checked_settings(self) -> Json:
-        found = dict(self._settings)
+        found = resources.keeping(dict(self._settings))
         return {
             **found,
             **{name: boolean(found[name]) for name in _BOOLEANS},
@@ -106,12 +106,13 @@ class NodeResourcesRollout(RoleRollout):
         known = {host: self._pass.registered(_KUBELET_PLAN, host) for host in hosts} if self._plan_only else {}
         return resources.without_api(known)
 
-    def planned(self) -> dict[str, list[Json]]:
-        """What was planned, by host."""
+    def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, dict[str, Json]]:
+        """What was planned, by host and kind."""
         applied = rollout.of_pass(self._coordinator, "apply")
-        outcomes = {host: resources.outcome(registers, applied) for host, registers in self._pass.hosts().items()}
+        outcomes = {host: resources.outcome(registers, applied) for host, registers in self._pass.hosts(hosts).items()}
         return {
-            host: [outcome[kind] for kind in resources.TASKS if outcome[kind]] for host, outcome in outcomes.items()
+            host: {kind: outcome[kind] for kind in resources.TASKS if outcome[kind]}
+            for host, outcome in outcomes.items()
         }
 
     def end(self) -> Json:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 
-from ansible.module_utils.parsing.convert_bool import boolean
-
 from ...module_utils._plan.kubernetes import control_planes
 from ...module_utils._plan.pod import report as pod_report
 from ...module_utils._plan.transaction import rollback, site
@@ -35,15 +33,9 @@ _ROLES: dict[str, type[RoleRollout]] = {
 # What the tasks of these steps register.
 _BEGIN, _DECIDE, _END = "__play_begin", "__play_decide", "__play_end"
 _UPGRADE_INFO, _UPGRADE_CHECK, _UPGRADE_AGAIN = "__play_upgrade_info", "__play_upgrade_check", "__play_upgrade_again"
-# The variables of a desired state with parts that are switched off or taken away, with what is meant when one is not set.
-_DESIRED: dict[str, Json | list[Json]] = {
-    "control_plane_feature_gates": {},
-    "control_plane_admission_plugins": {},
-    "node_kubelet_feature_gates": {},
-    "node_resources_extended_resources": {},
-    "node_resources_labels": {},
-    "node_resources_taints": [],
-}
+# Those that can take back what they set, by their variable that says so.
+_STATES = {"control_plane": "control_plane_state", "node_kubelet": "node_kubelet_state"}
+_PRESENT = "present"
 
 
 class SiteSteps(Steps):
@@ -65,18 +57,24 @@ class SiteSteps(Steps):
         for role in roles.values():
             self._refuse(role.kubelet_refusal(repaired))
         if site.sets_control_planes(planned, self._settings["named"]):
-            kubelets = {host: result for host, (result,) in planned.get("node_kubelet", {}).items()}
+            kubelets = {host: parts["kubelet"] for host, parts in planned.get("node_kubelet", {}).items()}
             self._refuse(site.strayed(kubelets, self._pass.group(control_planes.GROUP)))
         decision = site.decide(
-            {name: [result for results in by_host.values() for result in results] for name, by_host in planned.items()},
-            may_split=boolean(self._settings["may_split"]),
+            {
+                name: [each for parts in by_host.values() for each in parts.values()]
+                for name, by_host in planned.items()
+            },
+            in_pass=self._settings["in_pass"],
             check_mode=self._pass.check_mode,
         )
         return dataclasses.asdict(decision)
 
     def split(self) -> Json:
-        """The desired state of this host without what it switches off or takes away."""
-        return site.additions({name: self._pass.variable(name, default) for name, default in _DESIRED.items()})
+        """What the first of two passes leaves as it is on this host."""
+        own = [self._pass.host]
+        planned = {name: role.planned(own)[self._pass.host] for name, role in self._roles().items() if role.is_at_work}
+        absent = [role for role, name in _STATES.items() if self._pass.variable(name, _PRESENT) != _PRESENT]
+        return {"kept": site.kept(planned, absent)}
 
     def end(self) -> Json:
         """End on this host what no role has ended, because there was nothing to change or something failed before."""

@@ -124,8 +124,8 @@ class RoleRollout(Steps):
         """Whether this host began the pass and has not ended it."""
         return rollout.is_at_work(self._pass.own)
 
-    def planned(self) -> dict[str, list[Json]]:
-        """What was planned, by host; of the roles that a playbook plans before it uses any."""
+    def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, dict[str, Json]]:
+        """What was planned, by host and part; of the roles that a playbook plans before it uses any. hosts: all that use the role, or these."""
         raise NotImplementedError
 
     def kubelet_refusal(self, repaired: t.Collection[str]) -> str:

@@ -169,20 +169,50 @@ def test_both_take_two_passes_of_which_the_first_takes_nothing_away(play: Play) 
     desired = {"control_plane_feature_gates": {"A": True, "B": False}, "node_resources_labels": {"a": "b", "c": None}}
     # As real modules tell of both, of what is added, and then of what goes.
     outcome = play(
-        ["both", "on", "on", "off"], ["on", "on", "on", "nothing"], nodes={"node_label": "changes"}, **desired
+        ["both", "on", "on", "off"],
+        ["on", "on", "on", "nothing"],
+        nodes={"node_label": ["both", "changes", "changes", "off"]},
+        **desired,
     )
     assert passes(outcome) == [API, KUBELET, NODES, NODES, API]
     first, second = arguments(outcome, API)
-    assert (first["feature_gates"], first["purge"]) == ({"A": True}, False)
-    assert (second["feature_gates"], second["purge"]) == ({"A": True, "B": False}, True)
+    assert first["feature_gates"] == {"A": True, "B": True}
+    assert second["feature_gates"] == {"A": True, "B": False}
     labels = [call["per_node"]["w1"]["labels"] for call in arguments(outcome, "node_label")]
-    assert labels == [{"a": "b"}, {"a": "b", "c": None}]
+    assert labels == [{"a": "b", "c": "d"}, {"a": "b", "c": None}]
 
 
-def test_check_mode_shows_all_of_it_in_one_pass_and_changes_nothing(play: Play) -> None:
-    outcome = play("both", "both", "--check")
+def test_a_kubelet_to_which_nothing_comes_waits_for_the_second_pass(play: Play) -> None:
+    """What replaces each other in its configuration is changed in one pass, with one restart."""
+    desired = {
+        "node_kubelet_config": {"maxParallelImagePulls": 4},
+        "node_kubelet_args": {"v": 4},
+        "control_plane_feature_gates": {"A": True},
+    }
+    outcome = play(["on", "on", "on", "nothing"], ["off", "nothing", "off"], **desired)
+    assert passes(outcome) == [API, NODES, KUBELET, NODES]
+    plans = [
+        call["arguments"]
+        for call in outcome.calls
+        if (call["step"], call["component"], call["host"]) == ("plan", KUBELET, "w1")
+    ]
+    named = [(plan["config"], plan["args"], plan["purge"]) for plan in plans]
+    everything = (desired["node_kubelet_config"], desired["node_kubelet_args"], True)
+    assert named == [everything, ({}, {}, False), everything]
+
+
+def test_check_mode_rehearses_both_passes_shows_them_as_one_and_changes_nothing(play: Play) -> None:
+    desired = {"control_plane_feature_gates": {"A": True, "B": False}}
+    outcome = play("both", "both", "--check", **desired)
     assert passes(outcome) == []
-    assert outcome.hosts("plan", API) == ["cp1"] * 2  # with all others, and for the diff
+    plans = [
+        call["arguments"]["feature_gates"]
+        for call in outcome.calls
+        if (call["step"], call["component"]) == ("plan", API)
+    ]
+    whole = {"A": True, "B": False}
+    assert plans == [whole, {"A": True, "B": True}, whole, whole]  # the last one for the diff
+    assert "This run makes two passes" in outcome.output
 
 
 def test_a_placement_guard_is_planned_first_and_written_last(play: Play) -> None:

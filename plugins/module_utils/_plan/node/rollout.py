@@ -18,6 +18,7 @@ from ..kubernetes import clusters
 from ..transaction import rollout
 from ..transaction.rollout import Hosts, Result
 from . import report
+from .taints import TAINTS, taint_of
 
 # One task serves all hosts, so these are the same for all.
 SHARED = (
@@ -71,6 +72,20 @@ def arguments(kind: str, hosts: Hosts) -> dict[str, t.Any]:
             "ca_sha256": ",".join(dict.fromkeys(each["cluster"]["ca_sha256"] for each in told)),
             "machine_ids": {each["node"]: each["cluster"]["machine_id"] for each in told},
         }
+    return found
+
+
+def keeping(settings: Result) -> dict[str, t.Any]:
+    """The settings of a host, where what they remove has its present value under C(kept), for a pass that only adds: by kind, in a field of the
+    same name. Without that key."""
+    kept = {kind: part[kind] for kind, part in settings["kept"].items()}
+    found = {key: value for key, value in settings.items() if key != "kept"}
+    for kind, values in kept.items():
+        if kind == TAINTS.field:
+            present = [taint for taint in found[kind] if taint.get("state", "present") != "absent"]
+            found[kind] = [*present, *(taint_of(known_as, value) for known_as, value in values.items())]
+        else:
+            found[kind] = {**found[kind], **values}
     return found
 
 

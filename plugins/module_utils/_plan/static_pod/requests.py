@@ -27,6 +27,7 @@ def requests(
     feature_gates: Settings,
     admission_plugins: Settings,
     components: t.Mapping[str, Settings | None],
+    kept: t.Mapping[str, Settings] | None = None,
 ) -> dict[str, dict[str, t.Any]]:
     """The entries of the option static_pods of the module static_pod_plan, by name, in the given order.
 
@@ -35,13 +36,18 @@ def requests(
 
     etcd is planned on a node where the desired state names it; elsewhere only where this collection has changed it, so that a desired
     state without it reverts what was set, and an etcd that is no static pod is left alone.
+
+    kept: what has its present value in a pass that only adds, by name and option; with C(waits) the static pod is left out.
     """
-    names = named(static_pods)
+    kept = kept or {}
+    names = [name for name in named(static_pods) if not kept.get(name, {}).get("waits")]
     if state != _PRESENT:
         return {name: _optional(name, is_wanted=len(names) < _ALL) for name in names}
     return {
         name: {
-            **_settings(name, components.get(name) or {}, feature_gates, admission_plugins),
+            **_settings(
+                name, _keeping(components.get(name) or {}, kept.get(name, {})), feature_gates, admission_plugins
+            ),
             **_optional(name, is_wanted=name in components),
         }
         for name in names
@@ -63,6 +69,13 @@ def _settings(name: str, own: Settings, feature_gates: Settings, admission_plugi
     merged = {option: {**values, **(own.get(option) or {})} for option, values in shared.items()}
     rest = {option: value for option, value in own.items() if value is not None}
     return {**rest, **{option: values for option, values in merged.items() if values}}
+
+
+def _keeping(own: Settings, kept: Settings) -> Settings:
+    return {
+        **own,
+        **{option: {**(own.get(option) or {}), **keys} for option, keys in kept.items() if option != "waits"},
+    }
 
 
 def _optional(name: str, *, is_wanted: bool) -> dict[str, t.Any]:

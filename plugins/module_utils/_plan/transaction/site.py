@@ -23,12 +23,12 @@ Json = t.Mapping[str, t.Any]
 _ORDERED = ("feature_gates", "admission_plugins", "resources", "labels", "taints")
 _KUBELETS, _RESOURCES = "node_kubelet", "node_resources"
 _SWITCHED = {"feature_gates": False, "admission_plugins": "disabled"}
-# As the modules read them.
-_OFF = ("false", "no", "off", "0", "none", "null")
+# Which pass a run is in. The plan of the first one that is not settled shows whether there are two.
+UNSETTLED, SINGLE, ADDITIONS, REST = PASSES = ("unsettled", "single", "additions", "rest")
 # What check mode says of a run that is split.
 SPLIT = (
-    "This run makes two passes: it adds first, and then removes. What takes part in both is restarted twice. Each pass is rehearsed when its turn"
-    " comes; check mode rehearses the result of both"
+    "This run makes two passes: it adds first, and then removes. What does both is restarted twice. Both passes were rehearsed; the changes above"
+    " are those of both together"
 )
 
 
@@ -80,7 +80,7 @@ class Decision:
     work: the roles that change something, in their order. Where kubelets that do not work are changed, theirs is first: a control plane needs them.
     is_split: whether everything is added before anything goes, with a plan for each.
     looks_again: whether the resources of the nodes are looked at once more at the end, because kubelets were restarted after them.
-    foretells_split: whether the run would be split that this one foretells in check mode.
+    foretells_split: whether it is told at the end that the run makes two passes, of which check mode shows the result.
     """
 
     work: list[str]
@@ -89,11 +89,11 @@ class Decision:
     foretells_split: bool = False
 
 
-def decide(planned: t.Mapping[str, t.Sequence[Json]], *, may_split: bool, check_mode: bool) -> Decision:
+def decide(planned: t.Mapping[str, t.Sequence[Json]], *, in_pass: str, check_mode: bool) -> Decision:
     """Work out from the plans of all hosts what is added and what goes.
 
-    planned: by role, in the order in which a feature is switched on, what was planned on all hosts. may_split: whether a run that adds and
-    removes may take two passes. In check mode nothing would have been added when the removals are worked out, so one pass shows everything.
+    planned: by role, in the order in which a feature is switched on, what was planned on all hosts. in_pass: one of C(PASSES). Nothing is
+    added in check mode, where the first of two passes is rehearsed and the second one shows everything.
     """
     work = [role for role, results in planned.items() if any(map(_is_work, results))]
     if _KUBELETS in work and _RESOURCES in planned and _RESOURCES not in work:
@@ -108,11 +108,10 @@ def decide(planned: t.Mapping[str, t.Sequence[Json]], *, may_split: bool, check_
     repairs = any(result.get("problem") and _is_work(result) for result in planned.get(_KUBELETS, ()))
     if repairs:
         work.sort(key=lambda role: role != _KUBELETS)
-    splits = 0 < removed < len(ordered) and may_split and not repairs
     return Decision(
-        work=work,
-        is_split=splits and not check_mode,
-        foretells_split=splits and check_mode,
+        work=[] if check_mode and in_pass == ADDITIONS else work,
+        is_split=0 < removed < len(ordered) and in_pass == UNSETTLED and not repairs,
+        foretells_split=check_mode and in_pass == REST,
         looks_again=removed > 0 and _KUBELETS in work and _RESOURCES in work and not check_mode,
     )
 
@@ -144,9 +143,9 @@ def again(hosts: t.Sequence[str]) -> str:
     return f"To continue with the whole run when that is repaired, run it again with --limit {','.join(hosts)}"
 
 
-def changed_hosts(planned: t.Mapping[str, t.Iterable[Json]]) -> list[str]:
-    """The hosts that a role has something to change on. planned: by host."""
-    return [host for host, results in planned.items() if any(map(_is_work, results))]
+def changed_hosts(planned: t.Mapping[str, t.Mapping[str, Json]]) -> list[str]:
+    """The hosts that a role has something to change on. planned: by host and part."""
+    return [host for host, parts in planned.items() if any(map(_is_work, parts.values()))]
 
 
 def _is_work(result: Json) -> bool:
@@ -163,24 +162,30 @@ def _is_removal(operation: Json) -> bool:
     return after is None or after == _SWITCHED.get(operation["field"], object())
 
 
-def additions(desired: Json) -> dict[str, t.Any]:
-    """A desired state without what it switches off or takes away.
+def kept(planned: t.Mapping[str, t.Mapping[str, Json]], absent: t.Collection[str]) -> dict[str, t.Any]:
+    """What the first of two passes leaves as it is on a host.
 
-    desired: control_plane_feature_gates, control_plane_admission_plugins, node_kubelet_feature_gates, and of the node resources, labels and
-    taints, by the names of their variables.
+    planned: by role and part (a static pod, the kubelet, a kind of what is set on a node). absent: the roles that take back all or the last of
+    what they set, and so name nothing that could be kept.
+
+    By role and part, of those that something is removed from: C(waits), whether the second pass changes it as a whole, and by field the
+    present values of what goes (None: not set). What only removes waits, so that it is restarted once; flags that belong to what goes stay
+    with it.
     """
-    gates = ("control_plane_feature_gates", "node_kubelet_feature_gates")
-    plain = ("node_resources_extended_resources", "node_resources_labels")
-    taints = desired["node_resources_taints"]
-    return {
-        **{name: {key: value for key, value in desired[name].items() if not _is_off(value)} for name in gates},
-        **{name: {key: value for key, value in desired[name].items() if value is not None} for name in plain},
-        "control_plane_admission_plugins": {
-            key: value for key, value in desired["control_plane_admission_plugins"].items() if value == "enabled"
-        },
-        "node_resources_taints": [taint for taint in taints if taint.get("state", "present") != "absent"],
-    }
+    found: dict[str, t.Any] = {}
+    for role, parts in planned.items():
+        for part, result in parts.items():
+            ordered = [each for each in result.get("operations", ()) if each["field"] in _ORDERED]
+            goes = [each for each in ordered if _is_removal(each)]
+            if goes:
+                waits = role in absent or len(goes) == len(ordered)
+                found.setdefault(role, {})[part] = {"waits": waits, **_present(goes)}
+    return found
 
 
-def _is_off(value: t.Any) -> bool:
-    return str(value).lower() in _OFF
+def _present(operations: t.Iterable[Json]) -> dict[str, dict[str, t.Any]]:
+    """What stands there before the operations, by field and key."""
+    found: dict[str, dict[str, t.Any]] = {}
+    for each in operations:
+        found.setdefault(each["field"], {})[each["key"]] = each["before"]
+    return found

@@ -132,7 +132,7 @@ class Site:
 
     def decide(self) -> Json:
         """The step, whose result all hosts have."""
-        settings = {"roles": self.roles, "named": self.named, "may_split": True}
+        settings = {"roles": self.roles, "named": self.named, "in_pass": "unsettled"}
         found = self.play.take("site", "decide", "cp1", settings=settings)
         for variables in self.play.hostvars.values():
             variables["__play_decide"] = found
@@ -152,6 +152,15 @@ class Site:
     def ended(self, host: str) -> Json:
         """What the step end told on a host."""
         return t.cast(Json, self.play.hostvars[host]["__play_end"])
+
+
+def planned_site(*operations: list[Json], **options: t.Any) -> Site:
+    """One whose roles have planned."""
+    site = Site(*operations, **options)
+    for role in ROLES:
+        site._courses[role].is_plan_only = True
+        site._courses[role].plan(site._hosts(role))
+    return site
 
 
 # ---- the desired state -----------------------------------------------------------------------------------------------
@@ -198,18 +207,16 @@ def test_what_is_added_and_what_goes(
     site.run()
     decided = site.play.hostvars["w1"]["__play_decide"]
     assert (decided["work"], decided["is_split"], decided["looks_again"]) == (work, is_split, looks_again)
-    assert site.play.take("site", "decide", "cp1", settings={"roles": [], "named": [], "may_split": "no"})["work"] == []
+    assert (
+        site.play.take("site", "decide", "cp1", settings={"roles": [], "named": [], "in_pass": "single"})["work"] == []
+    )
 
 
-@pytest.mark.parametrize(
-    ("may_split", "check_mode", "is_split"), [("no", False, False), ("yes", True, False), ("yes", False, True)]
-)
-def test_a_run_that_must_not_split(may_split: str, check_mode: bool, is_split: bool) -> None:
-    site = Site([ON, OFF], [ON], check_mode=check_mode)
-    for role in ROLES:
-        site._courses[role].is_plan_only = True
-        site._courses[role].plan(site._hosts(role))
-    settings = {"roles": ROLES, "named": [], "may_split": may_split}
+@pytest.mark.parametrize(("in_pass", "is_split"), [("single", False), ("additions", False), ("unsettled", True)])
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_a_run_splits_once(in_pass: str, is_split: bool, check_mode: bool) -> None:
+    site = planned_site([ON, OFF], [ON], check_mode=check_mode)
+    settings = {"roles": ROLES, "named": [], "in_pass": in_pass}
     assert site.play.take("site", "decide", "cp1", settings=settings)["is_split"] is is_split
 
 
@@ -261,21 +268,20 @@ def test_a_control_plane_outside_its_group_is_refused_where_settings_would_miss_
     site = Site([], [ON], named=named, planes=[])
     site._courses["node_kubelet"].is_plan_only = True
     site._courses["node_kubelet"].plan(["cp1", "w1"])
-    settings = {"roles": ["control_plane", "node_kubelet"], "named": named, "may_split": True}
+    settings = {"roles": ["control_plane", "node_kubelet"], "named": named, "in_pass": "unsettled"}
     found = site.play.take("site", "decide", "cp1", settings=settings)
     assert bool(found.get("failed")) is refused
     assert ("cp1 is a control plane (etcd runs), but the group kube_control_plane" in str(found.get("msg"))) is refused
 
 
-def test_the_desired_state_without_what_goes() -> None:
-    play = FakePlay(
-        {"w1": {"control_plane_feature_gates": {"A": True, "B": False}, "node_resources_labels": {"a": "b", "c": None}}}
-    )
-    found = play.take("site", "split", "w1")
-    assert found["control_plane_feature_gates"] == {"A": True}
-    assert found["node_resources_labels"] == {"a": "b"}
-    assert (found["node_resources_taints"], found["node_kubelet_feature_gates"]) == ([], {})
-    assert (found["control_plane_admission_plugins"], found["node_resources_extended_resources"]) == ({}, {})
+def test_what_the_first_pass_keeps_on_each_host() -> None:
+    site = planned_site([ON, OFF], [OFF])
+    settings = {"roles": ROLES}
+    cp1, w1 = (site.play.take("site", "split", name, settings=settings)["kept"] for name in ("cp1", "w1"))
+    assert cp1["control_plane"] == {API_SERVER: {"waits": False, "feature_gates": {OFF["key"]: OFF["before"]}}}
+    assert w1 == {"node_kubelet": {"kubelet": {"waits": True, "feature_gates": {OFF["key"]: OFF["before"]}}}}
+    site.play.hostvars["cp1"]["control_plane_state"] = "previous"
+    assert site.play.take("site", "split", "cp1", settings=settings)["kept"]["control_plane"][API_SERVER]["waits"]
 
 
 # ---- the end ---------------------------------------------------------------------------------------------------------

@@ -44,6 +44,23 @@ def test_which_hosts_are_control_planes() -> None:
     assert rollout.control_planes({"c1": host("c1", control_plane=True), "w1": host("w1")}) == ["c1"]
 
 
+def test_a_pass_that_only_adds_keeps_what_goes() -> None:
+    taints = [{"key": "x"}, {"key": "y", "state": "absent"}, {"key": "z", "effect": "NoSchedule", "state": "present"}]
+    settings = {"taints": taints, "labels": {"a": "b", "c": None}, "resources": {}, "node": "n1"}
+    kept = {
+        "taints": {"waits": True, "taints": {"y:NoExecute": "v"}},
+        "labels": {"waits": False, "labels": {"c": "d", "e": "f"}},
+        "resources": {"waits": True, "resources": {"a.com/b": "2"}},
+    }
+    assert rollout.keeping({**settings, "kept": kept}) == {
+        "taints": [taints[0], taints[2], {"key": "y", "value": "v", "effect": "NoExecute"}],
+        "labels": {"a": "b", "c": "d", "e": "f"},
+        "resources": {"a.com/b": "2"},
+        "node": "n1",
+    }
+    assert rollout.keeping({**settings, "kept": {}}) == settings
+
+
 def test_what_a_task_is_asked_for() -> None:
     hosts = {"w1": host("n1", taints=["t"]), "w2": host("n2", cluster=CLUSTER)}
     assert rollout.arguments("labels", hosts) == {

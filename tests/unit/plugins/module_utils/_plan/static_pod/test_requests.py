@@ -49,6 +49,27 @@ def test_what_a_component_gets_besides_wins() -> None:
     }
 
 
+def test_a_pass_that_only_adds_keeps_what_goes_and_leaves_out_what_waits() -> None:
+    kept = {
+        "kube-apiserver": {"waits": False, "feature_gates": {"B": True}, "admission_plugins": {"P": None}},
+        "kube-scheduler": {"waits": True, "feature_gates": {"B": True}},
+    }
+    found = asked(
+        ["kube-apiserver", "kube-controller-manager", "kube-scheduler"],
+        feature_gates={"A": True, "B": False},
+        components={"kube-apiserver": {"feature_gates": {"B": False}, "args": {"v": 4}}},
+        kept=kept,
+    )
+    assert found == {
+        "kube-apiserver": {
+            "feature_gates": {"A": True, "B": True},
+            "admission_plugins": {"P": None},
+            "args": {"v": 4},
+        },
+        "kube-controller-manager": {"feature_gates": {"A": True, "B": False}},
+    }
+
+
 def test_a_component_without_settings_is_asked_for_nothing() -> None:
     assert asked(["kube-scheduler"], components={"kube-scheduler": None}) == {"kube-scheduler": {}}
 

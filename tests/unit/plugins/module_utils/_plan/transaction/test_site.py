@@ -52,9 +52,9 @@ def planned(**operations: t.Sequence[tuple[str, t.Any]]) -> dict[str, list[Json]
 
 
 def decide(
-    plans: t.Mapping[str, t.Sequence[Json]], *, may_split: bool = True, check_mode: bool = False
+    plans: t.Mapping[str, t.Sequence[Json]], *, in_pass: str = site.UNSETTLED, check_mode: bool = False
 ) -> site.Decision:
-    return site.decide(plans, may_split=may_split, check_mode=check_mode)
+    return site.decide(plans, in_pass=in_pass, check_mode=check_mode)
 
 
 ON, OFF, FLAG, LABEL = ("feature_gates", True), ("feature_gates", False), ("args", None), ("labels", "a")
@@ -93,10 +93,19 @@ def test_what_changes_something_and_in_which_order(
 def test_a_run_that_must_not_split_takes_one_pass() -> None:
     both = planned(control_plane=[ON, OFF], node_kubelet=[OFF])
     assert decide(both).is_split
-    assert decide(both, may_split=False) == site.Decision([NODES, KUBELETS, PLANES], False, True)
-    # Nothing is added in check mode, and no kubelet restarted. That the run would take two is told.
-    assert decide(both, check_mode=True) == site.Decision([NODES, KUBELETS, PLANES], False, False, True)
-    assert not decide(both, may_split=False, check_mode=True).foretells_split
+    for in_pass in (site.SINGLE, site.ADDITIONS, site.REST):
+        assert decide(both, in_pass=in_pass) == site.Decision([NODES, KUBELETS, PLANES], False, True)
+
+
+def test_in_check_mode_the_first_pass_is_rehearsed_and_the_second_shows_both() -> None:
+    both = planned(control_plane=[ON, OFF], node_kubelet=[OFF])
+    assert decide(both, check_mode=True).is_split
+    assert decide(both, in_pass=site.ADDITIONS, check_mode=True).work == []
+    # No kubelet was restarted, after which its node would have to be looked at.
+    assert decide(both, in_pass=site.REST, check_mode=True) == site.Decision(
+        [NODES, KUBELETS, PLANES], False, False, True
+    )
+    assert not decide(both, in_pass=site.SINGLE, check_mode=True).foretells_split
 
 
 def test_a_kubelet_that_is_down_is_first_and_takes_one_pass() -> None:
@@ -114,7 +123,7 @@ def test_a_kubelet_that_is_down_is_first_and_takes_one_pass() -> None:
 
 
 def test_the_hosts_that_a_role_changes() -> None:
-    assert site.changed_hosts({"cp1": [IDLE], "w1": [IDLE, WORK], "w2": []}) == ["w1"]
+    assert site.changed_hosts({"cp1": {"a": IDLE}, "w1": {"a": IDLE, "b": WORK}, "w2": {}}) == ["w1"]
 
 
 def test_a_change_that_is_open_is_work() -> None:
@@ -127,25 +136,39 @@ def test_resources_that_a_playbook_does_not_use_are_not_looked_at() -> None:
     )
 
 
-DESIRED: Json = {
-    "control_plane_feature_gates": {"A": True, "B": False, "C": None, "D": "no", "E": "yes", "F": 0},
-    "control_plane_admission_plugins": {"P": "enabled", "Q": "disabled", "R": None},
-    "node_kubelet_feature_gates": {"A": "true", "B": "Off"},
-    "node_resources_extended_resources": {"a/b": 0, "a/c": None},
-    "node_resources_labels": {"a": "", "b": None},
-    "node_resources_taints": [{"key": "a"}, {"key": "b", "state": "absent"}, {"key": "c", "state": "present"}],
-}
+def operation(field: str, key: str, before: t.Any, after: t.Any) -> Json:
+    return {"field": field, "key": key, "before": before, "after": after}
 
 
-def test_a_desired_state_without_what_goes() -> None:
-    assert site.additions(DESIRED) == {
-        "control_plane_feature_gates": {"A": True, "E": "yes"},
-        "control_plane_admission_plugins": {"P": "enabled"},
-        "node_kubelet_feature_gates": {"A": "true"},
-        "node_resources_extended_resources": {"a/b": 0},
-        "node_resources_labels": {"a": ""},
-        "node_resources_taints": [{"key": "a"}, {"key": "c", "state": "present"}],
+GATE_ON, GATE_OFF = operation("feature_gates", "A", None, True), operation("feature_gates", "B", True, None)
+ARGUMENT = operation("args", "v", ["5"], None)
+
+
+def test_the_first_pass_keeps_what_goes_where_something_comes_and_leaves_the_rest_alone() -> None:
+    plans = {
+        PLANES: {
+            "kube-apiserver": {
+                "operations": [GATE_ON, GATE_OFF, ARGUMENT, operation("admission_plugins", "P", None, "disabled")]
+            },
+            "kube-scheduler": {"operations": [GATE_OFF, ARGUMENT]},
+            "kube-controller-manager": {"operations": [GATE_ON, ARGUMENT]},
+            "etcd": {"operations": [ARGUMENT]},
+        },
+        KUBELETS: {"kubelet": {"operations": []}},
+        NODES: {"labels": {"operations": [operation("labels", "a", "b", None), operation("labels", "c", None, "d")]}},
     }
+    assert site.kept(plans, []) == {
+        PLANES: {
+            "kube-apiserver": {"waits": False, "feature_gates": {"B": True}, "admission_plugins": {"P": None}},
+            "kube-scheduler": {"waits": True, "feature_gates": {"B": True}},
+        },
+        NODES: {"labels": {"waits": False, "labels": {"a": "b"}}},
+    }
+
+
+def test_what_takes_back_all_it_set_waits_though_something_comes_back() -> None:
+    plans = {KUBELETS: {"kubelet": {"operations": [GATE_ON, GATE_OFF]}}}
+    assert [site.kept(plans, absent)[KUBELETS]["kubelet"]["waits"] for absent in ([], [KUBELETS])] == [False, True]
 
 
 WORK: Json = {"operations": [{"field": "labels", "key": "a", "before": None, "after": "b"}], "failed": False}
