@@ -33,7 +33,7 @@ options:
     required: true
   kept:
     description:
-      - What keeps its present value in a pass that only adds, by static pod and option. One with C(waits) set to V(true) is left out.
+      - What a pass that only adds keeps, as the step C(split) tells. A static pod with C(waits) set to V(true) has no request.
     type: dict
     default: {}
 """
@@ -73,4 +73,4 @@ def _requests(desired: t.Mapping[str, t.Any], kept: t.Mapping[str, t.Any] | None
         objection = role_variables.text_objection(f"control_plane_{option}", given[option])
         if objection:
             raise Refusal(objection)
-    return requests.requests(**given, kept=plain(kept))
+    return requests.requests(**given, kept=plain(kept or {}).get("control_plane", {}))

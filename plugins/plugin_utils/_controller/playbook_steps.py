@@ -33,7 +33,7 @@ _ROLES: dict[str, type[RoleRollout]] = {
 # What the tasks of these steps register.
 _BEGIN, _DECIDE, _END = "__play_begin", "__play_decide", "__play_end"
 _UPGRADE_INFO, _UPGRADE_CHECK, _UPGRADE_AGAIN = "__play_upgrade_info", "__play_upgrade_check", "__play_upgrade_again"
-# Those that can take back what they set, by their variable that says so.
+# Those that can revert what they set, with the variable that says so.
 _STATES = {"control_plane": "control_plane_state", "node_kubelet": "node_kubelet_state"}
 _PRESENT = "present"
 
@@ -120,7 +120,7 @@ class SiteSteps(Steps):
         lines, why = list(end.get("lines") or ()), end.get("left")
         if lines and (left := self._left()):
             lines.append(site.again(left))
-        if lines and self._pass.registered(_DECIDE).get("foretells_split"):
+        if self._pass.registered(_DECIDE).get("foretells_split") and self._pass.host == self._pass.play_hosts[0]:
             lines.append(site.SPLIT)
         if why:
             return self._failed(why, lines)

@@ -37,7 +37,7 @@ def requests(
     etcd is planned on a node where the desired state names it; elsewhere only where this collection has changed it, so that a desired
     state without it reverts what was set, and an etcd that is no static pod is left alone.
 
-    kept: what has its present value in a pass that only adds, by name and option; with C(waits) the static pod is left out.
+    kept: what has its present value in a pass that only adds, by name and option; with C(waits) nothing is asked of the static pod.
     """
     kept = kept or {}
     names = [name for name in named(static_pods) if not kept.get(name, {}).get("waits")]
@@ -72,10 +72,8 @@ def _settings(name: str, own: Settings, feature_gates: Settings, admission_plugi
 
 
 def _keeping(own: Settings, kept: Settings) -> Settings:
-    return {
-        **own,
-        **{option: {**(own.get(option) or {}), **keys} for option, keys in kept.items() if option != "waits"},
-    }
+    options = {option: keys for option, keys in kept.items() if option != "waits"}
+    return {**own, **{option: {**(own.get(option) or {}), **keys} for option, keys in options.items()}}
 
 
 def _optional(name: str, *, is_wanted: bool) -> dict[str, t.Any]:

@@ -23,8 +23,8 @@ Json = t.Mapping[str, t.Any]
 _ORDERED = ("feature_gates", "admission_plugins", "resources", "labels", "taints")
 _KUBELETS, _RESOURCES = "node_kubelet", "node_resources"
 _SWITCHED = {"feature_gates": False, "admission_plugins": "disabled"}
-# Which pass a run is in. The plan of the first one that is not settled shows whether there are two.
-UNSETTLED, SINGLE, ADDITIONS, REST = PASSES = ("unsettled", "single", "additions", "rest")
+# Which pass a run is in. The plan of an undecided run shows whether it takes two.
+UNDECIDED, SINGLE, ADDITIONS, REST = PASSES = ("undecided", "single", "additions", "rest")
 # What check mode says of a run that is split.
 SPLIT = (
     "This run makes two passes: it adds first, and then removes. What does both is restarted twice. Both passes were rehearsed; the changes above"
@@ -110,7 +110,7 @@ def decide(planned: t.Mapping[str, t.Sequence[Json]], *, in_pass: str, check_mod
         work.sort(key=lambda role: role != _KUBELETS)
     return Decision(
         work=[] if check_mode and in_pass == ADDITIONS else work,
-        is_split=0 < removed < len(ordered) and in_pass == UNSETTLED and not repairs,
+        is_split=0 < removed < len(ordered) and in_pass == UNDECIDED and not repairs,
         foretells_split=check_mode and in_pass == REST,
         looks_again=removed > 0 and _KUBELETS in work and _RESOURCES in work and not check_mode,
     )
@@ -165,8 +165,8 @@ def _is_removal(operation: Json) -> bool:
 def kept(planned: t.Mapping[str, t.Mapping[str, Json]], absent: t.Collection[str]) -> dict[str, t.Any]:
     """What the first of two passes leaves as it is on a host.
 
-    planned: by role and part (a static pod, the kubelet, a kind of what is set on a node). absent: the roles that take back all or the last of
-    what they set, and so name nothing that could be kept.
+    planned: by role and part (a static pod, the kubelet, a kind of what is set on a node). absent: the roles that revert what they set, and so
+    name nothing that could be kept.
 
     By role and part, of those that something is removed from: C(waits), whether the second pass changes it as a whole, and by field the
     present values of what goes (None: not set). What only removes waits, so that it is restarted once; flags that belong to what goes stay

@@ -52,7 +52,7 @@ def planned(**operations: t.Sequence[tuple[str, t.Any]]) -> dict[str, list[Json]
 
 
 def decide(
-    plans: t.Mapping[str, t.Sequence[Json]], *, in_pass: str = site.UNSETTLED, check_mode: bool = False
+    plans: t.Mapping[str, t.Sequence[Json]], *, in_pass: str = site.UNDECIDED, check_mode: bool = False
 ) -> site.Decision:
     return site.decide(plans, in_pass=in_pass, check_mode=check_mode)
 
@@ -145,7 +145,7 @@ ARGUMENT = operation("args", "v", ["5"], None)
 
 
 def test_the_first_pass_keeps_what_goes_where_something_comes_and_leaves_the_rest_alone() -> None:
-    plans = {
+    plans: dict[str, dict[str, Json]] = {
         PLANES: {
             "kube-apiserver": {
                 "operations": [GATE_ON, GATE_OFF, ARGUMENT, operation("admission_plugins", "P", None, "disabled")]
@@ -166,7 +166,7 @@ def test_the_first_pass_keeps_what_goes_where_something_comes_and_leaves_the_res
     }
 
 
-def test_what_takes_back_all_it_set_waits_though_something_comes_back() -> None:
+def test_a_role_that_reverts_all_it_set_waits_though_something_is_added() -> None:
     plans = {KUBELETS: {"kubelet": {"operations": [GATE_ON, GATE_OFF]}}}
     assert [site.kept(plans, absent)[KUBELETS]["kubelet"]["waits"] for absent in ([], [KUBELETS])] == [False, True]
 
