@@ -23,8 +23,8 @@ Json = t.Mapping[str, t.Any]
 _ORDERED = ("feature_gates", "admission_plugins", "resources", "labels", "taints")
 _KUBELETS, _RESOURCES = "node_kubelet", "node_resources"
 _SWITCHED = {"feature_gates": False, "admission_plugins": "disabled"}
-# Which pass a run is in. The plan of an undecided run shows whether it takes two.
-UNDECIDED, SINGLE, ADDITIONS, REST = PASSES = ("undecided", "single", "additions", "rest")
+# Which pass a run is in. The plan of the whole shows whether there are two.
+WHOLE, SINGLE, ADDITIONS, REST = PASSES = ("whole", "single", "additions", "rest")
 # What check mode says of a run that is split.
 SPLIT = (
     "This run makes two passes: it adds first, and then removes. What does both is restarted twice. Both passes were rehearsed; the changes above"
@@ -110,7 +110,7 @@ def decide(planned: t.Mapping[str, t.Sequence[Json]], *, in_pass: str, check_mod
         work.sort(key=lambda role: role != _KUBELETS)
     return Decision(
         work=[] if check_mode and in_pass == ADDITIONS else work,
-        is_split=0 < removed < len(ordered) and in_pass == UNDECIDED and not repairs,
+        is_split=0 < removed < len(ordered) and in_pass == WHOLE and not repairs,
         foretells_split=check_mode and in_pass == REST,
         looks_again=removed > 0 and _KUBELETS in work and _RESOURCES in work and not check_mode,
     )

@@ -113,7 +113,7 @@ def test_a_playbook_is_told_that_it_is_to_be_written(persists: bool) -> None:
     found = course(persists=persists)
     found.is_plan_only = True
     found.plan(NAMES)
-    settings = {"roles": ["control_plane"], "named": ["control_plane_components"], "in_pass": "undecided"}
+    settings = {"roles": ["control_plane"], "named": ["control_plane_components"], "in_pass": "whole"}
     decided = found.play.take("site", "decide", "cp1", settings=settings)
     assert decided["work"] == (["control_plane"] if persists else [])
 

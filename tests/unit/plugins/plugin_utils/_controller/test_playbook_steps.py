@@ -132,7 +132,7 @@ class Site:
 
     def decide(self) -> Json:
         """The step, whose result all hosts have."""
-        settings = {"roles": self.roles, "named": self.named, "in_pass": "undecided"}
+        settings = {"roles": self.roles, "named": self.named, "in_pass": "whole"}
         found = self.play.take("site", "decide", "cp1", settings=settings)
         for variables in self.play.hostvars.values():
             variables["__play_decide"] = found
@@ -212,7 +212,7 @@ def test_what_is_added_and_what_goes(
     )
 
 
-@pytest.mark.parametrize(("in_pass", "is_split"), [("single", False), ("additions", False), ("undecided", True)])
+@pytest.mark.parametrize(("in_pass", "is_split"), [("single", False), ("additions", False), ("whole", True)])
 @pytest.mark.parametrize("check_mode", [False, True])
 def test_a_run_splits_once(in_pass: str, is_split: bool, check_mode: bool) -> None:
     site = planned_site([ON, OFF], [ON], check_mode=check_mode)
@@ -268,7 +268,7 @@ def test_a_control_plane_outside_its_group_is_refused_where_settings_would_miss_
     site = Site([], [ON], named=named, planes=[])
     site._courses["node_kubelet"].is_plan_only = True
     site._courses["node_kubelet"].plan(["cp1", "w1"])
-    settings = {"roles": ["control_plane", "node_kubelet"], "named": named, "in_pass": "undecided"}
+    settings = {"roles": ["control_plane", "node_kubelet"], "named": named, "in_pass": "whole"}
     found = site.play.take("site", "decide", "cp1", settings=settings)
     assert bool(found.get("failed")) is refused
     assert ("cp1 is a control plane (etcd runs), but the group kube_control_plane" in str(found.get("msg"))) is refused

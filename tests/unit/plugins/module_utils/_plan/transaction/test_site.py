@@ -52,7 +52,7 @@ def planned(**operations: t.Sequence[tuple[str, t.Any]]) -> dict[str, list[Json]
 
 
 def decide(
-    plans: t.Mapping[str, t.Sequence[Json]], *, in_pass: str = site.UNDECIDED, check_mode: bool = False
+    plans: t.Mapping[str, t.Sequence[Json]], *, in_pass: str = site.WHOLE, check_mode: bool = False
 ) -> site.Decision:
     return site.decide(plans, in_pass=in_pass, check_mode=check_mode)
 
