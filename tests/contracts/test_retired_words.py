@@ -18,7 +18,7 @@ PARTS = {
     *("wish", "wishes", "wished", "folder", "folders", "obstacle", "obstacles", "anew", "nudge", "nudged", "asker"),
     *("fitness", "sight", "somebody", "nobody", "nobodys", "whoever", "proven", "unproven", "settle", "settled"),
     *(
-        "undecided",
+        "unsettled",
         "left_out",
         "in_step",
         "take_back",

@@ -304,7 +304,7 @@ def test_the_last_look_is_reported() -> None:
     assert deployment.lines(PRESENT, LOOK, PROOF, changed=True) == ["w1: last"]
 
 
-def test_without_a_change_the_whole_counts() -> None:
+def test_without_a_change_the_first_look_counts() -> None:
     told = deployment.report(LOOK, {}, changed=False)
     assert told == {"changed": False, "nodes": {"w1": 1}, "problems": [], "kept": {}}
     assert deployment.lines(PRESENT, LOOK, {}, changed=False) == ["w1: first"]
