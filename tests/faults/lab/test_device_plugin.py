@@ -234,7 +234,7 @@ def test_d10_two_plugins_on_one_resource(plugin: Plugin, record: Recorder) -> No
         with plugin.watched(plugin.pod("example.com/twin")) as young:
             young.until(0, lambda look: look.is_right(IDS), "a younger one that is ready")
             waits = old.until(
-                0, lambda look: look.ready == 503 and "younger process" in look.says, "an older one that waits"
+                0, lambda look: look.ready == 503 and "newer process" in look.says, "an older one that waits"
             )
             both = plugin.processes()
             stays(lambda: young.looks[-1].ready == 200, "a younger one that is ready", 3)
