@@ -13,6 +13,7 @@ from ..module_utils._plan.static_pod import requests
 
 DOCUMENTATION = r"""
 name: static_pod_requests
+positional: kept
 short_description: (internal) Derive the desired state of each static pod
 version_added: 0.1.0
 author:
