@@ -13,7 +13,6 @@ from ..module_utils._plan.static_pod import requests
 
 DOCUMENTATION = r"""
 name: static_pod_requests
-positional: kept
 short_description: (internal) Derive the desired state of each static pod
 version_added: 0.1.0
 author:
@@ -22,6 +21,7 @@ description:
   - Derives, from the desired state of a control plane as a whole, the option O(nodecraft.kubeadm.static_pod_plan#module:static_pods). The
     role C(control_plane) uses it.
   - V(etcd) gets C(only_if_changed) where the desired state does not name it.
+positional: kept
 options:
   _input:
     description:
