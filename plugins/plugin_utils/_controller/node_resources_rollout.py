@@ -48,7 +48,7 @@ class NodeResourcesRollout(RoleRollout):
         return self._begun(settings, excluded)
 
     def _checked_settings(self) -> Json:
-        found = resources.keeping(dict(self._settings))
+        found = resources.keeping(self._settings)
         return {
             **found,
             **{name: boolean(found[name]) for name in _BOOLEANS},

@@ -27,7 +27,7 @@ def requests(
     feature_gates: Settings,
     admission_plugins: Settings,
     components: t.Mapping[str, Settings | None],
-    kept: t.Mapping[str, Settings] | None = None,
+    kept: t.Mapping[str, Settings],
 ) -> dict[str, dict[str, t.Any]]:
     """The entries of the option static_pods of the module static_pod_plan, by name, in the given order.
 
@@ -39,7 +39,6 @@ def requests(
 
     kept: what has its present value in a pass that only adds, by name and option; with C(waits) nothing is asked of the static pod.
     """
-    kept = kept or {}
     names = [name for name in named(static_pods) if not kept.get(name, {}).get("waits")]
     if state != _PRESENT:
         return {name: _optional(name, is_wanted=len(names) < _ALL) for name in names}

@@ -15,7 +15,7 @@ ALL = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"]
 def asked(static_pods: str | list[str], *, state: str = "present", **more: t.Any) -> dict[str, dict[str, t.Any]]:
     """The requests; nothing is asked for where nothing is said."""
     return requests(
-        static_pods, state=state, **{"feature_gates": {}, "admission_plugins": {}, "components": {}, **more}
+        static_pods, state=state, **{"feature_gates": {}, "admission_plugins": {}, "components": {}, "kept": {}, **more}
     )
 
 
