@@ -72,7 +72,7 @@ class SiteSteps(Steps):
     def split(self) -> Json:
         """What the first of two passes leaves as it is on this host."""
         host = self._pass.host
-        planned = {name: role.planned([host])[host] for name, role in self._roles().items() if role.is_at_work}
+        planned = {name: role.planned([host]).get(host, {}) for name, role in self._roles().items() if role.is_at_work}
         absent = [role for role, name in _STATES.items() if self._pass.variable(name, _PRESENT) != _PRESENT]
         return {"kept": site.kept(planned, absent)}
 

@@ -284,6 +284,12 @@ def test_what_the_first_pass_keeps_on_each_host() -> None:
     assert site.play.take("site", "split", "cp1", settings=settings)["kept"]["control_plane"][API_SERVER]["waits"]
 
 
+def test_nothing_is_kept_on_a_host_without_a_static_pod_in_its_plan() -> None:
+    site = planned_site([ON, OFF], [])
+    site.play.hostvars["cp1"]["__control_plane_plan"]["static_pods"] = {}
+    assert site.play.take("site", "split", "cp1", settings={"roles": ROLES})["kept"] == {}
+
+
 # ---- the end ---------------------------------------------------------------------------------------------------------
 
 
