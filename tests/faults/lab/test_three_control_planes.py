@@ -91,10 +91,10 @@ def test_a_good_rollout_is_not_noticed_by_clients(three: Cluster, record: Record
 
 def test_members_of_etcd_are_changed_one_after_the_other(three: Cluster, record: Recorder) -> None:
     entry = record("good", "a good rollout over three members of etcd, and back")
-    servers = [node.processes() for node in three.control_planes]
+    commands = [[process.arguments for process in node.processes()] for node in three.control_planes]
     former = [node.manifest("etcd").read_bytes() for node in three.control_planes]
     desired = {"args": {"snapshot-count": "9000"}}
-    with three.probed() as probing:
+    with three.probed() as probing, all_sampled(three) as samplings:
         ended = []
         for asked, changed in ((desired, 3), (desired, 0), ({}, 3)):
             with rollout(three, asked, "etcd") as play:
@@ -111,12 +111,12 @@ def test_members_of_etcd_are_changed_one_after_the_other(three: Cluster, record:
             before <= end - span + A_SECOND for before, end, span in zip(ends, ends[1:], spans[1:], strict=False)
         )
     assert [node.manifest("etcd").read_bytes() for node in three.control_planes] == former
-    assert [node.processes() for node in three.control_planes] == servers
-    summary = probing.summary()
-    entry.requests, entry.repeated, entry.lost = summary["requests"], summary["failed"], summary["lost"]
+    # Other processes may run them: an API server whose etcd is away for 80 s is restarted by its liveness probe.
+    assert [[process.arguments for process in node.processes()] for node in three.control_planes] == commands
+    entry.outages = [outage for sampling in samplings for outage in sampling.samples.outages()]
+    check_reachable(entry, probing, samplings)
     entry.outcome, entry.ended, entry.false_restore = "committed", "new", False
-    entry.reached = f"each member changed and changed back; the longest request took {summary['longest']} s"
-    assert summary["lost"] == 0, probing.failures()
+    entry.reached = f"each member changed and changed back; {entry.note}"
 
 
 def test_a_flag_that_only_shows_at_run_time_stops_at_the_first_node(three: Cluster, record: Recorder) -> None:

@@ -148,20 +148,6 @@ def changed_hosts(planned: t.Mapping[str, t.Mapping[str, Json]]) -> list[str]:
     return [host for host, parts in planned.items() if any(map(_is_work, parts.values()))]
 
 
-def _is_work(result: Json) -> bool:
-    return bool(result.get("operations") or result.get("open_transaction"))
-
-
-def _is_unchanged(result: Json) -> bool:
-    """Whether there was something to change and nothing became of it."""
-    return bool(result.get("operations")) and not result.get("changed") and not result.get("failed")
-
-
-def _is_removal(operation: Json) -> bool:
-    after = operation["after"]
-    return after is None or after == _SWITCHED.get(operation["field"], object())
-
-
 def kept(planned: t.Mapping[str, t.Mapping[str, Json]], absent: t.Collection[str]) -> dict[str, t.Any]:
     """What the first of two passes leaves as it is on a host.
 
@@ -181,6 +167,20 @@ def kept(planned: t.Mapping[str, t.Mapping[str, Json]], absent: t.Collection[str
                 waits = role in absent or len(goes) == len(ordered)
                 found.setdefault(role, {})[part] = {"waits": waits, **_present(goes)}
     return found
+
+
+def _is_work(result: Json) -> bool:
+    return bool(result.get("operations") or result.get("open_transaction"))
+
+
+def _is_unchanged(result: Json) -> bool:
+    """Whether there was something to change and nothing became of it."""
+    return bool(result.get("operations")) and not result.get("changed") and not result.get("failed")
+
+
+def _is_removal(operation: Json) -> bool:
+    after = operation["after"]
+    return after is None or after == _SWITCHED.get(operation["field"], object())
 
 
 def _present(operations: t.Iterable[Json]) -> dict[str, dict[str, t.Any]]:
