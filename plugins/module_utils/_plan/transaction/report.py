@@ -30,7 +30,7 @@ def static_pods(
     lines: list[str] = []
     for host, components in reports.items():
         for component, result in components.items():
-            lines += _change(f"{host} {component}", result, _verified_pod, _argument, is_lost=host in lost)
+            lines += _change(f"{host} {component}", result, _verified_pod, static_pod_operation, is_lost=host in lost)
         if not any(result["operations"] or result.get("failed") for result in components.values()):
             lines.append(f"{host} static pods: nothing to change")
     if warns and any(
@@ -47,17 +47,31 @@ def kubelets(reports: t.Mapping[str, Result], lost: t.Collection[str] = ()) -> l
         what = f"{host} kubelet"
         if result.get("problem"):
             lines.append(f"{what}: before the change, {result['problem']}")
-        lines += _change(what, result, _verified_kubelet, _setting, is_lost=host in lost)
+        lines += _change(what, result, _verified_kubelet, kubelet_operation, is_lost=host in lost)
         if not result.get("operations") and not result.get("failed"):
             lines.append(f"{what}: nothing to change")
     return lines
+
+
+def static_pod_operation(operation: Result) -> str:
+    """One operation on a static pod, such as C(args v: 2 -> 4)."""
+    return _operation(operation, _argument)
+
+
+def kubelet_operation(operation: Result) -> str:
+    """One operation on a kubelet, such as C(config maxPods: 110 -> 77)."""
+    return _operation(operation, _setting)
+
+
+def _operation(operation: Result, shown: t.Callable[[t.Any], str]) -> str:
+    return f"{operation['field']} {operation['key']}: {shown(operation['before'])} -> {shown(operation['after'])}"
 
 
 def _change(
     what: str,
     result: Result,
     verified: t.Callable[[Result], str],
-    shown: t.Callable[[t.Any], str],
+    shown: t.Callable[[Result], str],
     *,
     is_lost: bool,
 ) -> list[str]:
@@ -77,7 +91,7 @@ def _change(
         lines.append(f"{what}: {_ending(result, verified, is_lost=is_lost)}: {result.get('msg')}")
     lost = [(field, key) for field, keys in (result.get("lost") or {}).items() for key in keys]
     for each in result.get("operations") or ():
-        line = f"    {each['field']} {each['key']}: {shown(each['before'])} -> {shown(each['after'])}"
+        line = f"    {shown(each)}"
         place = (each["field"], each["key"])
         lines.append(f"{line}, {_LOST}" if place in lost else line)
         lost = [other for other in lost if other != place]

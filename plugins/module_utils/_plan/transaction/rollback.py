@@ -12,6 +12,8 @@ import dataclasses
 import json
 import typing as t
 
+from .report import kubelet_operation, static_pod_operation
+
 KUBELET = "kubelet"
 STATIC_PODS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 KNOWN = ("rollback_components", "rollback_nodes", "rollback_ignored_variables")
@@ -113,16 +115,8 @@ def _shown(request: RollbackRequest, undos: t.Mapping[str, t.Mapping[str, Json]]
 
 
 def _undo(host: str, component: str, undo: Json) -> _Undo:
-    changes = [
-        f"{each['field']} {each['key']}: {_value(each['before'])} -> {_value(each['after'])}"
-        for each in undo["operations"]
-    ]
+    shown = kubelet_operation if component == KUBELET else static_pod_operation
+    changes = [shown(each) for each in undo["operations"]]
     last = f" (transaction {undo['transaction']}, ended {undo['ended']})" if undo["transaction"] else ""
     text = f"{host} {component}: {undo['blocked_by'] or ', '.join(changes)}{last}"
     return _Undo(host, component, list(undo["operations"]), undo["blocked_by"] or "", text)
-
-
-def _value(value: t.Any) -> str:
-    if value is None:
-        return "unset"
-    return value if isinstance(value, str) else json.dumps(value)

@@ -60,6 +60,12 @@ def test_names_that_are_not_known() -> None:
             {"w1": {"kubelet": undo("x")}},
             "There is w1 kubelet: config maxPods: 5 -> x (transaction T, ended then).",
         ),
+        (
+            [],
+            HOSTS,
+            {"cp1": {"etcd": undo(["2"], operations=[{"field": "args", "key": "v", "before": ["4"], "after": ["2"]}])}},
+            "There is cp1 etcd: args v: 4 -> 2 (transaction T, ended then).",
+        ),
         ([], HOSTS, {}, "There is none."),
         (["kube-proxy"], HOSTS, {}, "invalid rollback_components kube-proxy: must be of etcd, kube-apiserver,"),
         (
