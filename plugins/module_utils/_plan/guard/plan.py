@@ -156,7 +156,7 @@ def _warnings_of_nothing(desired: Desired, cluster: Cluster, found: Protection) 
         return []
     if (POLICY, desired.name) in cluster.objects:
         return [f"The guard protects nothing as long as that is so. {none_managed(desired)}"]
-    return [f"Outside check mode this is refused, unless there is such a node by then. {none_managed(desired)}"]
+    return [f"When the guard is applied, it is refused unless there is such a node by then. {none_managed(desired)}"]
 
 
 def _warnings(desired: Desired, found: Protection) -> list[str]:
