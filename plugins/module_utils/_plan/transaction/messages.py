@@ -32,6 +32,9 @@ def failure(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str | N
     ending = _ENDINGS[transaction["outcome"]]
     if transaction["outcome"] == ROLLED_BACK and not transaction.get("healthy"):
         ending = "the change was rolled back, and the component is as unhealthy as it was before"
+    if transaction["outcome"] == ALARM:
+        shows = "kubelet_info" if name == "kubelet" else "static_pod_info"
+        ending = f"{ending}, {shows} shows what runs and what the files say"
     log = transaction.get("log") or []
     words = f" {name} logged last: {_telling(log)}" if log else ""
     return f"{name} on {node}: {transaction['reason']}; {ending} (transaction {transaction['id']}).{words}"

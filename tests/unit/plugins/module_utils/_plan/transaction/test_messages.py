@@ -34,7 +34,7 @@ def test_a_commit_is_no_failure() -> None:
         ("rolled_back", "the change was rolled back and the former state is verified", False),
         ("aborted", "nothing was changed", False),
         ("unhealthy", "left in place, because rollback is off", True),
-        ("alarm", "needs manual repair", True),
+        ("alarm", "needs manual repair, static_pod_info shows what runs and what the files say", True),
     ],
 )
 def test_every_other_end_is_a_failure_with_cause_and_ending(ended: str, words: str, changed: bool) -> None:
