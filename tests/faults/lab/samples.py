@@ -108,6 +108,11 @@ class Samples:
                 found.append((span.since, min((at for at in well if at >= back), default=self.ended)))
         return found
 
+    def unready(self, longer_than: float) -> list[tuple[float, float]]:
+        """From when to when the API server was not ready for more than so many seconds, each time. While etcd elects, each is for a moment."""
+        spans = [(span.since, span.until or self.ended) for span in self.spans("readyz") if not span.value]
+        return [(since, until) for since, until in spans if until - since > longer_than]
+
     def well_since(self, path: str = "readyz") -> float | None:
         """Since when the API server is well; None when it is not at the end."""
         last = self.spans(path)[-1]
@@ -121,14 +126,9 @@ class Samples:
         return round(max(restored_at, well) - written, 2)
 
 
-def most_at_once(several: t.Sequence[Samples]) -> int:
-    """How many API servers were away at the same time, at the most."""
-    events = [
-        (at, change)
-        for samples in several
-        for since, until in samples.absences()
-        for at, change in ((since, 1), (until, -1))
-    ]
+def most_at_once(absences: t.Iterable[tuple[float, float]]) -> int:
+    """How many API servers were away at the same time, at the most. absences: of all of them."""
+    events = [(at, change) for since, until in absences for at, change in ((since, 1), (until, -1))]
     now = most = 0
     # At the same instant one that is well again counts first.
     for dummy, change in sorted(events):

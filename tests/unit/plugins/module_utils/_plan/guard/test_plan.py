@@ -179,7 +179,9 @@ def test_a_plan_says_what_a_real_run_refuses() -> None:
     cluster = Cluster({}, {})
     found = placement_protection.protect(desired(), cluster, dry=True)
     (warning,) = placement_guard.plan(desired(), cluster, found, [], {}).warnings
-    assert warning.startswith("When the guard is applied, it is refused unless there is such a node by then. nodes: none is")
+    assert warning.startswith(
+        "When the guard is applied, it is refused unless there is such a node by then. nodes: none is"
+    )
     assert f"manages no node with {D}" in warning
 
 
