@@ -24,10 +24,12 @@ class Planned(t.Protocol):
     __dataclass_fields__: t.ClassVar[dict[str, t.Any]]
 
     @property
-    def operations(self) -> t.Sequence[t.Any]: ...
+    def operations(self) -> t.Sequence[t.Any]:
+        """What it changes."""
 
     @property
-    def warnings(self) -> t.Sequence[str]: ...
+    def warnings(self) -> t.Sequence[str]:
+        """What the user is told."""
 
 
 P = t.TypeVar("P", bound=Planned)
