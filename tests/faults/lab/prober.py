@@ -70,7 +70,7 @@ class Client:
             self._drop()
             again = self._problem(verb, path, body, headers)
             self.counts["lost"] += bool(again)
-            self._tell({"at": began, "request": f"{verb} {path}", "problem": problem, "again": again})
+            tell({"at": began, "request": f"{verb} {path}", "problem": problem, "again": again})
         self.longest = max(self.longest, time.monotonic() - began)
 
     def _problem(self, verb: str, path: str, body: str | None, headers: t.Mapping[str, str]) -> str:
@@ -94,9 +94,11 @@ class Client:
             self._connection.close()
             self._connection = None
 
-    @staticmethod
-    def _tell(line: Json) -> None:
-        print(json.dumps(line), flush=True)
+
+def tell(line: Json) -> None:
+    """One line in one write: print takes two, between which another client may come."""
+    sys.stdout.write(f"{json.dumps(line)}\n")
+    sys.stdout.flush()
 
 
 def use(client: Client, ended: threading.Event) -> None:
@@ -116,7 +118,7 @@ def main() -> None:
     threads = [threading.Thread(target=use, args=(client, ended)) for client in clients]
     for thread in threads:
         thread.start()
-    print(json.dumps({"began": time.monotonic()}), flush=True)
+    tell({"began": time.monotonic()})
     sys.stdin.read()
     ended.set()
     for thread in threads:
@@ -124,7 +126,7 @@ def main() -> None:
     for client in clients:
         client.remove()
     counts = {key: sum(client.counts[key] for client in clients) for key in clients[0].counts}
-    print(json.dumps({**counts, "longest": round(max(client.longest for client in clients), 2)}), flush=True)
+    tell({**counts, "longest": round(max(client.longest for client in clients), 2)})
 
 
 if __name__ == "__main__":
