@@ -39,9 +39,10 @@ def requests(
 
     kept: what has its present value in a pass that only adds, by name and option; with C(waits) nothing is asked of the static pod.
     """
-    names = [name for name in named(static_pods) if not kept.get(name, {}).get("waits")]
+    selected = named(static_pods)
+    names = [name for name in selected if not kept.get(name, {}).get("waits")]
     if state != _PRESENT:
-        return {name: _optional(name, is_wanted=len(names) < _ALL) for name in names}
+        return {name: _optional(name, is_wanted=len(selected) < _ALL) for name in names}
     return {
         name: {
             **_settings(

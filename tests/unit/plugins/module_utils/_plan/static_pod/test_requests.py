@@ -93,6 +93,15 @@ def test_etcd_takes_part_where_it_is_named(
     assert found["etcd"].get("only_if_changed", False) is is_optional
 
 
+def test_an_etcd_that_is_none_of_ours_stays_optional_while_others_wait() -> None:
+    found = asked(ALL, state="absent", kept={"kube-apiserver": {"waits": True}})
+    assert found == {
+        "etcd": {"only_if_changed": True},
+        "kube-controller-manager": {},
+        "kube-scheduler": {},
+    }
+
+
 def test_a_rollback_asks_for_no_settings() -> None:
     found = asked(
         "kube-apiserver", state="previous", feature_gates={"A": True}, components={"kube-apiserver": {"args": {}}}
