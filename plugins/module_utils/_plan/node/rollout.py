@@ -17,8 +17,7 @@ import typing as t
 from ..kubernetes import clusters
 from ..transaction import rollout
 from ..transaction.rollout import Hosts, Result
-from . import report
-from .taints import TAINTS, taint_of
+from . import report, taints
 
 # One task serves all hosts, so these are the same for all.
 SHARED = (
@@ -81,9 +80,8 @@ def keeping(settings: Result) -> dict[str, t.Any]:
     kept = {kind: part[kind] for kind, part in settings["kept"].items()}
     found = {key: value for key, value in settings.items() if key != "kept"}
     for kind, values in kept.items():
-        if kind == TAINTS.field:
-            present = [taint for taint in found[kind] if taint.get("state", "present") != "absent"]
-            found[kind] = [*present, *(taint_of(known_as, value) for known_as, value in values.items())]
+        if kind == taints.TAINTS.field:
+            found[kind] = taints.keeping(found[kind], values)
         else:
             found[kind] = {**found[kind], **values}
     return found

@@ -53,6 +53,21 @@ def _wanted_value(key: str, entry: t.Mapping[str, t.Any]) -> str | None:
     return "" if entry["value"] is None else node_names.text_value("taints", key, entry["value"])
 
 
+def keeping(option: t.Sequence[t.Mapping[str, t.Any]], kept: Keys) -> list[t.Mapping[str, t.Any]]:
+    """The option with what is kept in place of its removal. What was removed before stays named: with purge it would come back.
+
+    kept: the values by what the taints are known as.
+    """
+    found: list[t.Mapping[str, t.Any]] = []
+    for entry in option:
+        if entry.get("state") == "absent":
+            effects = [entry["effect"]] if entry.get("effect") else node_names.EFFECTS
+            found += [{**entry, "effect": effect} for effect in effects if identity(entry["key"], effect) not in kept]
+        else:
+            found.append(entry)
+    return [*found, *(taint_of(known_as, value) for known_as, value in kept.items())]
+
+
 def of_node(node: Node) -> list[Taint] | None:
     """The taints of a node as it holds them; None when it has no such list."""
     found: list[Taint] | None = node.get("spec", {}).get("taints")

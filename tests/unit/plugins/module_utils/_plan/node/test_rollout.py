@@ -53,12 +53,30 @@ def test_a_pass_that_only_adds_keeps_what_goes() -> None:
         "resources": {"waits": True, "resources": {"a.com/b": "2"}},
     }
     assert rollout.keeping({**settings, "kept": kept}) == {
-        "taints": [taints[0], taints[2], {"key": "y", "value": "v", "effect": "NoExecute"}],
+        "taints": [
+            taints[0],
+            {"key": "y", "effect": "NoSchedule", "state": "absent"},
+            {"key": "y", "effect": "PreferNoSchedule", "state": "absent"},
+            taints[2],
+            {"key": "y", "value": "v", "effect": "NoExecute"},
+        ],
         "labels": {"a": "b", "c": "d", "e": "f"},
         "resources": {"a.com/b": "2"},
         "node": "n1",
     }
     assert rollout.keeping({**settings, "kept": {}}) == settings
+
+
+def test_a_pass_that_only_adds_sets_no_taint_again_that_was_removed_before() -> None:
+    """With purge, one that is not named any more would come back."""
+    taints = [{"key": "x", "state": "absent"}, {"key": "y", "effect": "NoExecute", "state": "absent"}]
+    settings = {"taints": taints, "labels": {}, "resources": {}, "kept": {"taints": {"taints": {"x:NoSchedule": ""}}}}
+    others = [{"key": "x", "effect": effect, "state": "absent"} for effect in ("PreferNoSchedule", "NoExecute")]
+    assert rollout.keeping(settings)["taints"] == [
+        *others,
+        taints[1],
+        {"key": "x", "effect": "NoSchedule"},
+    ]
 
 
 def test_what_a_task_is_asked_for() -> None:
