@@ -19,9 +19,14 @@ from ..kubernetes import control_planes
 
 Json = t.Mapping[str, t.Any]
 
-# Flags and other settings have no order, so replacing one by another does not take two passes with a restart in each.
-_ORDERED = ("feature_gates", "admission_plugins", "resources", "labels", "taints")
 _KUBELETS, _RESOURCES = "node_kubelet", "node_resources"
+# Flags and other settings have no order, so replacing one by another does not take two passes with a restart in each. Among these are the
+# resources of a static pod's container.
+_ORDERED = {
+    "control_plane": ("feature_gates", "admission_plugins"),
+    _KUBELETS: ("feature_gates",),
+    _RESOURCES: ("resources", "labels", "taints"),
+}
 _SWITCHED = {"feature_gates": False, "admission_plugins": "disabled"}
 # Which pass a run is in. The plan of the whole shows whether there are two.
 WHOLE, SINGLE, ADDITIONS, REST = PASSES = ("whole", "single", "additions", "rest")
@@ -98,10 +103,7 @@ def decide(planned: t.Mapping[str, t.Sequence[Json]], *, in_pass: str, check_mod
     work = [role for role, results in planned.items() if any(map(_is_work, results))]
     if _KUBELETS in work and _RESOURCES in planned and _RESOURCES not in work:
         work.append(_RESOURCES)  # what a node offers may have gone with the restart of its kubelet
-    results = [result for each in planned.values() for result in each]
-    ordered = [
-        operation for result in results for operation in result.get("operations", ()) if operation["field"] in _ORDERED
-    ]
+    ordered = [operation for role, results in planned.items() for each in results for operation in _ordered(role, each)]
     removed = sum(map(_is_removal, ordered))
     work = work[::-1] if removed else work
     # What is to be repaired may be what is to go, so that adding first would find it down.
@@ -161,7 +163,7 @@ def kept(planned: t.Mapping[str, t.Mapping[str, Json]], absent: t.Collection[str
     found: dict[str, t.Any] = {}
     for role, parts in planned.items():
         for part, result in parts.items():
-            ordered = [each for each in result.get("operations", ()) if each["field"] in _ORDERED]
+            ordered = _ordered(role, result)
             goes = [each for each in ordered if _is_removal(each)]
             if goes:
                 waits = role in absent or len(goes) == len(ordered)
@@ -176,6 +178,10 @@ def _is_work(result: Json) -> bool:
 def _is_unchanged(result: Json) -> bool:
     """Whether there was something to change and nothing became of it."""
     return bool(result.get("operations")) and not result.get("changed") and not result.get("failed")
+
+
+def _ordered(role: str, result: Json) -> list[Json]:
+    return [each for each in result.get("operations", ()) if each["field"] in _ORDERED[role]]
 
 
 def _is_removal(operation: Json) -> bool:

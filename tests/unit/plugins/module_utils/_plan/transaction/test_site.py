@@ -166,6 +166,16 @@ def test_the_first_pass_keeps_what_goes_where_something_comes_and_leaves_the_res
     }
 
 
+def test_resources_of_a_container_have_no_order() -> None:
+    """Their keys are no option of a static pod, so they could not be kept as they are."""
+    amount = operation("resources", "requests.cpu", "250m", None)
+    plans = {PLANES: {"kube-apiserver": {"operations": [GATE_ON, amount]}}}
+    assert site.kept(plans, []) == {}
+    assert not decide({PLANES: list(plans[PLANES].values())}).is_split
+    of_node = {NODES: {"resources": {"operations": [operation("resources", "a.com/b", "2", None)]}}}
+    assert site.kept(of_node, []) == {NODES: {"resources": {"waits": True, "resources": {"a.com/b": "2"}}}}
+
+
 def test_a_role_that_reverts_all_it_set_waits_though_something_is_added() -> None:
     plans = {KUBELETS: {"kubelet": {"operations": [GATE_ON, GATE_OFF]}}}
     assert [site.kept(plans, absent)[KUBELETS]["kubelet"]["waits"] for absent in ([], [KUBELETS])] == [False, True]
