@@ -32,6 +32,7 @@ _ROLES: dict[str, type[RoleRollout]] = {
 }
 # What the tasks of these steps register.
 _BEGIN, _DECIDE, _END = "__play_begin", "__play_decide", "__play_end"
+_SPLIT, _NOTE = "__play_split", "__play_note"
 _UPGRADE_INFO, _UPGRADE_CHECK, _UPGRADE_AGAIN = "__play_upgrade_info", "__play_upgrade_check", "__play_upgrade_again"
 # Those that can revert what they set, with the variable that says so.
 _STATES = {"control_plane": "control_plane_state", "node_kubelet": "node_kubelet_state"}
@@ -39,7 +40,7 @@ _PRESENT = "present"
 
 
 class SiteSteps(Steps):
-    """The steps of site and its parts. Each but C(split) is taken once, on the first host, for all."""
+    """The steps of site and its parts. C(begin) and C(decide) are taken once, on the first host, for all."""
 
     def begin(self) -> Json:
         """Note which variables a run sets, and refuse one that sets none."""
@@ -76,10 +77,31 @@ class SiteSteps(Steps):
         absent = [role for role, name in _STATES.items() if self._pass.variable(name, _PRESENT) != _PRESENT]
         return {"kept": site.kept(planned, absent)}
 
+    def note(self) -> Json:
+        """Remember what roles that run once more have changed on this host."""
+        noted = self._noted() if self._is_rest else {}
+        for name in self._settings["noted"]:
+            noted[name] = site.both(noted.get(name, {}), self._pass.registered(f"{name}_report"))
+        return {"reports": noted}
+
+    def _noted(self) -> Json:
+        """What was remembered on this host, by role."""
+        return dict(self._pass.registered(_NOTE).get("reports", {}))
+
+    @property
+    def _decided(self) -> Json:
+        return self._pass.registered(_DECIDE)
+
+    @property
+    def _is_rest(self) -> bool:
+        return bool(self._decided.get("in_pass") == site.REST)
+
     def end(self) -> Json:
         """End on this host what no role has ended, because there was nothing to change or something failed before."""
         found: Json = {"reports": {}, "lines": [], "left": ""}
         stats: Json = {}
+        # What is left of an earlier import of a playbook does not count.
+        noted = self._noted() if self._is_rest or self._decided.get("looks_again") else {}
         for name, role in self._roles().items():
             fact = f"{name}_report"
             was_planned = role.is_at_work
@@ -88,17 +110,28 @@ class SiteSteps(Steps):
             if missed := self._missed(name, ended["report"], is_ended=not was_planned):
                 ended["report"] = told[self._pass.host] = missed
                 found["left"] = found["left"] or self._why(missed)
+            report = site.both(noted.get(name, {}), ended["report"])
+            if report != ended["report"]:
+                ended["report"] = told[self._pass.host] = report
             found["reports"][name] = ended["report"]
             found["lines"] += ended["lines"]
             if told:
                 stats[fact] = told
+        found["left"] = found["left"] or self._not_removed()
         return {**found, **({"ansible_stats": {"data": stats, "per_host": False, "aggregate": True}} if stats else {})}
 
     def _missed(self, role: str, report: Json, *, is_ended: bool) -> Json:
         """The report of this host in a role that was to change something, and did not begin because the run ended before; else empty."""
-        if self._pass.check_mode or not self._pass.registered(_DECIDE).get("work"):
+        if self._pass.check_mode or not self._decided.get("work"):
             return {}
         return site.left(report, self._stopped(), role, self._pass.host, is_ended=is_ended)
+
+    def _not_removed(self) -> str:
+        """What this host still has because the second of two passes did not come; empty without."""
+        if self._pass.check_mode or self._decided.get("in_pass") != site.ADDITIONS:
+            return ""
+        role = next(iter(self._pass.registered(_SPLIT).get("kept", {})), "")
+        return site.not_removed(role, self._pass.host, self._stopped()) if role else ""
 
     def _stopped(self) -> list[str]:
         """The hosts that failed in a role, and so ended the run for all. Who is still in the play does not tell: then it has no host."""
@@ -118,13 +151,19 @@ class SiteSteps(Steps):
         """Show the lines on the host that speaks, and fail on a host for which a role did not begin."""
         end = self._pass.registered(_END)
         lines, why = list(end.get("lines") or ()), end.get("left")
-        if lines and (left := self._left()):
+        if (lines or (why and self._speaks())) and (left := self._left()):
             lines.append(site.again(left))
-        if self._pass.registered(_DECIDE).get("foretells_split") and self._pass.host == self._pass.play_hosts[0]:
+        if self._pass.check_mode and self._is_rest and self._pass.host == self._pass.play_hosts[0]:
             lines.append(site.SPLIT)
         if why:
             return self._failed(why, lines)
         return self._shown(lines)
+
+    def _speaks(self) -> bool:
+        """Whether this host says for all what no other one does, because every role has ended itself: the first with something left."""
+        hosts = self._pass.all_play_hosts
+        first = next(host for host in hosts if self._pass.registered(_END, host).get("left"))
+        return self._pass.host == first and not any(self._pass.registered(_END, host).get("lines") for host in hosts)
 
     def _left(self) -> list[str]:
         """The hosts with something left to do, where a role did not begin; else none."""

@@ -31,7 +31,7 @@ if t.TYPE_CHECKING:
 
 Json = dict[str, t.Any]
 
-STEPS = ("begin", "decide", "split", "admit", "look", "turn", "verify", "apply", "end", "report")
+STEPS = ("begin", "decide", "split", "note", "admit", "look", "turn", "verify", "apply", "end", "report")
 REGISTERED = ("pass", "plan", "load", "change", "removal", "decide", "admit", "look", "turn", "verify", "apply")
 # Of these steps, which ask one host after the other, the last result counts.
 _LOOPING = ("decide", "admit", "apply")

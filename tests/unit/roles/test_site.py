@@ -180,6 +180,26 @@ def test_both_take_two_passes_of_which_the_first_takes_nothing_away(play: Play) 
     assert second["feature_gates"] == {"A": True, "B": False}
     labels = [call["per_node"]["w1"]["labels"] for call in arguments(outcome, "node_label")]
     assert labels == [{"a": "b", "c": "d"}, {"a": "b", "c": None}]
+    # The report is that of the run, not of its second pass.
+    told = outcome.statistics
+    api = told["control_plane_report"]["cp1"][API]
+    assert [each["key"] for each in api["operations"]] == ["A", "B"]
+    kubelet = told["node_kubelet_report"]["w1"]
+    assert (kubelet["changed"], kubelet["transaction"]["outcome"]) == (True, "committed")
+    assert [each["key"] for each in told["node_resources_report"]["w1"]["labels"]["operations"]] == ["a", "c"]
+
+
+def test_a_second_look_at_the_nodes_hides_nothing_of_what_was_changed_there(play: Play) -> None:
+    outcome = play("nothing", "off", nodes={"node_label": ["off", "off", "nothing"]})
+    assert passes(outcome) == [NODES, KUBELET, NODES]
+    assert outcome.statistics["node_resources_report"]["w1"]["labels"]["changed"]
+
+
+def test_what_was_to_be_removed_and_was_not_is_in_the_limit_that_goes_on(play: Play) -> None:
+    outcome = play("off", ["on", "on", "rolled_back"], control_plane_feature_gates={"B": False})
+    assert outcome.status != 0
+    assert "What control_plane is to remove on cp1 is still there, because cp1 failed." in outcome.output
+    assert "run it again with --limit cp1,w1" in outcome.output
 
 
 def test_a_kubelet_to_which_nothing_comes_waits_for_the_second_pass(play: Play) -> None:

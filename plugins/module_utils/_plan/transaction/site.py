@@ -85,13 +85,13 @@ class Decision:
     work: the roles that change something, in their order. Where kubelets that do not work are changed, theirs is first: a control plane needs them.
     is_split: whether everything is added before anything goes, with a plan for each.
     looks_again: whether the resources of the nodes are looked at once more at the end, because kubelets were restarted after them.
-    foretells_split: whether it is told at the end that the run makes two passes, of which check mode shows the result.
+    in_pass: in which pass this was decided, one of C(PASSES).
     """
 
     work: list[str]
     is_split: bool
     looks_again: bool
-    foretells_split: bool = False
+    in_pass: str = WHOLE
 
 
 def decide(planned: t.Mapping[str, t.Sequence[Json]], *, in_pass: str, check_mode: bool) -> Decision:
@@ -113,8 +113,8 @@ def decide(planned: t.Mapping[str, t.Sequence[Json]], *, in_pass: str, check_mod
     return Decision(
         work=[] if check_mode and in_pass == ADDITIONS else work,
         is_split=0 < removed < len(ordered) and in_pass == WHOLE and not repairs,
-        foretells_split=check_mode and in_pass == REST,
         looks_again=removed > 0 and _KUBELETS in work and _RESOURCES in work and not check_mode,
+        in_pass=in_pass,
     )
 
 
@@ -132,6 +132,22 @@ def left(report: Json, stopped: t.Sequence[str], role: str, host: str, *, is_end
         return {**report, **missed} if is_missed(report) else {}
     parts = {name: each for name, each in report.items() if isinstance(each, t.Mapping) and is_missed(each)}
     return {**report, **{name: {**each, **missed} for name, each in parts.items()}} if parts else {}
+
+
+def not_removed(role: str, host: str, stopped: t.Sequence[str]) -> str:
+    """Why a host fails whose removals had to wait for a second pass that did not come. stopped: as above."""
+    why = f"{', '.join(stopped)} failed" if stopped else "the run ended before"
+    return f"What {role} is to remove on {host} is still there, because {why}."
+
+
+def both(first: Json, last: Json) -> Json:
+    """The report of a host in a role that ran twice. first, last: as above, of one run after the other; empty where the role did not run."""
+    if not first or not last:
+        return first or last
+    if "operations" in first:
+        return _both(first, last)
+    parts = {name: _both(each, last.get(name) or {}) for name, each in first.items() if isinstance(each, t.Mapping)}
+    return {**last, **parts}
 
 
 def has_failed(report: Json, *, begun: bool = False) -> bool:
@@ -169,6 +185,14 @@ def kept(planned: t.Mapping[str, t.Mapping[str, Json]], absent: t.Collection[str
                 waits = role in absent or len(goes) == len(ordered)
                 found.setdefault(role, {})[part] = {"waits": waits, **_present(goes)}
     return found
+
+
+def _both(first: Json, last: Json) -> Json:
+    if not first.get("changed"):
+        return last or first
+    more = [each for each in last.get("operations", ()) if each not in first["operations"]]
+    shown = last if more or last.get("failed") else first
+    return {**shown, "changed": True, "operations": [*first["operations"], *more]}
 
 
 def _is_work(result: Json) -> bool:

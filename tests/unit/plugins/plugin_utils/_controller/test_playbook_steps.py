@@ -365,6 +365,53 @@ def test_a_run_that_was_refused_has_nothing_left() -> None:
     assert (site.ended("cp1")["left"], "failed" in site.reported("cp1")) == ("", False)
 
 
+def decided(in_pass: str, **more: t.Any) -> Json:
+    """What the step decide told all hosts."""
+    return {"__play_decide": {"work": ["node_kubelet"], "looks_again": False, "in_pass": in_pass, **more}}
+
+
+KEPT: Json = {"__play_split": {"kept": {"control_plane": {API_SERVER: {"waits": True}}}}}
+CHANGED: Json = {"operations": [ON], "changed": True}
+FAILED_KUBELET: Json = {"node_kubelet_report": {"operations": [ON], "failed": True}}
+
+
+@pytest.mark.parametrize(("in_pass", "check_mode", "is_left"), [("additions", False, True), ("rest", False, False)])
+def test_a_host_whose_removals_did_not_come_fails_and_is_in_the_limit(
+    in_pass: str, check_mode: bool, is_left: bool
+) -> None:
+    """Every role of the first pass has ended, so that none has lines for the playbook."""
+    hosts = {"cp1": KEPT, "w1": FAILED_KUBELET, "w2": KEPT}
+    play = FakePlay({name: {**each, **decided(in_pass)} for name, each in hosts.items()}, check_mode=check_mode)
+    for name in hosts:
+        play.hostvars[name]["__play_end"] = play.take("site", "end", name, settings={"roles": ROLES})
+    assert [bool(play.hostvars[name]["__play_end"]["left"]) for name in hosts] == [is_left, False, is_left]
+    found = [play.take("site", "report", name) for name in hosts]
+    if is_left:
+        why = "What control_plane is to remove on cp1 is still there, because w1 failed."
+        again = "To continue with the whole run when that is repaired, run it again with --limit cp1,w1,w2"
+        assert (found[0]["failed"], found[0]["msg"], found[0]["report"]) == (True, why, [again])
+        assert (found[2]["failed"], "report" in found[2]) == (True, False)
+    assert not found[1].get("failed")
+
+
+def test_what_the_first_pass_changed_is_in_the_report_of_the_run() -> None:
+    play = FakePlay({"w1": {"node_kubelet_report": CHANGED, **decided("additions")}})
+    play.hostvars["w1"]["__play_note"] = play.take("site", "note", "w1", settings={"noted": ["node_kubelet"]})
+    play.hostvars["w1"].update(decided("rest"), node_kubelet_report={"operations": [], "changed": False})
+    found = play.take("site", "end", "w1", settings={"roles": ROLES})
+    assert found["reports"]["node_kubelet"] == CHANGED
+    assert found["ansible_stats"]["data"]["node_kubelet_report"] == {"w1": CHANGED}
+    # What is noted again goes on top, and what an earlier import left counts for nothing.
+    note = play.take("site", "note", "w1", settings={"noted": ["node_kubelet"]})
+    assert note["reports"] == {"node_kubelet": CHANGED}
+    play.hostvars["w1"].update(decided("whole"))
+    assert play.take("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"]["changed"] is False
+    note = play.take("site", "note", "w1", settings={"noted": ["node_kubelet"]})
+    assert note["reports"] == {"node_kubelet": {"operations": [], "changed": False}}
+    play.hostvars["w1"].update(decided("whole", looks_again=True))
+    assert play.take("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"] == CHANGED
+
+
 def test_a_run_of_which_every_role_began_has_no_limit_of_its_own() -> None:
     """The role that failed has told its own."""
     ended: Json = {

@@ -94,7 +94,7 @@ def test_a_run_that_must_not_split_takes_one_pass() -> None:
     both = planned(control_plane=[ON, OFF], node_kubelet=[OFF])
     assert decide(both).is_split
     for in_pass in (site.SINGLE, site.ADDITIONS, site.REST):
-        assert decide(both, in_pass=in_pass) == site.Decision([NODES, KUBELETS, PLANES], False, True)
+        assert decide(both, in_pass=in_pass) == site.Decision([NODES, KUBELETS, PLANES], False, True, in_pass)
 
 
 def test_in_check_mode_the_first_pass_is_rehearsed_and_the_second_shows_both() -> None:
@@ -103,9 +103,8 @@ def test_in_check_mode_the_first_pass_is_rehearsed_and_the_second_shows_both() -
     assert decide(both, in_pass=site.ADDITIONS, check_mode=True).work == []
     # No kubelet was restarted, after which its node would have to be looked at.
     assert decide(both, in_pass=site.REST, check_mode=True) == site.Decision(
-        [NODES, KUBELETS, PLANES], False, False, True
+        [NODES, KUBELETS, PLANES], False, False, site.REST
     )
-    assert not decide(both, in_pass=site.SINGLE, check_mode=True).foretells_split
 
 
 def test_a_kubelet_that_is_down_is_first_and_takes_one_pass() -> None:
@@ -195,6 +194,41 @@ def test_what_a_role_missed_has_failed_and_names_who_ended_the_run() -> None:
     assert parts["labels"]["operations"] == WORK["operations"]
     assert parts["labels"]["msg"] == "node_resources did not begin on w1, because the run ended before."
     assert (parts["resources"], parts["taints"], parts["node"]) == (IDLE, None, "w1")
+
+
+def done(key: str, **more: t.Any) -> Json:
+    """What was changed."""
+    return {"operations": [operation("labels", key, None, "b")], "changed": True, "failed": False, **more}
+
+
+def test_the_report_of_two_passes_has_what_each_changed() -> None:
+    first, second, idle = done("a", transaction=1), done("b", transaction=2), {**IDLE, "changed": False}
+    merged = {**second, "operations": [*first["operations"], *second["operations"]]}
+    assert site.both(first, second) == merged
+    assert (site.both(first, idle), site.both(idle, second)) == (first, second)
+    # Once more, by a host on which the role did not run meanwhile.
+    assert site.both(merged, second) == merged
+    assert (site.both({}, second), site.both(first, {})) == (second, first)
+    missed = {**done("b", changed=False, failed=True), "begun": False}
+    found = site.both(first, missed)
+    assert (found["changed"], found["failed"], len(found["operations"])) == (True, True, 2)
+    failed = {**idle, "failed": True, "msg": "no API"}
+    assert site.both(first, failed) == {**failed, "changed": True, "operations": first["operations"]}
+
+
+def test_the_same_of_roles_that_report_in_parts() -> None:
+    first, last = (
+        {"node": "w1", "labels": done("a"), "taints": None},
+        {"node": "w1", "labels": IDLE, "taints": done("t")},
+    )
+    assert site.both(first, last) == {"node": "w1", "labels": done("a"), "taints": done("t")}
+    assert site.both({"etcd": done("a")}, {"kube-apiserver": IDLE}) == {"etcd": done("a"), "kube-apiserver": IDLE}
+
+
+def test_why_something_was_not_removed() -> None:
+    told = [site.not_removed(KUBELETS, "w1", stopped) for stopped in (["cp1"], [])]
+    assert told[0] == "What node_kubelet is to remove on w1 is still there, because cp1 failed."
+    assert told[1].endswith("because the run ended before.")
 
 
 @pytest.mark.parametrize("report", [{}, IDLE, {"etcd": IDLE}, {"node": "w1", "labels": None}])
