@@ -32,7 +32,8 @@ _ROLES: dict[str, type[RoleRollout]] = {
 }
 # What the tasks of these steps register.
 _BEGIN, _DECIDE, _END = "__play_begin", "__play_decide", "__play_end"
-_SPLIT, _NOTE = "__play_split", "__play_note"
+# By the steps split and note.
+_NOTE = "__play_note"
 _UPGRADE_INFO, _UPGRADE_CHECK, _UPGRADE_AGAIN = "__play_upgrade_info", "__play_upgrade_check", "__play_upgrade_again"
 # Those that can revert what they set, with the variable that says so.
 _STATES = {"control_plane": "control_plane_state", "node_kubelet": "node_kubelet_state"}
@@ -75,33 +76,32 @@ class SiteSteps(Steps):
         host = self._pass.host
         planned = {name: role.planned([host]).get(host, {}) for name, role in self._roles().items() if role.is_at_work}
         absent = [role for role, name in _STATES.items() if self._pass.variable(name, _PRESENT) != _PRESENT]
-        return {"kept": site.kept(planned, absent)}
+        return {"kept": site.kept(planned, absent), "reports": {}}
 
     def note(self) -> Json:
         """Remember what roles that run once more have changed on this host."""
-        noted = self._noted() if self._is_rest else {}
+        note = self._pass.registered(_NOTE) if self._is_split else {}
+        noted = dict(note.get("reports", {}))
         for name in self._settings["noted"]:
             noted[name] = site.both(noted.get(name, {}), self._pass.registered(f"{name}_report"))
-        return {"reports": noted}
-
-    def _noted(self) -> Json:
-        """What was remembered on this host, by role."""
-        return dict(self._pass.registered(_NOTE).get("reports", {}))
+        return {**note, "reports": noted}
 
     @property
     def _decided(self) -> Json:
         return self._pass.registered(_DECIDE)
 
     @property
-    def _is_rest(self) -> bool:
-        return bool(self._decided.get("in_pass") == site.REST)
+    def _is_split(self) -> bool:
+        """Whether the run is in one of its two passes."""
+        return self._decided.get("in_pass") in (site.ADDITIONS, site.REST)
 
     def end(self) -> Json:
         """End on this host what no role has ended, because there was nothing to change or something failed before."""
         found: Json = {"reports": {}, "lines": [], "left": ""}
         stats: Json = {}
         # What is left of an earlier import of a playbook does not count.
-        noted = self._noted() if self._is_rest or self._decided.get("looks_again") else {}
+        is_noted = self._is_split or self._decided.get("looks_again")
+        noted: Json = self._pass.registered(_NOTE).get("reports", {}) if is_noted else {}
         for name, role in self._roles().items():
             fact = f"{name}_report"
             was_planned = role.is_at_work
@@ -130,7 +130,7 @@ class SiteSteps(Steps):
         """What this host still has because the second of two passes did not come; empty without."""
         if self._pass.check_mode or self._decided.get("in_pass") != site.ADDITIONS:
             return ""
-        role = next(iter(self._pass.registered(_SPLIT).get("kept", {})), "")
+        role = next(iter(self._pass.registered(_NOTE).get("kept", {})), "")
         return site.not_removed(role, self._pass.host, self._stopped()) if role else ""
 
     def _stopped(self) -> list[str]:
@@ -153,7 +153,11 @@ class SiteSteps(Steps):
         lines, why = list(end.get("lines") or ()), end.get("left")
         if (lines or (why and self._speaks())) and (left := self._left()):
             lines.append(site.again(left))
-        if self._pass.check_mode and self._is_rest and self._pass.host == self._pass.play_hosts[0]:
+        if (
+            self._pass.check_mode
+            and self._decided.get("in_pass") == site.REST
+            and self._pass.host == self._pass.play_hosts[0]
+        ):
             lines.append(site.SPLIT)
         if why:
             return self._failed(why, lines)

@@ -370,7 +370,7 @@ def decided(in_pass: str, **more: t.Any) -> Json:
     return {"__play_decide": {"work": ["node_kubelet"], "looks_again": False, "in_pass": in_pass, **more}}
 
 
-KEPT: Json = {"__play_split": {"kept": {"control_plane": {API_SERVER: {"waits": True}}}}}
+KEPT: Json = {"__play_note": {"kept": {"control_plane": {API_SERVER: {"waits": True}}}}}
 CHANGED: Json = {"operations": [ON], "changed": True}
 FAILED_KUBELET: Json = {"node_kubelet_report": {"operations": [ON], "failed": True}}
 
@@ -397,7 +397,10 @@ def test_a_host_whose_removals_did_not_come_fails_and_is_in_the_limit(
 def test_what_the_first_pass_changed_is_in_the_report_of_the_run() -> None:
     play = FakePlay({"w1": {"node_kubelet_report": CHANGED, **decided("additions")}})
     play.hostvars["w1"]["__play_note"] = play.take("site", "note", "w1", settings={"noted": ["node_kubelet"]})
-    play.hostvars["w1"].update(decided("rest"), node_kubelet_report={"operations": [], "changed": False})
+    play.hostvars["w1"].update(node_kubelet_report={"operations": [], "changed": False})
+    # Also where the second pass could not be planned.
+    assert play.take("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"] == CHANGED
+    play.hostvars["w1"].update(decided("rest"))
     found = play.take("site", "end", "w1", settings={"roles": ROLES})
     assert found["reports"]["node_kubelet"] == CHANGED
     assert found["ansible_stats"]["data"]["node_kubelet_report"] == {"w1": CHANGED}
