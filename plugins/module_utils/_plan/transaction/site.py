@@ -209,8 +209,9 @@ def _ordered(role: str, result: Json) -> list[Json]:
 
 
 def _is_removal(operation: Json) -> bool:
-    after = operation["after"]
-    return after is None or after == _SWITCHED.get(operation["field"], object())
+    """What was switched off and is no more is no removal: its default may be on."""
+    off, after = _SWITCHED.get(operation["field"], object()), operation["after"]
+    return operation["before"] != off if after is None else bool(after == off)
 
 
 def _present(operations: t.Iterable[Json]) -> dict[str, dict[str, t.Any]]:

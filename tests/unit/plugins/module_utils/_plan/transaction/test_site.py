@@ -46,7 +46,14 @@ PLANES, KUBELETS, NODES = "control_plane", "node_kubelet", "node_resources"
 def planned(**operations: t.Sequence[tuple[str, t.Any]]) -> dict[str, list[Json]]:
     """The plans of all roles on one host. operations: by role, field and value of each."""
     return {
-        role: [{"operations": [{"field": field, "after": after} for field, after in operations.get(role, ())]}, {}]
+        role: [
+            {
+                "operations": [
+                    {"field": field, "before": None, "after": after} for field, after in operations.get(role, ())
+                ]
+            },
+            {},
+        ]
         for role in (PLANES, KUBELETS, NODES)
     }
 
@@ -163,6 +170,14 @@ def test_the_first_pass_keeps_what_goes_where_something_comes_and_leaves_the_res
         },
         NODES: {"labels": {"waits": False, "labels": {"a": "b"}}},
     }
+
+
+@pytest.mark.parametrize(("field", "off"), [("feature_gates", False), ("admission_plugins", "disabled")])
+def test_what_was_switched_off_and_is_no_more_is_added(field: str, off: t.Any) -> None:
+    """Its default may be on, so it begins where it is offered."""
+    plans = {role: [{"operations": [operation(field, "B", off, None)]}] for role in (PLANES, KUBELETS)}
+    assert decide(plans).work == [PLANES, KUBELETS]
+    assert site.kept({PLANES: {"kube-apiserver": plans[PLANES][0]}}, []) == {}
 
 
 def test_resources_of_a_container_have_no_order() -> None:
