@@ -75,6 +75,7 @@ class ResourceServer:
         self._registered_with: Identity | None = None
         self._registered_at = 0.0
         self._backoff = Backoff(context.random)
+        self._next_attempt = 0.0
         self._wake = asyncio.Event()
         self._scanned = asyncio.Event()
         self._stopping = False
@@ -132,7 +133,7 @@ class ResourceServer:
                 delay = await self._take_step()
             except Exception as error:  # One resource must not affect the others.
                 logs.LOGGER.exception("unexpected", extra={"fields": {"resource": self.resource.name}})
-                self.reason, delay = f"unexpected: {error}", self._backoff.delay()
+                self.reason, delay = f"unexpected: {error}", self._pause()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), delay)
 
@@ -153,12 +154,16 @@ class ResourceServer:
     async def _take_step(self) -> float:
         """Take the next step. Returns the seconds until the next check."""
         observed = self._observe()
-        step, self.reason = registration.next_step(observed)
+        step, reason = registration.next_step(observed)
         self._context.metrics.registered.labels(self.resource.name).set(step is Step.READY)
         if observed.kubelet != self._kubelet:
             self._kubelet = observed.kubelet
             self._backoff.reset()
+            self._next_attempt = 0.0
         self._yield_to_newer(bool(observed.successor))
+        if step in (Step.SERVE, Step.REGISTER) and observed.now < self._next_attempt:
+            return self._next_attempt - observed.now
+        self.reason = reason
         if step is Step.SERVE:
             return await self._serve()
         if step is Step.REGISTER:
@@ -166,6 +171,12 @@ class ResourceServer:
         if step is Step.READY and observed.now - observed.registered_at > registration.STABLE:
             self._backoff.reset()
         return POLL
+
+    def _pause(self) -> float:
+        """Seconds until the next attempt. Only another kubelet shortens them: each attempt changes the watched directory itself."""
+        delay = self._backoff.delay()
+        self._next_attempt = self._context.clock() + delay
+        return delay
 
     def _yield_to_newer(self, displaced: bool) -> None:
         """Leave the resource to a newer process, or register again after that process ended."""
@@ -189,7 +200,7 @@ class ResourceServer:
         except OSError as error:
             self.reason = str(error)
             logs.warn("cannot serve", resource=self.resource.name, reason=str(error))
-            return self._backoff.delay()
+            return self._pause()
         if self._endpoint:
             self._former.append(self._endpoint)
         self._endpoint, self._registered_with = endpoint, None
@@ -214,11 +225,11 @@ class ResourceServer:
             self.reason = f"registration failed: {error}"
             self._context.metrics.registrations.labels(name, "failed").inc()
             logs.warn("registration failed", resource=name, reason=str(error))
-            return self._backoff.delay()
+            return self._pause()
         self._context.metrics.registrations.labels(name, "accepted").inc()
         logs.info("registered", resource=name)
-        # If the stream has ended already, the next attempt is delayed.
-        return POLL if self._registered_with else self._backoff.delay()
+        # If the stream ends soon, the next attempt is delayed.
+        return min(POLL, self._pause())
 
     @property
     def _kubelet_socket(self) -> Path:
