@@ -157,6 +157,10 @@ def test_a_refused_registration_is_retried(tmp_path: Path, root: Path) -> None:
             await kubelet.cut_stream(NAME)
             await plugin.until(lambda: "no room" in plugin.reason(NAME))
             assert not plugin.ready[NAME]
+            await asyncio.sleep(1)
+            # Its own sockets, new for each attempt, cut no pause short: of 0.1 s at least, each twice the one before.
+            assert 2 <= (plugin.value("registrations_total", resource=NAME, result="failed") or 0) <= 6
+            assert "no room" in plugin.reason(NAME)
             kubelet.refuse = ""
             await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
 
