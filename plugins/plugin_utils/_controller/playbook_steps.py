@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.kubernetes import control_planes
 from ...module_utils._plan.pod import report as pod_report
 from ...module_utils._plan.transaction import rollback, site
@@ -53,6 +54,14 @@ class SiteSteps(Steps):
 
     def decide(self) -> Json:
         """Work out from the plans of all hosts what is added and what goes. Refuses control planes that the run would miss."""
+        in_pass = self._settings["in_pass"]
+        try:
+            return dataclasses.asdict(self._decision(in_pass))
+        except Refusal as exc:
+            # A run that is refused in its second pass has changed something in the first one, which its end has to tell.
+            return {"failed": True, "msg": site.refused(str(exc), in_pass), "work": [], "in_pass": in_pass}
+
+    def _decision(self, in_pass: str) -> site.Decision:
         roles = self._roles()
         planned = {name: role.planned() for name, role in roles.items()}
         repaired = site.changed_hosts(planned.get("node_kubelet", {}))
@@ -61,15 +70,14 @@ class SiteSteps(Steps):
         if site.sets_control_planes(planned, self._settings["named"]):
             kubelets = {host: parts["kubelet"] for host, parts in planned.get("node_kubelet", {}).items()}
             self._refuse(site.strayed(kubelets, self._pass.group(control_planes.GROUP)))
-        decision = site.decide(
+        return site.decide(
             {
                 name: [each for parts in by_host.values() for each in parts.values()]
                 for name, by_host in planned.items()
             },
-            in_pass=self._settings["in_pass"],
+            in_pass=in_pass,
             check_mode=self._pass.check_mode,
         )
-        return dataclasses.asdict(decision)
 
     def split(self) -> Json:
         """What the first of two passes leaves as it is on this host."""
@@ -122,13 +130,16 @@ class SiteSteps(Steps):
 
     def _missed(self, role: str, report: Json, *, is_ended: bool) -> Json:
         """The report of this host in a role that was to change something, and did not begin because the run ended before; else empty."""
-        if self._pass.check_mode or not self._decided.get("work"):
+        is_refused = self._decided.get("failed") and self._decided.get("in_pass") == site.REST
+        if self._pass.check_mode or not (is_refused or self._decided.get("work")):
             return {}
         return site.left(report, self._stopped(), role, self._pass.host, is_ended=is_ended)
 
     def _not_removed(self) -> str:
         """What this host still has because the second of two passes did not come; empty without."""
-        if self._pass.check_mode or self._decided.get("in_pass") != site.ADDITIONS:
+        # A first pass that is refused has changed nothing, and is run again as it was.
+        is_waiting = self._decided.get("in_pass") == site.ADDITIONS and not self._decided.get("failed")
+        if self._pass.check_mode or not is_waiting:
             return ""
         role = next(iter(self._pass.registered(_NOTE).get("kept", {})), "")
         return site.not_removed(role, self._pass.host, self._stopped()) if role else ""

@@ -156,6 +156,11 @@ def has_failed(report: Json, *, begun: bool = False) -> bool:
     return any(each.get("failed") and not (begun and each.get("begun") is False) for each in results)
 
 
+def refused(reason: str, in_pass: str) -> str:
+    """Why a run ends after its plan. reason: as it stands, which knows of one pass only. in_pass: one of C(PASSES)."""
+    return f"The first of two passes is done, and the second one is refused: {reason}" if in_pass == REST else reason
+
+
 def again(hosts: t.Sequence[str]) -> str:
     """A line that says how a run goes on of which several roles are not done. hosts: where something is left to do."""
     return f"To continue with the whole run when that is repaired, run it again with --limit {','.join(hosts)}"

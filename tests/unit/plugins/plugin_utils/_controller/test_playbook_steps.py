@@ -415,6 +415,24 @@ def test_what_the_first_pass_changed_is_in_the_report_of_the_run() -> None:
     assert play.take("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"] == CHANGED
 
 
+@pytest.mark.parametrize(("in_pass", "is_second"), [("rest", True), ("additions", False), ("whole", False)])
+def test_a_second_pass_that_is_refused_hides_nothing_of_the_first_one(in_pass: str, is_second: bool) -> None:
+    """A kubelet that went down between the passes, on which nothing is to be changed."""
+    site = planned_site([OFF], [], problem=PANIC)
+    refused = site.play.take("site", "decide", "cp1", settings={"roles": ROLES, "named": [], "in_pass": in_pass})
+    assert refused["failed"]
+    assert refused["msg"].startswith("The first of two passes is done, and the second one is refused: ") is is_second
+    reports = {"control_plane": {API_SERVER: CHANGED}} if is_second else {}
+    site.play.hostvars["cp1"].update(__play_decide=refused, __play_note={**KEPT["__play_note"], "reports": reports})
+    found = site.play.take("site", "end", "cp1", settings={"roles": ROLES})
+    api = found["reports"]["control_plane"][API_SERVER]
+    assert api["operations"] == ([ON, OFF] if is_second else [OFF])
+    # What goes is not told as gone.
+    assert (api.get("changed"), api.get("begun")) == ((True, False) if is_second else (None, None))
+    why = "control_plane did not begin on cp1, because the run ended before."
+    assert found["left"] == (why if is_second else "")
+
+
 def test_a_run_of_which_every_role_began_has_no_limit_of_its_own() -> None:
     """The role that failed has told its own."""
     ended: Json = {
