@@ -84,28 +84,7 @@ def change(story: Story) -> None:
         f"One run: the gate on all kubelets, too, four dongles, a taint and a label on {first}; the API server stays as it is",
         3,
     )
-    story.ask(
-        {
-            "all": {
-                "vars": {
-                    **story.settings,
-                    "control_plane_static_pods": [API_SERVER],
-                    "control_plane_feature_gates": {story.gate: True},
-                    "control_plane_admission_plugins": {PLUGIN: "enabled"},
-                    "node_kubelet_feature_gates": {story.gate: True},
-                    "placement_guard_resources": [DONGLE],
-                    "placement_guard_enforce": True,
-                },
-                "hosts": {
-                    first: {
-                        "node_resources_extended_resources": {DONGLE: 4},
-                        "node_resources_taints": [{"key": DONGLE, "effect": "NoSchedule"}],
-                        "node_resources_labels": {LABEL: "r7"},
-                    }
-                },
-            }
-        }
-    )
+    story.ask(desired(story, gates={story.gate: True}, plugin=PLUGIN, labels={LABEL: "r7"}))
     follower = ChangeFollower(story, "site.yml plans and rehearses everything on all nodes", PLANNING)
     run = story.run("1-change.json", "--diff", follower=follower)
     if run.rc != 0:
@@ -121,6 +100,30 @@ def change(story: Story) -> None:
         f"every API server and every kubelet changed once, one after the other ({task.seconds:.0f} s and {run.seconds:.0f} s)",
     )
     _judge(story, components)
+
+
+def desired(story: Story, *, gates: dict[str, bool], plugin: str, labels: dict[str, str]) -> Json:
+    """Gates of the API server and the kubelets, a plugin, and a worker with four dongles that is kept for them. labels: of that worker."""
+    return {
+        "all": {
+            "vars": {
+                **story.settings,
+                "control_plane_static_pods": [API_SERVER],
+                "control_plane_feature_gates": gates,
+                "control_plane_admission_plugins": {plugin: "enabled"},
+                "node_kubelet_feature_gates": gates,
+                "placement_guard_resources": [DONGLE],
+                "placement_guard_enforce": True,
+            },
+            "hosts": {
+                story.lab.worker_names[0]: {
+                    "node_resources_extended_resources": {DONGLE: 4},
+                    "node_resources_taints": [{"key": DONGLE, "effect": "NoSchedule"}],
+                    "node_resources_labels": labels,
+                }
+            },
+        }
+    }
 
 
 def _api_server(story: Story) -> Run:

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import json
 
-from ansible_collections.nodecraft.kubeadm.demo.part_change import API_SERVER, LABEL, PLUGIN
-from ansible_collections.nodecraft.kubeadm.demo.pods import DONGLE
+from ansible_collections.nodecraft.kubeadm.demo.part_change import API_SERVER, LABEL, PLUGIN, desired
 from ansible_collections.nodecraft.kubeadm.demo.story import Story, nodes_and_objects
 from ansible_collections.nodecraft.kubeadm.lab.console import tell
-from ansible_collections.nodecraft.kubeadm.lab.runs import Follower, Run
+from ansible_collections.nodecraft.kubeadm.lab.runs import Follower
 
 OTHER_PLUGIN = "PodNodeSelector"  # off by default in all versions, and harmless without annotations of namespaces
 OTHER_LABEL = "example.com/row"
@@ -20,28 +19,7 @@ def replace(story: Story) -> None:
     """Another plugin, another label, and no gate any more."""
     lab, first = story.lab, story.lab.worker_names[0]
     tell(f"Besides: {OTHER_PLUGIN} instead of {PLUGIN}, another label, no gate any more")
-    story.ask(
-        {
-            "all": {
-                "vars": {
-                    **story.settings,
-                    "control_plane_static_pods": [API_SERVER],
-                    "control_plane_feature_gates": {},
-                    "control_plane_admission_plugins": {OTHER_PLUGIN: "enabled"},
-                    "node_kubelet_feature_gates": {},
-                    "placement_guard_resources": [DONGLE],
-                    "placement_guard_enforce": True,
-                },
-                "hosts": {
-                    first: {
-                        "node_resources_extended_resources": {DONGLE: 4},
-                        "node_resources_taints": [{"key": DONGLE, "effect": "NoSchedule"}],
-                        "node_resources_labels": {OTHER_LABEL: "2"},
-                    }
-                },
-            }
-        }
-    )
+    story.ask(desired(story, gates={}, plugin=OTHER_PLUGIN, labels={OTHER_LABEL: "2"}))
     before = nodes_and_objects(lab)
     planned = story.run("replace-check.json", "--check", follower=Follower("both passes are planned and rehearsed", 60))
     story.claim_same(
@@ -53,9 +31,10 @@ def replace(story: Story) -> None:
     )
     run = story.run("replace.json", follower=Follower("what is new is added, then the rest is removed", 120))
     story.facts["replace"] = {"seconds": run.seconds}
-    servers, found = [(node, API_SERVER) for node in lab.control_plane_names], order(run)
+    servers = [(node, API_SERVER) for node in lab.control_plane_names]
+    restarted = [(result["node"], result.get("name", "kubelet")) for result in run.changes("static_pod", "kubelet")]
     story.claim(
-        run.rc == 0 and found == [*servers, *((node, "kubelet") for node in lab.names), *servers],
+        run.rc == 0 and restarted == [*servers, *((node, "kubelet") for node in lab.names), *servers],
         f"the API server got the new plugin first, the kubelets lost the gate, each with one restart, then the API server the rest ({run.seconds:.0f} s)",
     )
     labels = lab.node_objects()[first]["labels"]
@@ -64,12 +43,3 @@ def replace(story: Story) -> None:
         "replace-again.json", follower=Follower("site.yml checks all nodes, and finds nothing to change", 22)
     )
     story.claim(again.rc == 0 and again.changed == 0, f"and once more: changed={again.changed}")
-
-
-def order(run: Run) -> list[tuple[str, str]]:
-    """The nodes and components that were restarted, in their order."""
-    return [
-        (result["node"], result.get("name", "kubelet"))
-        for result in run.results("static_pod", "kubelet")
-        if result.get("transaction")
-    ]

@@ -305,9 +305,9 @@ class Run:
         ]
         return list(dict.fromkeys(one["msg"] for one in failed if "msg" in one))
 
-    def changes(self, module: str) -> list[Json]:
-        """The transactions on nodes, as results."""
-        return [result for result in self.results(module) if result.get("transaction")]
+    def changes(self, *modules: str) -> list[Json]:
+        """The transactions on nodes, as results, in the order of the tasks."""
+        return [result for result in self.results(*modules) if result.get("transaction")]
 
 
 def run_playbook(

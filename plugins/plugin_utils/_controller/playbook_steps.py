@@ -115,13 +115,13 @@ class SiteSteps(Steps):
             was_planned = role.is_at_work
             ended: Json = role.end() if was_planned else {"report": self._pass.registered(fact), "lines": []}
             told: Json = ended.get("ansible_stats", {}).get("data", {}).get(fact, {})
-            if missed := self._missed(name, ended["report"], is_ended=not was_planned):
-                ended["report"] = told[self._pass.host] = missed
+            missed = self._missed(name, ended["report"], is_ended=not was_planned)
+            if missed:
                 found["left"] = found["left"] or self._why(missed)
-            report = site.both(noted.get(name, {}), ended["report"])
+            report = site.both(noted.get(name, {}), missed or ended["report"])
             if report != ended["report"]:
-                ended["report"] = told[self._pass.host] = report
-            found["reports"][name] = ended["report"]
+                told[self._pass.host] = report
+            found["reports"][name] = report
             found["lines"] += ended["lines"]
             if told:
                 stats[fact] = told

@@ -92,7 +92,7 @@ class Samples:
 
     def outages(self, path: str = "readyz") -> list[float]:
         """How long the API server was not well, each time; the last one may be open."""
-        return [round((span.until or self.ended) - span.since, 2) for span in self.spans(path) if not span.value]
+        return [round(until - since, 2) for since, until in self._unwell(path)]
 
     def absences(self) -> list[tuple[float, float]]:
         """From when the API server took no connections until it was well again, each time.
@@ -110,8 +110,10 @@ class Samples:
 
     def unready(self, longer_than: float) -> list[tuple[float, float]]:
         """From when to when the API server was not ready for more than so many seconds, each time. While etcd elects, each is for a moment."""
-        spans = [(span.since, span.until or self.ended) for span in self.spans("readyz") if not span.value]
-        return [(since, until) for since, until in spans if until - since > longer_than]
+        return [(since, until) for since, until in self._unwell("readyz") if until - since > longer_than]
+
+    def _unwell(self, path: str) -> list[tuple[float, float]]:
+        return [(span.since, span.until or self.ended) for span in self.spans(path) if not span.value]
 
     def well_since(self, path: str = "readyz") -> float | None:
         """Since when the API server is well; None when it is not at the end."""

@@ -38,12 +38,17 @@ def _parse(option: t.Sequence[t.Mapping[str, t.Any]], state: str) -> Keys:
         wanted = _wanted_value(key, entry)
         if wanted is not None and not entry["effect"] and state == "present":
             raise Refusal(f"taints: {key} needs an effect ({', '.join(node_names.EFFECTS)}) to be set.")
-        for effect in [entry["effect"]] if entry["effect"] else node_names.EFFECTS:
+        for effect in _effects(entry):
             known_as = identity(key, effect)
             if values.get(known_as, wanted) != wanted:
                 raise Refusal(f"taints: {known_as} is set twice, with different values.")
             values[known_as] = wanted
     return values
+
+
+def _effects(entry: t.Mapping[str, t.Any]) -> t.Sequence[str]:
+    """Which effects an entry is about: without one, all."""
+    return [entry["effect"]] if entry.get("effect") else node_names.EFFECTS
 
 
 def _wanted_value(key: str, entry: t.Mapping[str, t.Any]) -> str | None:
@@ -61,8 +66,8 @@ def keeping(option: t.Sequence[t.Mapping[str, t.Any]], kept: Keys) -> list[t.Map
     found: list[t.Mapping[str, t.Any]] = []
     for entry in option:
         if entry.get("state") == "absent":
-            effects = [entry["effect"]] if entry.get("effect") else node_names.EFFECTS
-            found += [{**entry, "effect": effect} for effect in effects if identity(entry["key"], effect) not in kept]
+            named = [{**entry, "effect": effect} for effect in _effects(entry)]
+            found += [each for each in named if identity(each["key"], each["effect"]) not in kept]
         else:
             found.append(entry)
     return [*found, *(taint_of(known_as, value) for known_as, value in kept.items())]

@@ -125,8 +125,7 @@ def left(report: Json, stopped: t.Sequence[str], role: str, host: str, *, is_end
     is_ended: whether the role ended by itself, so that what it did begin has changed or failed.
     """
     is_missed = _is_unchanged if is_ended else _is_work
-    why = f"{', '.join(stopped)} failed" if stopped else "the run ended before"
-    msg = f"{role} did not begin on {host}, because {why}."
+    msg = f"{role} did not begin on {host}, because {_why(stopped)}."
     missed = {"failed": True, "begun": False, "changed": False, "msg": msg}
     if "operations" in report:
         return {**report, **missed} if is_missed(report) else {}
@@ -136,8 +135,7 @@ def left(report: Json, stopped: t.Sequence[str], role: str, host: str, *, is_end
 
 def not_removed(role: str, host: str, stopped: t.Sequence[str]) -> str:
     """Why a host fails whose removals had to wait for a second pass that did not come. stopped: as above."""
-    why = f"{', '.join(stopped)} failed" if stopped else "the run ended before"
-    return f"What {role} is to remove on {host} is still there, because {why}."
+    return f"What {role} is to remove on {host} is still there, because {_why(stopped)}."
 
 
 def both(first: Json, last: Json) -> Json:
@@ -190,6 +188,10 @@ def kept(planned: t.Mapping[str, t.Mapping[str, Json]], absent: t.Collection[str
                 waits = role in absent or len(goes) == len(ordered)
                 found.setdefault(role, {})[part] = {"waits": waits, **_present(goes)}
     return found
+
+
+def _why(stopped: t.Sequence[str]) -> str:
+    return f"{', '.join(stopped)} failed" if stopped else "the run ended before"
 
 
 def _both(first: Json, last: Json) -> Json:

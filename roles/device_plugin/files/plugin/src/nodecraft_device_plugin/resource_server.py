@@ -228,8 +228,9 @@ class ResourceServer:
             return self._pause()
         self._context.metrics.registrations.labels(name, "accepted").inc()
         logs.info("registered", resource=name)
-        # If the stream ends soon, the next attempt is delayed.
-        return min(POLL, self._pause())
+        # The end of its stream, even before this, wakes: the next attempt has to wait then, too.
+        self._pause()
+        return POLL
 
     @property
     def _kubelet_socket(self) -> Path:
