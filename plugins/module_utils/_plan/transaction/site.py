@@ -156,7 +156,9 @@ def has_failed(report: Json, *, begun: bool = False) -> bool:
 
 def refused(reason: str, in_pass: str) -> str:
     """Why a run ends after its plan. reason: as it stands, which knows of one pass only. in_pass: one of C(PASSES)."""
-    return f"The first of two passes is done, and the second one is refused: {reason}" if in_pass == REST else reason
+    if in_pass != REST:
+        return reason
+    return f"The first of two passes is done, and what it changed stays. This is about the second one only: {reason}"
 
 
 def again(hosts: t.Sequence[str]) -> str:

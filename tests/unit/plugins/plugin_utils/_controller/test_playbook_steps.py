@@ -421,7 +421,7 @@ def test_a_second_pass_that_is_refused_hides_nothing_of_the_first_one(in_pass: s
     site = planned_site([OFF], [], problem=PANIC)
     refused = site.play.take("site", "decide", "cp1", settings={"roles": ROLES, "named": [], "in_pass": in_pass})
     assert refused["failed"]
-    assert refused["msg"].startswith("The first of two passes is done, and the second one is refused: ") is is_second
+    assert refused["msg"].startswith("The first of two passes is done, and what it changed stays. ") is is_second
     reports = {"control_plane": {API_SERVER: CHANGED}} if is_second else {}
     site.play.hostvars["cp1"].update(__play_decide=refused, __play_note={**KEPT["__play_note"], "reports": reports})
     found = site.play.take("site", "end", "cp1", settings={"roles": ROLES})
