@@ -83,7 +83,7 @@ present:
   returned: always
   type: bool
 rehearsal:
-  description: An archive cannot be rehearsed. C(verdict) is V(skipped) or V(not_needed).
+  description: An archive cannot be rehearsed. C(verdict) is V(not_needed), or V(skipped) when the task failed before.
   returned: always
   type: dict
 """
@@ -100,7 +100,7 @@ def main() -> t.NoReturn:
     """Hand the steps to the runner."""
     module = NodeModule(argument_spec={"name": {"type": "str", "required": True}, "archive": {"type": "path"}})
     require_yaml(module)
-    runner.run(module, ImageSteps(module.params, run=module.run), rehearse=False)
+    runner.run(module, ImageSteps(module.params, run=module.run), rehearse=True)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from .._engine.node import NODE, Host
 from .._plan.common.batch import TaskPlan
 from .._plan.common.errors import KubeadmError
 from .._plan.common.ownership import Change
-from .._plan.common.verdict import SKIPPED, Verdict
+from .._plan.common.verdict import NOT_NEEDED, Verdict
 from .._plan.kubernetes import versions
 from .kubelet import read_runtime
 from .runtime import Runtime, runtime_at
@@ -36,7 +36,7 @@ class Observed:
 class ImageSteps:
     """One run of the module: sees whether the runtime has an image, and loads the archive that holds it."""
 
-    unrehearsed = ""
+    unrehearsed = "an archive cannot be tested before it is loaded"
 
     def __init__(self, params: t.Mapping[str, t.Any], *, run: Run, host: Host = NODE) -> None:
         self._image = str(params["name"])
@@ -77,8 +77,8 @@ class ImageSteps:
         """An image that is there is all right."""
 
     def rehearse(self, observed: Observed, plan: TaskPlan) -> Verdict:
-        """An archive cannot be tried."""
-        return Verdict(SKIPPED, "an archive cannot be tested before it is loaded")
+        """Nothing is tried in check mode either."""
+        return Verdict(NOT_NEEDED, self.unrehearsed)
 
     def apply(self, observed: Observed, plan: TaskPlan) -> None:
         """Load the archive, and see that the image was in it. Raises KubeadmError when it was not."""

@@ -8,6 +8,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.image_steps import ImageSteps, Observed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.batch import TaskPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import NOT_NEEDED, Verdict
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NODE, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun, add_kubelet
@@ -18,10 +19,12 @@ ARCHIVE = "/var/tmp/plugin.tar"  # noqa: S108  # nothing is read
 HERE, MISSING = (0, "", ""), (1, "", f'no such image "{IMAGE}" present')
 
 
-def steps(node: FakeNode, run: FakeRun, archive: str | None = ARCHIVE) -> Course[Observed, TaskPlan]:
+def steps(
+    node: FakeNode, run: FakeRun, archive: str | None = ARCHIVE, *, dry: bool = False
+) -> Course[Observed, TaskPlan]:
     """The steps up to the plan, on a node with CRI-O that has no static pods."""
     add_kubelet(node, config="containerRuntimeEndpoint: unix:///run/crio/crio.sock\n")
-    found = Course(ImageSteps({"name": IMAGE, "archive": archive}, run=run, host=node.host))
+    found = Course(ImageSteps({"name": IMAGE, "archive": archive}, run=run, host=node.host), dry=dry)
     with found.session():
         found.read()
     return found
@@ -37,6 +40,14 @@ def test_an_image_that_is_missing_is_loaded(node: FakeNode, run: FakeRun) -> Non
     assert run.ran(f"podman load --quiet --input={ARCHIVE}")
     assert breaches("node_image", found.report(), of_runner={"rehearsal"}) == []
     assert found.report() == {"name": IMAGE, "node": NODE, "runtime": "CRI-O", "present": False}
+
+
+@pytest.mark.parametrize("dry", [False, True])
+def test_the_verdict_says_that_an_archive_cannot_be_rehearsed(node: FakeNode, run: FakeRun, dry: bool) -> None:
+    run.answers["crictl"] = MISSING
+    found = steps(node, run, dry=dry)
+    found.plan()
+    assert found.rehearse() == Verdict(NOT_NEEDED, "an archive cannot be tested before it is loaded")
 
 
 @pytest.mark.parametrize(("present", "archive"), [(HERE, ARCHIVE), (HERE, None), (MISSING, None)])
