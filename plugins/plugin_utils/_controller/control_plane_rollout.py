@@ -83,7 +83,8 @@ class ControlPlaneRollout(RoleRollout):
             "turns": turns,
             "planned_at": planned_at,
             "at": time.time(),
-            "lease": {},
+            # Of a run that planned again: it is released at the end, also when nothing is left to do, or what is left is refused.
+            "lease": self._kept_lease(former),
             "told": [],
         }
         persistence = self._persistence(hosts)
@@ -101,7 +102,9 @@ class ControlPlaneRollout(RoleRollout):
             return {**found, "is_ready": control_planes.is_ready(hosts, time.time() - planned_at)}
         if self._api(hosts)["host"] != self._pass.asked_host:
             return {"api_reachable": False}
-        admitted = self._admission(hosts, former.get("lease", {}), int(time.time() - planned_at))
+        if found["lease"]:
+            return {**found, "is_ready": control_planes.is_ready(hosts, time.time() - planned_at)}
+        admitted = self._admission(hosts, int(time.time() - planned_at))
         ready = control_planes.is_ready(hosts, time.time() - planned_at)
         return {**found, "at": time.time(), "is_ready": ready, **admitted}
 
@@ -132,10 +135,14 @@ class ControlPlaneRollout(RoleRollout):
         """As in all roles: static pods are started by a kubelet that works."""
         return control_planes.kubelet_refusal(self._pass.hosts(), repaired)
 
-    def _admission(self, hosts: rollout.Hosts, former: Json, plan_age: int) -> Json:
-        """Acquire the Lease, unless this pass holds it already, because everything was planned again."""
-        if former.get("held"):
-            return {"lease": {**former, "stale": False}}
+    @staticmethod
+    def _kept_lease(former: rollout.Result) -> Json:
+        """The Lease that this pass holds already, because everything was planned again; empty without. former: the last decision."""
+        lease = former.get("lease", {})
+        return {**lease, "stale": False} if lease.get("held") else {}
+
+    def _admission(self, hosts: rollout.Hosts, plan_age: int) -> Json:
+        """Acquire the Lease."""
         request = rollout_lease.acquisition(hosts, rollout.settings_of(self._pass.own), holder(), plan_age)
         answer = self._pass.ask("rollout_lease", request, is_plan=self._is_dry)
         found = rollout_lease.admission(hosts, answer, holder(), self._skipped(hosts), dry=self._is_dry)

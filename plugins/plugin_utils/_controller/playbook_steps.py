@@ -122,11 +122,18 @@ class SiteSteps(Steps):
             if report != ended["report"]:
                 told[self._pass.host] = report
             found["reports"][name] = report
-            found["lines"] += ended["lines"]
+            found["lines"] += [] if self._is_told(name) else ended["lines"]
             if told:
                 stats[fact] = told
         found["left"] = found["left"] or self._not_removed()
         return {**found, **({"ansible_stats": {"data": stats, "per_host": False, "aggregate": True}} if stats else {})}
+
+    def _is_told(self, role: str) -> bool:
+        """Whether the first of two passes has told of a role what it changed, and the second one would say that there is nothing to change."""
+        if self._decided.get("in_pass") != site.REST or self._decided.get("failed") or role in self._decided["work"]:
+            return False
+        notes = (self._pass.registered(_NOTE, host).get("reports", {}) for host in self._pass.all_play_hosts)
+        return any(site.has_changed(reports.get(role, {})) for reports in notes)
 
     def _missed(self, role: str, report: Json, *, is_ended: bool) -> Json:
         """The report of this host in a role that was to change something, and did not begin because the run ended before; else empty."""

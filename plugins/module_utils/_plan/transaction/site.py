@@ -150,8 +150,12 @@ def both(first: Json, last: Json) -> Json:
 
 def has_failed(report: Json, *, begun: bool = False) -> bool:
     """Whether something of a host has failed in a role. report: as above. begun: only what was begun counts."""
-    results = [report] if "operations" in report else [each for each in report.values() if isinstance(each, t.Mapping)]
-    return any(each.get("failed") and not (begun and each.get("begun") is False) for each in results)
+    return any(each.get("failed") and not (begun and each.get("begun") is False) for each in _results(report))
+
+
+def has_changed(report: Json) -> bool:
+    """Whether something of a host was changed in a role. report: as above."""
+    return any(each.get("changed") for each in _results(report))
 
 
 def refused(reason: str, in_pass: str) -> str:
@@ -190,6 +194,10 @@ def kept(planned: t.Mapping[str, t.Mapping[str, Json]], absent: t.Collection[str
                 waits = role in absent or len(goes) == len(ordered)
                 found.setdefault(role, {})[part] = {"waits": waits, **_present(goes)}
     return found
+
+
+def _results(report: Json) -> list[Json]:
+    return [report] if "operations" in report else [each for each in report.values() if isinstance(each, t.Mapping)]
 
 
 def _why(stopped: t.Sequence[str]) -> str:

@@ -280,6 +280,15 @@ def test_a_plan_older_than_another_run_is_made_again() -> None:
     assert [state for state, _on in leases(found)] == ["held", "held", "released"]
 
 
+def test_a_lease_is_released_when_the_other_run_has_left_nothing_to_do() -> None:
+    found = course(None, plans={"cp1": [plan("cp1"), plan("cp1", NOTHING)]}, answers=by_state(held={"stale": True}))
+    found.run()
+    assert (found.failures, found.changed) == ({}, [])
+    assert [state for state, _on in leases(found)] == ["held", "released"]
+    # It was no rollout, so the mark of one that failed stays.
+    assert found.play.calls("rollout_lease")[-1].arguments["completed"] is False
+
+
 @pytest.mark.parametrize(
     "answer", [{"stale": True}, {"failed": True, "api_reachable": True, "msg": "the run them is in progress."}]
 )

@@ -415,6 +415,21 @@ def test_what_the_first_pass_changed_is_in_the_report_of_the_run() -> None:
     assert play.take("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"] == CHANGED
 
 
+@pytest.mark.parametrize(
+    ("in_pass", "work", "is_told"),
+    [("rest", [], True), ("rest", ["control_plane"], False), ("additions", [], False), ("whole", [], False)],
+)
+def test_what_the_first_pass_changed_is_not_told_as_nothing_to_change(
+    in_pass: str, work: list[str], is_told: bool
+) -> None:
+    site = planned_site([], [])
+    note: Json = {"reports": {"control_plane": {API_SERVER: CHANGED}}}
+    site.play.hostvars["cp1"].update(__play_note=note, **decided(in_pass, work=work))
+    found = site.play.take("site", "end", "cp1", settings={"roles": ROLES})["lines"]
+    assert ("cp1 static pods: nothing to change" not in found) is is_told
+    assert "cp1 kubelet: nothing to change" in found
+
+
 @pytest.mark.parametrize(("in_pass", "is_second"), [("rest", True), ("additions", False), ("whole", False)])
 def test_a_second_pass_that_is_refused_hides_nothing_of_the_first_one(in_pass: str, is_second: bool) -> None:
     """A kubelet that went down between the passes, on which nothing is to be changed."""
