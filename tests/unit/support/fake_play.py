@@ -72,6 +72,7 @@ class Task:
     play: t.Any
     check_mode: bool = False
     diff: bool = False
+    become: bool = False
     delegate_to: str = ""
     run_once: bool = False
     action: str = ""
@@ -133,6 +134,8 @@ class FakePlay:
         self.asked: list[Call] = []
         self.failures: dict[str, str] = {}
         self.controller = Controller()
+        # To the host of a task. Of how it becomes another user a step only says that it does not.
+        self.connection = types.SimpleNamespace(become="sudo", set_become_plugin=self._become_by)
         # How many of those that ran modules cleaned up behind them.
         self.cleaned = 0
         self.all_hosts = list(hosts)
@@ -250,12 +253,15 @@ class FakePlay:
         """The calls of a module."""
         return [call for call in self.asked if call.module == module]
 
+    def _become_by(self, plugin: str | None) -> None:
+        self.connection.become = plugin
+
     def _action(self, task: Task) -> t.Any:
         action: t.Any = object.__new__(_Steps)
         action._task = task
         action._templar = types.SimpleNamespace(template=lambda value: value)
         action._loader = types.SimpleNamespace(load_from_file=_loaded)
-        action._connection, action._play_context = None, types.SimpleNamespace(copy=lambda: None)
+        action._connection, action._play_context = self.connection, types.SimpleNamespace(copy=lambda: None)
         action._shared_loader_obj = types.SimpleNamespace(
             action_loader=types.SimpleNamespace(get=self._plugin),
             connection_loader=types.SimpleNamespace(get=lambda *_of_ansible: self.controller),
