@@ -135,7 +135,7 @@ class FakePlay:
         self.failures: dict[str, str] = {}
         self.controller = Controller()
         # To the host of a task. Of how it becomes another user a step only says that it does not.
-        self.connection = types.SimpleNamespace(become="sudo", set_become_plugin=self._become_by)
+        self.connection = types.SimpleNamespace(become="sudo")
         # How many of those that ran modules cleaned up behind them.
         self.cleaned = 0
         self.all_hosts = list(hosts)
@@ -252,9 +252,6 @@ class FakePlay:
     def calls(self, module: str) -> list[Call]:
         """The calls of a module."""
         return [call for call in self.asked if call.module == module]
-
-    def _become_by(self, plugin: str | None) -> None:
-        self.connection.become = plugin
 
     def _action(self, task: Task) -> t.Any:
         action: t.Any = object.__new__(_Steps)
