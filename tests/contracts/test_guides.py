@@ -83,6 +83,23 @@ def test_every_guide_is_on_the_site_once_and_in_the_table_of_the_readme() -> Non
     assert set(re.findall(r"/docs/(\w+)\.md", readme)) == set(guides)
 
 
+def contents() -> list[tuple[str, str]]:
+    """What users can call, by name and kind."""
+    places = {"module": "plugins/modules/*.py", "filter": "plugins/filter/*.py", "playbook": "playbooks/*.yml"}
+    found = [(path.stem, kind) for kind, place in places.items() for path in ROOT.glob(place)]
+    return sorted([*found, *((path.name, "role") for path in ROOT.glob("roles/*"))])
+
+
+def listed(page: str) -> list[tuple[str, str]]:
+    """What a page lists, by name and kind."""
+    return sorted(re.findall(r"^\| `nodecraft\.kubeadm\.(\w+)` \| (\w+) \| \S", page, re.MULTILINE))
+
+
+def test_the_page_of_contents_lists_all_of_them_once() -> None:
+    assert listed((ROOT / "docs/content.md").read_text(encoding="utf-8")) == contents()
+    assert listed("| `nodecraft.kubeadm.a` | role | Does it |\n| `b` | role | Does it |\n") == [("a", "role")]
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

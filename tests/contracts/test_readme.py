@@ -18,6 +18,8 @@ SECTIONS = (
     "Testing",
     "Contributing",
     "Support",
+    # Ansible's community requires it, the others are of the template of Automation Hub.
+    "Communication",
     "Release Notes and Roadmap",
     "Related Information",
     "License Information",

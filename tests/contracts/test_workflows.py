@@ -67,6 +67,18 @@ def test_workflows_make_targets_and_pin_what_they_use() -> None:
     assert [use for use in used if not PINNED.fullmatch(use)] == []
 
 
+def test_no_commit_of_main_ends_the_tests_of_another() -> None:
+    """A release needs the tests of its own commit, which take hours, and the next commit may come before they end."""
+    groups = [
+        yaml.safe_load(path.read_text("utf-8"))["concurrency"]["group"]
+        for path in (ROOT / ".github/workflows").glob("*.yml")
+    ]
+    assert groups
+    assert [
+        group for group in groups if "github.event_name == 'pull_request' && github.ref || github.sha" not in group
+    ] == []
+
+
 def test_every_supported_python_is_there() -> None:
     """Of a Python that the machine lacks no session is run, and none of an ansible-core that only starts on it."""
     jobs = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text("utf-8"))["jobs"].values()

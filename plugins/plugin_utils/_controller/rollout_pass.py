@@ -79,6 +79,9 @@ class RolloutPass:
         self.diff_mode: bool = action._task.diff
         # Where modules of this step run.
         self.asked_host: str = action._task.delegate_to or self.host
+        if action._task.delegate_to == api_host.CONTROLLER and not action._task.become:
+            # The variable of the inventory overrides the keyword, and that of all hosts is also the controller's.
+            action._connection.become = None
 
     # ---- hosts and their results -------------------------------------------------------------------------------------
 

@@ -73,6 +73,21 @@ def test_answers_of_a_survey_are_taken(stage: Stage, playbook: str) -> None:
     assert outcome.hosts("change", API) == ["cp1", "cp2"]
 
 
+def test_the_controller_asks_as_its_user_where_the_inventory_says_that_all_hosts_become_root(stage: Stage) -> None:
+    """The user of an execution environment may not become root, and the inventory of awx/project says so of all hosts."""
+    stage.environment["K8S_AUTH_KUBECONFIG"] = "/here"
+    all_of_them = {"ansible_become": True, "node_resources_labels": {"example.com/a": "b"}}
+    groups = {
+        group: {name: {**of, **all_of_them, "node_kubelet_feature_gates": {"A": True}} for name, of in hosts.items()}
+        for group, hosts in inventory().items()
+    }
+    outcome = stage.playbook("site", {**groups, "controllers": {"localhost": all_of_them}})
+    assert outcome.status == 0, outcome.output
+    asked = {(call["component"], call["becomes"]) for call in outcome.calls if call["asks"] == "localhost"}
+    assert {component for component, _becomes in asked} >= {"api", "lease", "node_label"}
+    assert {becomes for _component, becomes in asked} == {False}
+
+
 def test_an_answer_of_a_wrong_type_is_refused(stage: Stage) -> None:
     outcome = stage.playbook("site", inventory(), as_options(answers("site.yml", control_plane_resume="maybe")))
     assert outcome.status != 0

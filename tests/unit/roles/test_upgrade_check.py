@@ -25,6 +25,16 @@ def fixture_play(stage: Stage) -> Play:
     return play
 
 
+def test_the_controller_asks_as_its_user_whatever_the_inventory_says_of_all_hosts(stage: Stage) -> None:
+    stage.environment["K8S_AUTH_KUBECONFIG"] = "/here"
+    becomes = {"ansible_become": True}
+    groups: Json = {"kube_control_plane": {"cp1": becomes}, "controllers": {"localhost": becomes}}
+    outcome = stage.playbook("upgrade_check", groups, variables=ASKED)
+    assert outcome.status == 0, outcome.output
+    asked = [(call["asks"], call["becomes"]) for call in outcome.calls if call["component"] == "upgrade_info"]
+    assert asked == [("localhost", False)] * 2
+
+
 @pytest.mark.slice
 def test_what_is_asked_for_reaches_the_modules(play: Play) -> None:
     variables = {

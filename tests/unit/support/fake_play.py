@@ -72,6 +72,7 @@ class Task:
     play: t.Any
     check_mode: bool = False
     diff: bool = False
+    become: bool = False
     delegate_to: str = ""
     run_once: bool = False
     action: str = ""
@@ -133,6 +134,8 @@ class FakePlay:
         self.asked: list[Call] = []
         self.failures: dict[str, str] = {}
         self.controller = Controller()
+        # To the host of a task. Of how it becomes another user a step only says that it does not.
+        self.connection = types.SimpleNamespace(become="sudo")
         # How many of those that ran modules cleaned up behind them.
         self.cleaned = 0
         self.all_hosts = list(hosts)
@@ -255,7 +258,7 @@ class FakePlay:
         action._task = task
         action._templar = types.SimpleNamespace(template=lambda value: value)
         action._loader = types.SimpleNamespace(load_from_file=_loaded)
-        action._connection, action._play_context = None, types.SimpleNamespace(copy=lambda: None)
+        action._connection, action._play_context = self.connection, types.SimpleNamespace(copy=lambda: None)
         action._shared_loader_obj = types.SimpleNamespace(
             action_loader=types.SimpleNamespace(get=self._plugin),
             connection_loader=types.SimpleNamespace(get=lambda *_of_ansible: self.controller),

@@ -216,6 +216,8 @@ class Stage:
         return {
             **{name: value for name, value in os.environ.items() if not name.startswith("K8S_AUTH_")},
             **self.environment,
+            # Otherwise a controller that is root already would never be seen to become it.
+            "ANSIBLE_BECOME_ALLOW_SAME_USER": "true",
             "ANSIBLE_BECOME_EXE": str(self._directory / "sudo"),
             "ANSIBLE_CALLBACKS_ENABLED": "stage_starts",
             "ANSIBLE_CALLBACK_PLUGINS": str(PARTS / "callback"),

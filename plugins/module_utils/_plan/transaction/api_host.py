@@ -22,7 +22,7 @@ CONTROL_PLANES = "kube_control_plane"
 # Of the controller; with one of them it asks itself.
 CREDENTIAL_VARIABLES = ("K8S_AUTH_KUBECONFIG", "K8S_AUTH_HOST")
 
-_CONTROLLER = "localhost"
+CONTROLLER = "localhost"
 _BECOME = "ansible_become"
 
 
@@ -57,7 +57,7 @@ def ranked(
     if named:
         hosts = [named]
     elif any(variables) or not candidates:
-        hosts = [_CONTROLLER]
+        hosts = [CONTROLLER]
     else:
         hosts = sorted(candidates, key=rank)  # those that are equal stay in their order
     return [_api_host(host, hostvars, own=host in candidates) for host in hosts]
@@ -65,7 +65,7 @@ def ranked(
 
 def _api_host(host: str, hostvars: t.Mapping[str, t.Mapping[str, t.Any]], *, own: bool) -> ApiHost:
     """own: whether it asks with its own admin.conf."""
-    if host not in hostvars or (host == _CONTROLLER and not own):
+    if host not in hostvars or (host == CONTROLLER and not own):
         return ApiHost(host, own)  # the variable of all hosts is also the controller's
     return ApiHost(host, is_true(hostvars[host].get(_BECOME, own)))
 

@@ -141,6 +141,19 @@ def test_credentials_of_the_controller(monkeypatch: pytest.MonkeyPatch, name: st
     assert found.api_hosts(["cp1"], "", reachable=["cp1"]) == [asks]
 
 
+@pytest.mark.parametrize(
+    ("delegate_to", "become", "by"),
+    [("localhost", False, None), ("localhost", True, "sudo"), ("cp1", False, "sudo"), ("", False, "sudo")],
+)
+def test_a_task_that_is_sent_to_the_controller_becomes_another_user_by_its_keyword_alone(
+    delegate_to: str, become: bool, by: str | None
+) -> None:
+    """Of another host the variable of the inventory counts, and of the controller where it is a host of the play."""
+    play = FakePlay({"w1": {}})
+    pass_of(play, delegate_to=delegate_to, become=become)
+    assert play.connection.become == by
+
+
 def test_a_module_runs_where_the_task_does() -> None:
     play = FakePlay({"w1": {}}, answers={"kubelet_info": {"node": "n", "warnings": ["old"]}})
     found = pass_of(play, delegate_to="cp1")
