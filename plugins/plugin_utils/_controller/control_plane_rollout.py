@@ -98,12 +98,10 @@ class ControlPlaneRollout(RoleRollout):
         writes = persistence is not None and persistence.work is not None
         # What could not be read fails the run at its end: it may be there to repair the API.
         found["persists"] = writes or (persistence is not None and bool(persistence.failure))
-        if not (turns or writes) or not self._is_lease_wanted:
+        if not (turns or writes) or not self._is_lease_wanted or found["lease"]:
             return {**found, "is_ready": control_planes.is_ready(hosts, time.time() - planned_at)}
         if self._api(hosts)["host"] != self._pass.asked_host:
             return {"api_reachable": False}
-        if found["lease"]:
-            return {**found, "is_ready": control_planes.is_ready(hosts, time.time() - planned_at)}
         admitted = self._admission(hosts, int(time.time() - planned_at))
         ready = control_planes.is_ready(hosts, time.time() - planned_at)
         return {**found, "at": time.time(), "is_ready": ready, **admitted}

@@ -59,7 +59,7 @@ class SiteSteps(Steps):
             return dataclasses.asdict(self._decision(in_pass))
         except Refusal as exc:
             # A run that is refused in its second pass has changed something in the first one, which its end has to tell.
-            return {"failed": True, "msg": site.refused(str(exc), in_pass), "work": [], "in_pass": in_pass}
+            return {"failed": True, "msg": str(exc), "work": [], "in_pass": in_pass}
 
     def _decision(self, in_pass: str) -> site.Decision:
         roles = self._roles()

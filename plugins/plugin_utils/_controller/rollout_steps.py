@@ -14,6 +14,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ...module_utils._plan.common.errors import KubeadmError
+from ...module_utils._plan.transaction import site
 from .control_plane_rollout import ControlPlaneRollout
 from .device_plugin_rollout import DevicePluginRollout
 from .node_kubelet_rollout import NodeKubeletRollout
@@ -35,6 +36,8 @@ ROLES: dict[str, type[Steps]] = {
     "pod_resize": ResizeSteps,
     "upgrade_check": UpgradeCheckSteps,
 }
+# Those that refuse before a role writes anything.
+_BEFORE_WRITES = ("begin", "decide", "admit")
 
 
 class RolloutSteps(ActionBase):
@@ -67,6 +70,8 @@ class RolloutSteps(ActionBase):
             found: Json = getattr(steps, step)()
         except KubeadmError as exc:
             found = {"failed": True, "msg": str(exc)}
+        if found.get("failed") and step in _BEFORE_WRITES and not its_pass.check_mode:
+            found["msg"] = site.refused(found["msg"], its_pass.variable("__play_pass", site.WHOLE))
         # A pass that could not begin is one of its own, or its end would be taken for that of the pass before.
         number = new_id() if step == "begin" else its_pass.own.get("pass", {}).get("pass")
         warnings = [*its_pass.warnings, *found.pop("warnings", ())]

@@ -75,15 +75,19 @@ def arguments(kind: str, hosts: Hosts) -> dict[str, t.Any]:
 
 
 def keeping(settings: Result) -> dict[str, t.Any]:
-    """The settings of a host, where what they remove has its present value under C(kept), for a pass that only adds: by kind, in a field of the
-    same name. Without that key."""
-    kept = {kind: part[kind] for kind, part in settings["kept"].items()}
-    found = {key: value for key, value in settings.items() if key != "kept"}
-    for kind, values in kept.items():
+    """The settings of a host, where the first of two passes leaves what they remove: by kind under C(kept), in a field of the same name.
+
+    That is not set to the value it had, for it may be gone meanwhile: it is not named, and nothing is purged. Without the keys for that.
+    """
+    found = {key: value for key, value in settings.items() if key not in ("first_of_two", "kept")}
+    if settings["first_of_two"]:
+        found["node_resources_purge"] = False
+    for kind, part in settings["kept"].items():
+        kept, option = part[kind], found[kind]
         if kind == taints.TAINTS.field:
-            found[kind] = taints.keeping(found[kind], values)
+            found[kind] = taints.without(option, kept)
         else:
-            found[kind] = {**found[kind], **values}
+            found[kind] = {key: value for key, value in option.items() if key not in kept}
     return found
 
 

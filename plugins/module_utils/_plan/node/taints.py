@@ -58,11 +58,8 @@ def _wanted_value(key: str, entry: t.Mapping[str, t.Any]) -> str | None:
     return "" if entry["value"] is None else node_names.text_value("taints", key, entry["value"])
 
 
-def keeping(option: t.Sequence[t.Mapping[str, t.Any]], kept: Keys) -> list[t.Mapping[str, t.Any]]:
-    """The option with what is kept in place of its removal. What was removed before stays named: with purge it would come back.
-
-    kept: the values by what the taints are known as.
-    """
+def without(option: t.Sequence[t.Mapping[str, t.Any]], kept: t.Container[str]) -> list[t.Mapping[str, t.Any]]:
+    """The option without the removal of what is kept. kept: what the taints are known as."""
     found: list[t.Mapping[str, t.Any]] = []
     for entry in option:
         if entry.get("state") == "absent":
@@ -70,7 +67,7 @@ def keeping(option: t.Sequence[t.Mapping[str, t.Any]], kept: Keys) -> list[t.Map
             found += [each for each in named if identity(each["key"], each["effect"]) not in kept]
         else:
             found.append(entry)
-    return [*found, *(taint_of(known_as, value) for known_as, value in kept.items())]
+    return found
 
 
 def of_node(node: Node) -> list[Taint] | None:

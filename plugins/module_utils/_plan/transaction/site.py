@@ -29,7 +29,7 @@ _ORDERED = {
 }
 _SWITCHED = {"feature_gates": False, "admission_plugins": "disabled"}
 # Which pass a run is in. The plan of the whole shows whether there are two.
-WHOLE, SINGLE, ADDITIONS, REST = PASSES = ("whole", "single", "additions", "rest")
+WHOLE, ADDITIONS, REST = PASSES = ("whole", "additions", "rest")
 # What check mode says of a run that is split.
 SPLIT = (
     "This run makes two passes: it adds first, and then removes. What does both is restarted twice. Both passes were rehearsed; the changes above"
@@ -159,7 +159,7 @@ def has_changed(report: Json) -> bool:
 
 
 def refused(reason: str, in_pass: str) -> str:
-    """Why a run ends after its plan. reason: as it stands, which knows of one pass only. in_pass: one of C(PASSES)."""
+    """Why a run ends before a role writes anything. reason: as it stands, which knows of one pass only. in_pass: one of C(PASSES)."""
     if in_pass != REST:
         return reason
     return f"The first of two passes is done, and what it changed stays. This is about the second one only: {reason}"

@@ -434,6 +434,7 @@ def test_what_the_first_pass_changed_is_not_told_as_nothing_to_change(
 def test_a_second_pass_that_is_refused_hides_nothing_of_the_first_one(in_pass: str, is_second: bool) -> None:
     """A kubelet that went down between the passes, on which nothing is to be changed."""
     site = planned_site([OFF], [], problem=PANIC)
+    site.play.hostvars["cp1"]["__play_pass"] = in_pass
     refused = site.play.take("site", "decide", "cp1", settings={"roles": ROLES, "named": [], "in_pass": in_pass})
     assert refused["failed"]
     assert refused["msg"].startswith("The first of two passes is done, and what it changed stays. ") is is_second

@@ -54,6 +54,15 @@ def test_a_role_that_begins_in_the_middle_is_refused(role: str, step: str) -> No
     )
 
 
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_a_role_that_is_refused_in_the_second_pass_says_that_the_first_one_changed_something(check_mode: bool) -> None:
+    play = FakePlay({"w1": {"__play_pass": "rest"}})
+    task = Task({"role": "node_kubelet", "step": "decide"}, play.play, check_mode=check_mode)
+    found = play._action(task).run(task_vars=play.variables("node_kubelet", "w1"))
+    told = "The first of two passes is done, and what it changed stays. This is about the second one only: "
+    assert found["msg"].startswith(f"{'' if check_mode else told}Nothing was changed on w1: ")
+
+
 def test_a_pass_has_a_number_that_all_its_steps_tell() -> None:
     play = FakePlay({"w1": {}, "w2": {}})
     settings = play.role_settings("node_resources", "w1")
