@@ -19,6 +19,9 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import Clust
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = ROOT / "awx" / "project"
+FILES = Path(__file__).with_name("files")
+# Of what files/token.yml makes.
+NAMESPACE = "jobs"
 Json = dict[str, t.Any]
 
 
@@ -121,6 +124,23 @@ class Runner:
             "kube_node": group(cluster.workers),
         }
         self.write("inventory/hosts.yml", yaml.safe_dump(inventory))
+
+    def give_token(self, cluster: Cluster) -> None:
+        """Give all jobs what AWX makes of a token of the API: environment variables, and a file with the authority."""
+        kubectl = cluster.lab.kubectl
+        kubectl("apply", f"--filename={FILES / 'token.yml'}")
+        kubectl("rollout", "status", f"--namespace={NAMESPACE}", "--timeout=60s", "deployment/web")
+        authority = kubectl("get", "configmap", "kube-root-ca.crt", "--output=jsonpath={.data.ca\\.crt}")
+        self.write("ca.crt", authority)
+        variables = {
+            "K8S_AUTH_HOST": kubectl("config", "view", "--minify", "--output=jsonpath={.clusters[0].cluster.server}"),
+            "K8S_AUTH_API_KEY": kubectl("create", "token", f"--namespace={NAMESPACE}", "awx").strip(),
+            "K8S_AUTH_VERIFY_SSL": "True",
+            "K8S_AUTH_SSL_CA_CERT": "/runner/ca.crt",
+            # A job is root here, and would not become root again; that of AWX is not.
+            "ANSIBLE_BECOME_ALLOW_SAME_USER": "True",
+        }
+        self.write("env/envvars", yaml.safe_dump(variables))
 
     def start(self, playbook: str, *arguments: str, answers: Json | None = None) -> Started:
         """Begin a job. answers: of a survey, which are extra variables."""

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.ee.runner import Job, Json, Runner, lease, wait_for_change
+from ansible_collections.nodecraft.kubeadm.tests.ee.runner import NAMESPACE, Job, Json, Runner, lease, wait_for_change
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import API_SERVER, Cluster, until
 from ansible_collections.nodecraft.kubeadm.tests.sessions import ee_parts, limits
 from ansible_collections.nodecraft.kubeadm.tests.sessions.awx import answers
@@ -91,6 +91,25 @@ def test_a_rollback(cluster: Cluster, runner: Runner) -> None:
     job = successful(runner.run("rollback.yml", answers=given))
     assert job.statistics["control_plane_report"][cluster.first.name][API_SERVER]["changed"] is True
     assert "--v=4" not in arguments(cluster)
+
+
+def test_a_job_that_asks_the_api_from_the_controller(cluster: Cluster, runner: Runner) -> None:
+    """All hosts of the inventory become root, and the controller must not: the image has no program for that."""
+
+    def shown() -> str:
+        where = "jsonpath={.items[*].spec.containers[0].resources.requests.cpu}"
+        return cluster.lab.kubectl("get", "pods", f"--namespace={NAMESPACE}", "--selector=app=web", f"--output={where}")
+
+    runner.give_token(cluster)
+    amounts = {"requests": {"cpu": "60m"}, "limits": {"cpu": "60m"}}
+    asked = answers("resize.yml", pod_resize_namespace=NAMESPACE, pod_resize_label_selector="app=web")
+    given = {**asked, "pod_resize_containers": [{"name": "app", "resources": amounts}]}
+    successful(runner.run("resize.yml", "--check", "--diff", answers=given))
+    assert shown() == "50m"
+    job = successful(runner.run("resize.yml", answers=given))
+    assert shown() == "60m"
+    assert len(job.statistics["pod_resize_report"]["pods"]) == 1
+    assert successful(runner.run("resize.yml", answers=given)).changed == {}
 
 
 def test_a_job_that_is_cancelled_in_the_middle(cluster: Cluster, runner: Runner) -> None:
