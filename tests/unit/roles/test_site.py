@@ -178,7 +178,7 @@ def test_both_take_two_passes_of_which_the_first_takes_nothing_away(play: Play) 
     first, second = arguments(outcome, API)
     assert first["feature_gates"] == {"A": True, "B": True}
     assert second["feature_gates"] == {"A": True, "B": False}
-    # It is not set to what it was, for somebody may have removed it meanwhile.
+    # It is not set to what it was, for it may have been removed meanwhile.
     labels = [(call["per_node"]["w1"]["labels"], call["purge"]) for call in arguments(outcome, "node_label")]
     assert labels == [({"a": "b"}, False), ({"a": "b", "c": None}, True)]
     # The report is that of the run, not of its second pass.

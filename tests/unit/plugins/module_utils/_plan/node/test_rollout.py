@@ -45,7 +45,7 @@ def test_which_hosts_are_control_planes() -> None:
 
 
 def test_the_first_of_two_passes_leaves_what_goes() -> None:
-    """Unnamed, because what is named would come back where somebody removes it meanwhile: a taint could evict pods."""
+    """Unnamed, because what is named would come back where a person removes it meanwhile: a taint could evict pods."""
     taints = [{"key": "x"}, {"key": "y", "state": "absent"}, {"key": "z", "effect": "NoSchedule", "state": "present"}]
     settings = {"taints": taints, "labels": {"a": "b", "c": None}, "resources": {}, "node_resources_purge": True}
     kept = {
