@@ -28,8 +28,8 @@ _ORDERED = {
     _RESOURCES: ("resources", "labels", "taints"),
 }
 _SWITCHED = {"feature_gates": False, "admission_plugins": "disabled"}
-# Which pass a run is in. The plan of the whole shows whether there are two.
-WHOLE, ADDITIONS, REST = PASSES = ("whole", "additions", "rest")
+# Which pass a run is in. The plan of the whole shows whether there are two; rollback says itself that it takes a single one.
+WHOLE, SINGLE, ADDITIONS, REST = PASSES = ("whole", "single", "additions", "rest")
 # What check mode says of a run that is split.
 SPLIT = (
     "This run makes two passes: it adds first, and then removes. What does both is restarted twice. Both passes were rehearsed; the changes above"

@@ -72,6 +72,14 @@ def test_the_first_of_two_passes_leaves_what_goes() -> None:
     assert rollout.keeping({**settings, "first_of_two": False, "kept": {}}) == settings
 
 
+def test_the_first_of_two_passes_names_a_taint_that_was_removed_before() -> None:
+    taints = [{"key": "x", "state": "absent"}, {"key": "y", "effect": "NoExecute", "state": "absent"}]
+    kept = {"taints": {"taints": {"x:NoSchedule": ""}}}
+    settings = {"taints": taints, "labels": {}, "resources": {}, "first_of_two": True, "kept": kept}
+    others = [{"key": "x", "effect": effect, "state": "absent"} for effect in ("PreferNoSchedule", "NoExecute")]
+    assert rollout.keeping(settings)["taints"] == [*others, taints[1]]
+
+
 def test_what_a_task_is_asked_for() -> None:
     hosts = {"w1": host("n1", taints=["t"]), "w2": host("n2", cluster=CLUSTER)}
     assert rollout.arguments("labels", hosts) == {

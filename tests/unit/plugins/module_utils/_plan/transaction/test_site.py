@@ -100,7 +100,7 @@ def test_what_changes_something_and_in_which_order(
 def test_a_run_that_must_not_split_takes_one_pass() -> None:
     both = planned(control_plane=[ON, OFF], node_kubelet=[OFF])
     assert decide(both).is_split
-    for in_pass in (site.ADDITIONS, site.REST):
+    for in_pass in (site.SINGLE, site.ADDITIONS, site.REST):
         assert decide(both, in_pass=in_pass) == site.Decision([NODES, KUBELETS, PLANES], False, True, in_pass)
 
 
