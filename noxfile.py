@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import sys
 import typing as t
 from pathlib import Path
@@ -15,14 +16,8 @@ from pathlib import Path
 import antsibull_nox
 import nox
 
-# nox does not put the project on the path, and a package that is called tests may be there: ours are found by the collection's name.
 ROOT = Path(__file__).parent.resolve()
-LINK = ROOT / "build" / "collections" / "ansible_collections" / "nodecraft" / "kubeadm"
-if LINK.resolve() != ROOT:
-    LINK.parent.mkdir(parents=True, exist_ok=True)
-    made = LINK.with_name(f"kubeadm-{os.getpid()}")
-    made.symlink_to(ROOT, target_is_directory=True)
-    made.replace(LINK)  # Another target may start at the same time.
+runpy.run_path(str(ROOT / "tests" / "sessions" / "places.py"))["link_collection"]()
 sys.path.insert(0, str(ROOT / "build" / "collections"))
 
 from ansible_collections.nodecraft.kubeadm.tests.sessions.clusters import lab_variables, run_story, start_lab, stop_lab

@@ -47,7 +47,13 @@ BARE = {
 # The programs that make an execution environment, and those that its containers need.
 EE = {name: LAB[name] for name in ("debootstrap", "iptables", "netavark", "podman", "runc", "tar")}
 # The programs that tests start.
-TESTS = {"openssl": "openssl", "ssh": "openssh-client", "strace": "strace"}
+TESTS = {
+    "mount": "mount",
+    "openssl": "openssl",
+    "ssh": "openssh-client",
+    "strace": "strace",
+    "unshare": "util-linux",
+}
 # Not everybody's PATH has these directories, and podman has its helpers in directories of its own.
 # Go's own distribution is in one that sudo takes off the PATH.
 DIRECTORIES = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/go/bin", "/usr/lib/podman", "/usr/libexec/podman")

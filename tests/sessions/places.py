@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,7 +18,20 @@ BUILD = ROOT / "build"
 # Scripts of venvs name their Python by its path: a clone that moves takes none of them along.
 ENVS = BUILD / "envs"
 TREES = BUILD / "trees"
-# A link there has the collection by its name.
 COLLECTIONS = BUILD / "collections"
+# By this name its files import each other: neither nox nor pytest puts the project on the path, and a package tests may be there.
+LINK = COLLECTIONS / "ansible_collections" / "nodecraft" / "kubeadm"
 RESULTS = BUILD / "results"
 FAULTS = BUILD / "faults"
+
+
+def link_collection() -> None:
+    """Have Ansible and Python find this clone as a collection below COLLECTIONS. What calls this cannot import it: it runs this file by its path."""
+    LINK.parent.mkdir(parents=True, exist_ok=True)
+    # Relative, so that it holds as well where the clone is mounted at another place.
+    target = os.path.relpath(ROOT, LINK.parent.resolve())
+    if not LINK.is_symlink() or os.readlink(LINK) != target:
+        own = LINK.with_name(f"{LINK.name}-{os.getpid()}")
+        own.symlink_to(target, target_is_directory=True)
+        own.replace(LINK)  # Another target may start at the same time.
+    importlib.invalidate_caches()  # Python remembers that COLLECTIONS was not there.

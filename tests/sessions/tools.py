@@ -12,6 +12,7 @@ from pathlib import Path
 
 import nox
 
+from .identity import NotAllowed, foreign_command
 from .places import CONSTRAINTS, CONSTRAINTS_LOCK, ENVS, RESULTS
 
 
@@ -42,11 +43,18 @@ def run_all(session: nox.Session, commands: t.Sequence[t.Sequence[str]]) -> None
         session.error("see above")
 
 
-def run_pytest(session: nox.Session, *arguments: str) -> None:
-    """Run pytest and leave its counts where ``test`` reads them."""
+def run_pytest(session: nox.Session, *arguments: str, foreign: bool = False) -> None:
+    """Run pytest and leave its counts where ``test`` reads them. foreign: under another identity than the machine's."""
     report = RESULTS / f"{session.name}.xml"
     report.unlink(missing_ok=True)
-    session.run("pytest", f"--junit-xml={report}", *arguments, *session.posargs)
+    # The first line of the script names a Python at the place where this clone is no longer then.
+    command = [f"{session.bin}/python", f"{session.bin}/pytest", f"--junit-xml={report}", *arguments, *session.posargs]
+    if foreign:
+        try:
+            command = foreign_command(command)
+        except NotAllowed as error:
+            session.error(str(error))
+    session.run(*command, external=foreign)
 
 
 def run_logged(session: nox.Session, log: Path, environment: t.Mapping[str, str], *command: str) -> bool:

@@ -5,26 +5,13 @@
 from __future__ import annotations
 
 import os
-
-import nox
+import typing as t
 
 from .tools import install, run_pytest
+from .unit_parts import NEED_ANSIBLE, PLAYS
 
-# Each of their tasks is a process for each host, so they take minutes, twenty times as long as all other unit tests.
-PLAYS = "tests/unit/roles"
-# The fault tests on labs are the controller's, too.
-NEED_ANSIBLE = (
-    "bench",
-    "demo",
-    "lab",
-    "sessions",
-    "plugins/action",
-    "plugins/modules",
-    "plugins/module_utils/_module",
-    "plugins/plugin_utils",
-    "faults/test_lab_plugin.py",
-    "faults/test_lab_records.py",
-)
+if t.TYPE_CHECKING:
+    import nox
 
 
 def run_unit_tests(session: nox.Session, core: str | None, *, profile: str) -> None:
@@ -34,20 +21,22 @@ def run_unit_tests(session: nox.Session, core: str | None, *, profile: str) -> N
     """
     session.env["HYPOTHESIS_PROFILE"] = os.environ.get("HYPOTHESIS_PROFILE", profile)
     install_unit_tools(session, core)
-    skipped = [] if core else [f"--ignore=tests/unit/{name}" for name in NEED_ANSIBLE]
-    run_pytest(session, "--numprocesses=auto", "tests/unit", f"--ignore={PLAYS}", *skipped)
+    if core is None:
+        # As on a node that sets none. ansible-core refuses to start in a locale without UTF-8.
+        session.env["LC_ALL"] = "POSIX"
+    run_pytest(session, "--numprocesses=auto", "tests/unit", f"--ignore=tests/unit/{PLAYS}", foreign=True)
 
 
 def run_core_tests(session: nox.Session, core: str) -> None:
     """Run the tests of what imports ansible-core. core: its release."""
     install_unit_tools(session, core)
-    run_pytest(session, "--numprocesses=auto", *(f"tests/unit/{name}" for name in NEED_ANSIBLE))
+    run_pytest(session, "--numprocesses=auto", *(f"tests/unit/{name}" for name in NEED_ANSIBLE), foreign=True)
 
 
 def run_plays(session: nox.Session, core: str | None, *arguments: str) -> None:
     """Run the tests that play roles with modules that change nothing."""
     install_unit_tools(session, core)
-    run_pytest(session, "--numprocesses=auto", PLAYS, *arguments)
+    run_pytest(session, "--numprocesses=auto", f"tests/unit/{PLAYS}", *arguments, foreign=True)
 
 
 def install_unit_tools(session: nox.Session, core: str | None) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How hard the property-based tests search.
+"""How hard the property-based tests search, and which tests the installed packages allow.
 
 The default is quick and the same in every run. ``HYPOTHESIS_PROFILE=long`` searches for minutes, at random; ``brief`` is
 for further Pythons, where only a difference between Pythons could show.
@@ -9,8 +9,23 @@ for further Pythons, where only a difference between Pythons could show.
 from __future__ import annotations
 
 import os
+import typing as t
 
+from ansible_collections.nodecraft.kubeadm.tests.sessions import unit_parts
 from hypothesis import HealthCheck, Phase, settings
+
+if t.TYPE_CHECKING:
+    import pytest
+
+MISSING = unit_parts.missing_parts()
+collect_ignore = [path for paths in MISSING.values() for path in paths]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was not tested."""
+    for need, paths in MISSING.items():
+        terminalreporter.write_line(f"Not tested, for want of {need}: {' '.join(paths)}")
+
 
 # The machines that run this are shared: how long one example takes says nothing.
 settings.register_profile(

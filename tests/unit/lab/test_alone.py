@@ -18,10 +18,10 @@ from ansible_collections.nodecraft.kubeadm.lab.guard import only_playbook
 from ansible_collections.nodecraft.kubeadm.tests.sessions.places import COLLECTIONS, ROOT
 
 LAB = f"unit-{os.getpid()}"
-PLAYBOOK = f"""#!{sys.executable}
-import os, pathlib, sys, time
-pathlib.Path(os.environ["STARTED"]).write_text(str(os.getpid()))
-time.sleep(60)
+# Not this Python's: the path in a program's first line ends at a space.
+PLAYBOOK = """#!/bin/sh
+echo $$ > "$STARTED"
+exec sleep 60
 """
 STARTERS = {
     # As nox does.

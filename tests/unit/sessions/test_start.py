@@ -279,7 +279,7 @@ def test_a_clone_whose_files_git_does_not_tell_is_named_before_anything_is_writt
 @pytest.mark.parametrize("closed", [">&-", "<&- >&-", "<&- >&- 2>&-"])
 def test_a_closed_output_is_no_mistake(closed: str) -> None:
     done = subprocess.run(
-        ["sh", "-c", f"exec {sys.executable} -m tests.sessions.start lab-up {closed}"],
+        ["sh", "-c", f'exec "$0" -m tests.sessions.start lab-up {closed}', sys.executable],
         cwd=ROOT,
         env={**os.environ, "LAB": "NO"},
         capture_output=True,

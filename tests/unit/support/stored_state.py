@@ -2,43 +2,77 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The state that a release leaves on a node, recorded in tests/unit/data/state/VERSION.json so that later releases are tested with it.
 
-A recorded journal names places of the machine that recorded it, so they are replaced there, and its checksum is made again.
+A recorded journal names the machine that recorded it: these places are replaced there, and its checksum is made again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import typing as t
 from pathlib import Path
 
+import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import to_json
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import boot_id
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NODE, FakeNode
 
 DIRECTORY = Path(__file__).parents[1] / "data" / "state"
-ROOT, PORT, CHECKSUM = "@ROOT@", "@PORT@", "sha256"
+CHECKSUM = "sha256"
+# The owner of a file; the UID of a pod has no group.
+OWNER = {"uid": "@UID@", "gid": "@GID@"}
 
 # A key that stands for one pod or process.
 IDENTIFIER = re.compile(r"[0-9a-f]{32,64}")
+# The UID of a static pod, which follows from the path of its manifest.
+POD_UID = re.compile(r"\b[0-9a-f]{32}\b")
 
 Shape = t.Union[dict[str, "Shape"], str]
 
 
+def hide_recorder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is recorded comes from the node of the tests, whoever records it, in whatever way logged in."""
+    here = os.uname()
+    monkeypatch.setattr(os, "uname", lambda: os.uname_result((here[0], NODE, *here[2:])))
+    for variable in ("SSH_CLIENT", "SUDO_USER"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+def places(node: FakeNode) -> dict[str, str]:
+    """What differs between two machines: its place in a recorded text, and its value here."""
+    return {"@ROOT@": str(node.manifests.parent), "@BOOT@": boot_id()}
+
+
 def taken(node: FakeNode) -> dict[str, t.Any]:
     """All files below the state directory of a node, by their places."""
-    found = {}
+    found, pods = {}, dict[str, str]()
+
+    def without_owner(value: dict[str, t.Any]) -> dict[str, t.Any]:
+        return {**value, **OWNER} if value.keys() >= OWNER.keys() else value
+
     for path in sorted(node.state.rglob("*.json")):
-        text = path.read_text("utf-8").replace(str(node.manifests.parent), ROOT).replace(str(node.web.port), PORT)
-        found[str(path.relative_to(node.state))] = json.loads(text)
+        text = path.read_text("utf-8")
+        for place, value in places(node).items():
+            text = text.replace(value, place)
+        text = POD_UID.sub(lambda match: pods.setdefault(match[0], f"{len(pods) + 1:032}"), text)
+        found[str(path.relative_to(node.state))] = json.loads(text, object_hook=without_owner)
     return found
 
 
 def put(node: FakeNode, files: t.Mapping[str, t.Any]) -> None:
     """Put recorded files below the state directory of another node."""
+    owner = {"uid": os.getuid(), "gid": os.getgid()}
+
+    def with_owner(value: dict[str, t.Any]) -> dict[str, t.Any]:
+        return {**value, **owner} if value.keys() >= owner.keys() else value
+
     for name, recorded in files.items():
-        text = json.dumps(recorded).replace(ROOT, str(node.manifests.parent)).replace(f'"{PORT}"', str(node.web.port))
-        value = json.loads(text.replace(PORT, str(node.web.port)))
+        text = json.dumps(recorded)
+        for place, here in places(node).items():
+            text = text.replace(place, here)
+        value = json.loads(text, object_hook=with_owner)
         if CHECKSUM in value:
             del value[CHECKSUM]
             value[CHECKSUM] = hashlib.sha256(to_json(value)).hexdigest()
