@@ -405,7 +405,7 @@ transaction:
       description: Whether the controller confirmed the change; V(null) when O(confirm) was off.
       type: bool
     notes:
-      description: What was noticed during the transaction, such as a damaged copy of the journal or a restart of the kubelet.
+      description: What was noticed during the transaction, such as a restart of the kubelet, or what was not verified and why. Each is a warning, too.
       type: list
       elements: str
     log:

@@ -100,12 +100,13 @@ def _layer(own: str, below: tuple[str, ...]) -> Place:
 # The most specific entry counts.
 PLACES = {
     **{f"{PLAN}.{name}": _layer(name, below) for name, below in LAYERS.items()},
-    f"{UTILS}._engine": Place(places=(f"{UTILS}._engine",), outside=STANDARD, packed=True),
+    # It is packed with the node's own PyYAML.
+    f"{UTILS}._engine": Place(places=(f"{UTILS}._engine",), outside=STANDARD, guarded=PYYAML, packed=True),
     f"{UTILS}._node": Place(
         places=(f"{UTILS}._node", f"{UTILS}._engine", f"{UTILS}._plan"), outside=STANDARD_NO_PROCESS, guarded=PYYAML
     ),
     f"{UTILS}._api": Place(
-        places=(f"{UTILS}._api", f"{UTILS}._plan"),
+        places=(f"{UTILS}._api", f"{UTILS}._engine", f"{UTILS}._plan"),
         outside=STANDARD_NO_PROCESS,
         guarded=PYYAML | {"kubernetes"},
     ),
@@ -234,9 +235,12 @@ def imports_of(tree: ast.AST, own_name: str) -> t.Iterator[Import]:
 
 def unpackable_imports_of(tree: ast.Module) -> t.Iterator[tuple[int, str]]:
     """Every import that would fail, or come too late, in a package that is packed as a program."""
+    guarded = [
+        each for node in tree.body if isinstance(node, ast.Try) and catches_import_error(node) for each in node.body
+    ]
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            if node not in tree.body:
+            if node not in (*tree.body, *guarded):
                 yield node.lineno, "everything is imported before the program begins, at the top of the file"
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
             if any(own_part(name).startswith("plugins") for name in names):

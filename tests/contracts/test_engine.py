@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 from ansible_collections.nodecraft.kubeadm.tests.contracts.imports import UTILS, imports_of
 from ansible_collections.nodecraft.kubeadm.tests.contracts.payload import archive_of
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
@@ -26,7 +27,8 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from ansible_collections.nodecraft.kubeadm.{UTILS}._engine import {PROGRAM}
 from ansible_collections.nodecraft.kubeadm.{UTILS}._node.source import zipapp_of
-sys.stdout.buffer.write(zipapp_of({PROGRAM}))
+import yaml
+sys.stdout.buffer.write(zipapp_of({PROGRAM}, yaml))
 """
 
 
@@ -51,7 +53,8 @@ def test_a_module_packs_the_engine_as_it_stands_here(tmp_path: Path, module: str
         found = {name: packed.read(name) for name in packed.namelist()}
     assert found.pop("__main__.py")
     assert found.pop("_engine/__init__.py") == b""
-    assert found == {f"_engine/{name}.py": source for name, source in sources().items()}
+    library = {f"yaml/{path.name}": path.read_bytes() for path in Path(yaml.__file__).parent.glob("*.py")}
+    assert found == {**library, **{f"_engine/{name}.py": source for name, source in sources().items()}}
 
 
 def test_no_file_of_the_package_is_run_or_missing() -> None:

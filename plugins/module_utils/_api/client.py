@@ -21,10 +21,10 @@ from http import HTTPStatus
 from types import MappingProxyType
 from urllib.parse import quote, urlencode
 
+from .._engine.http_requests import Headers, HeaderValues, Response, header_lines
 from .._plan.common.errors import KubeadmError
 from .._plan.documents.json_patch import PatchOperation
-from .credentials import HeaderValues
-from .http_pool import ConnectionFailure, Headers, Pool, ReadTimeout, Response
+from .http_pool import ConnectionFailure, Pool, ReadTimeout
 
 Json = dict[str, t.Any]
 Params = t.Mapping[str, t.Any]  # the options of a module
@@ -308,11 +308,7 @@ class Client:
     def _sent(
         self, pool: Pool, verb: str, target: str, *, headers: Headers, body: bytes | None, timeout: float
     ) -> ApiAnswer:
-        own = [
-            (name, one.strip())
-            for name, value in self._headers().items()
-            for one in ([value] if isinstance(value, str) else value)
-        ]
+        own = header_lines(self._headers())
         try:
             response = pool.request(verb, target, headers=[*headers, *own], body=body, timeout=timeout)
         except ReadTimeout as exc:

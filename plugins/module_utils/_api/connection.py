@@ -12,11 +12,12 @@ import os
 import typing as t
 from http import HTTPStatus
 
+from .._engine.kubeconfig import Credentials
 from .._plan.kubernetes.api_server import own_address
 from .._plan.kubernetes.proof import OwnCluster
 from . import sources
 from .client import PATIENCE, Client
-from .credentials import Credentials, read_text
+from .credentials import pool_of
 from .objects import read_nodes
 
 try:
@@ -39,10 +40,10 @@ def connect(module: t.Any) -> Client:
             f"the certificate of {credentials.server} is not checked: the environment or the kubeconfig switches that off."
         )
     is_admin = sources.is_admin_conf(params, os.environ)
-    pools = [credentials.pool()]
+    pools = [pool_of(credentials)]
     own = _own_address() if is_admin else None
     if own and own != pools[0].url:
-        pools.append(credentials.pool(own))
+        pools.append(pool_of(credentials, own))
     client = Client(
         pools,
         credentials.user.headers,
@@ -57,7 +58,8 @@ def connect(module: t.Any) -> Client:
 def _own_address() -> str | None:
     """Where the API server of this very node listens."""
     try:
-        return own_address(yaml.safe_load(read_text(MANIFEST)))
+        with open(MANIFEST, encoding="utf-8") as stream:
+            return own_address(yaml.safe_load(stream))
     except (OSError, ValueError, yaml.YAMLError):
         return None
 
@@ -80,7 +82,7 @@ def _advice(path: str) -> dict[int, str]:
 
 def _check(credentials: Credentials, own: OwnCluster | None, workers: int) -> t.Callable[[Client], None] | None:
     """What has to be seen before the first request; None where nothing has to."""
-    if own is None or (credentials.verify and own.trusts(credentials.authority)):
+    if own is None or (credentials.verify and own.trusts(credentials.authority.decode("ascii", "replace"))):
         return None
 
     def check(client: Client) -> None:

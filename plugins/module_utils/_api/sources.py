@@ -12,13 +12,18 @@ account of a pod.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import ipaddress
 import os
 import typing as t
+from urllib.parse import urlsplit
+from urllib.request import getproxies_environment
 
+from .._engine.http_requests import Proxy, basic_auth
+from .._engine.kubeconfig import Credentials, User
 from .._plan.common.errors import KubeadmError
-from .credentials import Credentials, User, basic, read_text
-from .kubeconfig import load
+from .credentials import load_credentials, read_pem
 
 Json = dict[str, t.Any]
 Environment = t.Mapping[str, str]
@@ -57,11 +62,13 @@ def find(params: t.Mapping[str, t.Any], environment: Environment) -> Credentials
     named = merged(params, environment)
     try:
         if named.get("kubeconfig"):
-            found = load(named["kubeconfig"], named.get("context"), persist=bool(named.get("persist_config")))
+            found = load_credentials(
+                named["kubeconfig"], named.get("context"), persist=bool(named.get("persist_config"))
+            )
         elif named.get("host"):
             found = Credentials("the options of the task", named["host"])
         elif params.get("admin_conf"):
-            found = load(params["admin_conf"], named.get("context"))
+            found = load_credentials(params["admin_conf"], named.get("context"))
         else:
             raise KubeadmError(
                 "none are named for it, neither by an option nor by K8S_AUTH_KUBECONFIG or K8S_AUTH_HOST."
@@ -110,12 +117,32 @@ def _with_options(found: Credentials, named: Json) -> Credentials:
     if named.get("validate_certs") is not None:
         changes["verify"] = named["validate_certs"]
     if named.get("ca_cert"):
-        changes["authority"] = read_text(named["ca_cert"])
-    for name in ("proxy", "no_proxy"):
-        if named.get(name) is not None:
-            changes[name] = named[name]
-    changes["proxy_headers"] = _proxy_headers(named["proxy_headers"])
+        changes["authority"] = read_pem(named["ca_cert"])
+    changes["proxy"] = _proxy(changes.get("server", found.server), found.proxy, named)
     return dataclasses.replace(found, **changes)
+
+
+def _proxy(server: str, known: Proxy | None, named: Json) -> Proxy | None:
+    """What stands before a server, as the task says, else the kubeconfig (known), else the environment."""
+    address, no_proxy = urlsplit(server), named.get("no_proxy") or ""
+    url = named["proxy"] if named.get("proxy") is not None else known.url if known else None
+    if url is None:
+        environment = getproxies_environment()
+        url, no_proxy = environment.get(address.scheme, ""), no_proxy or environment.get("no", "")
+    if not url or _is_direct(address.hostname or "", no_proxy):
+        return None
+    return Proxy(url if "://" in url else f"http://{url}", _proxy_headers(named["proxy_headers"]))
+
+
+def _is_direct(host: str, no_proxy: str) -> bool:
+    """Whether a host is reached without the proxy. no_proxy: names, which stand for all below them, addresses and networks."""
+    for entry in filter(None, (part.strip() for part in no_proxy.split(","))):
+        with contextlib.suppress(ValueError):
+            if ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False):
+                return True
+        if entry == "*" or f".{host}".endswith(f".{entry.lstrip('.')}"):
+            return True
+    return False
 
 
 def _user(user: User, named: Json) -> User:
@@ -123,13 +150,13 @@ def _user(user: User, named: Json) -> User:
     if named.get("api_key"):
         account["Authorization"] = f"Bearer {named['api_key']}"
     elif named.get("username"):
-        account["Authorization"] = basic(named["username"], named.get("password") or "")
+        account["Authorization"] = basic_auth(named["username"], named.get("password") or "")
     for name, header in (("impersonate_user", "Impersonate-User"), ("impersonate_groups", "Impersonate-Group")):
         if named.get(name):
             account[header] = named[name]
     former = user.headers
     if named.get("client_cert") and named.get("client_key"):
-        certificate, key = read_text(named["client_cert"]), read_text(named["client_key"])
+        certificate, key = read_pem(named["client_cert"]), read_pem(named["client_key"])
     else:
         certificate, key = user.certificate, user.key
     return User(certificate, key, lambda: {**former(), **account})
@@ -141,7 +168,7 @@ def _proxy_headers(named: t.Mapping[str, str | None]) -> dict[str, str]:
     for name, header in (("proxy_basic_auth", "Proxy-Authorization"), ("basic_auth", "Authorization")):
         user, _colon, password = (named.get(name) or "").partition(":")
         if user:
-            found[header] = basic(user, password)
+            found[header] = basic_auth(user, password)
     if named.get("user_agent"):
         found["User-Agent"] = str(named["user_agent"])
     return found

@@ -17,8 +17,8 @@ import typing as t
 from .files import POLL_SECONDS
 from .journal import Address, Credential, Former, Journal, Side, StaticPodWatch
 from .mirror_pod import config_hash
-from .probes import Answer, ask
-from .watcher import HICCUP_SECONDS
+from .probes import ApiResponse, api_request
+from .watcher import HICCUP_SECONDS, add_note
 
 # A client that may not read this may do nothing that matters; a path of health is open to everybody.
 GUARDED = "/api/v1/namespaces/kube-system"
@@ -37,18 +37,25 @@ class ApiServer(t.NamedTuple):
         limit = self.clock() + HICCUP_SECONDS
         clients: dict[str, bool | None] = {}
         for credential in self._credentials():
-            answer = self._patiently("before", credential["kubeconfig"], credential["path"], Answer.is_ok, limit)
-            clients[credential["kubeconfig"]] = True if answer.is_ok() else False if answer.refused else None
-            if not answer.is_ok():
-                so = ", so the verification does not cover that" if answer.refused else ""
-                self._note(f"before the change, asked with {credential['kubeconfig']}, {answer.why}{so}")
+            response = self._request_until(
+                "before", credential["kubeconfig"], credential["path"], ApiResponse.is_ok, limit
+            )
+            clients[credential["kubeconfig"]] = True if response.is_ok() else False if response.refused else None
+            if not response.is_ok():
+                so = ", so the verification does not cover that" if response.refused else ""
+                add_note(
+                    self.journal, f"before the change, asked with {credential['kubeconfig']}, {response.problem}{so}"
+                )
         mirror = self.watch.get("mirror")
         if mirror is None or uid is None or not clients.get(mirror["kubeconfig"]):
             return {"clients": clients}
-        answer = self._patiently("before", mirror["kubeconfig"], mirror["path"], _carries(uid), limit)
-        if answer.is_ok() and not _carries(uid)(answer):
-            self._note(f"before the change {_told_mirror(answer, uid)}, so the verification does not cover that")
-        return {"clients": clients, "mirrored": _carries(uid)(answer) if answer.is_ok() else None}
+        response = self._request_until("before", mirror["kubeconfig"], mirror["path"], _carries(uid), limit)
+        if response.is_ok() and not _carries(uid)(response):
+            add_note(
+                self.journal,
+                f"before the change {_describe_mirror(response, uid)}, so the verification does not cover that",
+            )
+        return {"clients": clients, "mirrored": _carries(uid)(response) if response.is_ok() else None}
 
     def failure(self, uid: str) -> str | None:
         """Why the instance with this UID is not verified; None when it is. A server that has just been started forbids everything
@@ -58,10 +65,10 @@ class ApiServer(t.NamedTuple):
         for credential in self._credentials():
             kubeconfig = credential["kubeconfig"]
             if self._is_demanded(kubeconfig):
-                answer = self._patiently("after", kubeconfig, credential["path"], Answer.is_ok, limit)
-                if not answer.is_ok():
-                    return self._told(kubeconfig, answer)
-                answers.append(f"{kubeconfig}: {answer.status}")
+                response = self._request_until("after", kubeconfig, credential["path"], ApiResponse.is_ok, limit)
+                if not response.is_ok():
+                    return self._describe(kubeconfig, response)
+                answers.append(f"{kubeconfig}: {response.status}")
         self.journal["clients"] = answers
         return self._not_mirrored(uid, max(limit, self.journal.get("deadline") or 0.0))
 
@@ -71,9 +78,9 @@ class ApiServer(t.NamedTuple):
             return None
         if self.journal["before"].get("mirrored") is False:
             return None
-        answer = self._patiently("after", mirror["kubeconfig"], mirror["path"], _carries(uid), limit)
-        if not _carries(uid)(answer):
-            return f"the kubelet did not report the new {self.journal['name']} to it: {_told_mirror(answer, uid)}"
+        response = self._request_until("after", mirror["kubeconfig"], mirror["path"], _carries(uid), limit)
+        if not _carries(uid)(response):
+            return f"the kubelet did not report the new {self.journal['name']} to it: {_describe_mirror(response, uid)}"
         self.journal["config_hash"] = uid
         return None
 
@@ -93,40 +100,37 @@ class ApiServer(t.NamedTuple):
         responded = before.get("clients", {}).get(kubeconfig, before.get("admits", False))
         return responded is True or (responded is None and not before["healthy"])
 
-    def _patiently(
-        self, side: Side, kubeconfig: str, path: str, is_enough: t.Callable[[Answer], bool], limit: float
-    ) -> Answer:
-        """The first answer that is enough, or the last one within the limit."""
+    def _request_until(
+        self, side: Side, kubeconfig: str, path: str, is_enough: t.Callable[[ApiResponse], bool], limit: float
+    ) -> ApiResponse:
+        """The first response that is enough, or the last one within the limit."""
         while True:
-            answer = ask(kubeconfig, path, self._server(side))
-            if is_enough(answer) or answer.is_final or self.clock() >= limit:
-                return answer
+            response = api_request(kubeconfig, path, self._server(side))
+            if is_enough(response) or response.is_final or self.clock() >= limit:
+                return response
             self.sleep(POLL_SECONDS)
 
-    def _told(self, kubeconfig: str, answer: Answer) -> str:
-        said = f"answers {answer.status}" if answer.status else f"gives no answer ({answer.why})"
+    def _describe(self, kubeconfig: str, response: ApiResponse) -> str:
+        said = f"answers {response.status}" if response.status else f"gives no answer ({response.problem})"
         known = (
             ", which it admitted before the change" if self.journal["before"].get("clients", {}).get(kubeconfig) else ""
         )
         return f"{self.journal['name']} {said} to the client of {kubeconfig}{known}"
 
-    def _note(self, text: str) -> None:
-        self.journal.setdefault("notes", []).append(text)
 
-
-def _hash(answer: Answer) -> str | None:
+def _hash(response: ApiResponse) -> str | None:
     """The UID that a mirror pod carries; None when there is none."""
     try:
-        return config_hash(json.loads(answer.body)) if answer.status == 200 else None
+        return config_hash(json.loads(response.body)) if response.status == 200 else None
     except ValueError:
         return None
 
 
-def _carries(uid: str) -> t.Callable[[Answer], bool]:
-    return lambda answer: _hash(answer) == uid
+def _carries(uid: str) -> t.Callable[[ApiResponse], bool]:
+    return lambda response: _hash(response) == uid
 
 
-def _told_mirror(answer: Answer, uid: str) -> str:
-    if answer.status != 200:
-        return f"asked for its mirror pod, {answer.why}"
-    return f"its mirror pod has the config.hash {_hash(answer)}, not {uid}"
+def _describe_mirror(response: ApiResponse, uid: str) -> str:
+    if response.status != 200:
+        return f"asked for its mirror pod, {response.problem}"
+    return f"its mirror pod has the config.hash {_hash(response)}, not {uid}"

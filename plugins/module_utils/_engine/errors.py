@@ -27,3 +27,7 @@ class Damaged(EngineError):
 
 class OtherFormat(EngineError):
     """A file of ours was written by another version of the collection. It is neither used nor overwritten."""
+
+
+class CredentialError(EngineError):
+    """An address, a certificate, a key or a kubeconfig that cannot be used; the message says which, and why."""

@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import http.client
 import json
 import ssl
 import typing as t
-import urllib.parse
 
+from . import tls
+from .errors import CredentialError
 from .files import POLL_SECONDS, Json
+from .http_requests import FAILURES, Server, describe_failure
 from .journal import SIDES, EtcdClient, EtcdFormer, EtcdProof, Former, Journal, Side, StaticPodWatch
 from .probes import PROBE_TIMEOUT
-from .watcher import HICCUP_SECONDS
+from .watcher import HICCUP_SECONDS, add_note
 
 PROOF_KEY = "nodecraft-kubeadm/proof"
 MEMBERS = "/v3/cluster/member/list"
@@ -44,49 +45,16 @@ class EtcdError(Exception):
 # ---- requests --------------------------------------------------------------------------------------------------------
 
 
-def context_of(client: EtcdClient) -> ssl.SSLContext:
-    """For a member and the others of its cluster. Raises OSError when a file cannot be read."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False  # each member is asked at an address that the cluster itself tells
-    if "authority" in client:
-        context.load_verify_locations(client["authority"])
-    else:
-        context.verify_mode = ssl.CERT_NONE
-    if "certificate" in client and "key" in client:
-        context.load_cert_chain(client["certificate"], client["key"], password="")
-    return context
-
-
-def connect(url: str, context: ssl.SSLContext | None, timeout: float = PROBE_TIMEOUT) -> http.client.HTTPConnection:
-    """A connection to an address."""
-    address = urllib.parse.urlsplit(url)
-    if address.scheme == "https":
-        return http.client.HTTPSConnection(
-            address.hostname or "", address.port or 443, timeout=timeout, context=context
-        )
-    return http.client.HTTPConnection(address.hostname or "", address.port or 80, timeout=timeout)
-
-
-def request(method: str, url: str, path: str, context: ssl.SSLContext | None, body: str = "{}") -> tuple[int, bytes]:
-    """Make a request to an address: (status, body). body: of a POST."""
-    connection = connect(url, context)
-    try:
-        connection.request(method, path, body=body if method == "POST" else None)
-        response = connection.getresponse()
-        return response.status, response.read()
-    finally:
-        connection.close()
-
-
-def reason_of(exc: Exception) -> str:
-    """Why an address did not answer."""
-    if isinstance(exc, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted ({exc.verify_message})"
-    if isinstance(exc, ssl.SSLError):
-        return f"it rejects the client certificate, or does not use TLS ({exc.reason or exc})"
-    if isinstance(exc, http.client.HTTPException):
-        return f"its health cannot be queried ({type(exc).__name__})"
-    return str(exc)
+def context_of(client: EtcdClient) -> ssl.SSLContext | None:
+    """For a member and the others of its cluster; None where they do without. Raises OSError, and CredentialError."""
+    if not client["url"].startswith("https://"):
+        return None
+    pair = tls.read_pair(client["certificate"], client["key"]) if "certificate" in client and "key" in client else None
+    if "authority" not in client:
+        return tls.client_context(pair=pair, verify=False)
+    with open(client["authority"], "rb") as stream:
+        # Each member is asked at an address that the cluster itself tells.
+        return tls.client_context(stream.read(), pair, check_name=False)
 
 
 class Etcd:
@@ -95,20 +63,21 @@ class Etcd:
     def __init__(self, client: EtcdClient) -> None:
         self.url = client["url"]
         try:
-            self._context = context_of(client) if self.url.startswith("https://") else None
-        except (OSError, ValueError) as exc:
+            self._context = context_of(client)
+        except (OSError, CredentialError) as exc:
             raise EtcdError(f"{self.url}: {exc}") from exc
 
     def ask(self, path: str, question: Json | None = None, url: str | None = None) -> Json:
         """A member's answer. url: of another one."""
         url = url or self.url
         try:
-            status, body = request("POST", url, path, self._context, json.dumps(question or {}))
-            answer = json.loads(body) if status == 200 else None
-        except (http.client.HTTPException, OSError, ValueError) as exc:
-            raise EtcdError(f"{url}: {reason_of(exc)}") from exc
+            server = Server(url, context=self._context)
+            response = server.request("POST", path, body=json.dumps(question or {}).encode(), timeout=PROBE_TIMEOUT)
+            answer = json.loads(response.data) if response.status == 200 else None
+        except (CredentialError, *FAILURES) as exc:
+            raise EtcdError(f"{url}: {describe_failure(exc)}") from exc
         if not isinstance(answer, dict):
-            raise EtcdError(f"{url}{path} answers {status}{_words(body)}", status)
+            raise EtcdError(f"{url}{path} answers {response.status}{_words(response.data)}", response.status)
         return answer
 
     def write(self, value: str) -> int:
@@ -208,7 +177,7 @@ class EtcdMember(t.NamedTuple):
         except EtcdError as exc:
             # That there is no leader for a moment is no property of the member.
             found["writes"] = None if exc.status is None or exc.status == 503 else False
-            self._note(f"before the change etcd accepted no write through this member: {exc}")
+            add_note(self.journal, f"before the change etcd accepted no write through this member: {exc}")
         with contextlib.suppress(EtcdError):
             # Behind the write: an alarm that this one raised is none of the change.
             member = Etcd(self.watch["before"]["etcd"])
@@ -262,7 +231,7 @@ class EtcdMember(t.NamedTuple):
             failure = f"etcd accepts no write through the changed member: {exc}"
             # What was full before is not filled by the change. A member that was down could not tell.
             if former["writes"] is False or (former["writes"] is None and self._has_alarm()):
-                self._note(f"{failure}; the verification does not cover that")
+                add_note(self.journal, f"{failure}; the verification does not cover that")
                 return None
             return failure
         return None
@@ -281,7 +250,10 @@ class EtcdMember(t.NamedTuple):
             return f"etcd does not list its alarms: {exc}"
         if former["alarms"] is None:
             if proof["alarms"]:
-                self._note(f"etcd has the alarm {', '.join(proof['alarms'])}; whether it had it before is not known")
+                add_note(
+                    self.journal,
+                    f"etcd has the alarm {', '.join(proof['alarms'])}; whether it had it before is not known",
+                )
             return None
         new = [alarm for alarm in proof["alarms"] if alarm not in former["alarms"]]
         if not new:
@@ -308,11 +280,9 @@ class EtcdMember(t.NamedTuple):
         proof["members"] = sorted(names[each] for each, at in told.items() if at is not None)
         proof["unreachable"] = sorted(names[each] for each, at in told.items() if at is None)
         for name in proof["unreachable"]:
-            self._note(f"member {name} of etcd could not be asked whether it has reached revision {proof['revision']}")
+            add_note(
+                self.journal,
+                f"member {name} of etcd could not be asked whether it has reached revision {proof['revision']}",
+            )
         words = ", ".join(f"{name} is at {at}" for name, at in sorted(behind.items()))
         return f"not all members of etcd have reached revision {proof['revision']}: {words}" if behind else None
-
-    def _note(self, text: str) -> None:
-        notes = self.journal.setdefault("notes", [])
-        if text not in notes:
-            notes.append(text)

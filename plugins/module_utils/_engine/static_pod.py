@@ -32,7 +32,7 @@ from .node import KUBELET, Host, Run, last_words
 from .pods import find
 from .probes import Ask, read_gates
 from .static_pod_look import PodObservation, count_starts, look, told_unmatched
-from .watcher import WANTED, Observation
+from .watcher import WANTED, Observation, add_note
 
 # A component that crashed this often without ever becoming ready does not come up later by waiting.
 MAX_CRASHES = 3
@@ -85,9 +85,17 @@ class StaticPodWatcher:
 
     def _is_reported(self) -> bool:
         """Whether the kubelet's report can be read, where probes are its to run: then it has to be there after the change, too."""
-        kinds = {probe["kind"] for side in SIDES for probe in self.watch[side]["probes"]}
-        path = mirror_pod.path_of(self.watch["log_prefix"])
-        return bool(kinds.difference(mirror_pod.OUTSIDE)) and self.ask(self.host.kubelet_conf, path)[0] is not None
+        kinds = {probe["kind"] for side in SIDES for probe in self.watch[side]["probes"]}.difference(mirror_pod.OUTSIDE)
+        if not kinds:
+            return False
+        pod, why = self.ask(self.host.kubelet_conf, mirror_pod.path_of(self.watch["log_prefix"]))
+        if pod is None:
+            add_note(
+                self.journal,
+                f"before the change, the kubelet's report of {self.journal['name']} could not be read with {self.host.kubelet_conf}"
+                f" ({why}), so the verification does not cover its {' and '.join(sorted(kinds))} probe",
+            )
+        return pod is not None
 
     def look(self) -> PodObservation:
         """One look at the pod's processes and probes."""
@@ -147,6 +155,7 @@ class StaticPodWatcher:
         gates, why = read_gates(self.watch["metrics"])
         if gates is None:
             self.journal["gates_note"] = why
+            add_note(self.journal, f"its feature gates were not verified: {why}")
             return None
         self.journal["gates"] = {gate: gates.get(gate) for gate in wanted}
         wrong = [gate for gate, value in wanted.items() if gates.get(gate) != value]

@@ -18,11 +18,22 @@ import typing as t
 
 from .errors import EngineError
 from .files import Json, remove, sync_directory
-from .journal import APPLYING, ON_TRIAL, PREPARED, ROLLING_BACK, VERIFYING, Former, Mark, Progress, Side, UnitWatch
+from .journal import (
+    APPLYING,
+    ON_TRIAL,
+    PREPARED,
+    ROLLING_BACK,
+    VERIFYING,
+    Former,
+    Mark,
+    Progress,
+    Side,
+    UnitWatch,
+)
 from .node import Host, Process, Run, unit_log
 from .probes import Ask, run_probe
 from .state_files import named_policy
-from .watcher import WANTED, Observation
+from .watcher import WANTED, Observation, add_note
 
 # systemd restarts a service in the same way each time, and a kubelet only every ten seconds.
 MAX_UNIT_CRASHES = 2
@@ -102,12 +113,20 @@ class UnitWatcher:
 
     def what_runs(self) -> Former:
         """The id of what runs, whether its Node could be read, and complaints about its configuration that are not ours."""
-        invocation = self._show()["InvocationID"]
+        invocation, credential = self._show()["InvocationID"], self.watch["node"]["kubeconfig"]
+        node, why = self._read_node()
+        static_pods, why_no_pods = self._find_ready_static_pods() if self.watch["has_static_pods"] else (set[str](), "")
+        for thing, reason in (("its Node", why), ("the static pods of its Node", why_no_pods)):
+            if reason:
+                add_note(
+                    self.journal,
+                    f"before the change, {thing} could not be read with {credential} ({reason}), so the verification does not cover that",
+                )
         return {
             "invocation": invocation,
-            "node": self._read_node()[0] is not None,
+            "node": node is not None,
             "enough": sorted(kind for kind, (status, dummy) in self._pressures().items() if status == "False"),
-            "static_pods": sorted(self._ready_static_pods()) if self.watch["has_static_pods"] else [],
+            "static_pods": sorted(static_pods),
             "complaints": self._complaints(invocation),
         }
 
@@ -195,7 +214,7 @@ class UnitWatcher:
         if phase != PREPARED and self.journal["before"]["static_pods"]:
             # A setting that changes a pod's defaults gives every static pod another UID: then all of them restart, and
             # with them a member of etcd. The next node must not have its turn before they are back.
-            missing = sorted(set(self.journal["before"]["static_pods"]) - self._ready_static_pods())
+            missing = sorted(set(self.journal["before"]["static_pods"]) - self._find_ready_static_pods()[0])
             if missing:
                 return False, f"its static pods are not ready yet ({', '.join(missing)})"
         return True, "its Node is ready"
@@ -218,16 +237,17 @@ class UnitWatcher:
             if condition["type"] in PRESSURES
         }
 
-    def _ready_static_pods(self) -> set[str]:
-        """The static pods of this node that are ready, by what the API server knows of them."""
+    def _find_ready_static_pods(self) -> tuple[set[str], str]:
+        """The static pods of this node that are ready, by what the API server knows of them; and why that is not known."""
         path = f"/api/v1/pods?fieldSelector=spec.nodeName%3D{self.watch['node']['name']}"
-        found, dummy = self.ask(self.watch["node"]["kubeconfig"], path)
-        return {
+        found, why = self.ask(self.watch["node"]["kubeconfig"], path)
+        ready = {
             pod["metadata"]["name"]
             for pod in (found or {}).get("items", [])
             if "kubernetes.io/config.mirror" in (pod["metadata"].get("annotations") or {})
             and (_condition(pod, "Ready") or {}).get("status") == "True"
         }
+        return ready, why
 
     def _is_heard_of(self, process: Process) -> bool:
         """Whether this process told the API server that it lives. It renews its Lease as soon as it runs; the conditions of

@@ -57,7 +57,7 @@ from .node import KUBELET, NODE, Host, Process, Run, boot_id, hide, run_program,
 from .probes import Ask, api_get
 from .static_pod import StaticPodWatcher, backups_of
 from .systemd_unit import UnitWatcher
-from .watcher import HICCUP_SECONDS, Observation, Watcher
+from .watcher import HICCUP_SECONDS, Observation, Watcher, add_note
 
 LOCK_SECONDS = 10.0
 # A restore gets at least this time, however short the user's patience with the change was: a component with watches
@@ -109,7 +109,8 @@ class Engine:
                 return 0
             self.journal = journal
             self.watcher = self._watcher()
-            self._note(problem)
+            if problem:
+                add_note(self.journal, problem)
             self._begin_attempt()
             while self.journal["phase"] != CLOSED:
                 self._PHASES[self.journal["phase"]](self)
@@ -153,12 +154,6 @@ class Engine:
         except OSError:
             if self.journal["phase"] == PREPARED or "before" not in self.journal:
                 raise
-
-    def _note(self, text: str) -> None:
-        """Keep what people should know of the way, whatever its end is."""
-        notes = self.journal.setdefault("notes", [])
-        if text and text not in notes:
-            notes.append(text)
 
     def _say(self, message: str) -> None:
         """Tell followers where we are. Not synced: it is news, not state."""
@@ -434,8 +429,9 @@ class Engine:
             return
         self._quiet = (observation.rest, now)
         if not self.watcher.blocker():
-            self._note(
-                f"{KUBELET} was restarted, because it did not start {self.journal['name']} for {QUIET_SECONDS} s"
+            add_note(
+                self.journal,
+                f"{KUBELET} was restarted, because it did not start {self.journal['name']} for {QUIET_SECONDS} s",
             )
             self._save({"triggered": True, "deadline": max(self._deadline(), now + REVIVAL_SECONDS)})
             self.watcher.trigger()

@@ -21,7 +21,6 @@ try:
 except ImportError:  # ansible-core before 2.22, where a module masks what is in its no_log_values
     register_secrets = None
 
-from .._plan.kubernetes.kubeconfigs import secrets
 from .arguments import check_entries
 from .pyyaml import require_yaml
 
@@ -62,6 +61,16 @@ _OWN_ARG_SPEC: dict[str, t.Any] = {
 
 
 _NOT_SHOWN = "the content is not shown"
+# What of a kubeconfig's content is secret.
+_SECRET = {"token", "password", "client-key-data", "id-token", "access-token", "refresh-token", "client-secret"}
+
+
+def secrets_of(kubeconfig: t.Any) -> set[str]:
+    """The secret texts of a kubeconfig's content; a path holds none."""
+    if isinstance(kubeconfig, dict):
+        own = {value for key, value in kubeconfig.items() if key in _SECRET and isinstance(value, str) and value}
+        return own.union(*map(secrets_of, kubeconfig.values()))
+    return set().union(*map(secrets_of, kubeconfig)) if isinstance(kubeconfig, list) else set()
 
 
 class Answering(t.Protocol):
@@ -122,7 +131,7 @@ class ApiModule(AnsibleModule):
 
     def _log_invocation(self) -> None:
         """The content of a kubeconfig in the task itself is not logged, and what of it is known to be secret is masked everywhere."""
-        found = secrets(self.params["kubeconfig"])
+        found = secrets_of(self.params["kubeconfig"])
         self.no_log_values.update(found)
         if register_secrets:
             register_secrets(found)

@@ -19,7 +19,7 @@ from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import flags
 from .._plan.static_pod import admission, authorization, encryption
 from .._plan.static_pod import plan as static_pod
-from . import static_pods, stored_values
+from . import etcd, static_pods
 from .component_files import ComponentFiles
 
 _ENCRYPTION, _AUTHORIZATION, _ADMISSION = (
@@ -73,7 +73,7 @@ def _of_encryption(before: ComponentFiles, after: ComponentFiles) -> list[str]:
         found = encryption.findings(
             _parsed(*former, "now"),
             _parsed(*planned, "with the change"),
-            lambda resource, key: stored_values.count(before, resource, key.wrote),
+            lambda resource, key: etcd.count_values(before, resource, key.wrote),
         )
     except KubeadmError as exc:
         found = [str(exc)]
@@ -108,7 +108,7 @@ def _of_unread_edit(pod: static_pods.StaticPod, before: ComponentFiles, after: C
         planned = _parsed(*_content(after, _ENCRYPTION), "with the change")
         # An edit, and the change with it, may have dropped resources; nearly everybody encrypts this one.
         resources = dict.fromkeys(["secrets", *map(encryption.name_of, planned.keys)])
-        number = sum(stored_values.count(before, resource, planned.is_foreign) for resource in resources)
+        number = sum(etcd.count_values(before, resource, planned.is_foreign) for resource in resources)
         found = f"no key of it can read {number} stored value{'s' if number > 1 else ''}" if number else ""
     except KubeadmError as exc:
         found = f"whether its keys read all stored values cannot be determined ({exc})"

@@ -11,19 +11,21 @@ Nodes have no library for certificates, but every Python has OpenSSL: a pair is 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import ssl
 import typing as t
 
+from .._engine import tls
+from .._engine.errors import CredentialError
+from .._engine.kubeconfig import read_cluster
+from .._engine.tls import Pair
 from .._plan.common.errors import KubeadmError
-from .._plan.kubernetes.clusters import endpoint
 from .component_files import ComponentFiles, hosts
 
 _EXPIRED, _NOT_YET_VALID = 10, 9  # OpenSSL's words for what is wrong with a certificate
 _OTHER_NAME = (62, 64)  # a host's name, an IP address
-_PARTIAL_CHAIN = 0x80000  # a certificate may vouch for itself; ssl has no name for it before Python 3.10
+_ANY_KEY = "ALL:@SECLEVEL=0"  # whether a key is long enough is for the component to say
 _ROUNDS = 10  # a handshake takes three
 
 
@@ -130,26 +132,10 @@ def _problem(
 
 
 def _authority(name: str, use: Use, files: ComponentFiles, kubeconfig: str) -> bytes | None:
-    """The certificates that others verify a pair with."""
-    if name == "kube-apiserver" and use.serves:
-        known = authority_of(kubeconfig)
-        if known is not None:
-            return known
+    """The certificates that others verify a pair with; None when they are not known."""
+    known = read_cluster(kubeconfig).authority if name == "kube-apiserver" and use.serves else b""
     path = files.flag(use.authority) if use.authority else None
-    return files.read(path) if path else None
-
-
-def authority_of(kubeconfig: str) -> bytes | None:
-    """The authority that a kubeconfig trusts; None when it cannot be told."""
-    try:
-        with open(kubeconfig, encoding="utf-8") as stream:
-            found = endpoint(stream.read())
-        if found.authority_file:
-            with open(os.path.join(os.path.dirname(kubeconfig), found.authority_file), "rb") as file:
-                return file.read()
-    except (OSError, ValueError):
-        return None
-    return found.authority.encode("ascii", "replace") or None
+    return known or (files.read(path) if path else None)
 
 
 # ---- one pair --------------------------------------------------------------------------------------------------------
@@ -158,19 +144,17 @@ def authority_of(kubeconfig: str) -> bytes | None:
 def pair_problem(certificate: bytes, key: bytes) -> str | None:
     """Why a component could not start with a pair; None when it could."""
     try:
-        load_pair(_context(server=True), certificate, key)
-    except ssl.SSLError as exc:
-        if "MISMATCH" in str(exc.reason):
-            return "the certificate does not match its key. Name the key that belongs to it."
-        return f"the certificate or its key is not a readable PEM file ({exc.reason or exc}). Replace it with a complete one."
+        _server(Pair(certificate, key))
+    except CredentialError as exc:
+        return f"{exc}."
     return None
 
 
 def time_problem(certificate: bytes, key: bytes) -> str | None:
     """Whether a certificate is out of its time. It vouches for itself here, so that nothing else is asked of it."""
-    error = _verify(certificate, key, authority=certificate, name=None, as_client=False)
+    error = _verify(Pair(certificate, key), authority=certificate, name=None, as_client=False)
     code = error.verify_code if error else None
-    return _told(error) if error and code in (_EXPIRED, _NOT_YET_VALID) else None
+    return _describe(error) if error and code in (_EXPIRED, _NOT_YET_VALID) else None
 
 
 def trust_problem(
@@ -178,13 +162,13 @@ def trust_problem(
 ) -> str | None:
     """Why those who trust an authority would turn a pair down: as a server under one of these names, or as a client."""
     for name, as_client in [*((name, False) for name in names), *([(None, True)] if calls else [])]:
-        error = _verify(certificate, key, authority=authority, name=name, as_client=as_client)
+        error = _verify(Pair(certificate, key), authority=authority, name=name, as_client=as_client)
         if error:
-            return _told(error, name)
+            return _describe(error, name)
     return None
 
 
-def _told(error: ssl.SSLCertVerificationError, name: str | None = None) -> str:
+def _describe(error: ssl.SSLCertVerificationError, name: str | None = None) -> str:
     if error.verify_code == _EXPIRED:
         return (
             "the certificate has expired. Renew it (kubeadm certs renew) or name another one, then run the task again."
@@ -196,60 +180,34 @@ def _told(error: ssl.SSLCertVerificationError, name: str | None = None) -> str:
     return f"the certificate is not trusted by its peers ({error.verify_message}). Have it signed by their authority."
 
 
-def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """Give a context a pair. It never touches a disk: OpenSSL reads it out of memory. Raises ssl.SSLError."""
-    with _in_memory(certificate) as first, _in_memory(key) as second:
-        # Without a password OpenSSL would ask a terminal for that of a key which has one.
-        context.load_cert_chain(first, second, password="")
+def _server(pair: Pair, authority: bytes | None = None) -> ssl.SSLContext:
+    return _with_pair(tls.server_context(authority), pair)
 
 
-@contextlib.contextmanager
-def _in_memory(content: bytes) -> t.Iterator[str]:
-    descriptor = os.memfd_create("pem", os.MFD_CLOEXEC)
-    try:
-        with os.fdopen(os.dup(descriptor), "wb") as stream:
-            stream.write(content)
-        yield f"/proc/self/fd/{descriptor}"
-    finally:
-        os.close(descriptor)
-
-
-def _context(*, server: bool) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT)
-    # Whether a key is long enough is for the component to say.
-    context.set_ciphers("ALL:@SECLEVEL=0")
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
+def _with_pair(context: ssl.SSLContext, pair: Pair) -> ssl.SSLContext:
+    context.set_ciphers(_ANY_KEY)
+    tls.load_pair(context, pair)
     return context
 
 
-def _verify(
-    certificate: bytes, key: bytes, *, authority: bytes, name: str | None, as_client: bool
-) -> ssl.SSLCertVerificationError | None:
-    """What the other side of a handshake objects to. as_client: the pair is shown by the side that calls."""
-    shows, verifies = _context(server=not as_client), _context(server=as_client)
-    load_pair(shows, certificate, key)
-    if as_client:
-        load_pair(verifies, certificate, key)  # a server needs some pair, and no client looks at this one
-    trust(verifies, authority)
-    verifies.verify_mode = ssl.CERT_REQUIRED
-    verifies.check_hostname = name is not None
-    verifies.verify_flags |= _PARTIAL_CHAIN
+def _verify(pair: Pair, *, authority: bytes, name: str | None, as_client: bool) -> ssl.SSLCertVerificationError | None:
+    """What the other side of a handshake objects to. as_client: the pair is shown by the side that calls. Raises KubeadmError."""
     try:
-        _shake_hands(*((verifies, shows) if as_client else (shows, verifies)), name)
+        if as_client:
+            # A server needs some pair, and no client looks at this one.
+            server, client = _server(pair, authority), _with_pair(tls.client_context(verify=False), pair)
+        else:
+            server, client = _server(pair), tls.client_context(authority, check_name=name is not None)
+            client.set_ciphers(_ANY_KEY)
+    except CredentialError as exc:
+        raise KubeadmError(str(exc)) from exc
+    try:
+        _shake_hands(server, client, name)
     except ssl.SSLCertVerificationError as exc:
         return exc
     except ssl.SSLError:  # they have nothing in common, which says nothing of the certificate
         return None
     return None
-
-
-def trust(context: ssl.SSLContext, authority: bytes) -> None:
-    """Have a context trust what a file of certificates holds. Raises KubeadmError when that is none."""
-    try:
-        context.load_verify_locations(cadata=authority.decode("ascii", "ignore"))
-    except ssl.SSLError as exc:
-        raise KubeadmError(f"the authority's file holds no certificate ({exc.reason or exc})") from exc
 
 
 def _shake_hands(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None) -> None:

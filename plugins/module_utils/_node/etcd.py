@@ -4,10 +4,11 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""Asking etcd: for its health as the API server would, and for the members of its cluster as one of them."""
+"""Requests to etcd: its health and its values as an API server sees them, and the members of its cluster as one of them does."""
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import dataclasses
 import http.client
@@ -17,17 +18,25 @@ import ssl
 import typing as t
 import urllib.parse
 
-from .._engine.etcd import MEMBERS, Etcd, EtcdError, context_of, name_of, reason_of, request, revision_of
-from .._engine.files import Json
+from .._engine import tls
+from .._engine.errors import CredentialError
+from .._engine.etcd import MEMBERS, Etcd, EtcdError, context_of, name_of, revision_of
+from .._engine.files import Json, json_object
+from .._engine.http_requests import FAILURES, Server, describe_failure
 from .._engine.journal import EtcdClient, Probe
+from .._engine.probes import PROBE_TIMEOUT
 from .._plan.common.errors import KubeadmError
 from .._plan.static_pod.etcd_change import Cluster
 from .._plan.static_pod.etcd_quorum import Member
-from . import certificates
 from .component_files import ComponentFiles
 
 # A full etcd still answers, and the API server lives with it; kubeadm's probes see it in the same way.
 HEALTH = "/health?exclude=NOSPACE"
+_RANGE = "/v3/kv/range"
+_PAGE = 100  # values of one answer; each may have more than a megabyte
+_DIGITS = 4096  # of base64 that are looked at; the name of a key stands in them
+# The keys of these begin with their names. Of other resources that is not certain, so all values count.
+_PREFIXES = {"secrets": "secrets/", "configmaps": "configmaps/"}
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -42,42 +51,42 @@ class Health:
 # ---- requests --------------------------------------------------------------------------------------------------------
 
 
-def ask_health(url: str, context: ssl.SSLContext | None) -> Health:
-    """Ask one address."""
+def read_health(url: str, context: ssl.SSLContext | None) -> Health:
+    """The health of one address."""
     try:
-        return _ask_health(url, context)
+        return _get_health(url, context)
     except (http.client.HTTPException, ssl.SSLError, ConnectionError) as exc:
         if context is None or isinstance(exc, (ssl.SSLCertVerificationError, ConnectionRefusedError)):
             return _failed(url, exc)
     # TLS 1.3 turns a caller's certificate down behind the handshake, where it looks like any connection that breaks.
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     try:
-        return _ask_health(url, context)
+        return _get_health(url, context)
     except (http.client.HTTPException, ssl.SSLError, ConnectionError) as exc:
         return _failed(url, exc)
     finally:
         context.maximum_version = ssl.TLSVersion.MAXIMUM_SUPPORTED
 
 
-def _ask_health(url: str, context: ssl.SSLContext | None) -> Health:
+def _get_health(url: str, context: ssl.SSLContext | None) -> Health:
     try:
-        status, body = request("GET", url, HEALTH, context)
+        response = Server(url, context=context).request("GET", HEALTH, timeout=PROBE_TIMEOUT)
     except (ssl.SSLError, ConnectionError):
         raise
-    except (OSError, ValueError) as exc:
+    except (CredentialError, OSError, ValueError) as exc:
         return _failed(url, exc)
     try:
-        answer = json.loads(body)
+        answer = json.loads(response.data)
         ok, reason = str(answer["health"]).lower() == "true", answer.get("reason") or answer.get("error") or ""
     except (ValueError, TypeError, LookupError):
-        return Health(None, f"{url}{HEALTH} answers {status}")
+        return Health(None, f"{url}{HEALTH} answers {response.status}")
     return Health(ok, f"{url} is {'healthy' if ok else 'not healthy'}{f' ({reason})' if reason else ''}")
 
 
 def _failed(url: str, exc: Exception) -> Health:
     """An address that serves programs of another protocol only, or asks for a newer TLS alone, may well be healthy."""
     is_other = isinstance(exc, http.client.HTTPException) or "PROTOCOL_VERSION" in str(getattr(exc, "reason", ""))
-    return Health(None if is_other else False, f"{url}: {reason_of(exc)}")
+    return Health(None if is_other else False, f"{url}: {describe_failure(exc)}")
 
 
 # ---- as the API server -----------------------------------------------------------------------------------------------
@@ -90,23 +99,77 @@ def health_for_api_server(files: ComponentFiles) -> list[Health]:
     """
     urls = [url for url in files.flags("etcd-servers") if url.startswith(("http://", "https://"))]
     context = caller_context(files) if any(url.startswith("https://") for url in urls) else None
-    return [ask_health(url, context) for url in urls]
+    return [read_health(url, context) for url in urls]
 
 
 def caller_context(files: ComponentFiles) -> ssl.SSLContext:
     """With the certificate that an API server's arguments name."""
     authority, certificate, key = (files.flag(f"etcd-{part}") for part in ("cafile", "certfile", "keyfile"))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if authority:
-        certificates.trust(context, files.read(authority))
-    else:
-        context.load_default_certs()
-    if certificate and key:
-        try:
-            certificates.load_pair(context, files.read(certificate), files.read(key))
-        except ssl.SSLError as exc:
-            raise KubeadmError(f"{certificate} and {key} do not match ({exc.reason or exc})") from exc
-    return context
+    pair = tls.Pair(files.read(certificate), files.read(key)) if certificate and key else None
+    try:
+        return tls.client_context(files.read(authority) if authority else None, pair)
+    except CredentialError as exc:
+        named = " and ".join(filter(None, (authority, certificate, key)))
+        raise KubeadmError(f"{named} cannot be used to call etcd: {exc}") from exc
+
+
+# ---- stored values ---------------------------------------------------------------------------------------------------
+
+
+def count_values(files: ComponentFiles, resource: str, matches: t.Callable[[bytes], bool]) -> int:
+    """How many stored values match by how they begin: those of a resource, or all where that cannot be told apart.
+
+    files: of the API server as it runs. Raises KubeadmError when its etcd does not tell.
+    """
+    if files.flag("etcd-servers-overrides"):
+        raise KubeadmError("--etcd-servers-overrides keeps some resources elsewhere")
+    root = (files.flag("etcd-prefix") or "/registry").strip("/")
+    prefix = f"/{root}/{_PREFIXES.get(resource, '')}".encode()
+    return sum(matches(value) for value in _beginnings(files, prefix))
+
+
+def _beginnings(files: ComponentFiles, prefix: bytes) -> t.Iterator[bytes]:
+    """How each value begins whose key in etcd has this prefix, all as of one revision."""
+    url, context = _healthy_address(files)
+    after, revision = prefix, 0
+    while True:
+        answer = _page(url, context, after, prefix[:-1] + bytes([prefix[-1] + 1]), revision)
+        revision = int(answer["header"]["revision"])
+        entries = answer.get("kvs") or []
+        for entry in entries:
+            yield base64.b64decode((entry.get("value") or "")[:_DIGITS])
+        if not answer.get("more"):
+            return
+        after = base64.b64decode(entries[-1]["key"]) + b"\0"
+
+
+def _healthy_address(files: ComponentFiles) -> tuple[str, ssl.SSLContext | None]:
+    urls = [url for url in files.flags("etcd-servers") if url.startswith(("http://", "https://"))]
+    problems = []
+    for url in urls:
+        context = caller_context(files) if url.startswith("https://") else None
+        health = read_health(url, context)
+        if health.ok:
+            return url, context
+        problems.append(health.words)
+    raise KubeadmError("; ".join(problems) or "--etcd-servers names no address that can be asked")
+
+
+def _page(url: str, context: ssl.SSLContext | None, first: bytes, end: bytes, revision: int) -> Json:
+    question = {
+        "key": base64.b64encode(first).decode("ascii"),
+        "range_end": base64.b64encode(end).decode("ascii"),
+        "limit": _PAGE,
+        "revision": revision,
+    }
+    try:
+        server = Server(url, context=context)
+        response = server.request("POST", _RANGE, body=json.dumps(question).encode(), timeout=PROBE_TIMEOUT)
+        if response.status != 200:
+            raise KubeadmError(f"{url}{_RANGE} answers {response.status}")
+        return json_object(response.data)
+    except (CredentialError, *FAILURES) as exc:
+        raise KubeadmError(f"{url}: {describe_failure(exc)}") from exc
 
 
 # ---- as a member -----------------------------------------------------------------------------------------------------
@@ -175,7 +238,7 @@ def read_cluster(access: Access) -> Cluster:
         member = Etcd(access.client())
         answer = member.ask(MEMBERS)
         this = answer["header"]["member_id"]
-        context = context_of(access.client()) if access.url.startswith("https://") else None
+        context = context_of(access.client())
         status = {entry["ID"]: member.status(_urls(entry, this, access), entry["ID"]) for entry in answer["members"]}
         members = [
             _member(entry, this, access, context, is_there=status[entry["ID"]] is not None)
@@ -191,8 +254,10 @@ def read_cluster(access: Access) -> Cluster:
         )
         size = (status[this] or {}).get("dbSize")
         return Cluster(tuple(members), _alarms(member, status[this] or {}), behind, int(size) if size else None)
-    except (EtcdError, OSError, ValueError, TypeError, LookupError) as exc:
-        raise KubeadmError(str(exc) if isinstance(exc, EtcdError) else f"{access.url}: {reason_of(exc)}") from exc
+    except (EtcdError, CredentialError, OSError, ValueError, TypeError, LookupError) as exc:
+        raise KubeadmError(
+            str(exc) if isinstance(exc, EtcdError) else f"{access.url}: {describe_failure(exc)}"
+        ) from exc
 
 
 def _alarms(member: Etcd, status: Json) -> tuple[str, ...]:
@@ -221,6 +286,6 @@ def _member(entry: Json, this: str, access: Access, context: ssl.SSLContext | No
     return Member(
         name=name_of(entry),
         votes=not entry.get("isLearner", False),
-        healthy=is_there and any(ask_health(url, context).ok for url in _urls(entry, this, access)),
+        healthy=is_there and any(read_health(url, context).ok for url in _urls(entry, this, access)),
         is_this=entry["ID"] == this,
     )

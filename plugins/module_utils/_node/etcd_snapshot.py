@@ -12,13 +12,14 @@ import base64
 import contextlib
 import datetime
 import hashlib
-import http.client
 import json
 import os
 import typing as t
 
-from .._engine.etcd import connect, context_of, reason_of
+from .._engine.errors import CredentialError
+from .._engine.etcd import context_of
 from .._engine.files import make_directory, named, sync_directory
+from .._engine.http_requests import FAILURES, Server, describe_failure
 from .._plan.common.errors import KubeadmError
 from . import space
 from .etcd import Access
@@ -52,8 +53,8 @@ def save(access: Access) -> str:
         with named(path):
             os.rename(temporary, path)
         sync_directory(directory())
-    except (http.client.HTTPException, OSError, ValueError, TypeError, LookupError) as exc:
-        raise _failed(reason_of(exc)) from exc
+    except (CredentialError, *FAILURES, TypeError, LookupError) as exc:
+        raise _failed(describe_failure(exc)) from exc
     finally:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
@@ -87,12 +88,10 @@ def _write(access: Access, path: str) -> int:
 
 def _pieces(access: Access) -> t.Iterator[tuple[bytes, int]]:
     """Each piece, and how many bytes are left: one line of JSON each."""
-    client = access.client()
-    context = context_of(client) if access.url.startswith("https://") else None
-    connection = connect(access.url, context, _TIMEOUT)
+    server = Server(access.url, context=context_of(access.client()))
+    connection = server.connect(_TIMEOUT)
     try:
-        connection.request("POST", _SNAPSHOT, body="{}")
-        response = connection.getresponse()
+        response = server.send(connection, "POST", _SNAPSHOT, body=b"{}")
         if response.status != 200:
             raise _failed(f"{access.url}{_SNAPSHOT} answers {response.status}")
         for line in response:

@@ -16,7 +16,7 @@ import os
 import typing as t
 
 from .._engine.files import Json, read_bytes
-from .._engine.probes import Answer, ask
+from .._engine.probes import ApiResponse, api_request
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Owned, Record, Values
 from .._plan.kubeadm_config import blockers, settings
@@ -34,7 +34,7 @@ _CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
 _NODES = f"/api/v1/nodes?labelSelector={LABEL}"
 _KEY_FILE = "sa.key"  # the same on all control planes, and nowhere else
 
-Ask = t.Callable[[str, str], Answer]
+ApiRequest = t.Callable[[str, str], ApiResponse]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,13 +47,13 @@ class KubeadmConfig:
     key: bytes
 
 
-def read(kubeconfig: str, ask_api: Ask = ask) -> KubeadmConfig:
+def read(kubeconfig: str, request: ApiRequest = api_request) -> KubeadmConfig:
     """Ask for it, in three requests. Where that fails, the reason is told."""
     told: Json = {"problem": None, "text": None, "record": None, "control_planes": [], "managers": [], "immutable": []}
     try:
-        config_map = _get(f"{_CONFIG_MAPS}/kubeadm-config", kubeconfig, ask_api)
-        own = _get(f"{_CONFIG_MAPS}/{NAME}", kubeconfig, ask_api)
-        nodes = _get(_NODES, kubeconfig, ask_api).get("items") or []
+        config_map = _get(f"{_CONFIG_MAPS}/kubeadm-config", kubeconfig, request)
+        own = _get(f"{_CONFIG_MAPS}/{NAME}", kubeconfig, request)
+        nodes = _get(_NODES, kubeconfig, request).get("items") or []
         told["text"] = (config_map.get("data") or {}).get(KIND)
         told["record"] = (own.get("data") or {}).get(KEY)
         told["immutable"] = [
@@ -67,16 +67,16 @@ def read(kubeconfig: str, ask_api: Ask = ask) -> KubeadmConfig:
     return KubeadmConfig(told, persisted, _key(told["text"]))
 
 
-def _get(path: str, kubeconfig: str, ask_api: Ask) -> Json:
-    answer = ask_api(kubeconfig, path)
-    if answer.status == 404:
+def _get(path: str, kubeconfig: str, request: ApiRequest) -> Json:
+    response = request(kubeconfig, path)
+    if response.status == 404:
         return {}
     try:
-        found = json.loads(answer.body) if answer.status == 200 else None
+        found = json.loads(response.body) if response.status == 200 else None
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise KubeadmError(f"{answer.why} ({path}, asked with {kubeconfig} on {os.uname().nodename})")
+        raise KubeadmError(f"{response.problem} ({path}, asked with {kubeconfig} on {os.uname().nodename})")
     return found
 
 

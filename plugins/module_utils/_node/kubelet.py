@@ -21,8 +21,7 @@ from .._plan.kubelet import config as kubelet_config
 from .._plan.kubelet.config import ConfigDocument, Settings
 from .._plan.kubernetes import flags
 from .._plan.kubernetes.clusters import ClusterIdentity
-from .cluster_identity import read_identity
-from .joins import joined_at
+from .cluster_identity import joined_at, read_identity
 from .state import Run
 
 DEFAULT_MANIFEST_DIR = "/etc/kubernetes/manifests"

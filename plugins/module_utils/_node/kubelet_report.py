@@ -22,17 +22,16 @@ from .._plan.kubelet import policies as kubelet_policies
 from .._plan.kubelet import rejoining
 from .._plan.kubelet import undo as kubelet_undo
 from .._plan.kubelet.config import CONFIG, GATES
-from .._plan.kubernetes import versions
 from .._plan.transaction.undo import Rollback
 from . import control_planes, transaction_log, undo
-from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, used_files
+from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, used_files, warnings_about
 from .state import Run
 
 
 def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> Json:
     """Read the kubelet of a node: what its files make of it, where each setting comes from, and what runs."""
     unit = read_unit(run, host)
-    for warning in versions.warnings(unit.node_name, {KUBELET_NAME: [unit.version]}):
+    for warning in warnings_about(unit):
         warn(warning)
     settings = unit.layout.settings
     gates = settings.gates()

@@ -25,7 +25,6 @@ from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import undo as kubelet_undo
 from .._plan.kubelet.desired import SETTINGS, Desired, parse_desired
 from .._plan.kubelet.plan import KubeletPlan
-from .._plan.kubernetes import versions
 from .._plan.transaction import messages
 from .._plan.transaction.undo import PREVIOUS, Rollback, refuse_settings
 from . import control_planes, journals, kubelet_rehearsals, transaction_log, undo
@@ -39,7 +38,7 @@ from .kubelet_health import (
     watch_until_healthy,
 )
 from .kubelet_unit_files import KUBELET_UNIT
-from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit
+from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, warnings_about
 from .lock_wait import LockWait
 from .state import Run
 from .transaction_steps import Earlier, TransactionSteps
@@ -89,10 +88,9 @@ class KubeletSteps(TransactionSteps):
         return Observed(unit, earlier, undo.find(KUBELET_NAME, unit.node_name) if reverts else None)
 
     def notes(self, observed: Observed, *, dry: bool) -> list[str]:
-        """Warn of a kubelet's version that is not tested, too."""
+        """Warn of a kubelet's version that is not tested, too, and of a credential with which its Node cannot be read."""
         unit = observed.unit
-        told = self._notes(unit.node_name, observed.earlier, dry=dry)
-        return [*told, *versions.warnings(unit.node_name, {KUBELET_NAME: [unit.version]})]
+        return [*self._notes(unit.node_name, observed.earlier, dry=dry), *warnings_about(unit)]
 
     def plan(self, observed: Observed) -> KubeletPlan:
         """Work out the change."""

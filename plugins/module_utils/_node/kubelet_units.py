@@ -12,6 +12,7 @@ import dataclasses
 import os
 import typing as t
 
+from .._engine.kubeconfig import find_problem
 from .._engine.node import Host
 from .._engine.state_files import named_policy
 from .._plan.common import times
@@ -24,9 +25,9 @@ from .._plan.kubelet.layout import Layout
 from .._plan.kubelet.state import State
 from .._plan.kubernetes import flags, versions
 from .._plan.kubernetes.clusters import ClusterIdentity
-from .cluster_identity import KUBECONFIG, read_identity
+from .._plan.transaction import messages
+from .cluster_identity import joined_at, kubeconfig_of, read_identity
 from .file_versions import read_version
-from .joins import joined_at
 from .kubelet import fragment_paths, registered_name
 from .kubelet_unit_files import read_text, read_unit_files
 from .records import is_older, own_record
@@ -64,7 +65,7 @@ class KubeletUnit:
     @property
     def kubeconfig(self) -> str:
         """The credential with which it asks the API server."""
-        return flags.last(self.layout.command, "kubeconfig") or KUBECONFIG
+        return kubeconfig_of(self.layout.command)
 
     @property
     def root(self) -> str:
@@ -99,6 +100,13 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
     root = os.path.join(host.proc, str(pid), "root") if state.running else "/"
     cluster = read_identity(state.running or command, root=root)
     return KubeletUnit(state, state.layout(), pid, registered_name(command), cluster)
+
+
+def warnings_about(unit: KubeletUnit) -> list[str]:
+    """What a user should know of any kubelet: a version that is not tested, and a credential with which its Node cannot be read."""
+    problem = find_problem(unit.kubeconfig)
+    unread = [messages.unread_node(unit.node_name, problem)] if problem else []
+    return [*versions.warnings(unit.node_name, {KUBELET_NAME: [unit.version]}), *unread]
 
 
 def _joined_again(command: t.Sequence[str]) -> str:

@@ -14,6 +14,8 @@ import pkgutil
 import sys
 import typing as t
 import zipfile
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import find_spec
 
 from .._plan.common.errors import KubeadmError
 
@@ -26,10 +28,12 @@ import zipimport
 class Importer(zipimport.zipimporter):
     # By itself it compiles each file twice: to run it, and before that to say where it is.
     def get_filename(self, fullname):
-        return f"{{self.archive}}/{{self.prefix}}{{fullname.rpartition('.')[2]}}.py"
+        path = f"{{self.archive}}/{{self.prefix}}{{fullname.rpartition('.')[2]}}"
+        return f"{{path}}/__init__.py" if self.is_package(fullname) else f"{{path}}.py"
 
 
 sys.path_hooks.insert(0, Importer)
+sys.path_importer_cache.clear()
 
 from {package}.{module} import main
 
@@ -57,9 +61,10 @@ def _missing(name: str) -> KubeadmError:
     )
 
 
-def zipapp_of(module: t.Any) -> bytes:
+def zipapp_of(module: t.Any, library: t.Any) -> bytes:
     """The whole package of one of our files as one file that Python starts (PEP 441) with that file's C(main).
 
+    library: a package of this Python that it imports. What of it is compiled for one Python only is skipped.
     Identical sources give identical bytes, and they are only stored, so that who looks at the file finds the source in it.
     """
     package, dummy, name = module.__name__.rpartition(".")
@@ -71,6 +76,29 @@ def zipapp_of(module: t.Any) -> bytes:
         raise _missing(module.__name__)
     for found in sorted(packed):
         files[f"{own}/{found}.py"] = _read(package, f"{found}.py")
+    return _archive({**files, **_sources_of(library)})
+
+
+def _sources_of(library: t.Any) -> dict[str, bytes]:
+    """The source files of a package, by their paths in an archive. Raises KubeadmError where it was installed without them."""
+    name = library.__name__
+    parts = [part.name for part in pkgutil.iter_modules(library.__path__)]
+    plain = [part for part in parts if not _is_compiled(f"{name}.{part}")]
+    try:
+        return {f"{name}/{part}.py": _read(name, f"{part}.py") for part in ("__init__", *plain)}
+    except OSError as exc:
+        raise KubeadmError(
+            f"{os.uname().nodename}: {exc.filename} is missing, a source of the Python package {name} of {sys.executable}, which a change needs"
+            " on its node: install the package with its sources. Nothing was changed."
+        ) from exc
+
+
+def _is_compiled(name: str) -> bool:
+    spec = find_spec(name)
+    return spec is not None and isinstance(spec.loader, ExtensionFileLoader)
+
+
+def _archive(files: t.Mapping[str, bytes]) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         for path in sorted(files):

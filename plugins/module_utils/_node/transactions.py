@@ -41,6 +41,11 @@ from .state import STATE_DIR, Run, Unusable, state_directory
 from .transaction_log import UNIT, is_active, open_journal
 from .transaction_progress import follow
 
+try:
+    import yaml
+except ImportError:
+    yaml = None  # type: ignore[assignment]  # the module starts again with a Python that has it
+
 # An engine that has just filed its journal away, or a check of another run, is done in a moment.
 _LOCK_SECONDS = 5.0
 # Between two looks at whether an engine is at work at all, and how often in a row it may not be: systemd needs a moment.
@@ -100,7 +105,7 @@ def _begin(journal: Journal, run: Run) -> None:
     space.require_space(journal, directory)
     _write_unit(run)
     _enable(journal["name"])
-    write_atomically(os.path.join(directory, "engine.pyz"), zipapp_of(program), mode=0o600, uid=0, gid=0)
+    write_atomically(os.path.join(directory, "engine.pyz"), zipapp_of(program, yaml), mode=0o600, uid=0, gid=0)
     try:
         save_journal(directory, journal)
         _start_unit(journal["name"], run)

@@ -5,22 +5,19 @@
     python3 prober.py /path/of/kubeconfig
 
 A request that fails is sent once more, on a new connection. A line of JSON tells of every failure and, when its input is
-closed, of the whole. Python's standard library and the collection's reader of kubeconfigs.
+closed, of the whole. Python's standard library, PyYAML, and the collection's reader of kubeconfigs.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
-import re
 import sys
 import threading
 import time
 import typing as t
-import urllib.parse
-from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import client_context
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.kubeconfig import read_credentials
 
 PAUSE_SECONDS = 0.1
 TIMEOUT = 10.0
@@ -35,12 +32,9 @@ class Client:
     """One client with one connection at a time."""
 
     def __init__(self, number: int, kubeconfig: str) -> None:
-        server = re.search(r"^\s*server:\s*(\S+)\s*$", Path(kubeconfig).read_text(encoding="utf-8"), re.MULTILINE)
-        assert server, f"{kubeconfig} names no API server"
-        self._address = urllib.parse.urlsplit(server.group(1)).netloc
-        self._context = client_context(kubeconfig)
+        self._server = read_credentials(kubeconfig).at()
         self._name = f"prober-{number}"
-        self._connection: http.client.HTTPSConnection | None = None
+        self._connection: http.client.HTTPConnection | None = None
         self.counts = {"requests": 0, "failed": 0, "lost": 0}
         self.longest = 0.0
 
@@ -84,9 +78,9 @@ class Client:
 
     def _send(self, verb: str, path: str, body: str | None, headers: t.Mapping[str, str]) -> tuple[int, bytes]:
         if self._connection is None:
-            self._connection = http.client.HTTPSConnection(self._address, timeout=TIMEOUT, context=self._context)
-        self._connection.request(verb, path, body=body, headers=dict(headers))
-        response = self._connection.getresponse()
+            self._connection = self._server.connect(TIMEOUT)
+        content = body.encode() if body is not None else None
+        response = self._server.send(self._connection, verb, path, headers=[*headers.items()], body=content)
         return response.status, response.read()
 
     def _drop(self) -> None:

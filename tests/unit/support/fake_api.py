@@ -20,6 +20,7 @@ import jsonpatch
 import jsonpointer
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import Client
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.http_pool import Pool
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.http_requests import Server
 
 Json = dict[str, t.Any]
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -274,6 +275,6 @@ class Clock:
 
 def client_of(url: str, clock: Clock, *others: str, patience: float = 60.0, **more: t.Any) -> Client:
     """A client as a module would have it. others: more addresses of the API."""
-    pools = [Pool(each) for each in (url, *others)]
+    pools = [Pool(Server(each)) for each in (url, *others)]
     headers = {"authorization": "Bearer t"}
     return Client(pools, lambda: headers, patience=patience, clock=clock, sleep=clock.sleep, **more)

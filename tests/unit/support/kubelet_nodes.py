@@ -13,6 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import kub
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
 
 ACCEPTED = 'E1 "command failed" err="stat /proc/nonexistent/kubeconfig: no such file or directory"\n'
 UNKNOWN = 'E1 "Using lenient decoding" err="strict decoding error: unknown field \\"maxPodz\\""\n'
@@ -31,6 +32,8 @@ class Node:
         text = text.replace("/etc/default/kubelet", str(self.extra)).replace(
             "/var/lib/kubelet/kubeadm-flags.env", "/none"
         )
+        self.kubeconfig = self.write("kubelet.conf", kubeconfig())
+        text = text.replace("/etc/kubernetes/kubelet.conf", str(self.kubeconfig))
         self.kubeadm = self.write("10-kubeadm.conf", text)
         self.shown = {
             "LoadState": "loaded",
@@ -46,9 +49,7 @@ class Node:
         self.answers = [ACCEPTED]
         self.requests: list[dict[str, t.Any]] = []
         self.calls: list[str] = []
-        command = (
-            f"/usr/bin/kubelet --bootstrap-kubeconfig=/b --kubeconfig=/etc/kubernetes/kubelet.conf --config={self.main}"
-        )
+        command = f"/usr/bin/kubelet --bootstrap-kubeconfig=/b --kubeconfig={self.kubeconfig} --config={self.main}"
         self.write("proc/7/cmdline", "\0".join([*command.split(), "--hostname-override=W1", ""]))
 
     @property

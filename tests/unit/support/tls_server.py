@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import A
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers with what it was asked; passes on what is encrypted."""
+    """Answers with what it was asked, as an etcd that is well; passes on what is encrypted."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -35,11 +35,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self._server.asked.append((self.path, dict(self.headers)))
         shown: t.Any = self.connection.getpeercert() if isinstance(self.connection, ssl.SSLSocket) else None
         subject = dict(name for part in (shown or {}).get("subject", ()) for name in part)
-        content = json.dumps({"path": self.path, "client": subject.get("commonName")}).encode()
+        answer: dict[str, t.Any] = {
+            "path": self.path,
+            "client": subject.get("commonName"),
+            "health": "true",
+            "members": [],
+        }
+        content = json.dumps(answer).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.do_GET()
 
     def do_CONNECT(self) -> None:
         self._server.asked.append((self.path, dict(self.headers)))
@@ -84,10 +94,18 @@ class Server:
 
 def server_context(directory: Path, authority: Authority, pair: Pair) -> ssl.SSLContext:
     """What a server shows a certificate with; it asks for one of the same authority."""
+    context = go_context(directory, pair, authority.certificate)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+def go_context(directory: Path, pair: Pair, clients: bytes) -> ssl.SSLContext:
+    """A server as Go's with a client-ca-file: it demands a certificate that any of these vouches for, whoever signed that."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     path = directory / "server.pem"
     path.write_bytes(pair.certificate + pair.key)
     context.load_cert_chain(path)
-    context.verify_mode = ssl.CERT_OPTIONAL
-    context.load_verify_locations(cadata=authority.certificate.decode())
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_flags |= 0x80000  # ssl.VERIFY_X509_PARTIAL_CHAIN, from Python 3.10 on
+    context.load_verify_locations(cadata=clients.decode("ascii", "ignore"))
     return context

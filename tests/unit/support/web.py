@@ -15,18 +15,18 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import Address, Client, Probe
 
-# A key that was made for these tests and guards nothing, and its certificate, as they stand in a kubeconfig's fields.
+# A key that was made for these tests and guards nothing, and its certificate for unit-tests and 127.0.0.1, as they stand in a kubeconfig's
+# fields.
 _KEY = (
     "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgjigYemOL3GwqvvDb6K+wGq8wC8vtDWWsxnvrG0v5G8ehRANCAAT8"
     "7GSMfk3eeArsi1uLcRErHTQDNte7420K428IBEQkGOwlJksBfw0V7xSQhE2VF8gtNAjsjfwjWKfltGU1URwG"
 )
 _CERTIFICATE = (
-    "MIIBgDCCASegAwIBAgIUOr017QxTimTgvbD0moGQovFoqkcwCgYIKoZIzj0EAwIwFTETMBEGA1UEAwwKdW5pdC10ZXN0czAgFw0y"
-    "NjExMjExMjI5MzhaGA8yMTI2MTAyODEyMjkzOFowFTETMBEGA1UEAwwKdW5pdC10ZXN0czBZMBMGByqGSM49AgEGCCqGSM49AwEH"
-    "A0IABPzsZIx+Td54CuyLW4txESsdNAM217vjbQrjbwgERCQY7CUmSwF/DRXvFJCETZUXyC00COyN/CNYp+W0ZTVRHAajUzBRMB0G"
-    "A1UdDgQWBBReb8+ztFE4L3iyn39Q0TLnVmPtkzAfBgNVHSMEGDAWgBReb8+ztFE4L3iyn39Q0TLnVmPtkzAPBgNVHRMBAf8EBTAD"
-    "AQH/MAoGCCqGSM49BAMCA0cAMEQCIHFmIfiPiOlkRRRZ4fTk9JlEziHbg/U+M64achs01TiyAiBLGz7oK8dChCExGs+kEg/6/Co/"
-    "KS50Si2Lm/uONl4Bxg=="
+    "MIIBajCCARCgAwIBAgIBATAKBggqhkjOPQQDAjAVMRMwEQYDVQQDDAp1bml0LXRlc3RzMCAXDTIwMDEwMTAwMDAwMFoYDzIxMjYw"
+    "MTAxMDAwMDAwWjAVMRMwEQYDVQQDDAp1bml0LXRlc3RzMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE/OxkjH5N3ngK7Itbi3ER"
+    "Kx00AzbXu+NtCuNvCAREJBjsJSZLAX8NFe8UkIRNlRfILTQI7I38I1in5bRlNVEcBqNPME0wHQYDVR0OBBYEFF5vz7O0UTgveLKf"
+    "f1DRMudWY+2TMA8GA1UdEwEB/wQFMAMBAf8wGwYDVR0RBBQwEoIKdW5pdC10ZXN0c4cEfwAAATAKBggqhkjOPQQDAgNIADBFAiAR"
+    "BG/DlhKL2WCx8LDtOyCUPvWm21qiyzDDopC7EMEpSwIhAI3bwo4EkdeZxh4gIXAGGf6XRC+XkNmx+UKrRj139syh"
 )
 
 
@@ -39,15 +39,34 @@ CERTIFICATE_PEM = _pem("CERTIFICATE", _CERTIFICATE)
 PAIR_PEM = CERTIFICATE_PEM + _pem("PRIVATE KEY", _KEY)
 
 
-def kubeconfig(**fields: str) -> str:
-    """A kubeconfig as kubeadm writes it. C(fields) take the place of the client certificate's."""
+def kubeconfig(server: str = "https://unit-tests:6443", *cluster: str, user: t.Mapping[str, str] | None = None) -> str:
+    """A kubeconfig as kubeadm writes it. cluster: more lines of its cluster. user: in place of the client certificate."""
     encoded = {
         "client-certificate-data": base64.b64encode(CERTIFICATE_PEM.encode()).decode(),
         "client-key-data": base64.b64encode(_pem("PRIVATE KEY", _KEY).encode()).decode(),
     }
-    lines = [f"    {key}: {value}" for key, value in (fields or encoded).items()]
-    head = "apiVersion: v1\nkind: Config\nusers:\n- name: kubernetes-admin\n  user:\n"
-    return head + "\n".join(lines) + "\n"
+    lines = [f"    {key}: {value}" for key, value in (encoded if user is None else user).items()]
+    return "\n".join(
+        [
+            "apiVersion: v1",
+            "clusters:",
+            "- cluster:",
+            *(f"    {line}" for line in (*cluster, f"server: {server}")),
+            "  name: kubernetes",
+            "contexts:",
+            "- context:",
+            "    cluster: kubernetes",
+            "    user: kubernetes-admin",
+            "  name: kubernetes-admin@kubernetes",
+            "current-context: kubernetes-admin@kubernetes",
+            "kind: Config",
+            "users:",
+            "- name: kubernetes-admin",
+            "  user:" if lines else "  user: {}",
+            *lines,
+            "",
+        ]
+    )
 
 
 class Web:

@@ -14,24 +14,8 @@ import hashlib
 import re
 import typing as t
 
-from ..common.errors import KubeadmError
-from . import kubeconfigs
-
-try:
-    import yaml
-except ImportError:
-    yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
-
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFICATE-----", re.DOTALL)
 _SEPARATOR = ","
-
-
-class Endpoint(t.NamedTuple):
-    """The API server of a kubeconfig, and whom it trusts: certificates as PEM text, or the path of a file of them."""
-
-    server: str
-    authority: str
-    authority_file: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,21 +75,6 @@ def _described(identity: ClusterIdentity) -> str:
     if identity == ClusterIdentity(machine_id=identity.machine_id):
         return "not known: the kubeconfig of its kubelet cannot be read"
     return f"{identity.server or 'no server'}, authority {identity.ca_sha256[:12] or 'not named'}"
-
-
-def endpoint(kubeconfig: str) -> Endpoint:
-    """What the current context of a kubeconfig uses, or its only cluster. All is empty when the text is no kubeconfig."""
-    try:
-        cluster = kubeconfigs.cluster_of(yaml.safe_load(kubeconfig))
-        encoded = cluster.get("certificate-authority-data") or ""
-        return Endpoint(
-            server=str(cluster.get("server") or ""),
-            authority=base64.b64decode(encoded).decode("ascii", "replace"),
-            # The kubelet takes the data where both are there.
-            authority_file="" if encoded else str(cluster.get("certificate-authority") or ""),
-        )
-    except (KubeadmError, yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError):
-        return Endpoint("", "", "")
 
 
 def fingerprints(certificates: str) -> str:

@@ -83,6 +83,14 @@ def may_repair(problem: str) -> str:
     return f"{problem.rstrip('.')}. The change is tried anyway: it may be what repairs that."
 
 
+def unread_node(node: str, problem: str) -> str:
+    """What is not known of a node whose kubelet has a credential that cannot be used here. problem: why, with its file."""
+    return (
+        f"{node}: {problem}. So the API is not asked about this node: whether its Node makes it a control plane is not known, and what"
+        " becomes of its Node is not verified."
+    )
+
+
 def _telling(log: t.Sequence[str]) -> str:
     """The line of a log that most likely tells why a component ended."""
     for mark in ("command failed", "panic:", "Error:", "unknown flag", "invalid argument"):

@@ -11,6 +11,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import PAGE, ApiError, Client
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.http_pool import Pool, ReadTimeout
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.http_requests import Server
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, Refused, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import node
@@ -39,13 +40,13 @@ def test_an_object_that_may_not_exist(serve: Serve) -> None:
 
 def test_a_header_with_several_values(serve: Serve) -> None:
     api = serve(node("w1"))
-    Client([Pool(api.url)], lambda: {"Impersonate-Group": ["a", "b"]}).get("nodes/w1")
+    Client([Pool(Server(api.url))], lambda: {"Impersonate-Group": ["a", "b"]}).get("nodes/w1")
     assert api.headers[0].get_all("Impersonate-Group") == ["a", "b"]
 
 
 @pytest.mark.parametrize("token", ["geh\neim", "geheim\u2603"])
 def test_a_token_that_is_none_is_not_shown(serve: Serve, token: str) -> None:
-    client = Client([Pool(serve(node("w1")).url)], lambda: {"authorization": f"Bearer {token}"})
+    client = Client([Pool(Server(serve(node("w1")).url))], lambda: {"authorization": f"Bearer {token}"})
     with pytest.raises(KubeadmError, match="api_key or another credential") as caught:
         client.get("nodes/w1")
     assert "geh" not in str(caught.value)
@@ -53,7 +54,7 @@ def test_a_token_that_is_none_is_not_shown(serve: Serve, token: str) -> None:
 
 def test_a_token_may_end_with_its_line(serve: Serve) -> None:
     api = serve(node("w1"))
-    Client([Pool(api.url)], lambda: {"authorization": "Bearer t\n"}).get("nodes/w1")
+    Client([Pool(Server(api.url))], lambda: {"authorization": "Bearer t\n"}).get("nodes/w1")
     assert api.headers[0]["authorization"] == "Bearer t"
 
 

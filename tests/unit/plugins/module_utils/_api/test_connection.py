@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import ssl
 import typing as t
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client impo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi, Refused
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import node
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import CERTIFICATE_PEM
 
 Json = dict[str, t.Any]
 Serve = t.Callable[..., FakeApi]
@@ -116,14 +119,9 @@ def test_an_api_has_to_be_that_of_the_nodes(serve: Serve) -> None:
     assert api.asked("PATCH") == []
 
 
-def test_an_api_that_shows_the_nodes_authority_needs_no_request(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.credentials._context", lambda _: None
-    )
-    (tmp_path / "ca").write_text("-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----", encoding="utf-8")
-    digest = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
+def test_an_api_that_shows_the_nodes_authority_needs_no_request(tmp_path: Path) -> None:
+    (tmp_path / "ca").write_text(CERTIFICATE_PEM, encoding="utf-8")
+    digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(CERTIFICATE_PEM)).hexdigest()
     options = {"host": "https://a", "ca_cert": str(tmp_path / "ca"), "cluster": {"ca_sha256": f"00,{digest}"}}
     assert connection.connect(Module(**options))._check is None
     assert connection.connect(Module(**options, validate_certs=False))._check is not None

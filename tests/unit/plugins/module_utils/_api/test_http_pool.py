@@ -14,11 +14,10 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.http_pool import (
     ConnectionFailure,
     Pool,
-    Proxy,
     ReadTimeout,
-    Response,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import http_requests
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.http_requests import Response
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.tls_server import Server
 
 
@@ -36,7 +35,7 @@ def get(pool: Pool, target: str = "/a", *headers: tuple[str, str], timeout: floa
 
 
 def test_connections_are_kept(server: Server) -> None:
-    pool = Pool(server.url + "/base/")
+    pool = Pool(http_requests.Server(server.url + "/base/"))
     for _round in range(3):
         assert get(pool, "/a?b=c", ("X", "1"), ("X", "2")).status == 200
     pool.close()
@@ -46,7 +45,7 @@ def test_connections_are_kept(server: Server) -> None:
 
 
 def test_so_many_requests_so_many_connections(server: Server) -> None:
-    pool = Pool(server.url)
+    pool = Pool(http_requests.Server(server.url))
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(lambda number: get(pool, f"/{number}"), range(100)))
     assert server.connections <= 4
@@ -68,7 +67,7 @@ def test_a_connection_that_the_server_ended_is_replaced() -> None:
 
     thread = threading.Thread(target=serve)
     thread.start()
-    pool = Pool(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    pool = Pool(http_requests.Server(f"http://127.0.0.1:{listener.getsockname()[1]}"))
     assert get(pool).status == 200
     ended.wait()
     assert get(pool).status == 200
@@ -78,18 +77,18 @@ def test_a_connection_that_the_server_ended_is_replaced() -> None:
 
 def test_what_is_not_answered_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, pytest.raises(ReadTimeout, match="no answer within 0 s"):
-        get(Pool(f"http://127.0.0.1:{listener.getsockname()[1]}"), timeout=0.05)
+        get(Pool(http_requests.Server(f"http://127.0.0.1:{listener.getsockname()[1]}")), timeout=0.05)
 
 
 def test_what_refuses_connections() -> None:
     with pytest.raises(ConnectionFailure, match=r"^Connection refused$") as caught:
-        get(Pool("http://127.0.0.1:1"))
+        get(Pool(http_requests.Server("http://127.0.0.1:1")))
     assert not caught.value.lasting
 
 
 def test_a_header_that_cannot_be_sent(server: Server) -> None:
     with pytest.raises(ValueError, match="Invalid header value"):
-        get(Pool(server.url), "/a", ("X", "a\nb"))
+        get(Pool(http_requests.Server(server.url)), "/a", ("X", "a\nb"))
 
 
 @pytest.mark.parametrize(
@@ -108,29 +107,5 @@ def test_what_does_not_pass(monkeypatch: pytest.MonkeyPatch, error: OSError, las
 
     monkeypatch.setattr(socket, "create_connection", fail)
     with pytest.raises(ConnectionFailure) as caught:
-        get(Pool("http://api.example.com"))
+        get(Pool(http_requests.Server("http://api.example.com")))
     assert caught.value.lasting is lasting
-
-
-def test_a_proxy_is_told_the_whole_address(server: Server) -> None:
-    pool = Pool(
-        "http://api.example.com/k8s", proxy=Proxy(server.url.replace("//", "//me:p%40ss@"), {"User-Agent": "x"})
-    )
-    assert get(pool, "/version").status == 200
-    path, headers = server.asked[0]
-    assert path == "http://api.example.com/k8s/version"
-    assert (headers["Proxy-Authorization"], headers["User-Agent"]) == ("Basic bWU6cEBzcw==", "x")
-
-
-@pytest.mark.parametrize(
-    "url", ["api.example.com", "https://", "ftp://a", "https://a:b", "https://a:99999", "https://[a"]
-)
-def test_an_address_that_is_none(url: str) -> None:
-    with pytest.raises(KubeadmError, match=r"invalid address of the API server .*: must be https://HOST:PORT or http"):
-        Pool(url)
-
-
-def test_a_proxy_that_cannot_be_used_is_shown_without_its_password() -> None:
-    with pytest.raises(KubeadmError, match=r"invalid proxy 'proxy:1080': must be http://HOST:PORT") as caught:
-        Pool("https://a", proxy=Proxy("socks5://me:secret@proxy:1080"))
-    assert "secret" not in str(caught.value)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api import sources
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.http_requests import Proxy
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 
 
@@ -66,8 +67,8 @@ def test_a_host_with_what_the_environment_knows_of_the_account() -> None:
         "K8S_AUTH_PROXY_HEADERS_USER_AGENT": "x",
     }
     found = sources.find({"host": "https://host"}, environment)
-    assert (found.server, found.verify, found.proxy) == ("https://host", False, "http://proxy:1")
-    assert found.proxy_headers == {"Proxy-Authorization": "Basic bWU6cA==", "User-Agent": "x"}
+    assert (found.server, found.verify) == ("https://host", False)
+    assert found.proxy == Proxy("http://proxy:1", {"Proxy-Authorization": "Basic bWU6cA==", "User-Agent": "x"})
     assert found.user.headers() == {
         "Authorization": "Bearer t",
         "Impersonate-User": "you",
@@ -89,11 +90,37 @@ def test_options_go_on_top_of_a_kubeconfig(files: t.Callable[[str], str], tmp_pa
         "client_key": str(tmp_path / "key"),
     }
     found = sources.find(params, {"K8S_AUTH_VERIFY_SSL": "no", "K8S_AUTH_CLIENT_CERT": "/nope"})
-    assert (found.server, found.verify, found.authority) == ("https://other", True, "ca")
-    assert (found.user.certificate, found.user.key) == ("cert", "key")
+    assert (found.server, found.verify, found.authority) == ("https://other", True, b"ca")
+    assert (found.user.certificate, found.user.key) == (b"cert", b"key")
 
 
 @pytest.mark.parametrize("option", ["ca_cert", "client_cert"])
 def test_a_file_that_is_not_there_is_named(option: str) -> None:
     with pytest.raises(KubeadmError, match=r"no usable credentials .*/nope/x\.pem: No such file"):
         sources.find({"host": "https://a", "client_key": "/nope/y", option: "/nope/x.pem"}, {})
+
+
+@pytest.mark.parametrize(
+    ("host", "no_proxy", "direct"),
+    [
+        ("10.0.0.1", "10.0.0.0/8", True),
+        ("10.0.0.1", "192.168.0.0/16, 10.0.0.1", True),
+        ("api.example.com", "example.com", True),
+        ("api.example.com", ".example.com", True),
+        ("api.example.com", "ample.com,10.0.0.0/8", False),
+        ("api", "*", True),
+        ("api", "", False),
+    ],
+)
+def test_what_is_reached_without_a_proxy(host: str, no_proxy: str, direct: bool) -> None:
+    params = {"host": f"https://{host}:6443", "proxy": "http://proxy", "no_proxy": no_proxy}
+    assert (sources.find(params, {}).proxy is None) is direct
+
+
+def test_proxy_of_the_environment_is_used_where_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "proxy:3128")
+    assert sources.find({"host": "https://api"}, {}).proxy == Proxy("http://proxy:3128")
+    assert sources.find({"host": "https://api", "proxy": ""}, {}).proxy is None
+    monkeypatch.setenv("no_proxy", "api")
+    assert sources.find({"host": "https://api"}, {}).proxy is None
+    assert sources.find({"host": "https://api", "proxy": "http://other"}, {}).proxy == Proxy("http://other")

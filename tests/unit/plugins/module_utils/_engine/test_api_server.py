@@ -104,7 +104,7 @@ def test_an_api_server_that_does_not_know_yet_who_may_do_what_is_waited_for(node
     assert change(node, refuse)["outcome"] == COMMITTED
 
 
-@pytest.mark.parametrize("config", [None, kubeconfig(**{"client-certificate-data": "A", "client-key-data": "A"})])
+@pytest.mark.parametrize("config", [None, kubeconfig(user={"client-certificate-data": "A", "client-key-data": "A"})])
 def test_a_credential_that_is_none_is_noted(node: FakeNode, config: str | None) -> None:
     given = watch(node)
     node.kubelet_conf.unlink()

@@ -15,7 +15,12 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import probes
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import Address
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import http_get, read_gates, run_probe
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import (
+    ApiResponse,
+    api_request,
+    read_gates,
+    run_probe,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import CERTIFICATE_PEM, Web, kubeconfig
 
 
@@ -66,8 +71,10 @@ def test_probes_over_tls_need_no_trust_and_metrics_the_client_certificate(secure
     config.write_text(kubeconfig(), encoding="ascii")
     secure.gates = {"A": True, "B": False}
     assert read_gates(secure.metrics(str(config))) == ({"A": True, "B": False}, "")
-    status, body = http_get(secure.metrics(str(config)), "/metrics", context=probes._unverified())
-    assert (status, body) == (403, b"Forbidden")
+    config.write_text(kubeconfig(user={"token": "secret"}), encoding="ascii")
+    gates, why = read_gates(secure.metrics(str(config)))
+    assert (gates, "holds no client certificate, and a token is not sent" in why) == (None, True)
+    assert not any("Authorization" in headers for headers in secure.headers)
 
 
 def test_the_gates_of_etcd_have_a_name_of_their_own(tmp_path: Path, web: Web) -> None:
@@ -91,50 +98,75 @@ def test_metrics_that_are_not_served_are_no_gates(tmp_path: Path, web: Web) -> N
 # ---- the credential --------------------------------------------------------------------------------------------------
 
 
-def test_the_api_server_is_asked_with_the_nodes_certificate(tmp_path: Path, web: Web) -> None:
+def test_api_server_is_asked_with_the_nodes_certificate(tmp_path: Path, secure: Web) -> None:
     path = tmp_path / "kubelet.conf"
     (tmp_path / "ca").write_text(CERTIFICATE_PEM, encoding="ascii")
-    head = f"clusters:\n- cluster:\n    certificate-authority: {tmp_path}/ca\n    server: http://127.0.0.1:{web.port}\n"
-    path.write_text(head + kubeconfig(), encoding="ascii")
+    path.write_text(kubeconfig(f"https://127.0.0.1:{secure.port}", "certificate-authority: ca"), encoding="ascii")
     assert probes.api_get(str(path), "/api/v1/nodes/w1") == ({}, "")
-    assert web.requests == ["/api/v1/nodes/w1"]
+    assert secure.requests == ["/api/v1/nodes/w1"]
     node, why = probes.api_get(str(path), "/healthz")
     assert node is None
     assert "cannot be queried" in why  # this server speaks no JSON
-    web.status = 403
+    secure.status = 403
     assert probes.api_get(str(path), "/x") == (None, "the API server answers 403")
 
 
-@pytest.mark.parametrize("text", [None, "", kubeconfig(), "server: https://127.0.0.1:1\n"])
-def test_a_credential_that_is_none_is_named(tmp_path: Path, text: str | None) -> None:
+def test_token_is_sent_to_a_verified_server_only(tmp_path: Path, secure: Web) -> None:
+    path = tmp_path / "kubelet.conf"
+    (tmp_path / "ca").write_text(CERTIFICATE_PEM, encoding="ascii")
+    (tmp_path / "token").write_text("first\n", encoding="ascii")
+    fields = (f"https://127.0.0.1:{secure.port}", "certificate-authority: ca")
+    for user in ({"tokenFile": "token"}, {"token": "other", "tokenFile": "none"}):
+        path.write_text(kubeconfig(*fields, user=user), encoding="ascii")
+        assert probes.api_get(str(path), "/api/v1/x") == ({}, "")
+    assert [headers["Authorization"] for headers in secure.headers] == ["Bearer first", "Bearer other"]
+    path.write_text(kubeconfig(*fields, "tls-server-name: another", user={"token": "secret"}), encoding="ascii")
+    assert api_request(str(path), "/api/v1/x").is_final
+    assert len(secure.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (None, "No such file or directory"),
+        ("", "it has no current-context"),
+        ("server: https://127.0.0.1:1\n", "it has no current-context"),
+        ("a: [", "invalid YAML in line 1"),
+        (kubeconfig(user={"exec": "{command: aws}"}), "the user kubernetes-admin gets its credentials by exec"),
+    ],
+)
+def test_credential_that_cannot_be_used_is_named(tmp_path: Path, text: str | None, reason: str) -> None:
     path = tmp_path / "kubelet.conf"
     if text is not None:
         path.write_text(text, encoding="ascii")
-    assert "names no API server" in probes.api_get(str(path), "/x")[1]
+    node, why = probes.api_get(str(path), "/x")
+    assert node is None
+    assert why.startswith(f"{path} cannot be used: ")
+    assert reason in why
+    assert api_request(str(path), "/x").is_final
 
 
-def test_this_very_server_is_asked_and_has_to_be_the_one_of_the_kubeconfig(tmp_path: Path, secure: Web) -> None:
+def test_this_very_server_has_to_be_the_one_of_the_kubeconfig(tmp_path: Path, secure: Web) -> None:
     path = tmp_path / "admin.conf"
     (tmp_path / "ca.crt").write_text(CERTIFICATE_PEM, encoding="ascii")
 
-    def asked(server: str, *fields: str) -> probes.Answer:
-        lines = [f"    {field}\n" for field in (f"server: {server}", *fields)]
-        path.write_text(f"clusters:\n- cluster:\n{''.join(lines)}{kubeconfig()}", encoding="ascii")
-        return probes.ask(str(path), "/api/v1/namespaces/x", secure.address)
+    def request(server: str, *fields: str) -> ApiResponse:
+        path.write_text(kubeconfig(server, *fields), encoding="ascii")
+        return api_request(str(path), "/api/v1/namespaces/x", secure.address)
 
     trusted = "certificate-authority: ca.crt"
-    assert asked("https://unit-tests:6443", trusted).is_ok()
-    assert asked("https://other:6443", trusted, "tls-server-name: unit-tests").is_ok()
-    assert asked("https://other:6443", "insecure-skip-tls-verify: true").is_ok()
+    assert request("https://unit-tests:6443", trusted).is_ok()
+    assert request("https://other:6443", trusted, "tls-server-name: unit-tests").is_ok()
+    assert request("https://other:6443", "insecure-skip-tls-verify: true").is_ok()
     assert secure.requests == ["/api/v1/namespaces/x"] * 3
     for fields in ((), (trusted,), (trusted, "tls-server-name: another"), ("certificate-authority: none.crt",)):
-        answer = asked("https://other:6443", *fields)
-        assert (answer.is_ok(), answer.is_final, answer.status) == (False, True, None)
-        assert "cannot be queried" in answer.why
+        response = request("https://other:6443", *fields)
+        assert (response.is_ok(), response.is_final, response.status) == (False, True, None)
+        assert "cannot be " in response.problem
     assert len(secure.requests) == 3, "the certificate went to no other server"
     secure.admission = 403
-    answer = asked("https://unit-tests:6443", trusted)
-    assert (answer.refused, answer.is_final, answer.why) == (True, False, "the API server answers 403")
+    response = request("https://unit-tests:6443", trusted)
+    assert (response.refused, response.is_final, response.problem) == (True, False, "the API server answers 403")
 
 
 # ---- a proxy ---------------------------------------------------------------------------------------------------------
@@ -181,19 +213,18 @@ def test_the_proxy_of_a_kubeconfig_is_used(tmp_path: Path, secure: Web, proxy: t
     path, (port, asked) = tmp_path / "kubelet.conf", proxy
     (tmp_path / "ca.crt").write_text(CERTIFICATE_PEM, encoding="ascii")
 
-    def ask(url: str, at: Address | None = None) -> probes.Answer:
-        fields = ["certificate-authority: ca.crt", "tls-server-name: unit-tests", f"proxy-url: {url}"]
-        lines = [f"    {field}\n" for field in (f"server: https://127.0.0.1:{secure.port}", *fields)]
-        path.write_text(f"clusters:\n- cluster:\n{''.join(lines)}{kubeconfig()}", encoding="ascii")
-        return probes.ask(str(path), "/api/v1/namespaces/x", at)
+    def request(url: str, at: Address | None = None) -> ApiResponse:
+        fields = ("certificate-authority: ca.crt", "tls-server-name: unit-tests", f"proxy-url: {url}")
+        path.write_text(kubeconfig(f"https://127.0.0.1:{secure.port}", *fields), encoding="ascii")
+        return api_request(str(path), "/api/v1/namespaces/x", at)
 
     url = f"http://me:s%40t@127.0.0.1:{port}"
-    assert ask(url).is_ok()
+    assert request(url).is_ok()
     assert asked == [f"127.0.0.1:{secure.port}"]
     # The server of this very node is asked without it.
-    assert ask(url, secure.address).is_ok()
+    assert request(url, secure.address).is_ok()
     assert len(asked) == 1
-    assert "407" in ask(f"http://127.0.0.1:{port}").why
-    answer = ask("socks5://me:secret@127.0.0.1:1080")
-    assert (answer.is_final, answer.status) == (True, None)
-    assert "its proxy-url is 127.0.0.1:1080; it must be http://HOST:PORT" in answer.why
+    assert "407" in request(f"http://127.0.0.1:{port}").problem
+    response = request("socks5://me:secret@127.0.0.1:1080")
+    assert (response.is_final, response.status) == (True, None)
+    assert f"{path} cannot be used: invalid proxy '127.0.0.1:1080': must be http://HOST:PORT" in response.problem

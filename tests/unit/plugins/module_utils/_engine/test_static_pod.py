@@ -42,11 +42,15 @@ def test_gates_that_differ_in_the_running_process_are_restored(node: FakeNode, r
 @pytest.mark.parametrize(
     ("config", "note"),
     [
-        (None, "holds no client certificate"),
-        (kubeconfig(**{"client-certificate": "/a.crt"}), "holds no client certificate"),
-        (kubeconfig(**{"client-certificate": "/a.crt", "client-key": "/a.key"}), "cannot be read"),
-        (kubeconfig(**{"client-certificate-data": "AAAA", "client-key-data": "AAAA"}), "cannot be read"),
-        (kubeconfig(**{"client-certificate-data": "A", "client-key-data": "A"}), "cannot be read"),
+        (None, "admin.conf: No such file or directory"),
+        ("a: [", "invalid YAML in line 1"),
+        (kubeconfig(user={"token": "a"}), "holds no client certificate"),
+        (
+            kubeconfig(user={"client-certificate": "/a.crt", "client-key": "/a.key"}),
+            "/a.crt: No such file or directory",
+        ),
+        (kubeconfig(user={"client-certificate-data": "AAAA", "client-key-data": "AAAA"}), "not a readable PEM file"),
+        (kubeconfig(user={"client-certificate-data": "A", "client-key-data": "A"}), "must be in base64"),
     ],
 )
 def test_gates_that_cannot_be_read_are_noted_and_no_failure(node: FakeNode, config: str | None, note: str) -> None:
@@ -56,6 +60,8 @@ def test_gates_that_cannot_be_read_are_noted_and_no_failure(node: FakeNode, conf
     assert result["outcome"] == COMMITTED
     assert result["proof"]["feature_gates"] is None
     assert note in result["proof"]["feature_gates_note"]
+    assert f"{node.kubeconfig} " in result["proof"]["feature_gates_note"]
+    assert result["notes"] == [f"its feature gates were not verified: {result['proof']['feature_gates_note']}"]
 
 
 def test_metrics_that_are_forbidden_are_noted(node: FakeNode) -> None:

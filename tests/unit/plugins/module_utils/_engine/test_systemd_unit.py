@@ -151,6 +151,18 @@ def test_without_an_api_server_from_the_start_the_proof_is_the_nodes_own(unit: F
     result = unit.change()
     assert result["outcome"] == COMMITTED
     assert "its Node is not known (the API server cannot be queried: refused)" in result["proof"]["probes"][1]
+    why = "(the API server cannot be queried: refused), so the verification does not cover that"
+    assert result["notes"] == [f"before the change, its Node could not be read with /kubelet.conf {why}"]
+
+
+def test_static_pods_that_cannot_be_read_are_noted(unit: FakeUnit, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = unit.ask
+    monkeypatch.setattr(
+        unit, "ask", lambda config, path: (None, "it answers 403") if "/pods?" in path else ask(config, path)
+    )
+    (note,) = unit.change(watch={"has_static_pods": True})["notes"]
+    assert note.startswith("before the change, the static pods of its Node could not be read with ")
+    assert "(it answers 403), so the verification does not cover that" in note
 
 
 def test_an_api_server_that_goes_with_the_change_is_waited_for(unit: FakeUnit) -> None:

@@ -18,6 +18,18 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 CODE = Path(state.__file__).parents[1]
 
 
+@pytest.fixture(name="sources")
+def fixture_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The collection's directories are no packages here; test_source.py reads out of an archive as it is shipped."""
+    get_data = pkgutil.get_data
+
+    def read(package: str, name: str) -> bytes | None:
+        is_own = package.startswith("ansible_collections.")
+        return (CODE / package.rpartition(".")[2] / name).read_bytes() if is_own else get_data(package, name)
+
+    monkeypatch.setattr(pkgutil, "get_data", read)
+
+
 @pytest.fixture(name="run")
 def fixture_run() -> FakeRun:
     """Programs that answer as on a healthy node."""
@@ -25,16 +37,12 @@ def fixture_run() -> FakeRun:
 
 
 @pytest.fixture(name="master")
-def fixture_master(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
+def fixture_master(node: FakeNode, monkeypatch: pytest.MonkeyPatch, sources: None) -> FakeNode:
     """The node with its kubelet's process, and with our state and unit file in its directory."""
     add_kubelet(node)
     monkeypatch.setattr(state, "STATE_DIR", str(node.state.parent))
     monkeypatch.setattr(transactions, "_UNIT_FILE", str(node.state.parent / "unit.service"))
     monkeypatch.setattr(transactions, "_LOCK_SECONDS", 0.0)
-    # Here the collection's directories are no packages; test_source.py reads out of an archive as it is shipped.
-    monkeypatch.setattr(
-        pkgutil, "get_data", lambda package, name: (CODE / package.rpartition(".")[2] / name).read_bytes()
-    )
     if os.geteuid() != 0:  # files of ours belong to root
         monkeypatch.setattr(os, "fchown", lambda descriptor, uid, gid: None)
     return node

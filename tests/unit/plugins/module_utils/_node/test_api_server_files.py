@@ -12,8 +12,8 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
     api_server_files,
+    etcd,
     static_pods,
-    stored_values,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
@@ -144,7 +144,7 @@ def test_etcd_is_asked_only_for_a_key_that_goes(server: Server, monkeypatch: pyt
         asked.append(f"{resource} {matches(K1)}")
         return 0
 
-    monkeypatch.setattr(stored_values, "count", count)
+    monkeypatch.setattr(etcd, "count_values", count)
     path = server.path("enc.json", config("k2", "k1", "identity"))
     flag = f"--encryption-provider-config={path}"
     assert server.findings(NODE_RBAC, flag, v=4) == []

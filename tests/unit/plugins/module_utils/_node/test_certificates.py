@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import typing as t
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import authority as pki
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
 
 ADDRESS = "10.0.0.11"
 
@@ -108,8 +108,8 @@ class Node:
 
     def write_kubeconfig(self, authority: Authority) -> None:
         data = base64.b64encode(authority.certificate).decode("ascii")
-        config = {"clusters": [{"name": "a", "cluster": {"certificate-authority-data": data}}]}
-        Path(self.kubeconfig).write_text(json.dumps(config), encoding="ascii")
+        text = kubeconfig("https://a:6443", f"certificate-authority-data: {data}")
+        Path(self.kubeconfig).write_text(text, encoding="ascii")
 
     def findings(
         self, *arguments: str, files: t.Sequence[dict[str, t.Any]] = (), **args: t.Any

@@ -106,7 +106,7 @@ def test_files_that_cannot_be_read_are_named(member: FakeEtcd, caller: Caller) -
     with pytest.raises(KubeadmError, match=r"none\.crt does not exist"):
         etcd.health_for_api_server(caller.files(member.url, pair="none"))
     (caller.directory / "caller.key").write_bytes((caller.directory / "late.key").read_bytes())
-    with pytest.raises(KubeadmError, match="do not match"):
+    with pytest.raises(KubeadmError, match="does not match its key"):
         etcd.health_for_api_server(caller.files(member.url))
 
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import pkgutil
 import sys
 import typing as t
 from pathlib import Path
@@ -237,12 +236,7 @@ def _remember(event: str, arguments: tuple[t.Any, ...]) -> None:
 sys.addaudithook(_remember)
 
 
-def test_nothing_below_etcds_data_is_opened(
-    site: Site, etcd_pod: static_pods.StaticPod, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Here the collection's directories are no packages.
-    code = Path(rehearsals.__file__).parent
-    monkeypatch.setattr(pkgutil, "get_data", lambda package, name: (code / name).read_bytes())
+def test_nothing_below_etcds_data_is_opened(site: Site, etcd_pod: static_pods.StaticPod, sources: None) -> None:
     site.start(etcd_pod)
     process = site.root / "proc" / "100" / "exe"
     process.write_text("a binary", encoding="ascii")

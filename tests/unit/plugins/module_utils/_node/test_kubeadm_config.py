@@ -10,7 +10,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import Answer
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import ApiResponse
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import kubeadm_config
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubeadm_config import KubeadmConfig
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
@@ -26,16 +26,16 @@ PERSISTED = Persisted({V: Entry(["4"], ["2"], None)}, TEXT, "d")
 KNOWN = KubeadmConfig({}, Persisted(), b"key")
 
 
-def api(**answers: Json | int | bytes) -> t.Callable[[str, str], Answer]:
+def api(**answers: Json | int | bytes) -> t.Callable[[str, str], ApiResponse]:
     """An API server. answers: of kubeadm-config, of our record, and of the list of nodes: an object, its bytes or a status."""
 
-    def ask(kubeconfig: str, path: str) -> Answer:
+    def ask(kubeconfig: str, path: str) -> ApiResponse:
         assert kubeconfig == "admin.conf"
         name = "nodes" if "/nodes" in path else "own" if "nodecraft" in path else "config"
         said = answers.get(name, 404)
         if isinstance(said, int):
-            return Answer(said, b"{}", f"the API server answers {said}", False)
-        return Answer(200, said if isinstance(said, bytes) else json.dumps(said).encode(), "", False)
+            return ApiResponse(said, b"{}", f"the API server answers {said}", False)
+        return ApiResponse(200, said if isinstance(said, bytes) else json.dumps(said).encode(), "", False)
 
     return ask
 

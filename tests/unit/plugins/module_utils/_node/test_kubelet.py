@@ -12,6 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.err
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun, add_kubelet
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
 
 
 def test_kubeadms_kubelet(node: FakeNode, run: FakeRun) -> None:
@@ -39,7 +40,7 @@ def test_the_cluster_that_it_belongs_to(node: FakeNode, run: FakeRun) -> None:
     add_kubelet(node)
     path = node.proc / "50/root/etc/kubernetes/kubelet.conf"
     path.parent.mkdir(parents=True)
-    path.write_text("clusters: [{name: c, cluster: {server: 'https://x:6443'}}]", encoding="utf-8")
+    path.write_text(kubeconfig("https://x:6443"), encoding="utf-8")
     assert read_kubelet(run, proc=str(node.proc)).cluster == ClusterIdentity(server="https://x:6443")
 
 

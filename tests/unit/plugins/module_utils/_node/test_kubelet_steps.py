@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import base64
 import os
-import pkgutil
 import time
 import typing as t
 from pathlib import Path
@@ -40,22 +39,17 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transactio
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_nodes import ACCEPTED, UNKNOWN, Node
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
-
-CODE = Path(state.__file__).parents[1]
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web, kubeconfig
 
 
 @pytest.fixture(name="node")
-def fixture_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
+def fixture_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sources: None) -> Node:
     monkeypatch.setattr(state, "STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setattr(transactions, "_UNIT_FILE", str(tmp_path / "unit.service"))
     monkeypatch.setattr(kubelet_layout, "CONFIG_DIR", str(tmp_path / "kubelet.conf.d"))
     monkeypatch.setattr(kubelet_layout, "DROP_IN", str(tmp_path / "kubelet.service.d" / "20-nodecraft-kubeadm.conf"))
     monkeypatch.setattr(kubelet_generator, "GENERATOR", str(tmp_path / "generators" / "nodecraft-kubeadm-kubelet"))
     monkeypatch.setattr(kubelet_generator, "DERIVED", str(tmp_path / "run" / "zzzz-derived.conf"))
-    monkeypatch.setattr(
-        pkgutil, "get_data", lambda package, name: (CODE / package.rpartition(".")[2] / name).read_bytes()
-    )
     monkeypatch.setattr("os.fchown", lambda descriptor, uid, gid: None)
     return Node(tmp_path)
 
@@ -100,6 +94,19 @@ def test_a_version_that_is_not_tested(node: Node) -> None:
     assert warnings == [note]
 
 
+def test_kubeconfig_that_cannot_be_used_is_a_warning_also_without_a_change(node: Node) -> None:
+    node.kubeconfig.write_text(kubeconfig(user={"exec": "{command: aws}"}), encoding="utf-8")
+    steps = node.steps(dry=True)
+    with steps.session():
+        steps.read()
+        (note,) = steps.notes()
+    why = "the user kubernetes-admin gets its credentials by exec, which cannot be used on a node"
+    assert note.startswith(f"w1: {node.kubeconfig} cannot be used: {why}. So the API is not asked about this node")
+    warnings: list[str] = []
+    kubelet_report.read_all(run=node.run, warn=warnings.append, host=node.host)
+    assert warnings == [note]
+
+
 @pytest.mark.parametrize(("age", "refused"), [(-60, True), (60, False)])
 def test_a_file_that_is_newer_than_the_process_is_refused(node: Node, age: int, refused: bool) -> None:
     ticks = os.sysconf("SC_CLK_TCK")
@@ -129,7 +136,7 @@ def test_the_engine_gets_files_record_and_what_to_watch(node: Node) -> None:
     assert [entry["after"]["mode"] for entry in journal["files"]] == [0o600, 0o644, 0o600]
     watch = journal["watch"]
     assert (watch["kind"], watch["unit"]) == (SYSTEMD_UNIT, "kubelet.service")
-    assert watch["node"] == {"name": "w1", "kubeconfig": "/etc/kubernetes/kubelet.conf"}
+    assert watch["node"] == {"name": "w1", "kubeconfig": str(node.kubeconfig)}
     assert f"--config-dir={kubelet_layout.CONFIG_DIR}" in watch["after"]["arguments"]
     assert watch["before"]["probes"] == [
         {"kind": "http", "scheme": "http", "host": "127.0.0.1", "port": 10248, "path": "/healthz"}
@@ -360,11 +367,12 @@ def test_the_port_of_its_health(text: str, ports: list[int]) -> None:
 
 def test_a_unit_without_variables_gets_a_generator(node: Node) -> None:
     node.answers *= 2
+    used = f"--kubeconfig={node.kubeconfig} --config={node.main} --hostname-override=w1"
     node.kubeadm.write_text(
-        f"[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --config={node.main} --hostname-override=w1\n",
+        f"[Service]\nExecStart=\nExecStart=/usr/bin/kubelet {used}\n",
         encoding="utf-8",
     )
-    node.write("proc/7/cmdline", f"/usr/bin/kubelet\0--config={node.main}\0--hostname-override=w1\0")
+    node.write("proc/7/cmdline", "\0".join(["/usr/bin/kubelet", *used.split(), ""]))
     journal = carry_out(node, args={"v": 4})
     drop_in, generator = journal["files"][:2]
     assert (drop_in["path"], generator["path"]) == (kubelet_layout.DROP_IN, kubelet_generator.GENERATOR)
@@ -374,7 +382,7 @@ def test_a_unit_without_variables_gets_a_generator(node: Node) -> None:
     # systemd made it of the generator, at whatever time.
     derived = node.write(
         "run/zzzz-derived.conf",
-        f"[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --config={node.main} --hostname-override=w1 $NODECRAFT_KUBEADM_ARGS\n",
+        f"[Service]\nExecStart=\nExecStart=/usr/bin/kubelet {used} $NODECRAFT_KUBEADM_ARGS\n",
     )
     os.utime(derived, (time.time() + 1000, time.time() + 1000))
     node.shown["DropInPaths"] += f" {derived}"
@@ -390,11 +398,7 @@ def test_a_unit_without_variables_gets_a_generator(node: Node) -> None:
         (kubelet_layout.DROP_IN, None),
         (kubelet_generator.GENERATOR, None),
     ]
-    assert gone["watch"]["after"]["arguments"] == [
-        "/usr/bin/kubelet",
-        f"--config={node.main}",
-        "--hostname-override=w1",
-    ]
+    assert gone["watch"]["after"]["arguments"] == ["/usr/bin/kubelet", *used.split()]
     assert str(node.root / "generators") in gone["obsolete"]
 
 
@@ -461,7 +465,7 @@ def test_without_any_change_that_is_said(node: Node) -> None:
 def test_the_cluster_of_the_running_kubelet_is_told(node: Node) -> None:
     process = node.root / "proc/7/cmdline"
     process.write_text(process.read_text(encoding="utf-8").replace("kubelet.conf", "other.conf"), encoding="utf-8")
-    node.write("proc/7/root/etc/kubernetes/other.conf", "clusters: [{name: c, cluster: {server: 'https://x:6443'}}]")
+    node.write(f"proc/7/root/{node.root}/other.conf", kubeconfig("https://x:6443"))
     node.write("proc/7/root/etc/machine-id", "m\n")
     expected = {"ca_sha256": "", "server": "https://x:6443", "machine_id": "m"}
     assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["cluster"] == expected
@@ -519,7 +523,8 @@ def test_the_report_tells_a_state_file_that_does_not_match(node: Node) -> None:
 
 
 def test_the_report_tells_why_a_unit_would_be_refused(node: Node) -> None:
-    late = node.write("zzzzz.conf", "[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --hostname-override=w1\n")
+    used = f"--kubeconfig={node.kubeconfig} --hostname-override=w1"
+    late = node.write("zzzzz.conf", f"[Service]\nExecStart=\nExecStart=/usr/bin/kubelet {used}\n")
     node.shown.update(MainPID="0", DropInPaths=str(late))
     found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)
     assert f"{late}:3 sets ExecStart in a drop-in that is read after" in found["blocked_by"]

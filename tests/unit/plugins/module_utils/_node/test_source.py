@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.machinery
 import importlib.util
 import os
+import py_compile
 import subprocess
 import sys
 import types
@@ -16,6 +18,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import program as engine
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import FORMAT
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
@@ -29,11 +32,13 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     save_journal,
     version_of,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import sandbox
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import sandbox, source
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.source import source_of, zipapp_of
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
 
 ENGINE = Path(engine.__file__).parent
+LIBRARY = Path(yaml.__file__).parent
 
 
 def test_a_source_is_read_out_of_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +59,7 @@ def test_a_source_that_was_not_shipped_is_named(monkeypatch: pytest.MonkeyPatch,
         source_of(importlib.import_module("unshipped_directory.program"))
 
 
-@pytest.mark.parametrize("pack", [source_of, zipapp_of])
+@pytest.mark.parametrize("pack", [source_of, functools.partial(zipapp_of, library=yaml)])
 def test_a_way_of_shipping_without_sources_is_named(
     monkeypatch: pytest.MonkeyPatch, pack: t.Callable[[t.Any], t.Any]
 ) -> None:
@@ -90,7 +95,7 @@ def fixture_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> t.Any:
 def fixture_packed(shipped: t.Any, tmp_path: Path) -> Path:
     """The engine as a module puts it on a node."""
     path = tmp_path / "engine.pyz"
-    path.write_bytes(zipapp_of(shipped))
+    path.write_bytes(zipapp_of(shipped, yaml))
     return path
 
 
@@ -105,14 +110,15 @@ def test_a_package_is_packed_whole_with_the_sources_as_they_are(packed: Path) ->
         names = archive.namelist()
         assert sorted(set(names)) == names
         assert {name: archive.read(name) for name in names if name not in ("__main__.py", "_engine/__init__.py")} == {
-            f"_engine/{path.name}": path.read_bytes() for path in ENGINE.glob("*.py")
+            **{f"_engine/{path.name}": path.read_bytes() for path in ENGINE.glob("*.py")},
+            **{f"yaml/{path.name}": path.read_bytes() for path in LIBRARY.glob("*.py")},
         }
         assert archive.read("_engine/__init__.py") == b""
     assert Path(engine.__file__).read_bytes() in packed.read_bytes(), "who looks at the file finds the source in it"
 
 
 def test_identical_sources_give_identical_bytes(shipped: t.Any, packed: Path) -> None:
-    assert zipapp_of(shipped) == packed.read_bytes()
+    assert zipapp_of(shipped, yaml) == packed.read_bytes()
     with zipfile.ZipFile(packed) as archive:
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
@@ -136,8 +142,34 @@ def test_a_packed_program_compiles_each_file_once(packed: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-I", "-c", COMPILED, str(packed)], check=False, capture_output=True, text=True
     )
-    compiled = [line for line in done.stdout.splitlines() if "__" not in Path(line).name]
-    assert sorted(compiled) == sorted(f"{packed}/_engine/{path.name}" for path in ENGINE.glob("*.py"))
+    compiled = [line for line in done.stdout.splitlines() if "__main__" not in Path(line).name]
+    paths = [*(f"_engine/{path.name}" for path in ENGINE.glob("*.py")), "_engine/__init__.py"]
+    paths += [f"yaml/{path.name}" for path in LIBRARY.glob("*.py")]
+    assert sorted(compiled) == sorted(f"{packed}/{path}" for path in paths)
+
+
+def test_a_packed_program_reads_kubeconfigs_with_its_own_parser(packed: Path, tmp_path: Path) -> None:
+    """The Python of the service need not have one: that of a virtual environment has its packages to itself."""
+    path = tmp_path / "kubelet.conf"
+    path.write_text(kubeconfig("https://10.0.0.1:6443 # VIP"), encoding="ascii")
+    read = f"from _engine.kubeconfig import read_credentials, yaml; print(read_credentials({str(path)!r}).server, yaml.__file__)"
+    code = f"import sys; sys.path.insert(0, {str(packed)!r}); {read}"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], check=False, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == (f"https://10.0.0.1:6443 {packed}/yaml/__init__.py\n", "")
+
+
+def test_a_parser_without_sources_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "compiled_only"
+    package.mkdir()
+    (package / "part.py").write_text("x = 1", encoding="ascii")
+    py_compile.compile(str(package / "part.py"), cfile=str(package / "part.pyc"))
+    (package / "part.py").unlink()
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(
+        KubeadmError, match=rf"{package}/part\.py is missing, a source of the Python package compiled_only"
+    ):
+        source._sources_of(importlib.import_module("compiled_only"))
 
 
 def open_transaction(tmp_path: Path, **given: t.Any) -> tuple[str, Path]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, save_journal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import stored_values
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import etcd
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import encryption
@@ -210,7 +210,7 @@ def test_an_edit_that_the_api_server_has_not_read_is_not_brought_in_by_a_restart
 ) -> None:
     server.start_with("k1", "identity")
     stored = [b"k8s:enc:aescbc:v1:k1:...", b"plain"]
-    monkeypatch.setattr(stored_values, "count", lambda files, resource, matches: sum(map(matches, stored)))
+    monkeypatch.setattr(etcd, "count_values", lambda files, resource, matches: sum(map(matches, stored)))
     server.path.write_text(config("k1", "k2", "identity"), encoding="ascii")
     assert server.plan(args={"v": 4}).warnings == ()
     server.path.write_text(config("k2", "identity"), encoding="ascii")

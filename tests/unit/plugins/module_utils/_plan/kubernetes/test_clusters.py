@@ -1,25 +1,19 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a kubeconfig says of its cluster, and which nodes belong to the same one."""
+"""What tells a cluster, and which nodes belong to the same one."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
-import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import (
     ClusterIdentity,
-    Endpoint,
     by_cluster,
     conflict,
-    endpoint,
     fingerprints,
 )
-
-NOTHING = Endpoint("", "", "")
 
 
 def pem(content: bytes) -> str:
@@ -30,43 +24,6 @@ def pem(content: bytes) -> str:
 
 def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def kubeconfig(*clusters: dict[str, t.Any], **given: t.Any) -> str:
-    """A kubeconfig whose clusters are called c0, c1 ..., each with a context k0, k1 ..."""
-    return json.dumps(
-        {
-            "clusters": [{"name": f"c{number}", "cluster": cluster} for number, cluster in enumerate(clusters)],
-            "contexts": [
-                {"name": f"k{number}", "context": {"cluster": f"c{number}"}} for number in range(len(clusters))
-            ],
-            **given,
-        }
-    )
-
-
-ONE = {"server": "https://one:6443", "certificate-authority-data": base64.b64encode(b"one").decode("ascii")}
-TWO = {"server": "https://two:6443", "certificate-authority": "pki/ca.crt"}
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (kubeconfig(ONE, TWO, **{"current-context": "k0"}), Endpoint("https://one:6443", "one", "")),
-        (kubeconfig(ONE, TWO, **{"current-context": "k1"}), Endpoint("https://two:6443", "", "pki/ca.crt")),
-        (kubeconfig(TWO), Endpoint("https://two:6443", "", "pki/ca.crt")),
-        (kubeconfig({**ONE, **TWO}), Endpoint("https://two:6443", "one", "")),
-        (kubeconfig({"server": None}), NOTHING),
-        (kubeconfig(ONE, TWO), NOTHING),
-        (kubeconfig(ONE, contexts=None), Endpoint("https://one:6443", "one", "")),
-        (kubeconfig({**ONE, "certificate-authority-data": "a"}), NOTHING),
-        ("", NOTHING),
-        ("a: [", NOTHING),
-        ("- 1", NOTHING),
-    ],
-)
-def test_the_endpoint_of_a_kubeconfig(text: str, expected: Endpoint) -> None:
-    assert endpoint(text) == expected
 
 
 def test_certificates_are_told_by_their_der_form() -> None:

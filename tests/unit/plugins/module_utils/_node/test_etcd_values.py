@@ -8,7 +8,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import stored_values
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import etcd
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.component_files import ComponentFiles
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.encryption import IDENTITY, Key
@@ -56,30 +56,30 @@ def test_values_are_counted_by_the_key_that_wrote_them(member: FakeEtcd, files: 
         "/registry/deployments/a/1": KMS.mark + b"...",
         "/elsewhere/secrets/a": K1.mark,
     }
-    counts = {key: stored_values.count(files(), "secrets", key.wrote) for key in (K1, K2, KMS, IDENTITY)}
+    counts = {key: etcd.count_values(files(), "secrets", key.wrote) for key in (K1, K2, KMS, IDENTITY)}
     assert counts == {K1: 2, K2: 1, KMS: 0, IDENTITY: 2}
-    assert stored_values.count(files(), "configmaps", K1.wrote) == 1
+    assert etcd.count_values(files(), "configmaps", K1.wrote) == 1
     # Where others are kept is not certain, so all values count.
-    assert stored_values.count(files(), "deployments.apps", K1.wrote) == 4
-    assert stored_values.count(files(), "*.*", KMS.wrote) == 1
-    assert stored_values.count(files("--etcd-prefix=elsewhere/"), "secrets", K1.wrote) == 1
+    assert etcd.count_values(files(), "deployments.apps", K1.wrote) == 4
+    assert etcd.count_values(files(), "*.*", KMS.wrote) == 1
+    assert etcd.count_values(files("--etcd-prefix=elsewhere/"), "secrets", K1.wrote) == 1
     assert {path for path in member.requests if path != "/health?exclude=NOSPACE"} == {"/v3/kv/range"}
 
 
 @pytest.mark.parametrize("number", [0, 1, 99, 100, 101, 250])
 def test_every_value_is_seen(member: FakeEtcd, files: Files, number: int) -> None:
     member.values = {f"/registry/secrets/a/{place:03}": K1.mark for place in range(number)}
-    assert stored_values.count(files(), "secrets", K1.wrote) == number
+    assert etcd.count_values(files(), "secrets", K1.wrote) == number
 
 
 def test_what_cannot_be_asked_is_no_zero(member: FakeEtcd, files: Files) -> None:
     with pytest.raises(KubeadmError, match="Connection refused"):
-        stored_values.count(files(url="https://127.0.0.1:1"), "secrets", K1.wrote)
+        etcd.count_values(files(url="https://127.0.0.1:1"), "secrets", K1.wrote)
     with pytest.raises(KubeadmError, match="names no address"):
-        stored_values.count(files(url="unix:///x"), "secrets", K1.wrote)
+        etcd.count_values(files(url="unix:///x"), "secrets", K1.wrote)
     with pytest.raises(KubeadmError, match="--etcd-servers-overrides keeps some resources elsewhere"):
-        stored_values.count(files("--etcd-servers-overrides=/secrets#https://x"), "secrets", K1.wrote)
-    assert stored_values.count(files(url=f"https://127.0.0.1:1,{member.url}"), "secrets", K1.wrote) == 0
+        etcd.count_values(files("--etcd-servers-overrides=/secrets#https://x"), "secrets", K1.wrote)
+    assert etcd.count_values(files(url=f"https://127.0.0.1:1,{member.url}"), "secrets", K1.wrote) == 0
     member.values = None
     with pytest.raises(KubeadmError, match=r"/v3/kv/range answers 404"):
-        stored_values.count(files(), "secrets", K1.wrote)
+        etcd.count_values(files(), "secrets", K1.wrote)

@@ -1,0 +1,299 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Kubeconfigs, read as a kubelet reads its own: where the API server is, whom to trust, and who asks."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import dataclasses
+import os
+import typing as t
+from urllib.parse import urlsplit
+
+from . import tls
+from .errors import CredentialError
+from .http_requests import HeaderValues, Proxy, Server, basic_auth
+
+try:
+    import yaml
+except ImportError:
+    yaml = None  # type: ignore[assignment]  # modules start again with a Python that has it, and an engine is packed with it
+
+Json = dict[str, t.Any]
+
+KINDS = ("clusters", "users", "contexts")
+# Who gets credentials in one of these ways can use them only where a program of that name, or a provider, is at hand.
+FOREIGN = ("exec", "auth-provider")
+_FILES = {"clusters": ("certificate-authority",), "users": ("client-certificate", "client-key", "tokenFile")}
+_IMPERSONATION = {"as": "Impersonate-User", "as-uid": "Impersonate-Uid"}
+
+
+def _no_headers() -> HeaderValues:
+    return {}
+
+
+@dataclasses.dataclass(frozen=True)
+class User:
+    """Who asks. certificate, key: PEM. headers: determined again for each request, because tokens run out."""
+
+    certificate: bytes = b""
+    key: bytes = b""
+    headers: t.Callable[[], HeaderValues] = _no_headers
+
+
+@dataclasses.dataclass(frozen=True)
+class Credentials:
+    """What a connection is made of. source: where that was found, for messages. authority: PEM; empty for those of the system.
+
+    server_name: the name that the server's certificate is for, where that is not its host's.
+    """
+
+    source: str
+    server: str
+    user: User = User()
+    authority: bytes = b""
+    verify: bool = True
+    server_name: str = ""
+    proxy: Proxy | None = None
+
+    @property
+    def certificate_name(self) -> str:
+        """The name that the server's certificate has to be for."""
+        return self.server_name or urlsplit(self.server).hostname or ""
+
+    def at(self, url: str = "", server_name: str = "") -> Server:
+        """The server, or directly the one at another address, with a certificate of the same authority for that address or for a name.
+
+        Raises CredentialError.
+        """
+        pair = tls.Pair(self.user.certificate, self.user.key) if self.user.certificate else None
+        with naming(self.source):
+            is_tls = urlsplit(url or self.server).scheme == "https"
+            context = tls.client_context(self.authority or None, pair, verify=self.verify) if is_tls else None
+            if url:
+                return Server(url, context=context, server_name=server_name)
+            return Server(self.server, context=context, server_name=self.server_name, proxy=self.proxy)
+
+
+class Selection(t.NamedTuple):
+    """What a context chooses. user: None where the kubeconfig has none of that name, so that no one is named to the server."""
+
+    cluster: Json
+    user_name: str
+    user: Json | None
+
+
+def read_credentials(path: str) -> Credentials:
+    """The credentials of the current context of a file. Raises CredentialError, with the file and why it cannot be used."""
+    config = load_config(path)
+    with naming(path):
+        cluster, user_name, user = select_context(config)
+        return credentials_of(path, cluster, user_of(user or {}, user_name))
+
+
+def find_problem(path: str) -> str:
+    """Why the credentials of a file cannot be used, with its name; empty when they can."""
+    try:
+        read_credentials(path).at()
+    except CredentialError as exc:
+        return str(exc)
+    return ""
+
+
+class Cluster(t.NamedTuple):
+    """The URL of an API server, and the authority of its certificate as PEM. Both are empty where they are not known."""
+
+    server: str = ""
+    authority: bytes = b""
+
+
+def read_cluster(path: str, root: str = "/") -> Cluster:
+    """The cluster of a file's current context, as far as it can be read. root: as of load_config."""
+    server = ""
+    try:
+        cluster = select_context(load_config(path, root)).cluster
+        server = server_of(cluster)
+        return Cluster(server, content_of(cluster, "certificate-authority"))
+    except (CredentialError, OSError, ValueError):
+        return Cluster(server)
+
+
+@contextlib.contextmanager
+def naming(source: str) -> t.Iterator[None]:
+    """Have every error name the kubeconfig, and nothing of what stands in it, as a CredentialError."""
+    try:
+        yield
+    except OSError as exc:
+        raise CredentialError(
+            f"{source} cannot be used: {exc.filename or 'a file'}: {exc.strerror or type(exc).__name__}"
+        ) from exc
+    except yaml.YAMLError as exc:
+        mark = getattr(exc, "problem_mark", None)
+        place = f" in line {mark.line + 1}" if mark else ""
+        raise CredentialError(f"{source} cannot be used: invalid YAML{place}") from None
+    except (CredentialError, ValueError) as exc:
+        raise CredentialError(f"{source} cannot be used: {str(exc).rstrip('.')}") from exc
+
+
+def load_config(path: str, root: str = "/") -> Json:
+    """A file as a mapping, in which all paths are absolute. root: what is the root of the file system for who uses it."""
+    place = os.path.abspath(os.path.expanduser(path))
+    with naming(path), open(_below(root, place), encoding="utf-8-sig") as stream:
+        # Go's parser takes one document, and tabs between words. JSON is YAML, too.
+        config = next(yaml.safe_load_all(stream.read().replace("\t", " ")), None)
+        found = dict(_mapping(config, "kubeconfig"))
+        for kind, names in _FILES.items():
+            found[kind] = [_with_paths(entry, kind[:-1], names, root, place) for entry in _entries(found, kind)]
+        return found
+
+
+def _below(root: str, path: str) -> str:
+    return os.path.join(root, path.lstrip("/"))
+
+
+def _with_paths(entry: Json, key: str, names: t.Sequence[str], root: str, place: str) -> Json:
+    inner = _mapping(entry.get(key), key)
+    directory = os.path.dirname(place)
+    paths = {name: _below(root, os.path.join(directory, path)) for name in names if (path := _text(inner, name))}
+    return {**entry, key: {**inner, **paths}}
+
+
+def select_context(config: Json, context: str | None = None) -> Selection:
+    """What the current context chooses, or another one. The first entry of a name counts. Raises ValueError."""
+    wanted = context or config.get("current-context")
+    if not wanted:
+        raise ValueError("it has no current-context")
+    chosen = _entry(config, "contexts", wanted)
+    user_name = str(chosen.get("user") or "")
+    users = {
+        str(entry.get("name")): _mapping(entry.get("user"), "user") for entry in reversed(_entries(config, "users"))
+    }
+    return Selection(_entry(config, "clusters", chosen.get("cluster")), user_name, users.get(user_name))
+
+
+def _entry(config: Json, kind: str, name: object) -> Json:
+    entries = _entries(config, kind)
+    for entry in entries:
+        if entry.get("name") == name:
+            return _mapping(entry.get(kind[:-1]), kind[:-1])
+    known = ", ".join(str(entry.get("name")) for entry in entries)
+    raise ValueError(f"it has no {kind[:-1]} {name}; it has {known or 'none'}")
+
+
+def _entries(config: Json, kind: str) -> list[Json]:
+    listed = config.get(kind) or []
+    if not isinstance(listed, list):
+        raise ValueError(f"invalid {kind}: must be a list")
+    return [_mapping(entry, f"entry of {kind}") for entry in listed]
+
+
+def _mapping(value: t.Any, what: str) -> Json:
+    if not isinstance(value or {}, dict):
+        raise ValueError(f"invalid {what}: must be a mapping")
+    return value or {}
+
+
+def _text(entry: Json, key: str) -> str:
+    value = entry.get(key) or ""
+    if not isinstance(value, str):
+        raise ValueError(f"invalid {key}: must be a text")
+    return value
+
+
+def _texts(entry: Json, key: str) -> list[str]:
+    values = entry.get(key) or []
+    if not (isinstance(values, list) and all(isinstance(value, str) for value in values)):
+        raise ValueError(f"invalid {key}: must be a list of texts")
+    return values
+
+
+def content_of(entry: Json, name: str) -> bytes:
+    """PEM, out of the kubeconfig or of a file that it names; empty without either. Raises OSError, ValueError."""
+    data = _text(entry, f"{name}-data")
+    if data:
+        try:
+            return base64.b64decode(data)
+        except ValueError:
+            raise ValueError(f"invalid {name}-data: must be in base64") from None
+    path = _text(entry, name)
+    return _read(path) if path else b""
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as stream:
+        return stream.read()
+
+
+def server_of(cluster: Json) -> str:
+    """The URL of a cluster's API server. Without a scheme it is encrypted where there is anything to encrypt it with."""
+    server = _text(cluster, "server")
+    if "://" in server or not server:
+        return server
+    own = ("certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify")
+    return f"{'https' if any(cluster.get(name) for name in own) else 'http'}://{server}"
+
+
+def credentials_of(source: str, cluster: Json, user: User) -> Credentials:
+    """The credentials of a user for a cluster. Raises OSError, ValueError."""
+    server, proxy = server_of(cluster), _text(cluster, "proxy-url")
+    if not server:
+        raise ValueError("its cluster has no server")
+    return Credentials(
+        source=source,
+        server=server,
+        user=user,
+        authority=content_of(cluster, "certificate-authority"),
+        verify=cluster.get("insecure-skip-tls-verify") is not True,
+        server_name=_text(cluster, "tls-server-name"),
+        proxy=Proxy(proxy) if proxy else None,
+    )
+
+
+def user_of(user: Json, name: str) -> User:
+    """Who asks, by what stands in a kubeconfig and in the files that it names. Raises OSError, ValueError."""
+    foreign = next((kind for kind in FOREIGN if user.get(kind)), None)
+    if foreign:
+        raise ValueError(f"the user {name} gets its credentials by {foreign}, which cannot be used on a node")
+    path, token, account = _text(user, "tokenFile"), _text(user, "token"), _text(user, "username")
+    impersonation = _impersonation(user)
+
+    def headers() -> HeaderValues:
+        bearer = _bearer(path, token)
+        if bearer:
+            return {"Authorization": f"Bearer {bearer}", **impersonation}
+        if account:
+            return {"Authorization": basic_auth(account, _text(user, "password")), **impersonation}
+        return impersonation
+
+    headers()  # a file that cannot be read is found now
+    return User(content_of(user, "client-certificate"), content_of(user, "client-key"), headers)
+
+
+def _bearer(path: str, token: str) -> str:
+    """The file of a token is written again before it runs out, and counts before the token that stands beside its name."""
+    try:
+        found = _read(path).decode("utf-8").strip() if path else token
+    except OSError:
+        if not token:
+            raise
+        found = token
+    # The library that sends it would show it in its error.
+    if not (found.isascii() and found.isprintable()):
+        raise ValueError("invalid token: must be of characters that a header may have")
+    return found
+
+
+def _impersonation(user: Json) -> HeaderValues:
+    """The headers of an account that acts for another one."""
+    texts = {header: _text(user, key) for key, header in _IMPERSONATION.items()}
+    extra = _mapping(user.get("as-user-extra"), "as-user-extra")
+    lists = {
+        "Impersonate-Group": _texts(user, "as-groups"),
+        **{f"Impersonate-Extra-{key}": _texts(extra, key) for key in extra},
+    }
+    return {header: value for header, value in {**texts, **lists}.items() if value}

@@ -1,0 +1,118 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""TLS contexts, built here and nowhere else: each side takes the certificates that Go's side of Kubernetes takes, and no others.
+
+A certificate in the authority's file vouches for what it signed, whether or not it signed itself. A name counts only among a
+certificate's alternative names. No key touches a disk, and no password is read from a terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import ssl
+import tempfile
+import typing as t
+
+from .errors import CredentialError
+
+# The name came with Python 3.10.
+_PARTIAL_CHAIN = getattr(ssl, "VERIFY_X509_PARTIAL_CHAIN", 0x80000)
+
+
+class Pair(t.NamedTuple):
+    """A certificate, with intermediate ones behind it, and its key, as PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+def read_pair(certificate: str, key: str) -> Pair:
+    """The pair in two files. Raises OSError."""
+    with open(certificate, "rb") as first, open(key, "rb") as second:
+        return Pair(first.read(), second.read())
+
+
+def client_context(
+    authority: bytes | None = None, pair: Pair | None = None, *, verify: bool = True, check_name: bool = True
+) -> ssl.SSLContext:
+    """A context of the side that calls. authority: PEM; None for the authorities of the system. pair: shown to a server that asks.
+
+    check_name: whether the certificate has to be for the name that is called. Raises CredentialError.
+
+    Not C(create_default_context): from Python 3.13 on that turns certificates down which lack what RFC 5280 asks for, such as the
+    identifier of the authority's key, and which Go takes.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.hostname_checks_common_name = False
+    context.check_hostname = verify and check_name
+    if not verify:
+        context.verify_mode = ssl.CERT_NONE
+    elif authority is None:
+        context.load_default_certs()
+    else:
+        _trust(context, authority)
+    if pair:
+        load_pair(context, pair)
+    return context
+
+
+def server_context(authority: bytes | None = None) -> ssl.SSLContext:
+    """A context of the side that is called, still without its pair. authority: PEM, of those who may call; None to ask for no certificate.
+
+    Raises CredentialError.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if authority is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+        _trust(context, authority)
+    return context
+
+
+def _trust(context: ssl.SSLContext, authority: bytes) -> None:
+    """Have a context trust each certificate in a PEM text. Raises CredentialError when there is none."""
+    context.verify_flags |= _PARTIAL_CHAIN
+    try:
+        # What stands between certificates may be in any language.
+        context.load_verify_locations(cadata=authority.decode("ascii", "ignore"))
+    except (ssl.SSLError, ValueError) as exc:
+        raise CredentialError(f"the authority's file holds no certificate ({getattr(exc, 'reason', exc)})") from exc
+
+
+def load_pair(context: ssl.SSLContext, pair: Pair) -> None:
+    """Give a context a pair, which OpenSSL takes from files only. Raises CredentialError."""
+    with _file(pair.certificate) as certificate, _file(pair.key) as key:
+        try:
+            # Without a password OpenSSL would ask a terminal for that of a key which has one.
+            context.load_cert_chain(certificate, key, password="")
+        except (ssl.SSLError, ValueError) as exc:
+            raise CredentialError(_pair_problem(pair, str(getattr(exc, "reason", None) or exc))) from exc
+
+
+def _pair_problem(pair: Pair, reason: str) -> str:
+    if "MISMATCH" in reason or reason == "NO_CERTIFICATE_ASSIGNED":  # the latter of a key of another kind
+        return "the certificate does not match its key: name the key that belongs to it"
+    if b"ENCRYPTED" in pair.key:
+        return "the key has a password, which no component of Kubernetes asks for: store it without one"
+    return f"the certificate or its key is not a readable PEM file ({reason}): replace it with a complete one"
+
+
+@contextlib.contextmanager
+def _file(content: bytes) -> t.Iterator[str]:
+    """The path of a file with this content: in memory, where the system has such files."""
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("pem", os.MFD_CLOEXEC), "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            yield f"/proc/self/fd/{stream.fileno()}"
+        return
+    with tempfile.NamedTemporaryFile() as temporary:
+        temporary.write(content)
+        temporary.flush()
+        yield temporary.name

@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Addresses, proxies and what goes wrong with them."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import CredentialError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.http_requests import Proxy, Server, header_lines
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import tls_server
+
+
+@pytest.fixture(name="peer")
+def fixture_peer() -> t.Iterator[tls_server.Server]:
+    """A server of the tests."""
+    server = tls_server.Server()
+    yield server
+    server.close()
+
+
+def test_path_of_the_address_comes_before_each_target(peer: tls_server.Server) -> None:
+    assert Server(f"{peer.url}/base/").request("GET", "/a?b=c", headers=[("X", "1")], timeout=5).status == 200
+    path, headers = peer.asked[0]
+    assert (path, headers["X"], headers["Host"]) == ("/base/a?b=c", "1", f"127.0.0.1:{peer.port}")
+
+
+def test_proxy_gets_the_whole_address_of_what_is_not_encrypted(peer: tls_server.Server) -> None:
+    proxy = Proxy(peer.url.replace("//", "//me:p%40ss@"), {"User-Agent": "x"})
+    assert Server("http://api.example.com/k8s", proxy=proxy).request("GET", "/version", timeout=5).status == 200
+    path, headers = peer.asked[0]
+    assert path == "http://api.example.com/k8s/version"
+    assert (headers["Proxy-Authorization"], headers["User-Agent"]) == ("Basic bWU6cEBzcw==", "x")
+
+
+@pytest.mark.parametrize(
+    "url", ["api.example.com", "https://", "ftp://a", "https://a:b", "https://a:99999", "https://[a"]
+)
+def test_address_that_cannot_be_used_is_named(url: str) -> None:
+    with pytest.raises(CredentialError, match=r"invalid address .*: must be https://HOST:PORT or http"):
+        Server(url)
+
+
+def test_proxy_that_cannot_be_used_is_named_without_its_password() -> None:
+    with pytest.raises(CredentialError, match=r"invalid proxy 'proxy:1080': must be http://HOST:PORT") as caught:
+        Server("https://a", proxy=Proxy("socks5://me:secret@proxy:1080"))
+    assert "secret" not in str(caught.value)
+
+
+def test_each_value_of_a_header_is_a_line() -> None:
+    values = {"Authorization": "Bearer t\n", "Impersonate-Group": ["a", "b"]}
+    assert header_lines(values) == [
+        ("Authorization", "Bearer t"),
+        ("Impersonate-Group", "a"),
+        ("Impersonate-Group", "b"),
+    ]

@@ -1,0 +1,296 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whoever uses TLS takes the same certificates, and those that Go takes: all users against one table, over real connections."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.credentials import pool_of
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.http_pool import ConnectionFailure
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.etcd import Etcd, EtcdError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.kubeconfig import Credentials, User
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import api_request, read_gates, run_probe
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import certificates, etcd
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.component_files import ComponentFiles
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import (
+    CLIENT,
+    ED25519,
+    RSA,
+    SERVER,
+    Authority,
+    Pair,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.tls_server import Server, go_context
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
+
+PASSWORD = "the key has a password"  # noqa: S105  # a message
+
+
+class Connection(t.NamedTuple):
+    """Both sides of one. trusted: by the client. known: the authority of clients, by the server."""
+
+    trusted: bytes
+    server: Pair
+    known: bytes
+    client: Pair
+
+
+class Pki:
+    """Authorities of all kinds."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        (directory / "former").mkdir()
+        self.root = Authority(directory / "root")
+        self.intermediate = Authority(directory / "kubernetes", issuer=self.root)
+        self.expired = Authority(directory / "former/root", first=-20, last=-10)
+        self.other = Authority(directory / "other")
+        self.ed25519 = Authority(directory / "ed25519", key=ED25519)
+        self.rsa = Authority(directory / "rsa", key=RSA)
+        self._made: dict[str, Connection] = {}
+
+    def made(self, kind: str, make: t.Callable[[Pki], Connection]) -> Connection:
+        """A connection of a kind, for which openssl is started once."""
+        if kind not in self._made:
+            self._made[kind] = make(self)
+        return self._made[kind]
+
+    def of(self, authority: Authority, trusted: bytes | None = None, *, behind: bytes = b"") -> Connection:
+        """Two pairs of an authority. trusted: when not that authority. behind: what stands behind each certificate in its file."""
+        server, client = authority.issue(names="IP:127.0.0.1", usage=SERVER), authority.issue(names="", usage=CLIENT)
+        known = authority.certificate if trusted is None else trusted
+        return Connection(
+            known, Pair(server.certificate + behind, server.key), known, Pair(client.certificate + behind, client.key)
+        )
+
+    def encrypted(self, *command: str) -> Connection:
+        """A client whose key has a password. command: of openssl, which gives it one."""
+        connection = self.of(self.root)
+        path = self.directory / "plain.key"
+        path.write_bytes(connection.client.key)
+        done = subprocess.run(
+            ["openssl", *command, "-in", str(path), "-passout", "pass:secret"], check=True, capture_output=True
+        )
+        return connection._replace(client=Pair(connection.client.certificate, done.stdout))
+
+
+@pytest.fixture(name="pki", scope="module")
+def fixture_pki(tmp_path_factory: pytest.TempPathFactory) -> Pki:
+    return Pki(tmp_path_factory.mktemp("pki"))
+
+
+# ---- the users -------------------------------------------------------------------------------------------------------
+
+
+class Site(t.NamedTuple):
+    """A connection that is to be made. url: of its server. directory: for files."""
+
+    connection: Connection
+    url: str
+    directory: Path
+
+    def write(self) -> None:
+        """The files of the client."""
+        contents = {"ca.crt": self.connection.trusted, "me.crt": self.connection.client.certificate}
+        for name, content in {**contents, "me.key": self.connection.client.key}.items():
+            (self.directory / name).write_bytes(content)
+
+
+def use_api_client(site: Site) -> str:
+    """Why the client of the modules of the API is not answered; empty when it is."""
+    user = User(site.connection.client.certificate, site.connection.client.key)
+    try:
+        pool = pool_of(Credentials("the test", site.url, user, site.connection.trusted))
+        assert pool.request("GET", "/api", headers=[], body=None, timeout=5).status == 200
+    except (ConnectionFailure, KubeadmError) as exc:
+        return str(exc)
+    return ""
+
+
+def use_api_query(site: Site) -> str:
+    """The same of the engine, with a kubeconfig."""
+    parts = {"certificate-authority": site.connection.trusted}
+    client = {
+        "client-certificate": site.connection.client.certificate,
+        "client-key": site.connection.client.key,
+    }
+    cluster, user = (
+        {f"{name}-data": base64.b64encode(content).decode() for name, content in each.items()}
+        for each in (parts, client)
+    )
+    path = site.directory / "kubelet.conf"
+    text = kubeconfig(site.url, *(f"{name}: {content}" for name, content in cluster.items()), user=user)
+    path.write_text(text, encoding="ascii")
+    response = api_request(str(path), "/api")
+    return "" if response.status == 200 else response.problem
+
+
+def use_engine_etcd(site: Site) -> str:
+    """The same of the engine that asks a member of etcd."""
+    site.write()
+    names = {"authority": "ca.crt", "certificate": "me.crt", "key": "me.key"}
+    client: t.Any = {"url": site.url, **{key: str(site.directory / name) for key, name in names.items()}}
+    try:
+        assert Etcd(client).members() == []
+    except EtcdError as exc:
+        return str(exc)
+    return ""
+
+
+def use_etcd_health(site: Site) -> str:
+    """The same of the node's side, which asks etcd as an API server does."""
+    site.write()
+    flags = {"cafile": "ca.crt", "certfile": "me.crt", "keyfile": "me.key"}
+    arguments = [f"--etcd-{flag}=/etc/kubernetes/pki/{name}" for flag, name in flags.items()]
+    text = samples.with_command(f"--etcd-servers={site.url}", *arguments)
+    files = ComponentFiles(samples.manifest(text.replace("/etc/kubernetes/pki", str(site.directory))))
+    try:
+        (health,) = etcd.health_for_api_server(files)
+    except KubeadmError as exc:
+        return str(exc)
+    return "" if health.ok else health.words
+
+
+def use_certificates(site: Site) -> str:
+    """What the check of certificates says of both sides."""
+    trusted, server, known, client = site.connection
+    problem = certificates.pair_problem(*client) or certificates.trust_problem(
+        *server, trusted, names=["127.0.0.1"], calls=False
+    )
+    return problem or certificates.trust_problem(*client, known, names=[], calls=True) or ""
+
+
+USERS = {
+    "api_client": use_api_client,
+    "api_query": use_api_query,
+    "engine_etcd": use_engine_etcd,
+    "etcd_health": use_etcd_health,
+    "certificates": use_certificates,
+}
+
+
+@pytest.fixture(name="connect")
+def fixture_connect(tmp_path: Path) -> t.Iterator[t.Callable[[Connection], Site]]:
+    """Start the server of a connection."""
+    servers: list[Server] = []
+
+    def connect(connection: Connection) -> Site:
+        servers.append(Server(go_context(tmp_path, connection.server, connection.known)))
+        return Site(connection, servers[-1].url, tmp_path)
+
+    yield connect
+    for server in servers:
+        server.close()
+
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+
+ACCEPTED: dict[str, t.Callable[[Pki], Connection]] = {
+    "root": lambda pki: pki.of(pki.root),
+    "intermediate": lambda pki: pki.of(pki.intermediate),
+    "both_in_one_file": lambda pki: pki.of(pki.intermediate, pki.intermediate.certificate + pki.root.certificate),
+    "chain_to_the_root": lambda pki: pki.of(
+        pki.intermediate, pki.root.certificate, behind=pki.intermediate.certificate
+    ),
+    "expired_one_before_it": lambda pki: pki.of(pki.root, pki.expired.certificate + pki.root.certificate),
+    "expired_one_behind_it": lambda pki: pki.of(pki.root, pki.root.certificate + pki.expired.certificate),
+    "words_between": lambda pki: pki.of(pki.root, "# Zürich\n".encode() + pki.root.certificate),
+    "ed25519": lambda pki: pki.of(pki.ed25519),
+    "rsa": lambda pki: pki.of(pki.rsa),
+}
+REFUSED: dict[str, tuple[t.Callable[[Pki], Connection], str]] = {
+    "missing_intermediate": (
+        lambda pki: pki.of(pki.intermediate, pki.root.certificate),
+        "unable to get local issuer certificate",
+    ),
+    "other_authority": (lambda pki: pki.of(pki.root, pki.other.certificate), "unable to get local issuer certificate"),
+    "expired_authority": (lambda pki: pki.of(pki.expired), "certificate has expired"),
+    "no_authority": (lambda pki: pki.of(pki.root)._replace(trusted=b"nothing"), "holds no certificate"),
+    "key_with_a_password": (lambda pki: pki.encrypted("pkcs8", "-topk8"), PASSWORD),
+    "key_with_a_password_of_old": (lambda pki: pki.encrypted("ec", "-aes256"), PASSWORD),
+    "key_of_another_certificate": (
+        lambda pki: pki.of(pki.root)._replace(
+            client=Pair(pki.of(pki.root).client.certificate, pki.of(pki.rsa).client.key)
+        ),
+        "does not match its key",
+    ),
+}
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("kind", ACCEPTED)
+def test_what_go_takes_is_taken_by_all(pki: Pki, connect: t.Callable[[Connection], Site], kind: str, user: str) -> None:
+    assert USERS[user](connect(pki.made(kind, ACCEPTED[kind]))) == ""
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_go_refuses_is_refused_by_all(
+    pki: Pki, connect: t.Callable[[Connection], Site], kind: str, user: str
+) -> None:
+    make, problem = REFUSED[kind]
+    assert problem in _refusal(USERS[user], connect, pki.made(kind, make), user)
+
+
+def _refusal(
+    use: t.Callable[[Site], str], connect: t.Callable[[Connection], Site], connection: Connection, user: str
+) -> str:
+    try:
+        return use(connect(connection))
+    except KubeadmError as exc:
+        assert user == "certificates", "the others say it of the address"
+        return str(exc)
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("names", ["IP:127.0.0.2", "DNS:localhost", ""])
+def test_certificate_has_to_name_the_server_among_its_alternatives(
+    pki: Pki, connect: t.Callable[[Connection], Site], user: str, names: str
+) -> None:
+    """A member of etcd is asked at addresses that its cluster lists, and counts by its authority."""
+    connection = pki.made(
+        f"names {names}", lambda pki: pki.of(pki.root)._replace(server=pki.root.issue(names=names, usage=SERVER))
+    )
+    problem = USERS[user](connect(connection))
+    assert bool(problem) is (user != "engine_etcd")
+
+
+def test_common_name_is_no_name_of_a_server(pki: Pki) -> None:
+    """Go passes over it since 1.15. These certificates are of "component"."""
+    pair = pki.root.issue(names="", usage=SERVER)
+    problem = certificates.trust_problem(*pair, pki.root.certificate, names=["component"], calls=False)
+    assert "is not valid for component" in str(problem)
+
+
+# ---- without verification --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ACCEPTED)
+def test_probes_and_metrics_show_the_certificate_and_verify_nothing(
+    pki: Pki, connect: t.Callable[[Connection], Site], kind: str
+) -> None:
+    site = connect(pki.made(kind, ACCEPTED[kind])._replace(trusted=pki.other.certificate))
+    assert use_api_query(site) != ""
+    site.write()
+    address: t.Any = {"scheme": "https", "host": "127.0.0.1", "port": int(site.url.rpartition(":")[2])}
+    pair = {"certificate": str(site.directory / "me.crt"), "key": str(site.directory / "me.key")}
+    probe: t.Any = {"kind": "http", "path": "/health", **address, **pair}
+    metrics: t.Any = {**address, "kubeconfig": str(site.directory / "kubelet.conf")}
+    assert run_probe(probe)[0]
+    assert read_gates(metrics) == ({}, "")
+
+
+def test_probe_with_a_key_that_has_a_password_says_so(pki: Pki, connect: t.Callable[[Connection], Site]) -> None:
+    site = connect(pki.encrypted("pkcs8", "-topk8"))
+    site.write()
+    pair = {"certificate": str(site.directory / "me.crt"), "key": str(site.directory / "me.key")}
+    probe: t.Any = {"kind": "http", "scheme": "https", "host": "127.0.0.1", "port": 1, "path": "/", **pair}
+    passes, words = run_probe(probe)
+    assert (passes, PASSWORD in words) == (False, True)
