@@ -371,7 +371,7 @@ transaction:
     proof:
       description: >-
         What was verified on the running process: C(uid), which is systemd's id of this start, C(pid), C(arguments), and the results of
-        C(probes) and the Node object.
+        C(probes) and the Node object. C(unverified) lists what could not be verified, each entry with the reason.
       type: dict
     confirmed:
       description: Whether the controller confirmed the change; V(null) when O(confirm) was off.
@@ -394,6 +394,14 @@ open_transaction:
     - Only check mode returns one, and a run that fails because its O(confirm_url) is unreachable. Any other run ends it before it plans.
   returned: always
   type: dict
+unverified:
+  description:
+    - What could not be verified, each entry with the reason. Each is a warning, too. Empty when all that this module verifies was verified.
+    - Of a change, what is in C(unverified) of RV(transaction.proof). In check mode, what will not be verified, as far as that is known before.
+  returned: always
+  type: list
+  elements: str
+  sample: []
 previous_transaction:
   description: >-
     The RV(transaction) of an earlier run that ended after that run had stopped waiting; V(null) when there is none.

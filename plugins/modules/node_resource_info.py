@@ -52,7 +52,8 @@ options:
   kubelets:
     description:
       - Nodes whose running kubelets are queried for their configuration, by name, in addition to O(nodes). The API server proxies C(/configz) of
-        the kubelet.
+        the kubelet. Without O(nodes) only these nodes are read, or all of them with O(readmission=true).
+      - The task fails when one of them cannot be read. The result has what could be read all the same.
       - For each node a mapping with C(feature_gates) and C(config), as in M(nodecraft.kubeadm.kubelet), of what the kubelet
         should have. It may be empty.
     type: dict
@@ -102,7 +103,7 @@ api:
     host: cp1
     server: https://10.0.0.10:6443
 nodes:
-  description: The nodes, by name.
+  description: The nodes, by name. A task that failed has them, too, when only kubelets of O(kubelets) could not be read.
   returned: success
   type: dict
   contains:
@@ -136,7 +137,8 @@ nodes:
       type: dict
       contains:
         config:
-          description: Its KubeletConfiguration with all defaults, and with flags and feature gates merged in.
+          description: >-
+            Its KubeletConfiguration with all defaults, and with flags and feature gates merged in; V(null) when it could not be read.
           type: dict
         differences:
           description: >-
@@ -144,6 +146,9 @@ nodes:
             C(found). Durations and quantities are compared by value. What is expected to be V(null) is not compared.
           type: list
           elements: dict
+        problem:
+          description: Why the configuration could not be read, so that nothing was compared; V(null) when it was read.
+          type: str
   sample:
     w1:
       ready: true

@@ -395,8 +395,8 @@ transaction:
     proof:
       description: >-
         What was verified on the running process: C(uid) of the pod, C(pid), C(container_id), C(arguments), C(probes), and
-        C(feature_gates) as the process itself reports them, or C(feature_gates_note) with the reason why these could not be read. Of an API server
-        also
+        C(feature_gates) as the process itself reports them; V(null) when there are none, or they could not be read. C(unverified) lists what could
+        not be verified, each entry with the reason. Of an API server also
         C(clients), the kubeconfigs of this node with the status of each answer, and C(config_hash) of the mirror pod. Of
         etcd also C(etcd), with the C(revision) of a write through this member, the C(members) that have reached it, those that are
         C(unreachable), and the C(alarms).
@@ -422,6 +422,16 @@ open_transaction:
     - Only check mode returns one, and a run that fails because its O(confirm_url) is unreachable. Any other run ends it before it plans.
   returned: always
   type: dict
+unverified:
+  description:
+    - What could not be verified, each entry with the reason. Each is a warning, too. Empty when all that this module verifies was verified.
+    - Of a change, what is in C(unverified) of RV(transaction.proof). In check mode, what will not be verified, as far as that is known before.
+    - With nothing to change, the feature gates of the running process, when they cannot be read.
+  returned: always
+  type: list
+  elements: str
+  sample: 
+    - "feature gates ContextualLogging: /etc/kubernetes/admin.conf does not exist, and /metrics answers only an administrator"
 previous_transaction:
   description: >-
     The RV(transaction) of an earlier run that ended after that run had stopped waiting; V(null) when there is none.

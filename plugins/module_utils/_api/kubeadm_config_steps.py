@@ -85,9 +85,6 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
             )
         return ()
 
-    def verify(self, observed: Observed, plan: ConfigPlan, *, dry: bool) -> None:
-        """What is there needs nothing."""
-
     def rehearse(self, observed: Observed, plan: ConfigPlan) -> Verdict:
         """The API server judges the write without keeping it."""
         return self._judge(lambda: self._declined(observed, plan), each="both ConfigMaps")

@@ -118,9 +118,6 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
         self._told.note_plan(found)
         return found
 
-    def verify(self, observed: Observed, plan: LeasePlan, *, dry: bool) -> None:
-        """A Lease that is not ours needs nothing."""
-
     def rehearse(self, observed: Observed, plan: LeasePlan) -> Verdict:
         """The API server judges the write without keeping it."""
         body = plan.body

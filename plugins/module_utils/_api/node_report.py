@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from .._plan.common.errors import several
 from .._plan.kubelet import configz as kubelet_check
 from .._plan.kubelet.limits import Limits
 from .._plan.node import extended_resources as node_resources
@@ -26,23 +27,27 @@ from .objects import open_asked, read_kubelets, read_pods
 
 
 def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> dict[str, t.Any]:
-    """Describe the nodes that are named or selected; all of them when none is."""
+    """Describe the nodes that are named or selected; all of them when none is. The result has failed where a kubelet could not be read."""
     names, kubelets = params["nodes"], params["kubelets"] or {}
-    if kubelets:
+    if kubelets and not (names is None and params["readmission"]):
         names = list(dict.fromkeys([*(names or []), *kubelets]))
     restarted = params["restarted_nodes"]
     client, found = open_asked(params, names, needed=restarted or (), connect=connect, warn=warn)
     readmit = set(found if restarted is None else restarted) if params["readmission"] else set()
     nodes = _describe_all(found, client, counts=params["requested"], readmit=readmit, limits=params["limits"] or {})
     running = read_kubelets(client, list(kubelets), workers=params["concurrency"])
-    return {"nodes": {name: {**node, "kubelet": _kubelet(name, kubelets, running)} for name, node in nodes.items()}}
+    compared = {name: _kubelet(expected or {}, running[name]) for name, expected in kubelets.items()}
+    problems = {name: each["problem"] for name, each in compared.items() if each["problem"]}
+    failure = {"failed": True, "msg": several(problems)} if problems else {}
+    return {"nodes": {name: {**node, "kubelet": compared.get(name)} for name, node in nodes.items()}, **failure}
 
 
-def _kubelet(name: str, asked: t.Mapping[str, t.Any], running: t.Mapping[str, Json]) -> Json | None:
-    if name not in asked:
-        return None
-    found = kubelet_check.differences(asked[name] or {}, running[name])
-    return {"config": running[name], "differences": [dataclasses.asdict(difference) for difference in found]}
+def _kubelet(expected: Json, running: Json | str) -> Json:
+    """What of a kubelet differs from what is expected. running: its configuration, or why it could not be read."""
+    if isinstance(running, str):
+        return {"config": None, "differences": [], "problem": running}
+    differences = kubelet_check.differences(expected, running)
+    return {"config": running, "differences": [dataclasses.asdict(each) for each in differences], "problem": None}
 
 
 def _describe_all(

@@ -116,9 +116,6 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         own = [warning for target in targets if target.plan for warning in target.plan.warnings]
         return TaskPlan(tuple(change for target in targets for change in target.operations), (*own, *warnings))
 
-    def verify(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> None:
-        """What the nodes do not show yet is waited for in the end, after a change and without one."""
-
     def rehearse(self, observed: Observed, plan: TaskPlan) -> Verdict:
         """The API server judges the patches without keeping them."""
         return self._judge(lambda: self._declined(observed), each="every patch")

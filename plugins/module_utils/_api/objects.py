@@ -9,15 +9,23 @@
 from __future__ import annotations
 
 import typing as t
+from http import HTTPStatus
 
 from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import names as node_names
 from .._plan.node import plan as node_plan
-from .client import Client, Connect, Json, Params
+from .client import ApiError, Client, Connect, Json, Params
 from .cluster_versions import version_warnings
 from .parallel import for_each
 
 FEW = 8  # so many objects are rather read one by one than together with all others
+
+_KUBELET_PATIENCE = 30.0  # seconds that the API server has to reach a kubelet
+_PAUSE = 1.0
+_SHOWN = 200  # characters of what is no configuration
+# Statuses of an error: the API server gave no answer of its own, and it did not reach what it passes a request on to.
+_SILENT = (0, HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS)
+_UNREACHED = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 
 
 def check_asked(names: t.Sequence[str] | None, selector: str | None) -> None:
@@ -65,13 +73,42 @@ def read_nodes(client: Client, names: t.Collection[str], selector: str | None, *
     return {**found, **{name: listed[name] for name in rest if name in listed}}
 
 
-def read_kubelets(client: Client, names: t.Sequence[str], *, workers: int) -> dict[str, Json]:
-    """The configuration with which the kubelets of nodes run, through the API server. Needs C(get) on C(nodes/proxy)."""
-    found = read_each(client, {name: f"nodes/{name}/proxy/configz" for name in names}, workers=workers)
-    silent = [name for name in names if "kubeletconfig" not in found.get(name, {})]
-    if silent:
-        raise KubeadmError(f"the kubelet of {', '.join(silent)} does not show its configuration at /configz.")
-    return {name: answer["kubeletconfig"] for name, answer in found.items()}
+def read_kubelets(client: Client, names: t.Sequence[str], *, workers: int) -> dict[str, Json | str]:
+    """The configuration with which the kubelets of nodes run, or why it cannot be read, through the API server. Needs C(get) on C(nodes/proxy)."""
+    found: dict[str, Json | str] = {}
+
+    def read(name: str) -> bool:
+        found[name] = _read_kubelet(client, name)
+        return True
+
+    for_each(names, read, workers=workers, stop_at_failure=True)
+    return found
+
+
+def _read_kubelet(client: Client, name: str) -> Json | str:
+    """One of them. A kubelet that was just started may still wait for its serving certificate."""
+    deadline = client.clock() + _KUBELET_PATIENCE
+    while True:
+        try:
+            answer = client.get_behind(f"nodes/{name}/proxy/configz", {})
+        except ApiError as exc:
+            if exc.status in _SILENT:
+                raise
+            if exc.status not in _UNREACHED:
+                return str(exc)
+            if client.clock() >= deadline:
+                return _unreached(str(exc))
+        else:
+            config = (answer.found or {}).get("kubeletconfig")
+            return config if isinstance(config, dict) else f"its kubelet answers {answer.status} at /configz: {answer.text[:_SHOWN]}"
+        client.sleep(_PAUSE)
+
+
+def _unreached(problem: str) -> str:
+    return (
+        f"the API server does not reach this kubelet: {problem}. So kubectl logs, exec and top do not work on the node either. Check the address"
+        " and the port of the kubelet, and whether its serving certificate was issued (kubectl get certificatesigningrequests)"
+    )
 
 
 def read_each(client: Client, paths: t.Mapping[str, str], *, workers: int) -> dict[str, Json]:

@@ -97,10 +97,11 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             self._desired, observed.cluster, observed.protection, observed.bodies, observed.judged
         )
 
-    def verify(self, observed: Observed, plan: GuardPlan, *, dry: bool) -> None:
+    def verify(self, observed: Observed, plan: GuardPlan, *, dry: bool) -> t.Sequence[str]:
         """Nothing is to be changed: see that the guard is in force."""
         if not dry:
             self._verify(observed)
+        return ()
 
     def rehearse(self, observed: Observed, plan: GuardPlan) -> Verdict:
         """The API server judges the objects and the removals without keeping them, and takes a pod as the trial needs it."""

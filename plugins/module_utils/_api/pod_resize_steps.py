@@ -211,9 +211,10 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         operations += observed.templates.plan()
         return TaskPlan(tuple(operations), (*_restarts(observed), *observed.templates.warnings()))
 
-    def verify(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> None:
+    def verify(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:
         """Nothing is to be changed: what becomes of earlier changes may still be waited for."""
         self._see_to_the_end(observed, dry=dry)
+        return ()
 
     def rehearse(self, observed: Observed, plan: TaskPlan) -> Verdict:
         """The API server judges the patches without keeping them."""

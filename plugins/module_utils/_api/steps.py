@@ -57,6 +57,10 @@ class ApiSteps(t.Generic[Observed, Planned]):
         """The API server judges the change."""
         return ()
 
+    def verify(self, observed: Observed, plan: Planned, *, dry: bool) -> t.Sequence[str]:
+        """What is there needs nothing."""
+        return ()
+
     def finish(self, observed: Observed, plan: Planned, *, dry: bool) -> None:
         """Nothing is waited for."""
 

@@ -15,13 +15,14 @@ import json
 import typing as t
 
 from .files import POLL_SECONDS
-from .journal import Address, Credential, Former, Journal, Side, StaticPodWatch
+from .journal import Address, Credential, Former, Journal, Side, StaticPodWatch, add_unverified
 from .mirror_pod import config_hash
 from .probes import ApiResponse, api_request
-from .watcher import HICCUP_SECONDS, add_note
+from .watcher import HICCUP_SECONDS
 
 # A client that may not read this may do nothing that matters; a path of health is open to everybody.
 GUARDED = "/api/v1/namespaces/kube-system"
+_REPORTED = "whether its kubelet reports the new instance to it"
 
 
 class ApiServer(t.NamedTuple):
@@ -36,26 +37,20 @@ class ApiServer(t.NamedTuple):
         """Whom it answers before the change: True and False, or None for no answer. uid: of the instance that runs."""
         limit = self.clock() + HICCUP_SECONDS
         clients: dict[str, bool | None] = {}
+        silent: dict[str, str] = {}
         for credential in self._credentials():
-            response = self._request_until(
-                "before", credential["kubeconfig"], credential["path"], ApiResponse.is_ok, limit
-            )
-            clients[credential["kubeconfig"]] = True if response.is_ok() else False if response.refused else None
+            kubeconfig = credential["kubeconfig"]
+            response = self._request_until("before", kubeconfig, credential["path"], ApiResponse.is_ok, limit)
+            clients[kubeconfig] = True if response.is_ok() else False if response.refused else None
             if not response.is_ok():
-                so = ", so the verification does not cover that" if response.refused else ""
-                add_note(
-                    self.journal, f"before the change, asked with {credential['kubeconfig']}, {response.problem}{so}"
-                )
+                silent[kubeconfig] = response.problem
         mirror = self.watch.get("mirror")
         if mirror is None or uid is None or not clients.get(mirror["kubeconfig"]):
-            return {"clients": clients}
+            return {"clients": clients, "silent": silent}
         response = self._request_until("before", mirror["kubeconfig"], mirror["path"], _carries(uid), limit)
-        if response.is_ok() and not _carries(uid)(response):
-            add_note(
-                self.journal,
-                f"before the change {_describe_mirror(response, uid)}, so the verification does not cover that",
-            )
-        return {"clients": clients, "mirrored": _carries(uid)(response) if response.is_ok() else None}
+        mirrored = _carries(uid)(response) if response.is_ok() else None
+        unverified = [f"{_REPORTED}: before the change {_describe_mirror(response, uid)}"] if mirrored is False else []
+        return {"clients": clients, "silent": silent, "mirrored": mirrored, "unverified": unverified}
 
     def failure(self, uid: str) -> str | None:
         """Why the instance with this UID is not verified; None when it is. A server that has just been started forbids everything
@@ -64,11 +59,14 @@ class ApiServer(t.NamedTuple):
         answers = []
         for credential in self._credentials():
             kubeconfig = credential["kubeconfig"]
-            if self._is_demanded(kubeconfig):
-                response = self._request_until("after", kubeconfig, credential["path"], ApiResponse.is_ok, limit)
-                if not response.is_ok():
-                    return self._describe(kubeconfig, response)
-                answers.append(f"{kubeconfig}: {response.status}")
+            if not self._is_demanded(kubeconfig):
+                why = self.journal["before"].get("silent", {}).get(kubeconfig, "it was not answered")
+                add_unverified(self.journal, f"whether it answers the client of {kubeconfig}: before the change {why}")
+                continue
+            response = self._request_until("after", kubeconfig, credential["path"], ApiResponse.is_ok, limit)
+            if not response.is_ok():
+                return self._describe(kubeconfig, response)
+            answers.append(f"{kubeconfig}: {response.status}")
         self.journal["clients"] = answers
         return self._not_mirrored(uid, max(limit, self.journal.get("deadline") or 0.0))
 

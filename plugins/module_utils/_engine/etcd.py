@@ -22,9 +22,20 @@ from . import tls
 from .errors import CredentialError
 from .files import POLL_SECONDS, Json
 from .http_requests import FAILURES, Server, describe_failure
-from .journal import SIDES, EtcdClient, EtcdFormer, EtcdProof, Former, Journal, Side, StaticPodWatch
+from .journal import (
+    SIDES,
+    EtcdClient,
+    EtcdFormer,
+    EtcdProof,
+    Former,
+    Journal,
+    Side,
+    StaticPodWatch,
+    add_note,
+    add_unverified,
+)
 from .probes import PROBE_TIMEOUT
-from .watcher import HICCUP_SECONDS, add_note
+from .watcher import HICCUP_SECONDS
 
 PROOF_KEY = "nodecraft-kubeadm/proof"
 MEMBERS = "/v3/cluster/member/list"
@@ -178,12 +189,15 @@ class EtcdMember(t.NamedTuple):
             # That there is no leader for a moment is no property of the member.
             found["writes"] = None if exc.status is None or exc.status == 503 else False
             add_note(self.journal, f"before the change etcd accepted no write through this member: {exc}")
-        with contextlib.suppress(EtcdError):
+        unverified = []
+        try:
             # Behind the write: an alarm that this one raised is none of the change.
             member = Etcd(self.watch["before"]["etcd"])
             found["alarms"] = member.alarms()
             found["members"] = sorted(str(entry.get("ID")) for entry in member.members())
-        return {"etcd": found}
+        except EtcdError as exc:
+            unverified.append(f"whether it is in the same cluster as before: it did not list its members then ({exc})")
+        return {"etcd": found, "unverified": unverified}
 
     def failure(self) -> str | None:
         """Why the changed member is not verified; None when it is."""
@@ -231,7 +245,7 @@ class EtcdMember(t.NamedTuple):
             failure = f"etcd accepts no write through the changed member: {exc}"
             # What was full before is not filled by the change. A member that was down could not tell.
             if former["writes"] is False or (former["writes"] is None and self._has_alarm()):
-                add_note(self.journal, f"{failure}; the verification does not cover that")
+                add_unverified(self.journal, f"writes through this member: {exc}, as before the change")
                 return None
             return failure
         return None
@@ -250,10 +264,8 @@ class EtcdMember(t.NamedTuple):
             return f"etcd does not list its alarms: {exc}"
         if former["alarms"] is None:
             if proof["alarms"]:
-                add_note(
-                    self.journal,
-                    f"etcd has the alarm {', '.join(proof['alarms'])}; whether it had it before is not known",
-                )
+                alarms = ", ".join(proof["alarms"])
+                add_note(self.journal, f"etcd has the alarm {alarms}; whether it had it before is not known")
             return None
         new = [alarm for alarm in proof["alarms"] if alarm not in former["alarms"]]
         if not new:
@@ -280,9 +292,6 @@ class EtcdMember(t.NamedTuple):
         proof["members"] = sorted(names[each] for each, at in told.items() if at is not None)
         proof["unreachable"] = sorted(names[each] for each, at in told.items() if at is None)
         for name in proof["unreachable"]:
-            add_note(
-                self.journal,
-                f"member {name} of etcd could not be asked whether it has reached revision {proof['revision']}",
-            )
+            add_unverified(self.journal, f"whether member {name} has reached revision {proof['revision']}: it did not answer")
         words = ", ".join(f"{name} is at {at}" for name, at in sorted(behind.items()))
         return f"not all members of etcd have reached revision {proof['revision']}: {words}" if behind else None

@@ -162,10 +162,12 @@ class _Sides(t.TypedDict):
 
 
 class Watch(_Sides, total=False):
-    """A component of whatever kind. hidden: values that its log may show, and what is shown instead."""
+    """A component of whatever kind. hidden: values that its log may show, and what is shown instead. unverified: what the engine has no
+    means to verify, each with the reason."""
 
     kind: str
     hidden: t.Mapping[str, str]
+    unverified: t.Sequence[str]
 
 
 class _Logs(t.TypedDict):
@@ -256,14 +258,16 @@ def is_of_unit(watch: Watch) -> t.TypeGuard[UnitWatch]:
 class Former(t.TypedDict, total=False):
     """What ran before the change: of a static pod uids, starts, clients and mirrored, of a systemd unit the rest.
 
-    clients: whether each kubeconfig's was answered by the API server; None for no answer at all. admits: in place of that in
-    journals of a former version. mirrored: whether the kubelet had reported the instance that ran to this API server. reported:
-    whether its report could be read, where probes are its to run.
+    clients: whether each kubeconfig's was answered by the API server; None for no answer at all. silent: why not. admits: in place of
+    that in journals of a former version. mirrored: whether the kubelet had reported the instance that ran to this API server.
+    reported: whether its report could be read, where probes are its to run. unverified: what is no part of the proof, because it
+    could not be read or was wrong then, each with the reason.
     """
 
     healthy: bool
     admits: bool
     clients: dict[str, bool | None]
+    silent: dict[str, str]
     mirrored: bool | None
     reported: bool
     etcd: EtcdFormer
@@ -274,6 +278,7 @@ class Former(t.TypedDict, total=False):
     enough: list[str]
     static_pods: list[str]
     complaints: list[str]
+    unverified: list[str]
 
 
 class Mark(t.TypedDict):
@@ -326,7 +331,8 @@ class Progress(t.TypedDict, total=False):
     """What an engine notes on its way.
 
     boot: the start of the node that deadline and times count from. mark: what tells later whether the files were made to take
-    effect; switched: whether the component may have seen the change. notes: for people.
+    effect; switched: whether the component may have seen the change. unverified: what of the change could not be verified, each with
+    the reason. notes: what else people should know.
     """
 
     phase: str
@@ -339,7 +345,7 @@ class Progress(t.TypedDict, total=False):
     reason: str
     triggered: bool
     gates: dict[str, bool | None]
-    gates_note: str
+    unverified: list[str]
     clients: list[str]
     config_hash: str
     etcd: EtcdProof
@@ -356,6 +362,21 @@ class Journal(_Order, _Options, Progress):
     removed when they are empty then. confirm_timeout: seconds to wait for a confirmation before the commit; None when none is
     needed. reverts: the transaction that this one reverts.
     """
+
+
+def add_note(journal: Progress, text: str) -> None:
+    """Keep what people should know of the way, whatever its end is. Nothing is kept twice."""
+    _add(journal.setdefault("notes", []), text)
+
+
+def add_unverified(journal: Progress, text: str) -> None:
+    """Keep what of the change could not be verified. text: what, and the reason."""
+    _add(journal.setdefault("unverified", []), text)
+
+
+def _add(texts: list[str], text: str) -> None:
+    if text and text not in texts:
+        texts.append(text)
 
 
 def version_of(content: bytes, mode: int, uid: int, gid: int) -> StoredVersion:

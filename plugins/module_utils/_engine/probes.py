@@ -117,6 +117,17 @@ def api_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
 _GATE_METRIC = re.compile(r'^(?:kubernetes|etcd_server)_feature_enabled\{name="([^"]+)"[^}]*\} ([0-9.]+)', re.MULTILINE)
 
 
+def unread_gates(wanted: t.Iterable[str], why: str) -> str:
+    """What is not verified where read_gates() returned None. why: its reason."""
+    return f"feature gates {', '.join(sorted(wanted))}: {why}"
+
+
+def wrong_gates(wanted: t.Mapping[str, bool], gates: t.Mapping[str, bool]) -> str:
+    """Which gates a running component has otherwise than wanted; empty when all are right. gates: of read_gates()."""
+    wrong = [gate for gate, value in wanted.items() if gates.get(gate) != value]
+    return f"the running process reports other values than desired: {', '.join(wrong)}" if wrong else ""
+
+
 def read_gates(metrics: Client | None) -> tuple[dict[str, bool] | None, str]:
     """The feature gates that a running component reports in its metrics: gate -> on. None, and why, when unreadable."""
     if metrics is None:
@@ -125,11 +136,11 @@ def read_gates(metrics: Client | None) -> tuple[dict[str, bool] | None, str]:
         server = Server(url_of(metrics), context=_metrics_context(metrics["kubeconfig"]))
         response = server.request("GET", "/metrics", timeout=4 * PROBE_TIMEOUT)
     except CredentialError as exc:
-        return None, str(exc)
+        return None, f"{exc}, and /metrics answers only an administrator"
     except FAILURES as exc:
         return None, f"/metrics cannot be read: {exc}"
     if response.status != 200:
-        return None, f"/metrics answers {response.status}"
+        return None, f"/metrics answers {response.status} to the client of {metrics['kubeconfig']}"
     gates = _GATE_METRIC.findall(response.data.decode("utf-8", "replace"))
     return {gate: float(value) > 0 for gate, value in gates}, ""
 
@@ -138,8 +149,6 @@ def _metrics_context(kubeconfig: str) -> ssl.SSLContext:
     """With a kubeconfig's client certificate. The server's own is one that it made for itself, so it gets no token."""
     user = read_credentials(kubeconfig).user
     if not user.certificate:
-        raise CredentialError(
-            f"{kubeconfig} holds no client certificate, and a token is not sent to a server that is not verified"
-        )
+        raise CredentialError(f"{kubeconfig} holds no client certificate (a token is not sent to a server that is not verified)")
     with naming(kubeconfig):
         return tls.client_context(pair=tls.Pair(user.certificate, user.key), verify=False)

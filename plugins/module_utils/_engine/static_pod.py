@@ -26,13 +26,14 @@ from .journal import (
     Mark,
     Side,
     StaticPodWatch,
+    add_unverified,
     content_of,
 )
 from .node import KUBELET, Host, Run, last_words
 from .pods import find
-from .probes import Ask, read_gates
+from .probes import Ask, read_gates, unread_gates, wrong_gates
 from .static_pod_look import PodObservation, count_starts, look, told_unmatched
-from .watcher import WANTED, Observation, add_note
+from .watcher import WANTED, Observation
 
 # A component that crashed this often without ever becoming ready does not come up later by waiting.
 MAX_CRASHES = 3
@@ -85,17 +86,14 @@ class StaticPodWatcher:
 
     def _is_reported(self) -> bool:
         """Whether the kubelet's report can be read, where probes are its to run: then it has to be there after the change, too."""
-        kinds = {probe["kind"] for side in SIDES for probe in self.watch[side]["probes"]}.difference(mirror_pod.OUTSIDE)
-        if not kinds:
-            return False
-        pod, why = self.ask(self.host.kubelet_conf, mirror_pod.path_of(self.watch["log_prefix"]))
-        if pod is None:
-            add_note(
-                self.journal,
-                f"before the change, the kubelet's report of {self.journal['name']} could not be read with {self.host.kubelet_conf}"
-                f" ({why}), so the verification does not cover its {' and '.join(sorted(kinds))} probe",
-            )
-        return pod is not None
+        return any(map(self._inside, SIDES)) and self._read_report()[0] is not None
+
+    def _read_report(self) -> tuple[Json | None, str]:
+        return self.ask(self.host.kubelet_conf, mirror_pod.path_of(self.watch["log_prefix"]))
+
+    def _inside(self, side: Side) -> list[str]:
+        """The kinds of probes that only the kubelet can run."""
+        return sorted({probe["kind"] for probe in self.watch[side]["probes"]}.difference(mirror_pod.OUTSIDE))
 
     def look(self) -> PodObservation:
         """One look at the pod's processes and probes."""
@@ -146,7 +144,18 @@ class StaticPodWatcher:
         process = self.look().process
         if process is None:
             return f"{self.journal['name']} was healthy, and is gone"
+        self._limit_probes()
         return self.api_server.failure(process.uid) or self.etcd.failure() or self._wrong_gates()
+
+    def _limit_probes(self) -> None:
+        """Keep which probes no result is known of. Where one is demanded, an instance without it is not healthy."""
+        if not self.watch["after"]["probes"]:
+            add_unverified(self.journal, "whether it works: its manifest has no probe, so only its process was watched")
+        inside = self._inside("after")
+        report, why = self._read_report() if inside else (None, "")
+        if inside and report is None:
+            kinds = " and ".join(inside)
+            add_unverified(self.journal, f"{kinds} probes: only its kubelet runs them, and its report cannot be read ({why})")
 
     def _wrong_gates(self) -> str | None:
         wanted = self.watch.get("feature_gates") or {}
@@ -154,12 +163,10 @@ class StaticPodWatcher:
             return None
         gates, why = read_gates(self.watch["metrics"])
         if gates is None:
-            self.journal["gates_note"] = why
-            add_note(self.journal, f"its feature gates were not verified: {why}")
+            add_unverified(self.journal, unread_gates(wanted, why))
             return None
         self.journal["gates"] = {gate: gates.get(gate) for gate in wanted}
-        wrong = [gate for gate, value in wanted.items() if gates.get(gate) != value]
-        return f"the running process reports other values than desired: {', '.join(wrong)}" if wrong else None
+        return wrong_gates(wanted, gates) or None
 
     def log(self, observation: Observation) -> list[str]:
         """The end of the newest container's log."""
@@ -179,7 +186,7 @@ class StaticPodWatcher:
             "arguments": self.watch[side]["written"],
             "probes": list(observation.probes),
             "feature_gates": self.journal.get("gates") if is_new else None,
-            "feature_gates_note": self.journal.get("gates_note") if is_new else None,
+            "unverified": self.journal.get("unverified", []) if is_new else [],
             "clients": self.journal.get("clients", []) if is_new else [],
             "config_hash": self.journal.get("config_hash") if is_new else None,
             "etcd": self.journal.get("etcd") if is_new else None,

@@ -29,11 +29,12 @@ from .journal import (
     Progress,
     Side,
     UnitWatch,
+    add_unverified,
 )
 from .node import Host, Process, Run, unit_log
 from .probes import Ask, run_probe
 from .state_files import named_policy
-from .watcher import WANTED, Observation, add_note
+from .watcher import WANTED, Observation
 
 # systemd restarts a service in the same way each time, and a kubelet only every ten seconds.
 MAX_UNIT_CRASHES = 2
@@ -113,21 +114,15 @@ class UnitWatcher:
 
     def what_runs(self) -> Former:
         """The id of what runs, whether its Node could be read, and complaints about its configuration that are not ours."""
-        invocation, credential = self._show()["InvocationID"], self.watch["node"]["kubeconfig"]
-        node, why = self._read_node()
-        static_pods, why_no_pods = self._find_ready_static_pods() if self.watch["has_static_pods"] else (set[str](), "")
-        for thing, reason in (("its Node", why), ("the static pods of its Node", why_no_pods)):
-            if reason:
-                add_note(
-                    self.journal,
-                    f"before the change, {thing} could not be read with {credential} ({reason}), so the verification does not cover that",
-                )
+        invocation = self._show()["InvocationID"]
+        static_pods, why = self._ready_static_pods() if self.watch["has_static_pods"] else ([], "")
         return {
             "invocation": invocation,
             "node": node is not None,
             "enough": sorted(kind for kind, (status, dummy) in self._pressures().items() if status == "False"),
-            "static_pods": sorted(static_pods),
-            "complaints": self._complaints(invocation),
+            "static_pods": static_pods or [],
+            "complaints": self._complaints(invocation) or [],
+            "unverified": [f"whether its static pods are ready again: before the change {why}"] if why else [],
         }
 
     def look(self) -> UnitObservation:
@@ -214,7 +209,7 @@ class UnitWatcher:
         if phase != PREPARED and self.journal["before"]["static_pods"]:
             # A setting that changes a pod's defaults gives every static pod another UID: then all of them restart, and
             # with them a member of etcd. The next node must not have its turn before they are back.
-            missing = sorted(set(self.journal["before"]["static_pods"]) - self._find_ready_static_pods()[0])
+            missing = sorted(set(self.journal["before"]["static_pods"]).difference(self._ready_static_pods()[0] or ()))
             if missing:
                 return False, f"its static pods are not ready yet ({', '.join(missing)})"
         return True, "its Node is ready"
@@ -237,17 +232,19 @@ class UnitWatcher:
             if condition["type"] in PRESSURES
         }
 
-    def _find_ready_static_pods(self) -> tuple[set[str], str]:
-        """The static pods of this node that are ready, by what the API server knows of them; and why that is not known."""
+    def _ready_static_pods(self) -> tuple[list[str] | None, str]:
+        """The static pods of this node that are ready, by what the API server knows of them. None, and why, when it does not tell."""
         path = f"/api/v1/pods?fieldSelector=spec.nodeName%3D{self.watch['node']['name']}"
-        found, why = self.ask(self.watch["node"]["kubeconfig"], path)
+        pods, why = self.ask(self.watch["node"]["kubeconfig"], path)
+        if pods is None:
+            return None, why
         ready = {
             pod["metadata"]["name"]
-            for pod in (found or {}).get("items", [])
+            for pod in pods.get("items") or ()
             if "kubernetes.io/config.mirror" in (pod["metadata"].get("annotations") or {})
             and (_condition(pod, "Ready") or {}).get("status") == "True"
         }
-        return ready, why
+        return sorted(ready), ""
 
     def _is_heard_of(self, process: Process) -> bool:
         """Whether this process told the API server that it lives. It renews its Lease as soon as it runs; the conditions of
@@ -364,12 +361,33 @@ class UnitWatcher:
 
     def verify(self) -> str | None:
         """Whether it read its configuration without passing over mistakes. What it complained of before is not ours."""
+        if not self.watch["after"]["probes"]:
+            add_unverified(self.journal, "whether it is healthy: healthzPort is 0")
+        self._limit_node()
         former = [*self.journal["before"]["complaints"], *self.watch["complaints"]]
-        found = [line for line in self._complaints(self._show()["InvocationID"]) if line not in former]
-        return f"it ignored errors in its configuration: {'; '.join(found)}" if found else None
+        complaints = self._complaints(self._show()["InvocationID"])
+        if complaints is None:
+            add_unverified(self.journal, "whether it ignored errors in its configuration: journalctl shows nothing of it")
+        new = [line for line in complaints or () if line not in former]
+        return f"it ignored errors in its configuration: {'; '.join(new)}" if new else None
 
-    def _complaints(self, invocation: str) -> list[str]:
-        output = self.run(["journalctl", "--output=cat", "--no-pager", f"_SYSTEMD_INVOCATION_ID={invocation}"])[1]
+    def _limit_node(self) -> None:
+        """Keep what its Node does not tell. Where it did before the change, a kubelet without it is not healthy."""
+        node, why = self._read_node()
+        if node is None:
+            add_unverified(self.journal, f"whether its Node is ready and evicts no pods: {why}")
+        elif not self.journal["before"]["node"]:
+            short = ", ".join(kind for kind, (status, dummy) in self._pressures().items() if status == "True")
+            if short:
+                unknown = f"its Node reports {short}, and could not be read before the change"
+                add_unverified(self.journal, f"whether it evicts pods because of the change: {unknown}")
+
+    def _complaints(self, invocation: str) -> list[str] | None:
+        """What it logged about its configuration; None where its log cannot be read: a kubelet always logs something."""
+        command = ["journalctl", "--quiet", "--output=cat", "--no-pager", f"_SYSTEMD_INVOCATION_ID={invocation}"]
+        status, output, dummy = self.run(command)
+        if status != 0 or not output.strip():
+            return None
         return sorted(set(re.findall(r"strict decoding error: [^\n]*", output)))
 
     def log(self, observation: Observation) -> list[str]:
@@ -385,4 +403,5 @@ class UnitWatcher:
             "pid": observation.process.pid,
             "arguments": list(observation.process.arguments),
             "probes": list(observation.probes),
+            "unverified": self.journal.get("unverified", []) if self.journal["phase"] in ON_TRIAL else [],
         }

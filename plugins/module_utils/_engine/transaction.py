@@ -42,6 +42,8 @@ from .journal import (
     Progress,
     Result,
     Side,
+    add_note,
+    add_unverified,
     content_of,
     file_journal,
     holds,
@@ -57,7 +59,7 @@ from .node import KUBELET, NODE, Host, Process, Run, boot_id, hide, run_program,
 from .probes import Ask, api_get
 from .static_pod import StaticPodWatcher, backups_of
 from .systemd_unit import UnitWatcher
-from .watcher import HICCUP_SECONDS, Observation, Watcher, add_note
+from .watcher import HICCUP_SECONDS, Observation, Watcher
 
 LOCK_SECONDS = 10.0
 # A restore gets at least this time, however short the user's patience with the change was: a component with watches
@@ -109,8 +111,7 @@ class Engine:
                 return 0
             self.journal = journal
             self.watcher = self._watcher()
-            if problem:
-                add_note(self.journal, problem)
+            add_note(self.journal, problem)
             self._begin_attempt()
             while self.journal["phase"] != CLOSED:
                 self._PHASES[self.journal["phase"]](self)
@@ -245,7 +246,7 @@ class Engine:
 
     def _wait(self) -> None:
         failure, observation = self._watch_until_healthy()
-        failure = failure or self.watcher.verify() or self._edited()
+        failure = failure or self._verify_change() or self._edited()
         timeout = self.journal.get("confirm_timeout")
         if failure is not None:
             self._fail(failure, observation)
@@ -253,6 +254,13 @@ class Engine:
             self._save({"phase": CONFIRMING, "deadline": self.clock() + timeout})
         else:
             self._close(COMMITTED, None, observation)
+
+    def _verify_change(self) -> str | None:
+        """Why a healthy component is not what it should be; None when it is. After a reboot of the node all is verified again."""
+        self.journal["unverified"] = []
+        for text in (*self.journal["watch"].get("unverified", ()), *self.journal["before"].get("unverified", ())):
+            add_unverified(self.journal, text)
+        return self.watcher.verify()
 
     def _confirm(self) -> None:
         """Wait for the confirmation: what is healthy on this node may be out of reach for everybody else."""

@@ -11,20 +11,13 @@ from __future__ import annotations
 import typing as t
 
 from .files import Json
-from .journal import CONFIRMING, PREPARED, VERIFYING, WAITING, Former, Mark, Progress, Side
+from .journal import CONFIRMING, PREPARED, VERIFYING, WAITING, Former, Mark, Side
 from .node import Process
 
 # One failed answer of a busy node does not mean that something is wrong.
 HICCUP_SECONDS = 10.0
 # Which side of the journal's watch is looked for in which phase.
 WANTED: dict[str, Side] = {PREPARED: "before", WAITING: "after", CONFIRMING: "after", VERIFYING: "before"}
-
-
-def add_note(journal: Progress, text: str) -> None:
-    """Note what people should know of the way, whatever its end is: each follower shows it as a warning."""
-    notes = journal.setdefault("notes", [])
-    if text not in notes:
-        notes.append(text)
 
 
 class Observation(t.Protocol):

@@ -61,9 +61,9 @@ class Steps(t.Protocol[Observed, Planned]):
     def preflight(self, observed: Observed, plan: Planned) -> t.Sequence[str]:
         """Look for what would keep the change from working. Returns what the user should know."""
 
-    def verify(self, observed: Observed, plan: Planned, *, dry: bool) -> None:
+    def verify(self, observed: Observed, plan: Planned, *, dry: bool) -> t.Sequence[str]:
         """Nothing is to be changed: see that what is there works, so that no task is green over something dead, and note
-        what is known of it now."""
+        what is known of it now. Returns what the user should know."""
 
     def rehearse(self, observed: Observed, plan: Planned) -> Verdict:
         """Try the change where it can do no harm."""
@@ -133,7 +133,7 @@ def _go(
             warn_all(module, (*plan.warnings, *steps.preflight(observed, plan)))
             if not plan.operations:
                 verdict = Verdict(NOT_NEEDED, "nothing changes")
-                steps.verify(observed, plan, dry=dry)
+                warn_all(module, steps.verify(observed, plan, dry=dry))
             else:
                 verdict = _rehearsed(steps, observed, plan, wanted=rehearse, applies=applies)
                 if rehearse and verdict.verdict == SKIPPED:
@@ -166,7 +166,8 @@ def warn_all(module: AnsibleModule, messages: t.Sequence[str]) -> None:
 
 
 def run_info(module: AnsibleModule, read: t.Callable[[], dict[str, t.Any]], **always: t.Any) -> t.NoReturn:
-    """Run a module that only reads. always: keys of its result that are also there when it fails."""
+    """Run a module that only reads. read: its result, which has C(failed) and C(msg) where it is not whole. always: keys of the result that are
+    also there when nothing was read."""
     run_follower(module, lambda _dry: read(), **always)
 
 
@@ -176,7 +177,10 @@ def run_follower(module: AnsibleModule, follow: t.Callable[[bool], dict[str, t.A
         found = follow(module.check_mode)
     except (KubeadmError, OSError) as exc:
         module.fail_json(msg=_told(exc), **always)
-    module.exit_json(**{"changed": False, **always, **found})
+    result = {"changed": False, **always, **found}
+    if result.pop("failed", False):
+        module.fail_json(**result)
+    module.exit_json(**result)
 
 
 def _told(exc: Exception, reassurance: str = "") -> str:

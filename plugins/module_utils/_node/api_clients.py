@@ -43,10 +43,10 @@ class ApiClients:
         """The pod by which the kubelet reports a static pod at the API."""
         return {"kubeconfig": self.kubelet, "path": path_of(log_prefix)}
 
-    def missing(self) -> list[str]:
-        """What cannot be verified, in words."""
+    def unverified(self) -> list[str]:
+        """What cannot be verified of an API server, because a kubeconfig is missing."""
         return [
-            f"{file} does not exist on {os.uname().nodename}, so it was not verified that this API server answers {client}"
+            f"whether it answers {client}: {file} does not exist on {os.uname().nodename}"
             for file, client in ((self.admin, "its administrator"), (self.kubelet, "its kubelet"))
             if not os.path.exists(file)
         ]

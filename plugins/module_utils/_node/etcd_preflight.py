@@ -28,6 +28,7 @@ from .static_pods import API_SERVER, ETCD
 
 # Where a member keeps what the cluster would not know again.
 _DATA = ("data-dir", "wal-dir")
+_API_SERVER_SERVED = "whether it answers this node's API server"
 _FORCE = "force: true changes it anyway, after a snapshot of this member was saved on its node and verified."
 
 
@@ -178,8 +179,9 @@ def add_member(journal: Journal, plan: static_pod.StaticPodPlan, directory: str)
     try:
         url = etcd.Access.of(ComponentFiles(plan.before)).url
         accesses = [etcd.Access.of(ComponentFiles(manifest)) for manifest in (plan.before, plan.after)]
-    except KubeadmError:
-        return  # its arguments do not tell where
+    except KubeadmError as exc:  # its arguments do not tell where
+        journal["watch"]["unverified"] = [f"whether it takes writes: {exc}"]
+        return
     for side, access in zip(SIDES, accesses):
         journal["watch"][side]["probes"].append(access.probe(url))
         journal["watch"][side]["etcd"] = dataclasses.replace(access, url=url).client()
@@ -195,12 +197,18 @@ def _add_api_server(journal: Journal, directory: str, url: str) -> None:
     pair = [files.flag(f"etcd-{part}") for part in ("certfile", "keyfile")]
     try:
         certificate, key = (files.place(path) for path in pair if path)
-    except (KubeadmError, ValueError):
+    except ValueError:  # it uses no certificate
+        return
+    except KubeadmError as exc:
+        journal["watch"]["unverified"] = [f"{_API_SERVER_SERVED}: {exc}"]
         return
     probe = etcd.Access(url, certificate, key).probe(url)
-    if run_probe(probe)[0]:
-        for side in SIDES:
-            journal["watch"][side]["probes"].append(probe)
+    served, text = run_probe(probe)
+    if not served:
+        journal["watch"]["unverified"] = [f"{_API_SERVER_SERVED}: before the change {text}"]
+        return
+    for side in SIDES:
+        journal["watch"][side]["probes"].append(probe)
 
 
 # ---- where it is -----------------------------------------------------------------------------------------------------

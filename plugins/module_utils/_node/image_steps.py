@@ -73,8 +73,9 @@ class ImageSteps:
         """Only loading it shows whether an archive can be loaded."""
         return ()
 
-    def verify(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> None:
+    def verify(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:
         """An image that is there is all right."""
+        return ()
 
     def rehearse(self, observed: Observed, plan: TaskPlan) -> Verdict:
         """Nothing is tried in check mode either."""

@@ -120,11 +120,11 @@ class KubeletSteps(TransactionSteps):
         journal = kubelet_journal(observed.unit, plan, self._settings, self._complaints)
         self._start(journals.enter(journal, observed.rollback) if observed.rollback else journal)
 
-    def verify(self, observed: Observed, plan: KubeletPlan, *, dry: bool) -> None:
+    def verify(self, observed: Observed, plan: KubeletPlan, *, dry: bool) -> t.Sequence[str]:
         """With nothing to change, see that the kubelet runs and is healthy. Raises KubeadmError when it does not get so."""
         unit = observed.unit
         if observed.earlier.open is not None:  # it is in the middle of a change
-            return
+            return ()
         observation, log = watch_until_healthy(
             unit, self._host, run=self._run, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
         )
@@ -133,6 +133,7 @@ class KubeletSteps(TransactionSteps):
             raise KubeadmError(
                 messages.unwell(KUBELET_NAME, unit.node_name, observation.missing(), observation.probes, log, last)
             )
+        return ()
 
     def report(self, observed: Observed | None, plan: KubeletPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from .._engine.journal import STATIC_POD, Address, FileEntry, Instance, Journal, Places, StaticPodWatch
+from .._engine.journal import STATIC_POD, Address, Client, FileEntry, Instance, Journal, Places, StaticPodWatch
 from .._plan.static_pod import plan as static_pod
+from .._plan.static_pod.manifest import Manifest
 from .api_clients import ApiClients, advertised
 from .file_versions import dump_version
 from .journals import TransactionSettings, file_entry, new_journal, record_entry
@@ -24,7 +25,7 @@ def static_pod_journal(
 ) -> Journal:
     """The journal of a planned change of a static pod."""
     before, after = instance_of(plan.before), instance_of(plan.after)
-    address = _address(after)
+    gates, metrics = gate_source(plan.after, clients)
     files: list[FileEntry] = [
         *(file_entry(change) for change in plan.files),
         {
@@ -41,10 +42,8 @@ def static_pod_journal(
         "places": places,
         "before": before,
         "after": after,
-        "feature_gates": {
-            key: value for key, value in plan.after.values()["feature_gates"].items() if isinstance(value, bool)
-        },
-        "metrics": {**address, "kubeconfig": clients.admin} if address else None,
+        "feature_gates": gates,
+        "metrics": metrics,
         "hidden": plan.after.hidden,
     }
     journal = new_journal(pod.name, files, watch, settings)
@@ -53,8 +52,19 @@ def static_pod_journal(
         for instance, manifest in ((before, plan.before), (after, plan.after)):
             instance["server"] = _address(instance) or advertised(manifest)
         watch["credentials"], watch["mirror"] = clients.credentials(), clients.mirror(pod.log_prefix)
-        journal["notes"] = clients.missing()
+        watch["unverified"] = clients.unverified()
     return journal
+
+
+def gate_source(manifest: Manifest, clients: ApiClients) -> tuple[dict[str, bool], Client | None]:
+    """The feature gates that a manifest sets, and where its process reports them; None where no HTTP probe tells the address.
+
+    Only the administrator's credential is used for that: those of the kubelet and of the components may not read it, and that of
+    the API server towards kubelets has every right, but was not given to this node for that.
+    """
+    gates = {gate: value for gate, value in manifest.values()["feature_gates"].items() if isinstance(value, bool)}
+    address = _address(instance_of(manifest))
+    return gates, {**address, "kubeconfig": clients.admin} if address else None
 
 
 def _address(instance: Instance) -> Address | None:

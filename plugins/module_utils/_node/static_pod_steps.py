@@ -15,6 +15,7 @@ import time
 import typing as t
 
 from .._engine.node import NODE, Host, hide, last_words
+from .._engine.probes import read_gates, unread_gates, wrong_gates
 from .._engine.watcher import HICCUP_SECONDS
 from .._plan.common.errors import KubeadmError
 from .._plan.common.verdict import Verdict
@@ -126,8 +127,11 @@ class StaticPodSteps(TransactionSteps):
         return static_pod.plan(self._desired, observed.state)
 
     def preflight(self, observed: Observed, plan: StaticPodPlan) -> t.Sequence[str]:
-        """Look for what would keep the changed component from coming up."""
-        return preflight.check(observed.pod, plan, self._preflight_context(observed)) if plan.operations else ()
+        """Look for what would keep the changed component from coming up, or the change from being verified."""
+        if not plan.operations:
+            return ()
+        warnings = preflight.check(observed.pod, plan, self._preflight_context(observed))
+        return [*warnings, *self._limit(_unverifiable(observed, plan), messages.will_not_be_verified)]
 
     def _preflight_context(self, observed: Observed) -> PreflightContext:
         return PreflightContext(
@@ -141,19 +145,20 @@ class StaticPodSteps(TransactionSteps):
             force=self._params["force"],
         )
 
-    def verify(self, observed: Observed, plan: StaticPodPlan, *, dry: bool) -> None:
-        """With nothing to change, see that the component runs what its manifest says. Raises KubeadmError when it does not.
+    def verify(self, observed: Observed, plan: StaticPodPlan, *, dry: bool) -> t.Sequence[str]:
+        """With nothing to change, see that the component runs what its manifest says, and reports these feature gates. Raises KubeadmError
+        when it does not.
 
         What others changed is noted as theirs, since there is no transaction that could do it.
         """
         pod, kubelet = observed.pod, observed.kubelet
         if observed.earlier.open is not None:  # it is in the middle of a change
-            return
+            return ()
         if not dry:
             images = Images(pod.written_image, plan.image)
             write_record(self._name, before=pod.record, after=plan.record, images=images)
         if kubelet.problem:  # it comes up with its kubelet only
-            return
+            return ()
         observation = static_pods.watch_until_healthy(
             pod, observed.host, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
         )
@@ -163,6 +168,7 @@ class StaticPodSteps(TransactionSteps):
             raise KubeadmError(
                 messages.unwell(self._name, kubelet.node_name, observation.missing(), observation.probes, log, last)
             )
+        return self._limit(_verify_gates(observed), messages.not_verified)
 
     def rehearse(self, observed: Observed, plan: StaticPodPlan) -> Verdict:
         """Start the component with its new command line in a sandbox."""
@@ -198,6 +204,32 @@ class StaticPodSteps(TransactionSteps):
 
 def _clients(observed: Observed) -> ApiClients:
     return ApiClients.of_node(observed.host.kubelet_conf, observed.kubelet.node_name)
+
+
+def _unverifiable(observed: Observed, plan: StaticPodPlan) -> list[str]:
+    """What the engine will not be able to verify of a change, as far as that shows before it."""
+    clients = _clients(observed)
+    limits = clients.unverified() if observed.pod.name == static_pods.API_SERVER else []
+    wanted, dummy = static_pod_journals.gate_source(plan.after, clients)
+    gates, why = read_gates(static_pod_journals.gate_source(plan.before, clients)[1]) if wanted else ({}, "")
+    # What is down answers nothing now, and may when it is repaired.
+    if gates is None and static_pods.look(observed.pod, observed.host).healthy:
+        limits.append(unread_gates(wanted, why))
+    return limits
+
+
+def _verify_gates(observed: Observed) -> list[str]:
+    """What could not be verified of the feature gates of the running process. Raises KubeadmError when it reports others."""
+    wanted, metrics = static_pod_journals.gate_source(observed.pod.manifest, _clients(observed))
+    if not wanted:
+        return []
+    gates, why = read_gates(metrics)
+    if gates is None:
+        return [unread_gates(wanted, why)]
+    wrong = wrong_gates(wanted, gates)
+    if wrong:
+        raise KubeadmError(f"{observed.pod.name} on {observed.kubelet.node_name}: there is nothing to change, but {wrong}.")
+    return []
 
 
 def _refuse_pods_as_files(desired: Desired, directory: str) -> None:

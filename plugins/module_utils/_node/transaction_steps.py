@@ -39,12 +39,14 @@ class Earlier:
 
 @dataclasses.dataclass
 class Told:
-    """What every result says, whichever step fails: noted as soon as it is known."""
+    """What every result says, whichever step fails: noted as soon as it is known. unverified: what of the component cannot be verified, or
+    will not be after the change, each with the reason."""
 
     node: str | None = None
     cluster: ClusterIdentity = dataclasses.field(default_factory=ClusterIdentity)
     earlier: Earlier = Earlier()
     transaction: Json | None = None
+    unverified: list[str] = dataclasses.field(default_factory=list)
     busy: bool = False
 
 
@@ -131,6 +133,11 @@ class TransactionSteps:
                 transaction_log.mark_followed(self._name, earlier.previous["id"])
         return notes
 
+    def _limit(self, unverified: t.Sequence[str], message: t.Callable[[str, str, str], str]) -> list[str]:
+        """Note for the result what cannot be verified. Returns it as warnings. message: of name, node and what."""
+        self._told.unverified += unverified
+        return [message(self._name, str(self._told.node), what) for what in unverified]
+
     def finish(self, observed: object, plan: object, *, dry: bool) -> None:
         """What becomes of a change is seen by the node's engine."""
 
@@ -154,6 +161,7 @@ class TransactionSteps:
             "operations": [dataclasses.asdict(change) for change in operations],
             "diff": list(diff),
             "transaction": told.transaction,
+            "unverified": told.unverified,
             "previous_transaction": told.earlier.previous,
             "open_transaction": None if left_open is None else {"id": left_open["id"], "phase": left_open["phase"]},
             "busy": told.busy,

@@ -19,9 +19,11 @@ from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.common.files import text_digest
 from ...module_utils._plan.kubeadm_config import blockers, report
 from ...module_utils._plan.kubeadm_config import plan as kubeadm_config
+from ...module_utils._plan.kubeadm_config.cluster_configuration import CONFIG_MAP, NAMESPACE
 from ...module_utils._plan.kubeadm_config.entries import Asked, Entries, collect
 from ...module_utils._plan.kubeadm_config.plan import ConfigPlan
-from ...module_utils._plan.kubeadm_config.record import Persisted
+from ...module_utils._plan.kubeadm_config.record import NAME, Persisted
+from ...module_utils._plan.kubernetes import access
 from ...module_utils._plan.static_pod import rollout as control_planes
 from ...module_utils._plan.transaction import rollout
 from .rollout_pass import Json
@@ -121,6 +123,12 @@ class Persistence:
         if not self.is_asked or self.check_mode or self._reason:
             return None
         return self._plan if self._plan and self._plan.operations else None
+
+    @property
+    def rights(self) -> list[access.Right]:
+        """What the account must be allowed before the first write of the run, in check mode as well; none where nothing is to be written."""
+        is_work = self.is_asked and not self._reason and self._plan is not None and bool(self._plan.operations)
+        return access.of_config_maps(CONFIG_MAP, NAME, NAMESPACE) if is_work else []
 
     @property
     def failure(self) -> str:

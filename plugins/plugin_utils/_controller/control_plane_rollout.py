@@ -18,9 +18,11 @@ import typing as t
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._plan.common.errors import Refusal
+from ...module_utils._plan.kubernetes import access
 from ...module_utils._plan.static_pod import requests, rollout_lease
 from ...module_utils._plan.static_pod import rollout as control_planes
 from ...module_utils._plan.transaction import report, rollout
+from ...module_utils._plan.transaction.lease import LEASE_NAME, LEASE_NAMESPACE
 from .role_rollout import RoleRollout
 from .rollout_pass import Json, holder
 
@@ -38,6 +40,8 @@ _BOOLEANS = (
     "purge",
 )
 _NUMBERS = ("wait_timeout", "min_ready_seconds", "lock_timeout", "confirm_timeout")
+# To acquire, renew and release it.
+_LEASE_RIGHTS = access.of_lease(LEASE_NAME, LEASE_NAMESPACE)
 _PLAN_AGAIN, _TURN, _PERSIST = "plan_again.yml", "turn.yml", "persist.yml"
 
 
@@ -98,13 +102,15 @@ class ControlPlaneRollout(RoleRollout):
         writes = persistence is not None and persistence.work is not None
         # What could not be read fails the run at its end: it may be there to repair the API.
         found["persists"] = writes or (persistence is not None and bool(persistence.failure))
-        if not (turns or writes) or not self._is_lease_wanted or found["lease"]:
-            return {**found, "is_ready": control_planes.is_ready(hosts, time.time() - planned_at)}
-        if self._api(hosts)["host"] != self._pass.asked_host:
+        acquires = bool(turns or writes) and self._is_lease_wanted and not found["lease"]
+        rights = [*(_LEASE_RIGHTS if acquires else ()), *(persistence.rights if persistence else ())]
+        if rights and self._api(hosts)["host"] != self._pass.asked_host:
             return {"api_reachable": False}
-        admitted = self._admission(hosts, int(time.time() - planned_at))
-        ready = control_planes.is_ready(hosts, time.time() - planned_at)
-        return {**found, "at": time.time(), "is_ready": ready, **admitted}
+        if refusal := self._access_refusal(hosts, rights):
+            return {**found, "failed": True, "msg": f"Nothing was changed on {self._pass.host}: {refusal}"}
+        if acquires:
+            found.update(self._admission(hosts, int(time.time() - planned_at)), at=time.time())
+        return {**found, "is_ready": control_planes.is_ready(hosts, time.time() - planned_at)}
 
     @property
     def _persistences(self) -> type[Persistence]:
@@ -132,6 +138,14 @@ class ControlPlaneRollout(RoleRollout):
     def kubelet_refusal(self, repaired: t.Collection[str]) -> str:
         """As in all roles: static pods are started by a kubelet that works."""
         return control_planes.kubelet_refusal(self._pass.hosts(), repaired)
+
+    def _access_refusal(self, hosts: rollout.Hosts, rights: t.Sequence[access.Right]) -> str:
+        """Why the account must not begin what it could not end; empty when it has these rights. A repair does not wait for an API server that may
+        be what it repairs."""
+        if not rights or control_planes.impaired(hosts):
+            return ""
+        dummy, refusal = self._review(rights, control_planes.cluster(hosts), "control_plane needs until its last write")
+        return refusal
 
     @staticmethod
     def _kept_lease(former: rollout.Result) -> Json:
@@ -329,9 +343,10 @@ class ControlPlaneRollout(RoleRollout):
         """What was written to kubeadm-config, by the last host."""
         return rollout.of_pass(self._pass.registers(decision["planned"][-1]), "apply")
 
-    def _why_not_begun(self, own_report: Json) -> str:
+    def why_failed(self, own_report: Json) -> str:
+        """As in all roles, of any of its static pods."""
         for result in own_report.values():
-            if why := super()._why_not_begun(result):
+            if why := super().why_failed(result):
                 return why
         return ""
 

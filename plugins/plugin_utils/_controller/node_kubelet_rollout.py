@@ -16,7 +16,8 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.kubelet import rollout as kubelets
-from ...module_utils._plan.kubernetes import coverage
+from ...module_utils._plan.kubernetes import access, coverage
+from ...module_utils._plan.static_pod import rollout as control_planes
 from ...module_utils._plan.transaction import report, rollout
 from .role_rollout import RoleRollout
 from .rollout_pass import Json, holder
@@ -66,11 +67,15 @@ class NodeKubeletRollout(RoleRollout):
         planes = [host for host, registers in planned.items() if kubelets.is_control_plane(registers)]
         candidates = list(dict.fromkeys([*planes, *self._pass.control_planes()]))
         size = rollout.settings_of(self._pass.own)["node_kubelet_max_unavailable"]
+        api, batches = self._api_hosts(candidates), kubelets.batches(planned, size)
+        # Where one is to change, the others are compared before it.
+        compares = not batches and bool(kubelets.idle_settings(planned))
         return {
             **found,
             "candidates": candidates,
-            "api": self._api_hosts(candidates),
-            "batches": kubelets.batches(planned, size),
+            "api": api,
+            "batches": batches,
+            "compares": api if compares else [],
         }
 
     def _acknowledge(self) -> None:
@@ -115,7 +120,14 @@ class NodeKubeletRollout(RoleRollout):
             found.update(self._asked(hosts, turns, decision, found["cluster"]))
         elif turns:
             found.update(self._judged_coverage(hosts, None, decision["excluded"]))
+        elif decision["compares"] and not self._repairs_control_planes:
+            found.update(self._compared(hosts, decision))
         return {**found, "failed": bool(found["refusal"])}
+
+    @property
+    def _repairs_control_planes(self) -> bool:
+        """Whether this is the plan of a run that repairs a control plane, which must not wait for its API. The kubelets are compared after that."""
+        return self._plan_only and bool(control_planes.impaired(self._pass.of_role("control_plane").hosts()))
 
     def _end_api(self, decision: Json) -> Json:
         """Who asks the API for a host that does not decide: if it ends the rollout for all, those before it were lost."""
@@ -150,21 +162,61 @@ class NodeKubeletRollout(RoleRollout):
 
     def _judged(self, hosts: rollout.Hosts, turns: t.Sequence[str], decision: Json, cluster: Json) -> Json:
         """What the API says of the restarts. api_reachable is false when the next host is to be asked."""
-        answer = self._pass.ask("node_resource_info", {**kubelets.question(hosts, turns), "cluster": cluster})
-        if "nodes" not in answer and self._pass.asked_host != decision["api"][-1]["host"]:
+        rights = kubelets.rights(hosts, turns, rollout.settings_of(self._pass.own))
+        answer, refusal = self._review(rights, cluster, "node_kubelet needs until the last kubelet is compared")
+        if refusal:
+            return {"refusal": refusal, "msg": f"Nothing was changed: {refusal}"}
+        is_reachable = "missing" in answer
+        if is_reachable:
+            answer = self._pass.ask("node_resource_info", {**kubelets.question(hosts, turns), "cluster": cluster})
+        if "nodes" not in answer and not self._is_last_api(decision):
             return {"api_reachable": False}  # the next control plane may have an API server that answers
         # An account that may not list pods may still list nodes.
         known = (
-            answer
-            if "nodes" in answer
-            else self._pass.ask("node_resource_info", {"requested": False, "cluster": cluster})
+            self._pass.ask("node_resource_info", {"requested": False, "cluster": cluster})
+            if is_reachable and "nodes" not in answer
+            else answer
         )
         found = self._judged_coverage(hosts, known.get("nodes"), decision["excluded"])
         judged = kubelets.objections(hosts, turns, answer)
         offers = {host: kubelets.offers(answer, hosts[host]["plan"]["node"]) for host in turns}
+        mismatches = kubelets.idle_mismatches(hosts, answer)
         if judged.told and not found["refusal"]:
             found.update(refusal=judged.told, msg=f"Nothing was changed, because {judged.told}")
-        found.update(objections=judged.by_host, offers=offers)
+        if mismatches and not found["refusal"]:
+            told = " ".join(mismatches.values())
+            found.update(refusal=told, msg=f"Nothing was changed. {told}")
+        found.update(objections=judged.by_host, mismatches=mismatches, offers=offers)
+        found["warnings"] = [*found.get("warnings", ()), *kubelets.unreached(hosts, turns, answer)]
+        return found
+
+    def _is_last_api(self, decision: Json) -> bool:
+        """Whether no other host sends the requests where this one is not answered."""
+        return bool(self._pass.asked_host == decision["api"][-1]["host"])
+
+    def compare(self) -> Json:
+        """Compare kubelets again that were compared when a playbook planned, and that had nothing to change while others had."""
+        decision = self._decision
+        return self._compared(self._pass.hosts(decision["planned"]), decision)
+
+    def _compared(self, hosts: rollout.Hosts, decision: Json) -> Json:
+        """See on one host, where no kubelet is to change, that all of them use what is desired. The end tells of those that do not, because other
+        roles may have something to repair. api_reachable is false when the next host is to be asked."""
+        cluster, idle = kubelets.cluster(hosts), kubelets.idle_settings(hosts)
+        arguments = {"requested": False, "kubelets": kubelets.by_node(hosts, idle), "cluster": cluster}
+        answer = self._pass.ask("node_resource_info", arguments)
+        if "nodes" not in answer and not self._is_last_api(decision):
+            return {"api_reachable": False}
+        found: Json = {"api_reachable": True, "mismatches": kubelets.idle_mismatches(hosts, answer)}
+        why = "" if "nodes" in answer else kubelets.unread(answer)
+        if "nodes" in answer and answer.get("failed"):
+            # A right that is missing is the same for all of them.
+            rights = access.of_kubelets(list(arguments["kubelets"]), reads_pods=False)
+            dummy, why = self._review(rights, cluster, "node_kubelet needs to compare them")
+        if why:
+            # One of them says why for all.
+            first = f"{kubelets.NOT_COMPARED}: {why}"
+            found["mismatches"] = {host: kubelets.NOT_COMPARED if number else first for number, host in enumerate(idle)}
         return found
 
     def _judged_coverage(self, hosts: rollout.Hosts, nodes: Json | None, excluded: t.Sequence[str]) -> Json:
@@ -255,18 +307,17 @@ class NodeKubeletRollout(RoleRollout):
         """Ask the API whether the restarted kubelet uses what was asked for, and whether its node has its devices back."""
         own, settings = self._pass.own, rollout.settings_of(self._pass.own)
         plan, turn = own["plan"], rollout.of_pass(own, "turn")
-        if not settings["node_kubelet_check_api"] or not kubelets.was_changed(
-            rollout.change_of(own), check_mode=self._pass.check_mode
-        ):
+        change = rollout.change_of(own)
+        if not (settings["node_kubelet_check_api"] and kubelets.has_ended(change, check_mode=self._pass.check_mode)):
             return {}
-        expected = kubelets.expected(plan, self._settings, is_rollback=self._settings["state"] == "previous")
+        expected = kubelets.expected(plan, settings)
         compared = {"kubelets": {plan["node"]: expected}} if kubelets.is_compared(expected) else {}
         devices = {"nodes": [plan["node"]]} if turn["offered"] and settings["allocatable_timeout"] > 0 else {}
         if not compared and not devices:
             return {}
         cluster = {"cluster": self._coordinator_admit["cluster"]}
         answer = self._pass.ask("node_resource_info", {**compared, **devices, **cluster})
-        problem = kubelets.doubt(plan["node"], answer) if compared else ""
+        problem = kubelets.doubt(plan["node"], answer, changed=bool(change.get("changed"))) if compared else ""
         if not problem and devices:
             problem = self._loss(plan["node"], turn["offered"], answer, {**devices, **cluster})
         return {"failed": True, "msg": problem} if problem else {}
@@ -289,7 +340,8 @@ class NodeKubeletRollout(RoleRollout):
         host, own = self._pass.host, self._pass.own
         decision, admitted = self._decision, self._coordinator_admit
         has_turn = bool(rollout.of_pass(own, "admit").get("batches")) and not self._pass.check_mode
-        found = kubelets.judged(host, own, admitted, self._stopped(decision) if has_turn else (), has_turn=has_turn)
+        stopped = self._stopped(decision) if has_turn else ()
+        found = kubelets.judged(host, own, self._coordinator, stopped, has_turn=has_turn)
         planned = ((name, self._pass.registers(name)) for name in decision.get("planned", ()))
         if rollout.speaker(planned) != host:
             return self._ended(found)
@@ -316,7 +368,8 @@ class NodeKubeletRollout(RoleRollout):
         )
         stopped = rollout.stopped_by(hosts)
         reports = {
-            host: kubelets.judged(host, each, admitted, stopped, has_turn=host in turns) for host, each in hosts.items()
+            host: kubelets.judged(host, each, self._coordinator, stopped, has_turn=host in turns)
+            for host, each in hosts.items()
         }
         lost = [host for host, each in hosts.items() if rollout.state(each) == "lost"]
         shown = {host: each for host, each in reports.items() if each and host not in decision["excluded"]}
@@ -328,6 +381,10 @@ class NodeKubeletRollout(RoleRollout):
         ]
         ended = self._ended(own_report, [line for line in lines if line], {host: reports[host] for host in lost})
         return {**ended, **self._released(admitted)}
+
+    def why_failed(self, own_report: Json) -> str:
+        """As in all roles, and why a kubelet with nothing to change does not count as using what is desired."""
+        return str(own_report["msg"]) if own_report.get("compared") is False else super().why_failed(own_report)
 
     def _released(self, admitted: Json) -> Json:
         lease = admitted.get("lease")

@@ -89,6 +89,8 @@ class NodeResourcesRollout(RoleRollout):
                 found[kind]["msg"] += self._without_api(hosts)
                 found.update(failed=True, msg=found[kind]["msg"])
                 break
+        if not found.get("failed") and (refusal := self._access_refusal(hosts)):
+            found.update(failed=True, msg=refusal)
         results = [found[kind] for kind in resources.TASKS if kind in found]
         diffs = [each for result in results for each in _listed(result.pop("diff", None))]
         if self._plan_only:
@@ -100,6 +102,17 @@ class NodeResourcesRollout(RoleRollout):
             "changed": any(result.get("changed") for result in results) and not self._plan_only,
             **({"diff": diffs} if diffs else {}),
         }
+
+    def _access_refusal(self, hosts: rollout.Hosts) -> str:
+        """Why a run must not restart kubelets whose nodes it could not set right again afterwards; empty where it restarts none, or may. What is to
+        change now was sent as a dry run."""
+        plans = [self._pass.registered(_KUBELET_PLAN, host) for host in hosts] if self._plan_only else []
+        rights = resources.rights(hosts) if any(plan.get("operations") for plan in plans) else []
+        if not rights:
+            return ""
+        cluster = resources.arguments("labels", hosts).get("cluster")
+        dummy, refusal = self._review(rights, cluster, "node_resources needs after the kubelets are restarted")
+        return f"Nothing was changed: {refusal}" if refusal else ""
 
     def _without_api(self, hosts: t.Iterable[str]) -> str:
         """What to do about kubelets that this run found down and has not repaired yet."""

@@ -116,8 +116,8 @@ class SiteSteps(Steps):
             ended: Json = role.end() if was_planned else {"report": self._pass.registered(fact), "lines": []}
             told: Json = ended.get("ansible_stats", {}).get("data", {}).get(fact, {})
             missed = self._missed(name, ended["report"], is_ended=not was_planned)
-            if missed:
-                found["left"] = found["left"] or self._why(missed)
+            why = self._why(missed) if missed else role.why_failed(ended["report"]) if was_planned else ""
+            found["left"] = found["left"] or why
             report = site.both(noted.get(name, {}), missed or ended["report"])
             if report != ended["report"]:
                 told[self._pass.host] = report

@@ -14,7 +14,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._plan.common import role_variables
 from ...module_utils._plan.common.errors import Refusal
-from ...module_utils._plan.kubernetes import coverage
+from ...module_utils._plan.kubernetes import access, coverage
 from ...module_utils._plan.transaction import rollout
 from .rollout_pass import Json
 from .steps import Steps
@@ -103,6 +103,13 @@ class RoleRollout(Steps):
         )
         return f"These {objection}" if objection else ""
 
+    def _review(self, rights: t.Sequence[access.Right], cluster: Json | None, purpose: str) -> tuple[Json, str]:
+        """Ask for rights where the step runs. Returns the result of C(access_info), and why nothing may be changed; empty when the account has
+        all rights, or no API server answers. purpose: what they are for, as C(access.refusal) takes it."""
+        own = {"cluster": cluster} if cluster else {}
+        result = self._pass.ask("access_info", {"rights": access.question(rights), **own})
+        return result, access.refusal(result, purpose) if "missing" in result else ""
+
     @property
     def _plan_only(self) -> bool:
         """Whether the step belongs to the plan of a playbook, which decides then whether anything is changed."""
@@ -155,12 +162,12 @@ class RoleRollout(Steps):
     def report(self) -> Json:
         """Show the lines on the host that speaks, and fail on a host whose turn did not come."""
         ended = self._pass.own["pass"]
-        lines, why = ended.get("lines") or [], self._why_not_begun(ended.get("report") or {})
+        lines, why = ended.get("lines") or [], self.why_failed(ended.get("report") or {})
         if why:
             return self._failed(why, lines)
         return self._shown(lines)
 
-    def _why_not_begun(self, own_report: Json) -> str:
-        """Why the turn of this host did not come; empty when it did, or when there was nothing to change."""
+    def why_failed(self, own_report: Json) -> str:
+        """Why this host fails at the end, although no task of it did: its turn did not come. Empty when it did, or when there was nothing to change."""
         is_missed = own_report.get("begun") is False and own_report.get("failed")
         return str(own_report["msg"]) if is_missed else ""

@@ -51,9 +51,12 @@ class TransactionFollower(Confirmer):
         if ended is None:
             result.update(failed=True, changed=True, msg=self._lost(result, problem))
             return result
-        for note in ended.get("notes") or []:
-            display.warning(f"{result['node']}: {result['name']}: {note}")
+        name, node = result["name"], result["node"]
         result["transaction"] = ended
+        result["unverified"] = outcome.unverified(ended)
+        limits = [outcome.not_verified(name, node, what) for what in result["unverified"]]
+        notes = [f"{node}: {name}: {note}" for note in ended.get("notes") or ()]
+        result["warnings"] = [*result.get("warnings", ()), *notes, *limits]
         result["changed"] = outcome.changed(ended["outcome"])
         failure = outcome.failure(result["name"], result["node"], ended)
         if failure:

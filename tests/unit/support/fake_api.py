@@ -112,7 +112,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class FakeApi:
     """The server. objects: nodes by name. pods: all pods. requests: what was asked, with the query.
 
-    version: of the API server. kubelets: what the kubelet of a node answers at /configz, by name.
+    version: of the API server. kubelets: what the kubelet of a node answers at /configz, by name: always the same, or one answer after the other.
     behind: what a pod answers by the API server's proxy, by its name: a mapping, a status with words, or what the API server
     refuses. secrets: by their names.
     troubles: what comes instead of the next answers: an exception, or None for hanging up.
@@ -121,6 +121,7 @@ class FakeApi:
     before_patch: called with the name of the node before a patch of it is applied.
     answers: what is answered at other paths, without the query: an object, a list of items, a text, or a refusal.
     leases: Leases by name, each with a resourceVersion that every write raises; before_write: called before one is written.
+    granted: what the account may do, as verb and name of the object, empty for all.
     now: what its clock says, in seconds since 1970; None for the true time.
     connections: how many were opened.
     """
@@ -129,7 +130,7 @@ class FakeApi:
         self.objects = {node["metadata"]["name"]: copy.deepcopy(node) for node in nodes}
         self.pods: list[Json] = []
         self.version = "v1.37.2"
-        self.kubelets: dict[str, Json] = {}
+        self.kubelets: dict[str, Json | Refused | list[Json | Refused]] = {}
         self.behind: dict[str, Json | tuple[int, str] | Refused] = {}
         self.secrets: dict[str, Json] = {}
         self.answers: dict[str, Json | list[Json] | str | Refused] = {}
@@ -139,6 +140,7 @@ class FakeApi:
         self.before_patch: t.Callable[[str], None] = lambda name: None
         self.leases: dict[str, Json] = {}
         self.before_write: t.Callable[[], None] = lambda: None
+        self.granted: set[tuple[str, str]] = set()
         self.now: float | None = None
         self.connections = 0
         self.ready = True
@@ -178,7 +180,11 @@ class FakeApi:
             if names[0] not in self.objects:
                 raise Refused(404, f'nodes "{names[0]}" not found')
             if names[1:] == ["proxy", "configz"]:
-                return self.kubelets[names[0]]
+                answers = self.kubelets[names[0]]
+                answer = answers.pop(0) if isinstance(answers, list) else answers
+                if isinstance(answer, Refused):
+                    raise answer
+                return answer
             if verb == "GET":
                 return self.objects[names[0]]
             self.before_patch(names[0])
@@ -198,6 +204,8 @@ class FakeApi:
             return self._response
         if path == "/version":
             return lambda *_request: {"gitVersion": self.version}
+        if path.startswith("/apis/auth"):
+            return self._review
         return self._lease if path.startswith(LEASES) else self._found
 
     def _response(self, _verb: str, path: str, _body: bytes) -> Json | str:
@@ -206,6 +214,13 @@ class FakeApi:
             raise answer
         query = {key: values[0] for key, values in parse_qs(urlsplit(path).query).items()}
         return self._page(answer, query) if isinstance(answer, list) else answer
+
+    def _review(self, _verb: str, _path: str, body: bytes) -> Json:
+        review: Json = json.loads(body)
+        if review["kind"] == "SelfSubjectReview":
+            return {"status": {"userInfo": {"username": "runner"}}}
+        attributes = review["spec"]["resourceAttributes"]
+        return {"status": {"allowed": (attributes["verb"], attributes.get("name", "")) in self.granted}}
 
     def _lease(self, verb: str, path: str, body: bytes) -> Json:
         place, _question, query = path.partition("?")

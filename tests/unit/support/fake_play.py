@@ -17,9 +17,11 @@ from pathlib import Path
 
 import yaml
 from ansible.errors import AnsibleConnectionFailure
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.rollout_steps import RolloutSteps
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
+from jinja2 import ChainableUndefined
 from jinja2.nativetypes import NativeEnvironment
 
 Json = dict[str, t.Any]
@@ -130,7 +132,7 @@ class FakePlay:
     ) -> None:
         self.hostvars = HostVariables({name: dict(variables) for name, variables in hosts.items()})
         self.groups = dict(groups or {})
-        self.answers: dict[str, Answer] = dict(answers or {})
+        self.answers: dict[str, Answer] = {"access_info": {"user": "admin", "missing": []}, **(answers or {})}
         self.asked: list[Call] = []
         self.failures: dict[str, str] = {}
         self.controller = Controller()
@@ -146,12 +148,13 @@ class FakePlay:
         self.settings = settings
         self._forks, self._ignores_errors, self._ignores_unreachable = forks, ignores_errors, ignores_unreachable
         self.play = types.SimpleNamespace(strategy=strategy, order=order, _action_groups={})
-        self._environment = NativeEnvironment(autoescape=False)
+        self._environment = NativeEnvironment(autoescape=False, undefined=ChainableUndefined)
         # The real one takes its time on purpose.
         digest = {
             "nodecraft.kubeadm.desired_state_digest": lambda value: f"digest of {json.dumps(value, sort_keys=True)}"
         }
-        self._environment.filters.update(to_json=json.dumps, **digest)
+        merge = {"combine": lambda first, second: {**first, **second}}
+        self._environment.filters.update(to_json=json.dumps, bool=boolean, **merge, **digest)
 
     # ---- one step ----------------------------------------------------------------------------------------------------
 
@@ -183,7 +186,17 @@ class FakePlay:
         templates = own.get(f"__{role}_settings", {})
         desired = {name: str(value) for name, value in own.get(f"__{role}_desired", {}).items()}
         variables[f"__{role}_desired"] = desired
-        return {name: self._environment.from_string(template).render(variables) for name, template in templates.items()}
+        for name in (f"__{role}_kept", f"__{role}_is_named"):
+            variables[name] = self._rendered(own.get(name, ""), variables)
+        options = own.get(f"__{role}_options", {})
+        compared = ("state", "feature_gates", "config")
+        variables[f"__{role}_options"] = {
+            name: self._rendered(options[name], variables) for name in compared if name in options
+        }
+        return {name: self._rendered(template, variables) for name, template in templates.items()}
+
+    def _rendered(self, template: str, variables: Json) -> t.Any:
+        return self._environment.from_string(template).render(variables)
 
     # ---- a task of several hosts -------------------------------------------------------------------------------------
 

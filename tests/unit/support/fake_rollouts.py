@@ -205,13 +205,10 @@ class Kubelets(Course):
 
     role = "node_kubelet"
 
-    def __init__(self, play: FakePlay, plans: Results | None = None, changes: Results | None = None) -> None:
-        super().__init__(play, plans, changes)
-        self._desired: Json = {"state": "present", "feature_gates": {}, "config": {}, "look_again": 0}
-
     def desire(self, **desired: t.Any) -> None:
-        """What the step verify is told to be desired."""
-        self._desired.update(desired)
+        """What the variables of all hosts say."""
+        for variables in self.play.hostvars.values():
+            variables.update({f"node_kubelet_{name}": value for name, value in desired.items()})
 
     def plan(self, hosts: t.Sequence[str]) -> None:
         self._begin(hosts)
@@ -262,8 +259,13 @@ class Kubelets(Course):
             "verify",
             verified,
             on=lambda host: self.result("turn", host)["api"]["host"],
-            settings=self._desired,
+            settings={"look_again": 0},
         )
+
+    def compare(self, hosts: t.Sequence[str]) -> None:
+        """What a playbook compares again after the changes of other roles."""
+        comparing = [host for host in hosts if self.result("decide", host).get("compares")]
+        self.play.each(self.role, "compare", comparing, loop=lambda host: [each["host"] for each in self.result("decide", host)["compares"]])
 
     def _end_host(self, host: str) -> str:
         return str(self.result("admit", host).get("api", {"host": host})["host"])
@@ -363,7 +365,18 @@ def held(call: Call) -> Json:
     }
 
 
+# A kubelet that uses what is expected.
+IN_USE: Json = {"config": {}, "differences": [], "problem": None}
+
+
 def nodes_of(call: Call, **more: Json) -> Json:
     """What C(node_resource_info) tells of the nodes that it is asked for. more: of single nodes."""
     asked = [name for option in ("nodes", "restarted_nodes", "kubelets") for name in call.arguments.get(option, [])]
-    return {"nodes": {**{name: {"labels": {}} for name in asked}, **more}}
+    named = {name: {"labels": {}} for name in asked}
+    kubelets = call.arguments.get("kubelets", {})
+    return {
+        "nodes": {
+            name: {**({"kubelet": IN_USE} if name in kubelets else {}), **named.get(name, {}), **more.get(name, {})}
+            for name in {**named, **more}
+        }
+    }

@@ -13,6 +13,16 @@ SETTING: Json = {"field": "args", "key": "v", "before": None, "after": ["5"]}
 DONE: Json = {"changed": True, "transaction": {"outcome": "committed"}}
 FAILED: Json = {"changed": True, "failed": True, "msg": "it is restored"}
 SILENT: Json = {"failed": True, "msg": "no credentials."}
+# An API that tells of a kubelet which uses something else.
+DIFFERENT: Json = {
+    "w1": {
+        "kubelet": {
+            "config": {},
+            "differences": [{"field": "config", "key": "maxPods", "expected": 50, "found": 110}],
+            "problem": None,
+        }
+    }
+}
 REJECTED: Json = {"w2": {"readmission": [{"pod": "default/picky", "reason": "selects disk=fast"}]}}
 
 

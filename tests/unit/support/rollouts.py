@@ -34,7 +34,13 @@ def host(name: str = "w1", *, plan: Json | None = None, settings: Json | None = 
         "open_transaction": None,
         **(plan or {}),
     }
-    begun = {**OF, "at_work": True, "excluded": "", "settings": {"force": False, "node_name": "", **(settings or {})}}
+    compared = {"node_kubelet_check_api": True, "state": "present", "feature_gates": {}, "config": {}}
+    begun = {
+        **OF,
+        "at_work": True,
+        "excluded": "",
+        "settings": {"force": False, "node_name": "", **compared, **(settings or {})},
+    }
     return {"pass": begun, "plan": planned, "decide": OF, **registers}
 
 

@@ -72,8 +72,8 @@ class Course(t.Generic[Observed, P]):
         warnings = (*self.made.warnings, *self.steps.preflight(self.observed, self.made))
         return dataclasses.replace(self.made, warnings=warnings)
 
-    def verify(self) -> None:
-        self.steps.verify(self.observed, self.planned, dry=self.dry)
+    def verify(self) -> t.Sequence[str]:
+        return self.steps.verify(self.observed, self.planned, dry=self.dry)
 
     def rehearse(self) -> Verdict:
         if self.steps.unrehearsed and not self.dry:
@@ -115,7 +115,7 @@ def go_through(course: Course[t.Any, t.Any], clock: Clock, kind: type[R]) -> R:
             warnings += plan.warnings
             operations = len(plan.operations)
             if not operations:
-                course.verify()
+                warnings += course.verify()
             else:
                 verdict = course.rehearse()
                 if verdict.verdict == REFUSED:

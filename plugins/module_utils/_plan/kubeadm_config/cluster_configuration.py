@@ -22,7 +22,8 @@ try:
 except ImportError:
     yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
 
-CONFIG_MAP_SOURCE = "ConfigMap kube-system/kubeadm-config"
+NAMESPACE, CONFIG_MAP = "kube-system", "kubeadm-config"
+CONFIG_MAP_SOURCE = f"ConfigMap {NAMESPACE}/{CONFIG_MAP}"
 GROUP = "kubeadm.k8s.io/"
 KIND = "ClusterConfiguration"
 IN_CONFIG_MAP = f"{CONFIG_MAP_SOURCE} ({KIND})"

@@ -16,8 +16,9 @@ import json
 import math
 import typing as t
 
-from ..kubernetes import clusters
+from ..kubernetes import access, clusters
 from ..transaction import rollout
+from ..transaction.lease import LEASE_NAMESPACE
 from ..transaction.rollout import NOTHING, Hosts, Registers, Result
 
 SHARED = ("node_kubelet_max_unavailable", "node_kubelet_check_api", "node_kubelet_api_host", "node_kubelet_lease")
@@ -40,15 +41,19 @@ _RESULT_KEYS = (
     "reverts",
     "rehearsal",
     "transaction",
+    "unverified",
     "previous_transaction",
     "open_transaction",
 )
 LEASE = "nodecraft-kubeadm-kubelets"
+Settings = t.Mapping[str, t.Mapping[str, t.Any]]
 
 # What a turn takes besides the waits that variables bound: the rehearsal, the restart, and a rollback.
 _TURN_SECONDS = 180
 # After this part of that time a turn renews the Lease; before, none has to.
 _RENEWED_AFTER = 0.5
+# What is said of each host when the API does not tell of any.
+NOT_COMPARED = "nothing is to change, but whether kubelets use what is desired could not be compared"
 _KEPT = "Nothing was rolled back, and no later node was changed."
 
 
@@ -91,15 +96,27 @@ def cluster(hosts: Hosts) -> dict[str, t.Any]:
     }
 
 
+def rights(hosts: Hosts, turns: t.Sequence[str], settings: Result) -> list[access.Right]:
+    """What the account must be allowed before kubelets are restarted: to read what they use afterwards, and the Lease. settings: of the host
+    that sends the requests."""
+    nodes = [registers["plan"]["node"] for registers in hosts.values()]
+    reads_pods = any(not rollout.settings_of(hosts[host])["force"] for host in turns)
+    of_lease = access.of_lease(LEASE, LEASE_NAMESPACE) if settings["node_kubelet_lease"] else []
+    return [*access.of_kubelets(nodes, reads_pods=reads_pods), *of_lease]
+
+
 def question(hosts: Hosts, turns: t.Sequence[str]) -> dict[str, t.Any]:
-    """What the API is asked for before kubelets are restarted, as options of C(node_resource_info): which nodes there are, and which pods
-    those whose kubelets are restarted would reject."""
+    """What the API is asked for before kubelets are restarted, as options of C(node_resource_info): which nodes there are, which pods those
+    whose kubelets are restarted would reject, and what all kubelets use now."""
     plans = [hosts[host]["plan"] for host in turns]
+    # Of one that is down nothing can be read, and its change may be what repairs it.
+    read = {plan["node"]: NOTHING for plan in plans if not plan.get("problem")}
     return {
         "requested": False,
         "readmission": True,
         "restarted_nodes": [plan["node"] for plan in plans],
         "limits": {plan["node"]: plan["limits"] for plan in plans},
+        "kubelets": {**read, **by_node(hosts, idle_settings(hosts))},
     }
 
 
@@ -141,6 +158,55 @@ def offers(answer: Result, node: str) -> dict[str, int]:
         for name, entry in resources.items()
         if entry.get("device_plugin") and (number := int(entry.get("allocatable") or 0)) > 0
     }
+
+
+# ---- what kubelets use that have nothing to change -------------------------------------------------------------------
+
+
+def idle_settings(hosts: Hosts) -> dict[str, Settings]:
+    """What is desired of the kubelets that have nothing to change, by host; nothing where the API must not be queried. A run that ended between a
+    change and its comparison leaves such a kubelet."""
+    idle = {host: registers for host, registers in hosts.items() if not has_turn(registers)}
+    desired = {host: settings_in_use(rollout.settings_of(registers)) for host, registers in idle.items()}
+    return {
+        host: each
+        for host, each in desired.items()
+        if is_compared(each) and rollout.settings_of(hosts[host])["node_kubelet_check_api"]
+    }
+
+
+def by_node(hosts: Hosts, values: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The same values by the names of the nodes. values: by host."""
+    return {hosts[host]["plan"]["node"]: value for host, value in values.items()}
+
+
+def idle_mismatches(hosts: Hosts, answer: Result) -> dict[str, str]:
+    """Which kubelets with nothing to change do not use what is desired, or cannot be compared, with the reason, by host. answer: of
+    C(node_resource_info); one that does not tell of nodes is no reason."""
+    if "nodes" not in answer:
+        return {}
+    found = {host: mismatch(hosts[host]["plan"]["node"], answer) for host in idle_settings(hosts)}
+    return {
+        host: f"The kubelet of {hosts[host]['plan']['node']} has nothing to change and is healthy, but {why}"
+        for host, why in found.items()
+        if why
+    }
+
+
+def unread(answer: Result) -> str:
+    """Why no kubelet could be compared. answer: of C(node_resource_info), which does not tell of nodes."""
+    return f"{_said(answer)}. {WAYS_OUT}"
+
+
+def unreached(hosts: Hosts, turns: t.Sequence[str], answer: Result) -> list[str]:
+    """Warnings about kubelets that are to change and cannot be read now, so that nothing may be able to compare them afterwards."""
+    nodes = [hosts[host]["plan"]["node"] for host in turns]
+    problems = {node: (_of_node(answer, node).get("kubelet") or NOTHING).get("problem") for node in nodes}
+    return [
+        f"what the kubelet of {node} uses cannot be read before its change, and must be readable after it: {problem}."
+        for node, problem in problems.items()
+        if problem
+    ]
 
 
 # ---- the Lease -------------------------------------------------------------------------------------------------------
@@ -232,17 +298,27 @@ def must_renew(since: float, settings: t.Mapping[str, t.Any], now: float) -> boo
 
 def was_changed(change: Result, *, check_mode: bool) -> bool:
     """Whether a kubelet was restarted for good."""
-    return bool(change.get("changed")) and not change.get("failed") and not check_mode
+    return bool(change.get("changed")) and has_ended(change, check_mode=check_mode)
 
 
-def expected(plan: Result, desired: Result, *, is_rollback: bool) -> dict[str, dict[str, t.Any]]:
-    """What /configz is compared with, as C(feature_gates) and C(config).
+def has_ended(change: Result, *, check_mode: bool) -> bool:
+    """Whether a turn came to a good end. One that ends the transaction of an earlier run, or finds another run's change, changes nothing itself."""
+    return bool(change) and not change.get("failed") and not check_mode
 
-    desired: these two as the variables say. is_rollback: what the plan says of gates and plain fields counts instead. Flags, taints and what is
-    taken out are not compared; a text may be that of a flag, which /configz shows in another type.
+
+def settings_in_use(settings: Result) -> Settings:
+    """What /configz is compared with, as C(feature_gates) and C(config): what the variables of a host say. Flags and taints are not compared."""
+    return {"feature_gates": dict(settings["feature_gates"]), "config": dict(settings["config"])}
+
+
+def expected(plan: Result, settings: Result) -> Settings:
+    """What /configz is compared with after a change. When the change reverts another one, what the plan says of gates and plain fields counts, but
+    for what is taken out. A text may be that of a flag, which /configz shows in another type.
+
+    settings: of the host.
     """
-    if not is_rollback:
-        return {"feature_gates": dict(desired["feature_gates"]), "config": dict(desired["config"])}
+    if settings["state"] != "previous":
+        return settings_in_use(settings)
     back = [each for each in plan["operations"] if each["after"] is not None and not isinstance(each["after"], str)]
     return {
         field: {each["key"]: each["after"] for each in back if each["field"] == field and "/" not in each["key"]}
@@ -250,25 +326,33 @@ def expected(plan: Result, desired: Result, *, is_rollback: bool) -> dict[str, d
     }
 
 
-def is_compared(expectation: t.Mapping[str, t.Mapping[str, t.Any]]) -> bool:
+def is_compared(expectation: Settings) -> bool:
     """Whether there is anything that /configz can be compared with."""
     return any(value is not None for values in expectation.values() for value in values.values())
 
 
-def doubt(node: str, answer: Result) -> str:
-    """What /configz says against a change that was made; empty when nothing. answer: of C(node_resource_info), asked for this node."""
-    begin = f"The kubelet of {node} was changed and is healthy, but"
-    if "nodes" not in answer:
-        return f"{begin} the API does not show what it uses: {_said(answer)}. {_KEPT} {WAYS_OUT}"
+def doubt(node: str, answer: Result, *, changed: bool) -> str:
+    """What /configz says against a kubelet after its turn; empty when nothing. answer: of C(node_resource_info), asked for this node."""
+    why = mismatch(node, answer)
+    return f"The kubelet of {node} {'was changed and ' if changed else ''}is healthy, but {why} {_KEPT}" if why else ""
+
+
+def mismatch(node: str, answer: Result) -> str:
+    """Why a kubelet does not count as using what is desired, as sentences; empty when it does. answer: as above."""
+    kubelet = _of_node(answer, node).get("kubelet")
+    if kubelet is None:
+        return f"the API does not show what it uses: {_said(answer)}. {WAYS_OUT}"
+    if kubelet["problem"]:
+        return f"what it uses cannot be compared with what is desired: {kubelet['problem'].rstrip('.')}."
     differences = [
         f"{each['field']} {each['key']} is {'unset' if each['found'] is None else json.dumps(each['found'])}, not {json.dumps(each['expected'])}"
-        for each in (_of_node(answer, node).get("kubelet") or {}).get("differences") or ()
+        for each in kubelet["differences"]
     ]
     if not differences:
         return ""
     return (
-        f"{begin} /configz shows that it does not use what is desired: {'; '.join(differences)}. {_KEPT} Set a value that the kubelet"
-        " accepts, or remove the setting."
+        f"/configz shows that it does not use what is desired: {'; '.join(differences)}. Set a value that the kubelet accepts, or remove the"
+        " setting."
     )
 
 
@@ -317,17 +401,30 @@ def report(registers: Registers) -> dict[str, t.Any]:
     verified = rollout.of_pass(registers, "verify")
     if verified.get("failed"):
         found.update(failed=True, msg=verified["msg"])
+    settings = rollout.settings_of(registers)
+    is_skipped = not settings["node_kubelet_check_api"] and is_compared(expected(plan, settings))
+    if is_skipped and was_changed(rollout.change_of(registers), check_mode=False):
+        skipped = "whether it uses what is desired: node_kubelet_check_api is false, so /configz was not compared"
+        found["unverified"] = [*(found.get("unverified") or ()), skipped]
     return found
 
 
 def judged(
-    host: str, registers: Registers, admitted: Result, stopped: t.Sequence[str], *, has_turn: bool
+    host: str, registers: Registers, coordinator: Registers, stopped: t.Sequence[str], *, has_turn: bool
 ) -> dict[str, t.Any]:
-    """The same, with what others decided. admitted: what the coordinator said of all. stopped: the hosts that stopped the rollout.
+    """The same, with what others decided. coordinator: of the host that did. stopped: the hosts that stopped the rollout.
 
     has_turn: whether this host was to be changed in this pass.
     """
     found = report(registers)
+    admitted = rollout.of_pass(coordinator, "admit")
+    # A playbook compares once more after its changes.
+    compared = rollout.of_pass(coordinator, "compare") or admitted
+    mismatches = compared.get("mismatches") or NOTHING
+    if host in mismatches:
+        begin = "Nothing was changed. " if compared.get("refusal") else ""
+        # A refusal has failed the step itself.
+        return {**found, "failed": True, "compared": bool(begin), "msg": f"{begin}{mismatches[host]}"}
     objection = (admitted.get("objections") or {}).get(host)
     if objection:
         return {**found, "failed": True, "msg": f"Nothing was changed, because {objection}"}

@@ -14,7 +14,7 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from ..kubernetes import clusters
+from ..kubernetes import access, clusters
 from ..transaction import rollout
 from ..transaction.rollout import Hosts, Result
 from . import report, taints
@@ -48,6 +48,13 @@ def refusal(hosts: Hosts) -> str:
         same = ", ".join(host for host, each in settings.items() if each["node"] == twice[0])
         return f"{same} are the same node, {twice[0]}. Each host of the play must be another node."
     return clusters.conflict({host: each["cluster"] for host, each in settings.items()})
+
+
+def rights(hosts: Hosts) -> list[access.Right]:
+    """What the account must be allowed to set again what restarted kubelets may have lost."""
+    settings = [rollout.settings_of(registers) for registers in hosts.values()]
+    fields = [kind for kind in TASKS if any(each[kind] for each in settings)]
+    return access.of_nodes([each["node"] for each in settings], fields)
 
 
 def control_planes(hosts: Hosts) -> list[str]:

@@ -53,6 +53,7 @@ _RESULT_KEYS = (
     "reverts",
     "rehearsal",
     "transaction",
+    "unverified",
     "previous_transaction",
     "open_transaction",
 )

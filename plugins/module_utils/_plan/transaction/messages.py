@@ -102,11 +102,28 @@ def _telling(log: t.Sequence[str]) -> str:
 
 
 def report(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str:
-    """One line about a transaction that ended without a follower."""
-    return (
+    """What is to know of a transaction that ended without a follower."""
+    ending = (
         failure(name, node, transaction)
         or f"{name} on {node}: transaction {transaction['id']} of an earlier run, which was not followed to its end, was committed at {transaction['ended']}."
     )
+    limits = [f"Not verified: {what}." for what in unverified(transaction)]
+    return " ".join([ending, *limits, *(f"Note: {note}." for note in transaction.get("notes") or ())])
+
+
+def unverified(transaction: t.Mapping[str, t.Any]) -> list[str]:
+    """What of a change that stands could not be verified, each with the reason; nothing for another outcome."""
+    return list((transaction.get("proof") or {}).get("unverified") or ())
+
+
+def not_verified(name: str, node: str, what: str) -> str:
+    """The warning about a part of a component that could not be verified. what: an entry of unverified()."""
+    return f"{node}: {name}: not verified: {what}"
+
+
+def will_not_be_verified(name: str, node: str, what: str) -> str:
+    """The warning before a change about what cannot be verified after it. what: as an entry of unverified()."""
+    return f"{node}: {name}: cannot be verified after this change: {what}"
 
 
 def waited(name: str) -> str:

@@ -77,10 +77,10 @@ def _change(
 ) -> list[str]:
     """The lines of one component on one host."""
     lines = []
-    if result.get("previous_transaction"):
-        lines.append(
-            f"{what}: an earlier run that was not followed to its end: {verified(result['previous_transaction'])}"
-        )
+    previous = result.get("previous_transaction")
+    if previous:
+        lines.append(f"{what}: an earlier run that was not followed to its end: {verified(previous)}")
+        lines += _limits(what, messages.unverified(previous))
     if result.get("operations"):
         rehearsal = result["rehearsal"]
         line = f"{what}: {_ending(result, verified, is_lost=is_lost)}; rehearsal {rehearsal['verdict']} in {_seconds(rehearsal)}"
@@ -96,7 +96,12 @@ def _change(
         lines.append(f"{line}, {_LOST}" if place in lost else line)
         lost = [other for other in lost if other != place]
     lines += [f"{what}: {field} {key} {_LOST}; not set again, because it is not desired" for field, key in lost]
-    return lines
+    return [*lines, *_limits(what, result.get("unverified") or ())]
+
+
+def _limits(what: str, unverified: t.Iterable[str]) -> list[str]:
+    """A line for each part that could not be verified."""
+    return [f"WARNING: {what}: not verified: {each}" for each in unverified]
 
 
 def _ending(result: Result, verified: t.Callable[[Result], str], *, is_lost: bool) -> str:

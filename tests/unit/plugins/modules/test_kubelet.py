@@ -40,6 +40,7 @@ def test_the_defaults(start: Start, handed: list[t.Any]) -> None:
         "limits": None,
         "reverts": None,
         "transaction": None,
+        "unverified": [],
         "previous_transaction": None,
         "open_transaction": None,
         "busy": False,

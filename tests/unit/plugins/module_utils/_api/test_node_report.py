@@ -10,14 +10,14 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.node_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, Refused, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node, pod
 
 Serve = t.Callable[..., FakeApi]
 D = "example.com/dongle"
 
 
-def read(api: FakeApi, *, warn: t.Callable[[str], t.Any] = pytest.fail, **params: t.Any) -> Json:
+def read_result(api: FakeApi, *, warn: t.Callable[[str], t.Any] = pytest.fail, **params: t.Any) -> Json:
     asked = {
         "nodes": None,
         "label_selector": None,
@@ -29,8 +29,13 @@ def read(api: FakeApi, *, warn: t.Callable[[str], t.Any] = pytest.fail, **params
         "concurrency": 8,
     }
     asked.update(params)
-    found = read_all(asked, connect=lambda: client_of(api.url, Clock()), warn=warn)
-    return t.cast(Json, found["nodes"])
+    return read_all(asked, connect=lambda: client_of(api.url, Clock()), warn=warn)
+
+
+def read(api: FakeApi, **params: t.Any) -> Json:
+    result = read_result(api, **params)
+    assert "failed" not in result
+    return t.cast(Json, result["nodes"])
 
 
 def test_all_nodes(serve: Serve) -> None:
@@ -105,16 +110,51 @@ def test_what_kubelets_say_of_themselves(serve: Serve) -> None:
     assert found["w1"]["kubelet"] == {
         "config": {"maxPods": 110},
         "differences": [{"field": "config", "key": "maxPods", "expected": 50, "found": 110}],
+        "problem": None,
     }
-    assert found["w2"]["kubelet"] == {"config": {"maxPods": 50}, "differences": []}
+    assert found["w2"]["kubelet"] == {"config": {"maxPods": 50}, "differences": [], "problem": None}
     assert found["w3"]["kubelet"] is None
 
 
-def test_a_kubelet_that_tells_nothing(serve: Serve) -> None:
+def test_kubelets_and_all_nodes_are_read_for_restarts(serve: Serve) -> None:
+    api = serve(node("w1"), node("w2"))
+    api.kubelets = {"w1": {"kubeletconfig": {}}}
+    found = read(api, requested=False, readmission=True, restarted_nodes=["w2"], kubelets={"w1": None})
+    assert sorted(found) == ["w1", "w2"]
+    assert [found[name]["kubelet"] is None for name in ("w1", "w2")] == [False, True]
+
+
+TLS = "error trying to reach service: remote error: tls: internal error"
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "words", "requests"),
+    [
+        ({}, "its kubelet answers 200 at /configz", 1),
+        (Refused(403, "no"), "refused GET nodes/w1/proxy/configz: 403, no", 2),
+        (Refused(503, TLS), f"the API server does not reach this kubelet: {{url}} refused GET nodes/w1/proxy/configz: 503, {TLS}. So kubectl logs", 31),
+    ],
+)
+def test_kubelet_that_is_not_read_fails_and_leaves_the_others(
+    serve: Serve, kubelet: Json | Refused, words: str, requests: int
+) -> None:
+    api = serve(node("w1"), node("w2"))
+    api.kubelets = {"w1": kubelet, "w2": {"kubeletconfig": {"maxPods": 5}}}
+    result = read_result(api, requested=False, kubelets={"w1": {}, "w2": {"config": {"maxPods": 5}}})
+    assert result["failed"] is True
+    assert result["msg"].startswith("w1: ")
+    found = {name: each["kubelet"] for name, each in result["nodes"].items()}
+    assert (found["w1"]["config"], found["w1"]["differences"]) == (None, [])
+    assert words.format(url=api.url) in found["w1"]["problem"]
+    assert found["w2"] == {"config": {"maxPods": 5}, "differences": [], "problem": None}
+    assert len([request for request in api.requests if "w1/proxy" in request]) == requests
+
+
+def test_kubelet_that_is_reached_after_a_while_is_read(serve: Serve) -> None:
+    """Its serving certificate may have to be approved first."""
     api = serve(node("w1"))
-    api.kubelets = {"w1": {}}
-    with pytest.raises(KubeadmError, match="the kubelet of w1 does not show its configuration"):
-        read(api, kubelets={"w1": {}})
+    api.kubelets = {"w1": [Refused(503, TLS), Refused(504, "timeout"), {"kubeletconfig": {}}]}
+    assert read(api, requested=False, kubelets={"w1": {}})["w1"]["kubelet"]["problem"] is None
 
 
 def test_a_node_that_is_not_there(serve: Serve) -> None:

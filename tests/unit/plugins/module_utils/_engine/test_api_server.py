@@ -61,15 +61,14 @@ def test_a_node_without_its_object_is_answered(node: FakeNode) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_client_that_was_refused_before_is_noted_and_not_asked_for(node: FakeNode, status: int) -> None:
+def test_a_client_that_was_refused_before_is_not_verified(node: FakeNode, status: int) -> None:
     """Such as a certificate that has expired: no repair would be possible."""
     node.web.statuses[OWN_NODE] = status
     result = change(node)
     assert result["outcome"] == COMMITTED
     assert result["proof"]["clients"] == [f"{node.kubeconfig}: 200"]
-    (note,) = result["notes"]
-    asked = f"before the change, asked with {node.kubelet_conf}, the API server answers {status}"
-    assert note == f"{asked}, so the verification does not cover that"
+    limit = f"whether it answers the client of {node.kubelet_conf}: before the change the API server answers {status}"
+    assert (result["notes"], result["proof"]["unverified"]) == ([], [limit])
 
 
 def test_an_api_server_that_was_down_has_to_answer(node: FakeNode) -> None:
@@ -93,7 +92,8 @@ def test_an_address_that_never_answered_is_not_the_right_one(node: FakeNode, web
     result = node.change(watch=given)
     assert (result["outcome"], result["proof"]["clients"]) == (COMMITTED, [])
     assert web.requests
-    assert f"asked with {node.kubelet_conf}, the API server cannot be queried" in result["notes"][1]
+    limit = f"whether it answers the client of {node.kubelet_conf}: before the change the API server cannot be queried"
+    assert result["proof"]["unverified"][1].startswith(limit)
 
 
 def test_an_api_server_that_does_not_know_yet_who_may_do_what_is_waited_for(node: FakeNode) -> None:
@@ -105,14 +105,15 @@ def test_an_api_server_that_does_not_know_yet_who_may_do_what_is_waited_for(node
 
 
 @pytest.mark.parametrize("config", [None, kubeconfig(user={"client-certificate-data": "A", "client-key-data": "A"})])
-def test_a_credential_that_is_none_is_noted(node: FakeNode, config: str | None) -> None:
+def test_a_credential_that_is_none_is_not_verified(node: FakeNode, config: str | None) -> None:
     given = watch(node)
     node.kubelet_conf.unlink()
     if config is not None:
         node.kubelet_conf.write_text(config, encoding="ascii")
     result = node.change(watch=given)
     assert (result["outcome"], result["proof"]["clients"]) == (COMMITTED, [f"{node.kubeconfig}: 200"])
-    assert f"asked with {node.kubelet_conf}, " in result["notes"][0]
+    (limit,) = result["proof"]["unverified"]
+    assert limit.startswith(f"whether it answers the client of {node.kubelet_conf}: before the change ")
 
 
 # ---- the mirror pod --------------------------------------------------------------------------------------------------
@@ -137,7 +138,9 @@ def test_a_kubelet_that_had_not_reported_the_former_one_proves_nothing(node: Fak
     node.web.statuses[MIRROR] = 404
     result = change(node)
     assert (result["outcome"], result["proof"]["config_hash"]) == (COMMITTED, None)
-    assert "before the change asked for its mirror pod, the API server answers 404, so the" in result["notes"][0]
+    reported = "whether its kubelet reports the new instance to it"
+    why = "before the change asked for its mirror pod, the API server answers 404"
+    assert result["proof"]["unverified"] == [f"{reported}: {why}"]
 
 
 # ---- journals of a former version ------------------------------------------------------------------------------------

@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+import typing as t
 from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, ROLLED_BACK
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.static_pod import backups_of
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NEW, OLD, FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NEW, OLD, Behaviour, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
 
 
@@ -26,7 +27,7 @@ def test_gates_are_read_from_the_running_process(node: FakeNode) -> None:
     result = node.change(watch={"feature_gates": {"A": True, "B": False}})
     assert result["outcome"] == COMMITTED
     assert result["proof"]["feature_gates"] == {"A": True, "B": False}
-    assert result["proof"]["feature_gates_note"] is None
+    assert result["proof"]["unverified"] == []
 
 
 @pytest.mark.parametrize("reported", [{"A": False}, {"Other": True}])
@@ -53,30 +54,75 @@ def test_gates_that_differ_in_the_running_process_are_restored(node: FakeNode, r
         (kubeconfig(user={"client-certificate-data": "A", "client-key-data": "A"}), "must be in base64"),
     ],
 )
-def test_gates_that_cannot_be_read_are_noted_and_no_failure(node: FakeNode, config: str | None, note: str) -> None:
+def test_gates_that_cannot_be_read_are_not_verified_and_no_failure(node: FakeNode, config: str | None, note: str) -> None:
     if config is not None:
         node.kubeconfig.write_text(config, encoding="ascii")
     result = node.change(watch={"feature_gates": {"A": True}})
     assert result["outcome"] == COMMITTED
     assert result["proof"]["feature_gates"] is None
-    assert note in result["proof"]["feature_gates_note"]
-    assert f"{node.kubeconfig} " in result["proof"]["feature_gates_note"]
-    assert result["notes"] == [f"its feature gates were not verified: {result['proof']['feature_gates_note']}"]
+    (limit,) = result["proof"]["unverified"]
+    assert limit.startswith("feature gates A: ")
+    assert note in limit
 
 
-def test_metrics_that_are_forbidden_are_noted(node: FakeNode) -> None:
+def test_metrics_that_are_forbidden_are_not_verified(node: FakeNode) -> None:
     node.kubeconfig.write_text(kubeconfig(), encoding="ascii")
     node.web.gates = None
     result = node.change(watch={"feature_gates": {"A": True}})
     assert result["outcome"] == COMMITTED
-    assert result["proof"]["feature_gates_note"] == "/metrics answers 403"
+    limit = f"feature gates A: /metrics answers 403 to the client of {node.kubeconfig}"
+    assert result["proof"]["unverified"] == [limit]
 
 
 def test_a_component_without_an_http_probe_has_no_metrics_to_read(node: FakeNode) -> None:
     result = node.change(watch={"feature_gates": {"A": True}, "metrics": None})
     assert result["outcome"] == COMMITTED
     assert result["proof"]["feature_gates"] is None
-    assert result["proof"]["feature_gates_note"]
+    assert "has no HTTP probe" in result["proof"]["unverified"][0]
+
+
+# ---- what is not verified --------------------------------------------------------------------------------------------
+
+
+def test_what_the_journal_says_cannot_be_verified_is_in_the_proof(node: FakeNode) -> None:
+    assert node.change(watch={"unverified": ["whether it answers its administrator"]})["proof"]["unverified"] == [
+        "whether it answers its administrator"
+    ]
+
+
+def test_former_instance_after_a_rollback_has_nothing_unverified(node: FakeNode) -> None:
+    node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
+    result = node.change(watch={"unverified": ["its gates"]})
+    assert (result["outcome"], result["proof"]["unverified"]) == (ROLLED_BACK, [])
+
+
+def test_static_pod_without_a_probe_is_only_known_to_run(node: FakeNode) -> None:
+    sides = {side: {**node.instance(text), "probes": []} for side, text in (("before", OLD), ("after", NEW))}
+    result = node.change(watch=sides)
+    assert result["outcome"] == COMMITTED
+    assert result["proof"]["unverified"] == [
+        "whether it works: its manifest has no probe, so only its process was watched"
+    ]
+
+
+@pytest.mark.parametrize("is_readable", [False, True])
+def test_probes_that_only_the_kubelet_runs_need_its_report(node: FakeNode, is_readable: bool) -> None:
+    inside = [{"kind": "exec"}]
+    sides = {side: {**node.instance(text), "probes": inside} for side, text in (("before", OLD), ("after", NEW))}
+
+    def report(_kubeconfig: str, _path: str) -> tuple[t.Any, str]:
+        (instance,) = node.kubelet.instances or [None]
+        if not is_readable or instance is None:
+            return None, "forbidden"
+        container = node.host.processes({instance.uid})[0].container_id
+        statuses = [{"ready": True, "containerID": f"containerd://{container}"}]
+        return {"metadata": {}, "status": {"containerStatuses": statuses}}, ""
+
+    node.ask = report
+    result = node.change(watch=sides)
+    assert result["outcome"] == COMMITTED
+    limit = "exec probes: only its kubelet runs them, and its report cannot be read (forbidden)"
+    assert result["proof"]["unverified"] == ([] if is_readable else [limit])
 
 
 # ---- copies of its manifest ------------------------------------------------------------------------------------------

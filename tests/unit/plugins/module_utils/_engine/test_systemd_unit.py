@@ -45,6 +45,7 @@ def test_a_healthy_change_is_committed_with_one_restart(unit: FakeUnit) -> None:
     assert result["proof"]["uid"] == unit.invocation
     assert result["proof"]["arguments"] == ["/usr/bin/kubelet", "--v=2"]
     assert result["proof"]["probes"][1] == "its Node is ready"
+    assert result["proof"]["unverified"] == []
     assert result["outage_seconds"] == pytest.approx(1.0, abs=0.5)
     assert result["restart_seconds"] == pytest.approx(2.0, abs=1.3)
 
@@ -151,18 +152,44 @@ def test_without_an_api_server_from_the_start_the_proof_is_the_nodes_own(unit: F
     result = unit.change()
     assert result["outcome"] == COMMITTED
     assert "its Node is not known (the API server cannot be queried: refused)" in result["proof"]["probes"][1]
-    why = "(the API server cannot be queried: refused), so the verification does not cover that"
-    assert result["notes"] == [f"before the change, its Node could not be read with /kubelet.conf {why}"]
+    why = "the API server cannot be queried: refused"
+    assert result["proof"]["unverified"] == [f"whether its Node is ready and evicts no pods: {why}"]
 
 
-def test_static_pods_that_cannot_be_read_are_noted(unit: FakeUnit, monkeypatch: pytest.MonkeyPatch) -> None:
-    ask = unit.ask
-    monkeypatch.setattr(
-        unit, "ask", lambda config, path: (None, "it answers 403") if "/pods?" in path else ask(config, path)
+def test_static_pods_that_could_not_be_listed_before_are_not_verified(unit: FakeUnit) -> None:
+    unit.api_is_up = False
+    result = unit.change(watch={"has_static_pods": True})
+    limit = "whether its static pods are ready again: before the change the API server cannot be queried: refused"
+    assert (result["outcome"], result["proof"]["unverified"][0]) == (COMMITTED, limit)
+
+
+@pytest.mark.parametrize("short_of", [set(), {"Disk"}])
+def test_shortage_is_not_verified_when_the_node_was_unknown_before(unit: FakeUnit, short_of: set[str]) -> None:
+    unit.api_is_up = False
+    unit.short_of = short_of
+    unit.at(3, lambda: setattr(unit, "api_is_up", True))
+    result = unit.change(min_ready_seconds=10)
+    unknown = "whether it evicts pods because of the change: its Node reports DiskPressure, and could not be read before"
+    assert result["outcome"] == COMMITTED
+    assert [each.removesuffix(" the change") for each in result["proof"]["unverified"]] == [unknown] * len(short_of)
+
+
+def test_kubelet_without_its_health_port_is_not_known_to_be_healthy(unit: FakeUnit) -> None:
+    sides = {side: {**unit.journal()["watch"][side], "probes": []} for side in ("before", "after")}
+    result = unit.change(watch=sides)
+    assert (result["outcome"], result["proof"]["unverified"]) == (
+        COMMITTED,
+        ["whether it is healthy: healthzPort is 0"],
     )
-    (note,) = unit.change(watch={"has_static_pods": True})["notes"]
-    assert note.startswith("before the change, the static pods of its Node could not be read with ")
-    assert "(it answers 403), so the verification does not cover that" in note
+
+
+@pytest.mark.parametrize("journal", [{"fails": {"journalctl": "no journal files were found"}}, {"says": ""}])
+def test_log_that_cannot_be_read_is_not_verified(unit: FakeUnit, journal: dict[str, t.Any]) -> None:
+    unit.fails = journal.get("fails", {})
+    unit.behaviours["v=2"] = Behaviour(says=journal.get("says", "started"))
+    result = unit.change()
+    limit = "whether it ignored errors in its configuration: journalctl shows nothing of it"
+    assert (result["outcome"], result["proof"]["unverified"]) == (COMMITTED, [limit])
 
 
 def test_an_api_server_that_goes_with_the_change_is_waited_for(unit: FakeUnit) -> None:

@@ -97,8 +97,9 @@ class FakeSteps:
         self._note("preflight", observed, plan)
         return ["etcd is alone"]
 
-    def verify(self, observed: str, plan: TaskPlan, *, dry: bool) -> None:
+    def verify(self, observed: str, plan: TaskPlan, *, dry: bool) -> list[str]:
         self._note("verify", observed, plan, dry)
+        return ["unverified"]
 
     def rehearse(self, observed: str, plan: TaskPlan) -> Verdict:
         self._note("rehearse", observed, plan)
@@ -160,6 +161,17 @@ def test_the_steps_for_which_it_matters_are_told_whether_it_is_check_mode(check_
     run(steps, check_mode=check_mode)
     told = {name: handed[-1] for name, handed in steps.handed.items() if isinstance(handed[-1], bool)}
     assert told == dict.fromkeys(["session", "read", "notes", *([] if changes else ["verify"]), "finish"], check_mode)
+
+
+def test_what_a_verification_notes_is_a_warning() -> None:
+    assert run(FakeSteps(changes=False)).warnings[-1] == "unverified"
+
+
+def test_reading_that_is_not_whole_fails_with_what_was_read() -> None:
+    module = FakeModule()
+    with pytest.raises(Ended):
+        runner.run_info(t.cast("t.Any", module), lambda: {"failed": True, "msg": "w1: no", "nodes": {}})
+    assert module.result == {"failed": True, "changed": False, "msg": "w1: no", "nodes": {}}
 
 
 def test_without_a_change_nothing_is_rehearsed_or_applied() -> None:

@@ -27,14 +27,13 @@ def test_the_clients_that_are_there(tmp_path: Path, admins: tuple[Path, Path]) -
     kubelet = tmp_path / "kubelet.conf"
     clients = ApiClients.of_node(str(kubelet), "cp1")
     assert clients.credentials() == []
-    assert [f"{path.name} does not exist" in note for path, note in zip((admins[0], kubelet), clients.missing())] == [
-        True,
-        True,
-    ]
+    of_admin, of_kubelet = clients.unverified()
+    assert of_admin.startswith(f"whether it answers its administrator: {admins[0]} does not exist on ")
+    assert of_kubelet.startswith(f"whether it answers its kubelet: {kubelet} does not exist on ")
     kubelet.touch()
     admins[1].touch()
     clients = ApiClients.of_node(str(kubelet), "cp1")
-    assert clients.missing() == []
+    assert clients.unverified() == []
     assert clients.credentials() == [
         {"kubeconfig": str(admins[1]), "path": "/api/v1/namespaces/kube-system"},
         {"kubeconfig": str(kubelet), "path": "/api/v1/nodes/cp1"},
@@ -61,5 +60,5 @@ def test_they_stand_in_the_journal_of_an_api_server(master: FakeNode, run: FakeR
     assert watch["mirror"] == {"kubeconfig": str(master.kubelet_conf), "path": MIRROR}
     assert watch["before"]["server"] == watch["after"]["server"]
     assert (watch["pod_prefix"], watch["program"]) == (f"kube-system_{NAME}-", NAME)
-    assert "admin.conf does not exist" in journal["notes"][0]
+    assert "admin.conf does not exist" in watch["unverified"][0]
     assert journal["min_ready_seconds"] == 7

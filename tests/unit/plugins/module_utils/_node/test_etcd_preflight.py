@@ -180,6 +180,8 @@ def test_the_proof_asks_as_the_api_server_does_where_that_is_answered(
     for side in ("before", "after"):
         used = [probe["certificate"] for probe in journal["watch"][side]["probes"]]
         assert (f"{site.pki}/apiserver-etcd-client.crt" in used) is is_trusted
+    limits = journal["watch"].get("unverified", [])
+    assert [each.partition(":")[0] for each in limits] == [] if is_trusted else ["whether it answers this node's API server"]
 
 
 def test_a_member_without_an_address_for_its_clients_is_refused(site: Site, etcd_pod: static_pods.StaticPod) -> None:

@@ -211,7 +211,7 @@ def test_the_preflight_tells_what_a_user_should_know(
     change = steps(master, run, dry=True, args={"v": 4})
     with change.session():
         change.read()
-        assert change.plan().warnings[-1] == "etcd is alone"
+        assert change.plan().warnings[0] == "etcd is alone"
 
 
 def carry_out_nothing(master: FakeNode, run: FakeRun, *, dry: bool = False, **desired: t.Any) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, save_journal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import etcd
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import api_clients, etcd
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import encryption
@@ -74,7 +74,10 @@ class Pod:
 
 
 @pytest.fixture(name="server")
-def fixture_server(master: FakeNode, run: FakeRun, tmp_path: Path) -> Pod:
+def fixture_server(master: FakeNode, run: FakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pod:
+    monkeypatch.setattr(api_clients, "ADMIN", (str(master.kubeconfig),))
+    for path in (master.kubeconfig, master.kubelet_conf):
+        path.touch()
     return Pod(master, run, tmp_path)
 
 

@@ -30,7 +30,7 @@ SILENT: Json = {"api_reachable": False, "msg": "no answer."}
 
 
 class FakePass:
-    """A pass in which cp1 coordinates. hosts: their results. answer: of each module that is asked."""
+    """A pass in which cp1 coordinates. hosts: their results. answer: of each module that is asked, but for the review of rights."""
 
     def __init__(self, hosts: dict[str, Json], own: str = "cp1", answer: Json | None = None) -> None:
         self.host = self.asked_host = own
@@ -38,6 +38,9 @@ class FakePass:
         self.check_mode = False
         self.play_hosts = self.batch_hosts = list(hosts)
         self.asked: list[tuple[str, Json]] = []
+        # The rights that were reviewed, and what the account lacks of them.
+        self.reviewed: list[Json] = []
+        self.missing: list[Json] = []
         self._answer = answer or {}
         self._hosts = hosts
         self.kubelets: Json = {}
@@ -68,6 +71,9 @@ class FakePass:
         return [{"host": name, "become": True} for name in sorted(candidates, key=lambda name: name in [*bad, *rest])]
 
     def ask(self, module: str, arguments: Json, *, is_plan: bool = False) -> Json:
+        if module == "access_info":
+            self.reviewed += arguments["rights"]
+            return {"user": "runner", "missing": self.missing}
         self.asked.append((f"{module}{' in check mode' if is_plan else ''}", arguments))
         is_ours = self._answer.get("holder") == "us"
         return {**self._answer, "holder": arguments["holder"]} if is_ours else self._answer
@@ -105,6 +111,31 @@ def test_one_host_decides_and_acquires_the_lease() -> None:
     assert (module, request["state"], request["plan_age"]) == ("rollout_lease", "held", 0)
     assert its_pass.as_host("cp2").take("decide") == {"pass": "cp2", "api_reachable": True, "coordinator": "cp1"}
     assert len(its_pass.asked) == 1
+
+
+LEASE_RIGHTS = [("get", "leases"), ("update", "leases"), ("create", "leases")]
+
+
+def reviewed(its_pass: FakePass) -> list[tuple[str, str]]:
+    return [(each["verb"], each["resource"]) for each in its_pass.reviewed]
+
+
+@pytest.mark.parametrize("plan_only", [False, True])
+def test_missing_right_to_the_lease_is_refused_before_it_is_acquired(plan_only: bool) -> None:
+    its_pass = FakePass(two(), answer=HELD)
+    its_pass.missing = [{"verb": "update", "resource": "leases", "group": "g", "namespace": "kube-system", "names": []}]
+    found = its_pass.take("decide", plan_only=plan_only)
+    assert (found["failed"], its_pass.asked, reviewed(its_pass)) == (True, [], LEASE_RIGHTS)
+    assert "Nothing was changed on cp1: the account runner lacks rights" in found["msg"]
+    assert "update leases in kube-system" in found["msg"]
+    assert "{apiGroups: ['g'], resources: [leases], verbs: [update]}" in found["msg"]
+
+
+def test_repair_does_not_review_rights() -> None:
+    """It must not wait for an API server that is down."""
+    its_pass = FakePass({"cp1": host("cp1", DOWN)}, answer=HELD)
+    its_pass.take("decide")
+    assert its_pass.reviewed == []
 
 
 def test_a_host_that_is_repaired_passes_the_question_on() -> None:

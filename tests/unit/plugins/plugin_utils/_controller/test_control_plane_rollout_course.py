@@ -376,7 +376,7 @@ def test_a_playbook_plans_first_and_decides_again_when_it_changes() -> None:
     found.plan(["cp1", "cp2"])
     planned = found.result("decide", "cp1")
     assert (planned["turns"], planned["lease"]["held"]) == (["cp1"], False)
-    assert [call.dry for call in found.play.asked] == [True]
+    assert [call.dry for call in found.play.calls("rollout_lease")] == [True]
     found.is_plan_only = False
     found.begin_again(["cp1", "cp2"])
     found.apply(["cp1", "cp2"])

@@ -59,7 +59,7 @@ def test_behind_another_run_the_api_is_asked_again_and_the_user_told() -> None:
     }
     found = run("cp1", "w1", plans={"w1": IDLE}, answers=stale)
     assert found.changed == ["cp1"]
-    assert [call.module for call in found.play.asked][:3] == [
+    assert [call.module for call in found.play.asked if call.module != "access_info"][:3] == [
         "node_resource_info",
         "rollout_lease",
         "node_resource_info",

@@ -269,6 +269,32 @@ def test_a_plan_without_the_api_says_what_repairs_a_kubelet(problem: str | None,
 # ---- passes ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("operations", "plan_only", "refused"), [([LABEL], True, True), ([], True, False), ([LABEL], False, False)]
+)
+def test_missing_right_is_refused_where_kubelets_restart(
+    operations: list[Json], plan_only: bool, refused: bool
+) -> None:
+    """What a restarted kubelet loses is set again, although nothing is to change when all is planned."""
+    missing = {"verb": "patch", "resource": "nodes/status", "group": "", "namespace": "", "names": ["node-w1"]}
+    found = course(
+        "cp1",
+        "w1",
+        variables={"node_resources_extended_resources": {"a/b": 1}},
+        answers={"access_info": {"user": "runner", "missing": [missing]}},
+    )
+    for host in ("cp1", "w1"):
+        found.play.hostvars[host]["__node_kubelet_plan"] = {**node(Call("", host, host, {}, False)), "operations": operations}
+    found.is_plan_only = plan_only
+    found.run()
+    message = found.failures.get("cp1 apply", "")
+    assert bool(message) is refused
+    assert ("Nothing was changed: the account runner lacks rights" in message) is refused
+    assert ("patch nodes/status node-w1" in message) is refused
+    rights = [each["resource"] for call in found.play.calls("access_info") for each in call.arguments["rights"]]
+    assert rights == (["nodes/status"] if refused else [])
+
+
 def test_hosts_that_skip_the_role_are_excluded_wherever_they_stand() -> None:
     found = course("cp1", "w1")
     found.run()

@@ -129,6 +129,8 @@ class Site:
                 course.apply(hosts)
             finally:
                 course.end(hosts)
+        if self.work and "node_kubelet" not in self.work:
+            t.cast(Kubelets, self._courses["node_kubelet"]).compare(self._hosts("node_kubelet"))
 
     def decide(self) -> Json:
         """The step, whose result all hosts have."""
@@ -161,6 +163,27 @@ def planned_site(*operations: list[Json], **options: t.Any) -> Site:
         site._courses[role].is_plan_only = True
         site._courses[role].plan(site._hosts(role))
     return site
+
+
+# ---- kubelets with nothing to change ---------------------------------------------------------------------------------
+
+MISMATCH: Json = {"config": None, "differences": [], "problem": "503, not reached"}
+
+
+@pytest.mark.parametrize("api", [[], [ON]])
+def test_idle_kubelet_that_is_not_as_desired_fails_the_run_at_its_end(api: list[Json]) -> None:
+    """It keeps no control plane from a change, which may be what repairs it."""
+    answers = {"node_resource_info": lambda call: nodes_of(call, w1={"kubelet": MISMATCH})}
+    site = Site(api, [], answers=answers)
+    for variables in site.play.hostvars.values():
+        variables["node_kubelet_config"] = {"maxPods": 5}
+    site.run()
+    assert site.work == (["control_plane"] if api else [])
+    assert site.ended("cp1")["left"] == ""
+    assert "cannot be compared with what is desired: 503, not reached." in site.ended("w1")["left"]
+    assert site.ended("w1")["reports"]["node_kubelet"]["failed"] is True
+    assert site.reported("w1")["failed"] is True
+    assert not site.reported("cp1").get("failed")
 
 
 # ---- the desired state -----------------------------------------------------------------------------------------------

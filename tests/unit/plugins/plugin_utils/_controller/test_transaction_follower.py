@@ -353,5 +353,15 @@ def test_a_certificate_is_verified_when_its_authority_is_given(
 def test_what_was_noticed_on_the_way_is_a_warning(run: Run) -> None:
     end = ended("committed")
     end["transaction"]["notes"] = ["a copy was damaged"]
-    run(STARTED, end)
-    assert run.warnings == ["cp1: kube-apiserver: a copy was damaged"]
+    result = run({**STARTED, "warnings": ["beware"]}, end)
+    assert result["warnings"] == ["beware", "cp1: kube-apiserver: a copy was damaged"]
+    assert result["unverified"] == []
+
+
+def test_what_could_not_be_verified_is_a_warning_and_in_the_result(run: Run) -> None:
+    end = ended("committed")
+    end["transaction"]["proof"] = {"unverified": ["feature gates A: 403"]}
+    result = run(STARTED, end)
+    assert result["warnings"] == ["cp1: kube-apiserver: not verified: feature gates A: 403"]
+    assert result["unverified"] == ["feature gates A: 403"]
+    assert result["changed"] is True

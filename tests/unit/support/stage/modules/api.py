@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stands in for C(node_resource_info): answers as the host's variable C(stub_api) says, and notes the call.
 
-C(stub_api): C(rejected) by node.
+C(stub_api): C(rejected) by node. C(unread): node -> why its kubelet cannot be read.
 C(devices): node -> how many devices a plugin offers there, a list with one number for each look at the node, the last for
 all that follow. C(others) among the nodes: each that is not named.
 C(control_planes): the nodes that have the label of control planes.
@@ -52,8 +52,16 @@ def one_node(name: str, arguments: Json, said: Json, devices: t.Any) -> Json:
         if devices is not None
         else {},
         "readmission": said.get("rejected", {}).get(name, []) if arguments.get("readmission") else None,
-        "kubelet": {"config": {}, "differences": []} if "kubelets" in arguments else None,
+        "kubelet": kubelet(name, arguments, said),
     }
+
+
+def kubelet(name: str, arguments: Json, said: Json) -> Json | None:
+    """What the kubelet of a node uses, for which it is asked."""
+    if name not in arguments.get("kubelets", {}):
+        return None
+    problem = said.get("unread", {}).get(name)
+    return {"config": None if problem else {}, "differences": [], "problem": problem}
 
 
 def main() -> t.NoReturn:

@@ -28,8 +28,8 @@ def plane(name: str, **more: t.Any) -> Json:
     return host(name, plan={"control_plane": ["etcd runs"], **more})
 
 
-def idle(name: str, **more: t.Any) -> Json:
-    return host(name, plan={"operations": [], **more})
+def idle(name: str, settings: Json | None = None, **more: t.Any) -> Json:
+    return host(name, plan={"operations": [], **more}, settings=settings)
 
 
 # ---- before the first write ------------------------------------------------------------------------------------------
@@ -70,13 +70,88 @@ def test_the_cluster_is_told_by_all_nodes() -> None:
     }
 
 
+DESIRED: Json = {"config": {"maxPods": 5}}
+EXPECTED: Json = {"feature_gates": {}, "config": {"maxPods": 5}}
+
+
 def test_what_is_asked_before_the_restarts() -> None:
-    assert rollout.question({"w1": host("n1"), "w2": host()}, ["w1"]) == {
+    hosts = {
+        "w1": host("n1", settings=DESIRED),
+        "w2": idle("n2", settings=DESIRED),
+        "w3": idle("n3"),
+        "w4": host("n4", plan={"problem": "it is down"}),
+    }
+    assert rollout.question(hosts, ["w1", "w4"]) == {
         "requested": False,
         "readmission": True,
-        "restarted_nodes": ["n1"],
-        "limits": {"n1": {"max_pods": 1}},
+        "restarted_nodes": ["n1", "n4"],
+        "limits": {"n1": {"max_pods": 1}, "n4": {"max_pods": 1}},
+        # One that is down cannot be read.
+        "kubelets": {"n1": {}, "n2": EXPECTED},
     }
+
+
+@pytest.mark.parametrize(
+    ("force", "lease", "missing"),
+    [(False, True, set()), (True, True, {"pods"}), (False, False, {"leases"})],
+)
+def test_rights_are_those_of_what_follows(force: bool, lease: bool, missing: set[str]) -> None:
+    hosts = {"w1": host("n1", settings={"force": force})}
+    rights = rollout.rights(hosts, ["w1"], {"node_kubelet_lease": lease})
+    assert {right.resource for right in rights} == {"nodes", "nodes/proxy", "pods", "leases"} - missing
+    proxy = next(right for right in rights if right.resource == "nodes/proxy")
+    assert (proxy.verb, proxy.names) == ("get", ("n1",))
+
+
+# ---- what kubelets use that have nothing to change -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("registers", "expected"),
+    [
+        (idle("w1", settings=DESIRED), {"h": EXPECTED}),
+        (host("w1", settings=DESIRED), {}),
+        (idle("w1", settings={"config": {"maxPods": None}}), {}),
+        (idle("w1", settings={**DESIRED, "node_kubelet_check_api": False}), {}),
+    ],
+)
+def test_idle_kubelet_is_compared_with_what_is_desired(registers: Json, expected: Json) -> None:
+    assert rollout.idle_settings({"h": registers}) == expected
+
+
+def kubelet(*differences: Json, problem: str | None = None) -> Json:
+    return {"config": {}, "differences": list(differences), "problem": problem}
+
+
+DIFFERENCE = {"field": "config", "key": "maxPods", "expected": 5, "found": 110}
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (kubelet(), ""),
+        (kubelet(DIFFERENCE), "it does not use what is desired: config maxPods is 110, not 5."),
+        (kubelet(problem="403."), "cannot be compared with what is desired: 403."),
+        (None, "the API does not show what it uses"),
+    ],
+)
+def test_idle_kubelet_that_is_not_as_desired_is_named(entry: Json | None, words: str) -> None:
+    found = rollout.idle_mismatches({"h": idle("n1", settings=DESIRED)}, {"nodes": {"n1": {"kubelet": entry}}})
+    assert list(found) == (["h"] if words else [])
+    assert words in found.get("h", "")
+    assert not words or found["h"].startswith("The kubelet of n1 has nothing to change and is healthy, but ")
+
+
+def test_api_that_tells_of_no_node_blames_no_kubelet() -> None:
+    assert rollout.idle_mismatches({"h": idle("n1", settings=DESIRED)}, {"msg": "silent."}) == {}
+    assert rollout.unread({"msg": "silent."}).startswith("silent. If credentials are missing")
+
+
+def test_kubelet_out_of_reach_before_its_change_is_a_warning() -> None:
+    answer = {"nodes": {"n1": {"kubelet": kubelet(problem="503.")}, "n2": {"kubelet": kubelet()}, "n3": {}}}
+    hosts = {name: host(name) for name in ("n1", "n2", "n3")}
+    (warning,) = rollout.unreached(hosts, list(hosts), answer)
+    assert warning.startswith("what the kubelet of n1 uses cannot be read before its change")
 
 
 FORCED = host(settings={"force": True})
@@ -217,7 +292,7 @@ def operation(field: str, key: str, after: t.Any) -> Json:
 
 def test_what_is_expected_of_the_kubelet() -> None:
     desired = {"feature_gates": {"A": True}, "config": {"maxPods": 5}, "state": "present"}
-    assert rollout.expected({}, desired, is_rollback=False) == {"feature_gates": {"A": True}, "config": {"maxPods": 5}}
+    assert rollout.expected({}, desired) == {"feature_gates": {"A": True}, "config": {"maxPods": 5}}
     operations = [
         operation("feature_gates", "B", False),
         operation("feature_gates", "C", None),
@@ -226,7 +301,7 @@ def test_what_is_expected_of_the_kubelet() -> None:
         operation("config", "text", "7"),
         operation("args", "v", ["5"]),
     ]
-    assert rollout.expected({"operations": operations}, desired, is_rollback=True) == {
+    assert rollout.expected({"operations": operations}, {**desired, "state": "previous"}) == {
         "feature_gates": {"B": False},
         "config": {"maxPods": 7},
     }
@@ -245,14 +320,21 @@ def test_what_the_kubelet_says_that_it_uses() -> None:
         {"field": "config", "key": "maxPods", "expected": 50, "found": 110},
         {"field": "feature_gates", "key": "A", "expected": True, "found": None},
     ]
-    told = rollout.doubt("w1", {"nodes": {"w1": {"kubelet": {"differences": differences}}}})
-    assert "config maxPods is 110, not 50; feature_gates A is unset, not true. Nothing was rolled back" in told
-    assert "the API does not show what it uses: silent. Nothing" in rollout.doubt("w1", {"msg": "silent."})
+    message = rollout.doubt("w1", {"nodes": {"w1": {"kubelet": kubelet(*differences)}}}, changed=True)
+    assert message.startswith("The kubelet of w1 was changed and is healthy, but /configz shows")
+    assert "config maxPods is 110, not 50; feature_gates A is unset, not true. Set a value" in message
+    assert message.endswith("Nothing was rolled back, and no later node was changed.")
+    silent = rollout.doubt("w1", {"msg": "silent."}, changed=False)
+    assert silent.startswith("The kubelet of w1 is healthy, but the API does not show what it uses: silent. If")
 
 
-@pytest.mark.parametrize("kubelet", [{"differences": []}, {}, None])
-def test_a_kubelet_without_a_difference_is_not_doubted(kubelet: Json | None) -> None:
-    assert rollout.doubt("w1", {"nodes": {"w1": {"kubelet": kubelet}}}) == ""
+def test_a_kubelet_without_a_difference_is_not_doubted() -> None:
+    assert rollout.doubt("w1", {"nodes": {"w1": {"kubelet": kubelet()}}}, changed=True) == ""
+
+
+@pytest.mark.parametrize("entry", [None, kubelet(problem="503")])
+def test_kubelet_that_was_not_compared_is_doubted(entry: Json | None) -> None:
+    assert rollout.doubt("w1", {"nodes": {"w1": {"kubelet": entry}}}, changed=True)
 
 
 def test_devices_that_are_missing() -> None:
@@ -301,6 +383,43 @@ def test_what_a_former_pass_changed_is_not_told() -> None:
 def test_a_change_that_is_in_doubt_failed() -> None:
     found = rollout.report(host(turn=OF, change=made(changed=True), verify={**OF, "failed": True, "msg": "doubt"}))
     assert (found["failed"], found["msg"]) == (True, "doubt")
+
+
+@pytest.mark.parametrize(
+    ("settings", "unverified"),
+    [
+        ({**DESIRED, "node_kubelet_check_api": False}, 2),
+        ({"node_kubelet_check_api": False}, 1),
+        (DESIRED, 1),
+    ],
+)
+def test_change_that_was_not_compared_on_purpose_says_so(settings: Json, unverified: int) -> None:
+    done = host(settings=settings, **{**DONE, "change": made(changed=True, unverified=["its Node"])})
+    found = rollout.report(done)["unverified"]
+    assert len(found) == unverified
+    assert found[0] == "its Node"
+    assert "node_kubelet_check_api is false" in found[-1] or unverified == 1
+
+
+OTHER: Json = {**OF, "mismatches": {"w1": "it uses something else."}}
+
+
+@pytest.mark.parametrize(
+    ("steps", "message", "compared"),
+    [
+        ({"admit": OTHER}, "it uses something else.", False),
+        # The step itself has failed then.
+        ({"admit": {**OTHER, "refusal": "no"}}, "Nothing was changed. it uses something else.", True),
+        ({"admit": OF, "compare": OTHER}, "it uses something else.", False),
+        ({"admit": OTHER, "compare": {**OF, "mismatches": {}}}, None, None),
+        ({"admit": OTHER, "compare": {**OTHER, "pass": "former", "mismatches": {}}}, "it uses something else.", False),
+    ],
+)
+def test_mismatch_of_an_idle_kubelet_fails_its_host(steps: Json, message: str | None, compared: bool | None) -> None:
+    coordinator = {"pass": OF, **steps}
+    found = rollout.judged("w1", idle("w1"), coordinator, [], has_turn=False)
+    assert (found.get("failed", False), found.get("msg"), found.get("compared")) == (bool(message), message, compared)
+    assert "failed" not in rollout.judged("w2", idle("w2"), coordinator, [], has_turn=False)
 
 
 def test_what_was_told_at_the_end_is_told_again() -> None:
@@ -359,7 +478,8 @@ def test_what_is_told_of_a_host_in_a_rollout(registers: Json, has_turn: bool, st
 
 
 def test_an_objection_is_told_of_its_host() -> None:
-    found = rollout.judged("w1", host(), {"objections": {"w1": "pods would be lost."}}, [], has_turn=True)
+    coordinator = {"pass": OF, "admit": {**OF, "objections": {"w1": "pods would be lost."}}}
+    found = rollout.judged("w1", host(), coordinator, [], has_turn=True)
     assert (found["failed"], found["msg"]) == (True, "Nothing was changed, because pods would be lost.")
     assert found["operations"] == [SETTING]
-    assert "failed" not in rollout.judged("w2", host(), {"objections": {"w1": "x"}}, [], has_turn=True)
+    assert "failed" not in rollout.judged("w2", host(), coordinator, [], has_turn=True)

@@ -45,6 +45,18 @@ def test_every_other_end_is_a_failure_with_cause_and_ending(ended: str, words: s
     assert messages.changed(ended) is changed
 
 
+def test_earlier_commit_says_what_was_not_verified_and_noticed() -> None:
+    limits = {"proof": {"unverified": ["feature gates A: 403"]}, "notes": ["a copy was damaged"]}
+    message = messages.report("kube-apiserver", "cp1", {**transaction("committed"), **limits})
+    assert "which was not followed to its end, was committed at" in message
+    assert message.endswith(" Not verified: feature gates A: 403. Note: a copy was damaged.")
+
+
+@pytest.mark.parametrize("proof", [{}, {"proof": None}, {"proof": {}}, {"proof": {"unverified": []}}])
+def test_transaction_with_whole_proof_has_nothing_unverified(proof: dict[str, t.Any]) -> None:
+    assert messages.unverified({**transaction("committed"), **proof}) == []
+
+
 def test_what_was_broken_before_is_not_called_verified() -> None:
     message = str(messages.failure("kube-apiserver", "cp1", {**transaction("rolled_back"), "healthy": False}))
     assert "as unhealthy as it was before" in message

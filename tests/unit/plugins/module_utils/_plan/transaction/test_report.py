@@ -115,6 +115,22 @@ def test_an_earlier_change_is_told_where_nothing_is_to_change() -> None:
     ]
 
 
+LIMIT = "feature gates A: 403"
+UNVERIFIED = {**COMMITTED, "proof": {"pid": 7, "uid": "u", "unverified": [LIMIT]}}
+
+
+def test_what_was_not_verified_has_a_line_behind_the_operations() -> None:
+    lines = report.static_pods({"cp1": {"etcd": result(transaction=UNVERIFIED, unverified=[LIMIT])}})
+    assert lines[1:3] == ["    feature_gates A: unset -> true", f"WARNING: cp1 etcd: not verified: {LIMIT}"]
+    idle = report.static_pods({"cp1": {"etcd": result(operations=[], unverified=[LIMIT])}})
+    assert idle == [f"WARNING: cp1 etcd: not verified: {LIMIT}", "cp1 static pods: nothing to change"]
+
+
+def test_what_was_not_verified_of_an_earlier_change_is_told() -> None:
+    lines = report.kubelets({"w1": result(operations=[], previous_transaction=UNVERIFIED)})
+    assert lines[1:] == [f"WARNING: w1 kubelet: not verified: {LIMIT}", "w1 kubelet: nothing to change"]
+
+
 def test_hosts_without_a_change_have_one_line() -> None:
     unchanged = {"etcd": result(operations=[]), "kube-apiserver": result(operations=[])}
     assert report.static_pods({"cp1": unchanged}) == ["cp1 static pods: nothing to change"]

@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is reviewed before a kubelet changes, and which kubelets are compared with what is desired: the steps of the role in their course."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import nodes_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_courses import (
+    DIFFERENT,
+    IDLE,
+    SETTING,
+    SILENT,
+    asked,
+    course,
+    leases,
+    run,
+)
+
+DESIRED: Json = {"node_kubelet_config": {"maxPods": 50}}
+ALL_IDLE = {"cp1": IDLE, "w1": IDLE}
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_kubelets_with_nothing_to_change_are_compared(check_mode: bool) -> None:
+    found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, check_mode=check_mode)
+    assert (found.failures, found.changed, leases(found)) == ({}, [], [])
+    expected = {"feature_gates": {}, "config": {"maxPods": 50}}
+    assert [each["kubelets"] for each in asked(found)] == [{"cp1": expected, "w1": expected}]
+    assert "w1 kubelet: nothing to change" in found.lines
+
+
+def unread(node: str, problem: str = "403, forbidden") -> t.Callable[[Call], Json]:
+    """An API that cannot read one kubelet."""
+
+    def answer(call: Call) -> Json:
+        entry = {node: {"kubelet": {"config": None, "differences": [], "problem": problem}}}
+        is_asked = node in call.arguments.get("kubelets", {})
+        return {**nodes_of(call, **(entry if is_asked else {})), **({"failed": True, "msg": problem} if is_asked else {})}
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (unread("w1"), "what it uses cannot be compared with what is desired: 403, forbidden."),
+        (lambda call: nodes_of(call, **DIFFERENT), "config maxPods is 110, not 50"),
+    ],
+)
+def test_idle_kubelet_that_is_not_as_desired_fails_its_host(answer: t.Any, words: str) -> None:
+    """A run that ended between the change and the comparison, or was refused there, is followed by one with nothing to change."""
+    found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, answers={"node_resource_info": answer})
+    assert list(found.failures) == ["w1 report"]
+    assert words in found.failures["w1 report"]
+    assert found.report("w1")["failed"] is True
+    assert "cp1 kubelet: nothing to change" in found.lines
+    assert "w1 kubelet: failed" in found.lines
+
+
+@pytest.mark.parametrize("answer", [SILENT, GONE])
+def test_api_that_is_silent_fails_a_run_that_compares(answer: Json) -> None:
+    found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, answers={"node_resource_info": answer})
+    assert list(found.failures) == ["cp1 report", "w1 report"]
+    assert "whether kubelets use what is desired could not be compared: " in found.failures["cp1 report"]
+    assert found.failures["w1 report"].endswith("could not be compared")
+    assert all(found.report(host)["failed"] for host in ("cp1", "w1"))
+
+
+def test_idle_kubelets_are_compared_by_the_next_control_plane() -> None:
+    answers = {"node_resource_info": lambda call: SILENT if call.on == "cp1" else nodes_of(call)}
+    found = run("cp1", "cp2", plans={"cp1": IDLE, "cp2": IDLE}, variables=DESIRED, answers=answers)
+    assert found.failures == {}
+    assert [call.on for call in found.play.calls("node_resource_info")] == ["cp1", "cp2"]
+
+
+LACKS: Json = {
+    "user": "runner",
+    "missing": [{"verb": "get", "resource": "nodes/proxy", "group": "", "namespace": "", "names": []}],
+}
+
+
+def test_missing_right_is_one_failure_for_all_idle_kubelets() -> None:
+    answers = {"node_resource_info": unread("w1"), "access_info": LACKS}
+    found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, answers=answers)
+    lacks = "the account runner lacks rights that node_kubelet needs to compare them: get nodes/proxy."
+    assert lacks in found.failures["cp1 report"]
+    assert lacks not in found.failures["w1 report"]
+    assert "403" not in found.lines
+
+
+def test_idle_kubelets_are_not_compared_without_the_api() -> None:
+    variables = {**DESIRED, "node_kubelet_check_api": False}
+    found = run("cp1", "w1", plans=ALL_IDLE, variables=variables, answers={"node_resource_info": SILENT})
+    assert (found.failures, asked(found)) == ({}, [])
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_idle_kubelet_that_is_not_as_desired_stops_a_change_of_others(check_mode: bool) -> None:
+    answers = {"node_resource_info": unread("cp1")}
+    found = run("cp1", "w1", plans={"cp1": IDLE}, variables=DESIRED, answers=answers, check_mode=check_mode)
+    assert (found.changed, leases(found)) == ([], [])
+    assert found.failures["cp1 admit"].startswith("Nothing was changed. The kubelet of cp1 has nothing to change")
+    assert found.report("cp1")["msg"].startswith("Nothing was changed. The kubelet of cp1")
+    assert "w1 kubelet: planned" in found.lines
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+@pytest.mark.parametrize("force", [False, True])
+def test_missing_right_is_refused_before_the_first_change(check_mode: bool, force: bool) -> None:
+    variables = {**DESIRED, "node_kubelet_force": force}
+    found = run("cp1", "w1", variables=variables, answers={"access_info": LACKS}, check_mode=check_mode)
+    assert (found.changed, leases(found)) == ([], [])
+    message = found.failures["cp1 admit"]
+    assert message.startswith("Nothing was changed: the account runner lacks rights that node_kubelet needs")
+    assert "get nodes/proxy. These rules grant them" in message
+    (call,) = found.play.calls("access_info")
+    resources = {(each["verb"], each["resource"]) for each in call.arguments["rights"]}
+    needed = {("get", "nodes"), ("list", "nodes"), ("get", "nodes/proxy"), *((verb, "leases") for verb in ("get", "create", "update"))}
+    assert resources == needed | (set() if force else {("list", "pods")})
+
+
+def test_what_a_playbook_compares_at_its_end_counts() -> None:
+    """Another role may have repaired what kept the API server from a kubelet."""
+    answers = {"node_resource_info": [unread("w1")(Call("", "", "", {"kubelets": {"cp1": {}, "w1": {}}}, False)), {}]}
+    found = course("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, answers=answers)
+    found.is_plan_only = True
+    found.plan(["cp1", "w1"])
+    assert list(found.result("admit", "cp1")["mismatches"]) == ["w1"]
+    found.play.answers["node_resource_info"] = nodes_of
+    found.compare(["cp1", "w1"])
+    found.end(["cp1", "w1"])
+    assert found.failures == {}
+    assert "w1 kubelet: nothing to change" in found.lines
+
+
+@pytest.mark.parametrize("plan_only", [False, True])
+def test_plan_that_repairs_a_control_plane_does_not_wait_for_its_api(plan_only: bool) -> None:
+    found = course("cp1", plans={"cp1": IDLE}, variables=DESIRED, answers={"node_resource_info": SILENT})
+    down = {"ready": False, "problem": "is down", "operations": [SETTING], "open_transaction": None}
+    own = {"pass": "c", "at_work": True, "excluded": ""}
+    registers = {"pass": own, "plan": {"static_pods": {"kube-apiserver": down}}}
+    found.play.hostvars["cp1"].update({f"__control_plane_{name}": value for name, value in registers.items()})
+    found.is_plan_only = plan_only
+    found.plan(["cp1"])
+    assert (found.play.calls("node_resource_info") == []) is plan_only
+
+
+def test_kubelet_out_of_reach_is_changed_with_a_warning() -> None:
+    """Its change may be what brings it back."""
+    reached: list[bool] = []
+
+    def answer(call: Call) -> Json:
+        reached.append("restarted_nodes" not in call.arguments)
+        return nodes_of(call) if reached[-1] else unread("w1", "503")(call)
+
+    found = course("w1", groups={}, answers={"node_resource_info": answer})
+    found.desire(config={"maxPods": 50})
+    found.run()
+    assert (found.failures, found.changed) == ({}, ["w1"])
+    assert "what the kubelet of w1 uses cannot be read before its change" in " ".join(found.result("admit", "w1")["warnings"])
