@@ -12,10 +12,11 @@ description:
     playbook C(nodecraft.kubeadm.upgrade_check) runs this module on all nodes.
   - On a control plane the new kubeadm generates all manifests from the ClusterConfiguration, offline. Each is compared with the present one, and
     rehearsed by its new program; then the desired state is planned on top of them and rehearsed again.
-  - The new kubeadm also finds the certificates of a control plane that end too early.
+  - The new kubeadm also finds the certificates of a control plane that end too early, and the new kube-proxy is rehearsed with its configuration.
   - On every node the new kubelet is rehearsed with the command line and the configuration of today, and with the desired state.
-  - Rehearsals run in a sandbox without network. A kubelet that is newer than the tested versions is never started.
-  - A finding is a result, not a failure. The playbook fails when something breaks.
+  - Rehearsals run in a sandbox without network. A kubelet that is newer than the tested versions is never started; the new C(kube-apiserver), which
+    knows the same feature gates, validates those of the kubelet instead.
+  - A finding is a result, not a failure, and so is what was not rehearsed. The playbook fails when something breaks or was not rehearsed.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -45,6 +46,12 @@ options:
       it.
     type: str
     required: true
+  kube_proxy_configuration:
+    description:
+      - Text of the key C(config.conf) in the ConfigMap C(kube-system/kube-proxy), as M(nodecraft.kubeadm.upgrade_info) reads it; empty where the
+        cluster has no such ConfigMap.
+      - Used on control planes only. Without it kube-proxy is not rehearsed.
+    type: str
   patches:
     description:
       - Directory, by its absolute path, with the patches for the upgrade (C(kubeadm upgrade apply --patches)).
@@ -106,8 +113,9 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read the ClusterConfiguration
+- name: Read the configuration of kubeadm and kube-proxy
   nodecraft.kubeadm.upgrade_info:
+    target: 1.37.2
   register: cluster
 
 - name: Check what the upgrade removes or breaks
@@ -115,8 +123,11 @@ EXAMPLES = r"""
     target: 1.37.2
     programs: /opt/kubernetes-1.37.2
     cluster_configuration: "{{ cluster.cluster_configuration }}"
+    kube_proxy_configuration: "{{ cluster.kube_proxy_configuration }}"
   register: checked
-  failed_when: checked.findings | selectattr('fate', 'eq', 'breaks') | length > 0
+  failed_when: >-
+    checked.findings | selectattr('fate', 'eq', 'breaks') | length > 0
+    or checked.not_rehearsed | length > 0
 """
 
 RETURN = r"""
@@ -152,10 +163,10 @@ findings:
     field:
       description: >-
         The option of M(nodecraft.kubeadm.static_pod) or M(nodecraft.kubeadm.kubelet) of the
-        setting, or V(certificates); empty for what is no single setting.
+        setting, V(certificates), or V(user-namespaces); empty for what is no single setting.
       type: str
     key:
-      description: The setting in it; of a certificate the name that kubeadm gives it.
+      description: The setting in it; of a certificate the name that kubeadm gives it; of a user namespace the UID of the pod, or V(kubelet).
       type: str
     fate:
       description: >-
@@ -186,7 +197,7 @@ rehearsed:
   elements: dict
   contains:
     component:
-      description: The static pod, or V(kubelet).
+      description: The static pod, V(kubelet), V(kube-proxy), or V(kubelet-gates) for those of a kubelet that is not started.
       type: str
     verdict:
       description: V(accepted) or V(refused).
@@ -198,13 +209,28 @@ rehearsed:
       description: How long it took.
       type: float
     what:
-      description: V(generated) by the new kubeadm, V(today) for the kubelet, or V(desired) state on top of these.
+      description: V(generated) by the new kubeadm, V(today) for the kubelet and kube-proxy, or V(desired) state on top of these.
       type: str
+checks:
+  description: The checks besides rehearsals that were made, by their names, such as V(certificates).
+  returned: success
+  type: list
+  elements: str
 not_rehearsed:
-  description: What was not rehearsed, each with C(component) and C(reason).
+  description: What was not rehearsed or not checked, and without which the node is not known to survive the upgrade.
   returned: success
   type: list
   elements: dict
+  contains:
+    name:
+      description: The name under which the playbook accepts it, such as V(kubelet), V(kube-apiserver) or V(certificates).
+      type: str
+    reason:
+      description: Why not.
+      type: str
+    remedy:
+      description: How the next run comes to do it; empty where nothing does.
+      type: str
 """
 
 import typing as t
@@ -225,6 +251,7 @@ def main() -> t.NoReturn:
             "target": {"type": "str", "required": True},
             "programs": {"type": "path", "required": True},
             "cluster_configuration": {"type": "str", "required": True},
+            "kube_proxy_configuration": {"type": "str"},
             "patches": {"type": "path"},
             "static_pods": {"type": "dict"},
             "purge": {"type": "bool", "default": False},

@@ -10,8 +10,8 @@ short_description: Gather information for a kubeadm upgrade
 description:
   - Reads from the API the ClusterConfiguration from which a kubeadm upgrade generates all manifests, and the versions of all kubelets, for
     M(nodecraft.kubeadm.upgrade_check).
-  - With O(target) it also checks what that version would break in the cluster as a whole, such as removed APIs that clients still request, and
-    admission webhooks that fail closed and have no ready endpoint.
+  - With O(target) it also checks what that version would break in the cluster as a whole, such as removed APIs that clients still request,
+    admission webhooks that fail closed and have no ready endpoint, and a Corefile that kubeadm does not know how to migrate.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -22,9 +22,8 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.versions
 notes:
   - The account needs the verb C(get) on the ConfigMap C(kube-system/kubeadm-config) and C(list) on C(nodes); with O(target) also C(get) on
-    C(/metrics) and on the namespace C(kube-system), and C(list) on webhook configurations, EndpointSlices and DeviceClasses. Missing rights for
-    these are
-    findings.
+    C(/metrics), on the namespace C(kube-system) and its ConfigMaps C(kube-proxy) and C(coredns), and C(list) on webhook configurations,
+    EndpointSlices and DeviceClasses. What may not be read is in RV(not_rehearsed).
 options:
   target:
     description:
@@ -61,6 +60,12 @@ cluster_configuration:
   description: Text of the key C(ClusterConfiguration) in the ConfigMap C(kube-system/kubeadm-config).
   returned: success
   type: str
+kube_proxy_configuration:
+  description: >-
+    Text of the key C(config.conf) in the ConfigMap C(kube-system/kube-proxy); empty where the cluster has none, V(null) without O(target) and where
+    it could not be read.
+  returned: success
+  type: str
 server_version:
   description: Version of the API server that answered.
   returned: success
@@ -76,6 +81,16 @@ findings:
   description: >-
     What O(target) breaks in the cluster as a whole, as M(nodecraft.kubeadm.upgrade_check) returns it, with the component V(cluster); empty without
     O(target).
+  returned: success
+  type: list
+  elements: dict
+checks:
+  description: The checks that were made, by their names, such as V(webhooks); empty without O(target).
+  returned: success
+  type: list
+  elements: str
+not_rehearsed:
+  description: The checks that could not be made, as M(nodecraft.kubeadm.upgrade_check) returns them; empty without O(target).
   returned: success
   type: list
   elements: dict

@@ -27,7 +27,7 @@ KILOBYTES = {
     "static_pod": 217,
     "static_pod_info": 125,
     "static_pod_plan": 242,
-    "upgrade_check": 198,
+    "upgrade_check": 206,
 }
 NODE_MODULES = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["node"]
 

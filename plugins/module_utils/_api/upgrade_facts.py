@@ -8,21 +8,37 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing as t
 
 from .._plan.common.errors import KubeadmError
 from .._plan.kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, KIND, ClusterConfiguration
 from .._plan.node import plan as node_plan
 from .._plan.node.extended_resources import RESOURCES
-from .._plan.upgrade import cluster, steps
-from .._plan.upgrade.findings import WARNS, Finding
+from .._plan.upgrade import addons, checks, cluster, steps
+from .._plan.upgrade.findings import Finding, UpgradeFindings
 from .client import Client, Connect, Json, Params
 from .cluster_versions import server_version
 
 _NAMESPACE = "namespaces/kube-system"
-CONFIG_MAP = f"{_NAMESPACE}/configmaps/kubeadm-config"
+_CONFIG_MAPS = f"{_NAMESPACE}/configmaps"
+CONFIG_MAP = f"{_CONFIG_MAPS}/kubeadm-config"
 _WEBHOOKS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 _SERVICE_LABEL = "kubernetes.io/service-name"
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """What the checks of a cluster go by. target: the version to upgrade to."""
+
+    client: Client
+    nodes: t.Sequence[Json]
+    target: str
+
+    @functools.cached_property
+    def proxy(self) -> str:
+        """The configuration of kube-proxy; empty where kubeadm's ConfigMap of it does not exist."""
+        return _text_of(self.client, checks.KUBE_PROXY, addons.PROXY_KEY)
 
 
 def read_all(params: Params, *, connect: Connect) -> Json:
@@ -36,20 +52,17 @@ def read_all(params: Params, *, connect: Connect) -> Json:
     if target:
         steps.target_of(target, ClusterConfiguration.parse(text).version)
     nodes = client.list("nodes")
-    found = [finding for name in _CHECKS if target for finding in _found(name, client, nodes, target)]
+    gathered = UpgradeFindings()
+    own = Cluster(client, nodes, target)
+    for name, check in _CHECKS.items() if target else ():
+        gathered.check(name, check(own))
     return {
         "cluster_configuration": text,
+        "kube_proxy_configuration": own.proxy if checks.KUBE_PROXY in gathered.checks else None,
         "server_version": server_version(client),
         "kubelets": {node_plan.node_name(node): node_plan.kubelet_version(node) or "" for node in nodes},
-        "findings": [dataclasses.asdict(finding) for finding in found],
+        **{key: value for key, value in gathered.report().items() if key != "rehearsed"},
     }
-
-
-def _found(name: str, client: Client, nodes: t.Sequence[Json], target: str) -> list[Finding]:
-    try:
-        return _CHECKS[name](client, nodes, target)
-    except KubeadmError as exc:  # the rest can be told all the same
-        return [Finding(cluster.CLUSTER, WARNS, f"{name} could not be read, so nothing is known about them: {exc}")]
 
 
 def kubeadm_config(client: Client) -> Json:
@@ -64,18 +77,29 @@ def kubeadm_config(client: Client) -> Json:
     return config_map
 
 
-def _requested(client: Client, _nodes: t.Sequence[Json], target: str) -> list[Finding]:
-    return cluster.deprecated_apis(client.get_behind("/metrics", {}).text, target)
+def _text_of(client: Client, name: str, key: str) -> str:
+    """What a ConfigMap of an add-on has under a key; empty without the ConfigMap. Raises KubeadmError where it lacks the key."""
+    config_map = client.find(f"{_CONFIG_MAPS}/{name}")
+    if config_map is None:
+        return ""
+    if key not in (config_map.get("data") or {}):
+        raise checks.NotChecked(f"ConfigMap kube-system/{name} of {client.url} has no key {key}")
+    return str(config_map["data"][key])
 
 
-def _webhooks(client: Client, _nodes: t.Sequence[Json], _target: str) -> list[Finding]:
+def _deprecated_apis(own: Cluster) -> t.Iterator[Finding]:
+    yield from cluster.deprecated_apis(own.client.get_behind("/metrics", {}).text, own.target)
+
+
+def _webhooks(own: Cluster) -> t.Iterator[Finding]:
+    client = own.client
     configurations = [
         each for kind in _WEBHOOKS for each in client.list(f"/apis/admissionregistration.k8s.io/v1/{kind}")
     ]
     namespace = client.get(_NAMESPACE) if configurations else {"metadata": {}}
     closing = cluster.closing_webhooks(configurations, namespace["metadata"].get("labels") or {})
     services = dict.fromkeys(webhook.service for webhook in closing)
-    return cluster.silent_webhooks(closing, [service for service in services if _is_ready(client, service)])
+    yield from cluster.silent_webhooks(closing, [service for service in services if _is_ready(client, service)])
 
 
 def _is_ready(client: Client, service: cluster.Service) -> bool:
@@ -86,15 +110,25 @@ def _is_ready(client: Client, service: cluster.Service) -> bool:
     return any((endpoint.get("conditions") or {}).get("ready") is not False for endpoint in endpoints)
 
 
-def _device_classes(client: Client, nodes: t.Sequence[Json], _target: str) -> list[Finding]:
-    ours = {node_plan.node_name(node): list(node_plan.read_record(RESOURCES, node)) for node in nodes}
-    if not any(ours.values()) or client.find("/apis/resource.k8s.io/v1") is None:
-        return []
-    return cluster.device_classes(client.list("/apis/resource.k8s.io/v1/deviceclasses"), ours)
+def _device_classes(own: Cluster) -> t.Iterator[Finding]:
+    resources = {node_plan.node_name(node): list(node_plan.read_record(RESOURCES, node)) for node in own.nodes}
+    if any(resources.values()) and own.client.find("/apis/resource.k8s.io/v1") is not None:
+        yield from cluster.device_classes(own.client.list("/apis/resource.k8s.io/v1/deviceclasses"), resources)
 
 
-_CHECKS: dict[str, t.Callable[[Client, t.Sequence[Json], str], list[Finding]]] = {
-    "the requests for deprecated APIs": _requested,
-    "the admission webhooks": _webhooks,
-    "the DeviceClasses": _device_classes,
+def _kube_proxy(own: Cluster) -> t.Iterator[Finding]:
+    if own.proxy:
+        yield from addons.proxy_findings(own.proxy)
+
+
+def _coredns(own: Cluster) -> t.Iterator[Finding]:
+    yield from addons.corefile_findings(_text_of(own.client, "coredns", "Corefile"))
+
+
+_CHECKS: dict[str, t.Callable[[Cluster], t.Iterator[Finding]]] = {
+    "deprecated-apis": _deprecated_apis,
+    "webhooks": _webhooks,
+    "device-classes": _device_classes,
+    checks.KUBE_PROXY: _kube_proxy,
+    "coredns": _coredns,
 }

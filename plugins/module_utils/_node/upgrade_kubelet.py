@@ -8,25 +8,28 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import typing as t
 
-from .._plan.common.errors import Refusal
+from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Values
 from .._plan.common.verdict import Verdict
 from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet.desired import parse_desired
 from .._plan.kubelet.plan import KubeletPlan
 from .._plan.upgrade import kubelets as upgrade
-from .._plan.upgrade import steps
-from .._plan.upgrade.findings import BREAKS, INVENTORY, Finding
+from .._plan.upgrade import refusals, steps
+from .._plan.upgrade.checks import KUBELET_GATES
+from .._plan.upgrade.findings import BREAKS, INVENTORY, Finding, UpgradeFindings
 from .._plan.upgrade.refusals import Setting
 from . import kubelet_rehearsals
 from .kubelet import version_of
 from .kubelet_units import KUBELET_NAME, KubeletUnit
+from .programs import Program
 from .state import Run
-from .upgrade_findings import UpgradeFindings, hear
-from .upgrade_programs import NewPrograms
+from .upgrade_programs import NewPrograms, start_program
+from .upgrade_trials import GateTrial, Refused, Trial, rehearse_all
 
 _CGROUP_V2 = "/sys/fs/cgroup/cgroup.controllers"
 _DEFAULTS = {"state": "present", "purge": False, "adopt": False, "force": False}
@@ -58,59 +61,101 @@ class _Trial:
         return dataclasses.replace(self, plan=upgrade.without(self.plan, blame), complaints=[])
 
 
-def check(
-    unit: KubeletUnit,
-    wanted: t.Mapping[str, t.Any] | None,
-    programs: NewPrograms,
-    version: steps.Version,
-    found: UpgradeFindings,
-    *,
-    run: Run,
-    clock: t.Callable[[], float],
-) -> None:
-    """Add what is found. wanted: options of the module C(kubelet) that the inventory asks for; None when it asks for none. version: of
-    the programs."""
-    target = programs.target
-    today = version_of(unit.binary, run)
-    found.findings += steps.kubelet_skew(today, target)
-    fails = unit.layout.settings.field(("failCgroupV1",))
-    cgroup = steps.cgroup_objection(target, has_v2=os.path.exists(_CGROUP_V2), fails=fails)
-    if not steps.may_rehearse_kubelet(target):
-        found.findings += cgroup
-        found.skip(
-            KUBELET_NAME,
-            f"a kubelet of {target} is newer than those that this collection is tested with, and is not started",
-        )
-        return
-    # Where the kubelet does not start, it says so itself.
-    found.findings += [finding for finding in cgroup if finding.fate != BREAKS]
-    today_plan = upgrade.as_kubeadm_leaves(upgrade.unchanged(unit.state), version)
-    trial = _Trial(unit, today_plan, programs.path(KUBELET_NAME), run, clock)
-    verdict, refused = hear(trial)
-    found.note(KUBELET_NAME, "today", verdict)
-    found.findings += upgrade.passed_over(dict.fromkeys(trial.complaints))
-    plan = None if wanted is None else _planned(unit, wanted, version, found)
-    kept = upgrade.values(plan.after if plan else trial.plan.after)
+@dataclasses.dataclass(frozen=True)
+class KubeletUpgrade:
+    """The kubelet of a node, and what its check goes by.
+
+    version: of the programs. api_server: the new kube-apiserver, which validates the gates of a kubelet that is not started.
+    """
+
+    unit: KubeletUnit
+    programs: NewPrograms
+    version: steps.Version
+    api_server: t.Callable[[], t.ContextManager[Program]]
+    clock: t.Callable[[], float]
+
+    def check(self, wanted: t.Mapping[str, t.Any] | None, found: UpgradeFindings) -> None:
+        """Add what is found. wanted: options of the module C(kubelet) that the inventory asks for; None when it asks for none."""
+        unit, target, run = self.unit, self.programs.target, self.programs.run
+        found.findings += steps.kubelet_skew(version_of(unit.binary, run), target)
+        fails = unit.layout.settings.field(("failCgroupV1",))
+        cgroup = steps.cgroup_objection(target, has_v2=os.path.exists(_CGROUP_V2), fails=fails)
+        today = upgrade.as_kubeadm_leaves(upgrade.unchanged(unit.state), self.version)
+        plan = None if wanted is None else self._planned(wanted, found)
+        if steps.may_rehearse_kubelet(target):
+            # Where the kubelet does not start, it says so itself.
+            found.findings += [finding for finding in cgroup if finding.fate != BREAKS]
+            trial = _Trial(unit, today, self.programs.path(KUBELET_NAME), run, self.clock)
+            desired = dataclasses.replace(trial, plan=plan, complaints=[]) if plan and plan.operations else None
+            refused, again = _rehearse_both(KUBELET_NAME, trial, desired, found)
+            found.findings += upgrade.passed_over(dict.fromkeys(trial.complaints))
+        else:
+            found.findings += cgroup
+            found.skip(
+                KUBELET_NAME,
+                f"a kubelet of {target} is newer than those that this collection is tested with, and is not started",
+            )
+            refused, again = self._validate_gates(today, plan, found)
+        found.findings += _broken(unit, today, plan, refused, again)
+
+    def _planned(self, wanted: t.Mapping[str, t.Any], found: UpgradeFindings) -> KubeletPlan | None:
+        """The desired state for the new kubelet, which will have been restarted by then; None where site would refuse it."""
+        state = dataclasses.replace(self.unit.state, version=self.version[:2], newer=(), running=None)
+        try:
+            plan = kubelet.plan(parse_desired({**_DEFAULTS, **wanted}), state)
+            return upgrade.as_kubeadm_leaves(plan, self.version)
+        except Refusal as exc:
+            message = f"site would not work after the upgrade: {exc}"
+            found.findings.append(Finding(KUBELET_NAME, BREAKS, message, set_by=INVENTORY))
+            return None
+
+    def _validate_gates(
+        self, today: KubeletPlan, plan: KubeletPlan | None, found: UpgradeFindings
+    ) -> tuple[Refused, Refused]:
+        """The gates that the new kube-apiserver refuses of a kubelet that is not started; without it, those that a table knows to be removed."""
+        gates = today.after.settings.gates()
+        desired = plan.after.settings.gates() if plan and plan.operations else {}
+        if not gates and not desired:
+            found.check(KUBELET_GATES, ())
+            return [], []
+        try:
+            with self.api_server() as program:
+                trial = GateTrial(gates, functools.partial(_start_with_gates, program, self.programs.run), self.clock)
+                following = dataclasses.replace(trial, gates=desired) if desired else None
+                return _rehearse_both(KUBELET_GATES, trial, following, found)
+        except KubeadmError as exc:
+            names = ", ".join(dict.fromkeys([*gates, *desired]))
+            reason = f"{exc}. A table tells which of {names} are removed, and not which are locked to another value"
+            found.skip(KUBELET_GATES, reason)
+            return refusals.removed_gates(gates, self.version), refusals.removed_gates(desired, self.version)
+
+
+def _start_with_gates(program: Program, run: Run, gates: t.Mapping[str, t.Any]) -> Verdict:
+    return upgrade.gates_verdict(*start_program(program, upgrade.gates_command(gates), run))
+
+
+def _rehearse_both(name: str, today: Trial, desired: Trial | None, found: UpgradeFindings) -> tuple[Refused, Refused]:
+    """What is refused of today's settings, and of the desired ones."""
+    verdict, refused = rehearse_all(today)
+    found.note(name, "today", verdict)
+    if desired is None:
+        return refused, []
+    verdict, again = rehearse_all(desired)
+    found.note(name, "desired", verdict)
+    return refused, again
+
+
+def _broken(
+    unit: KubeletUnit, today: KubeletPlan, plan: KubeletPlan | None, refused: Refused, again: Refused
+) -> list[Finding]:
+    """What breaks today's kubelet, and what only the desired state breaks."""
+    kept = upgrade.values((plan or today).after)
+    findings = []
     for blame, message in refused:
         is_kept = blame is None or blame[1] in kept.get(blame[0], {})
-        found.findings.append(upgrade.broken(unit.layout, blame, message, by_site=False, still_named=is_kept))
-    if plan and plan.operations:
-        verdict, again = hear(dataclasses.replace(trial, plan=plan, complaints=[]))
-        found.note(KUBELET_NAME, "desired", verdict)
-        known = [blame for blame, dummy in refused]
-        for blame, message in again:
-            if blame not in known:
-                found.findings.append(upgrade.broken(plan.after, blame, message, by_site=True, still_named=True))
-
-
-def _planned(
-    unit: KubeletUnit, wanted: t.Mapping[str, t.Any], version: steps.Version, found: UpgradeFindings
-) -> KubeletPlan | None:
-    """The desired state for the new kubelet, which will have been restarted by then; None where site would refuse it."""
-    state = dataclasses.replace(unit.state, version=version[:2], newer=(), running=None)
-    try:
-        return upgrade.as_kubeadm_leaves(kubelet.plan(parse_desired({**_DEFAULTS, **wanted}), state), version)
-    except Refusal as exc:
-        told = f"site would not work after the upgrade: {exc}"
-        found.findings.append(Finding(KUBELET_NAME, BREAKS, told, set_by=INVENTORY))
-        return None
+        findings.append(upgrade.broken(unit.layout, blame, message, by_site=False, still_named=is_kept))
+    known = [blame for blame, dummy in refused]
+    for blame, message in again:
+        if plan and blame not in known:
+            findings.append(upgrade.broken(plan.after, blame, message, by_site=True, still_named=True))
+    return findings

@@ -11,13 +11,17 @@ import contextlib
 import dataclasses
 import os
 import stat
+import tempfile
 import typing as t
 
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.kubernetes import versions
+from .._plan.transaction import rehearsal
 from .._plan.upgrade import steps
+from .._plan.upgrade.checks import KUBE_PROXY
 from .programs import PATH, Program, program_in_image
 from .runtime import Runtime
+from .sandbox_runs import base64_of, run_in_sandbox
 from .state import Run
 
 KUBEADM, KUBELET = "kubeadm", "kubelet"
@@ -49,7 +53,7 @@ class NewPrograms:
                 f"invalid programs {self.directory} on {os.uname().nodename}: must hold {' and '.join(missing)} of {self.target}; found:"
                 f" {_listed(names)}. Unpack or copy it there first."
             )
-        for name in (KUBEADM, KUBELET, *versions.COMPONENTS):
+        for name in (KUBEADM, KUBELET, KUBE_PROXY, *versions.COMPONENTS):
             if name in names:
                 self._check_one(name)
 
@@ -94,6 +98,26 @@ class NewPrograms:
             objection = steps.program_objection(name, path, self._told(name, path), steps.shown(wanted))
         if objection:
             raise KubeadmError(objection.rstrip("."))
+
+
+def start_program(
+    program: Program, command: t.Sequence[str], run: Run, *, files: t.Mapping[str, str] | None = None
+) -> tuple[int, str]:
+    """Start a program in the sandbox where there is nothing but its image: (status, all that it printed).
+
+    files: by their path in C(rehearsal.DIRECTORY). Raises KubeadmError when it could not be started.
+    """
+    image = [] if program.root is None else [{"source": program.root, "target": "/", "missing": None}]
+    with tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
+        request = {
+            "binary": program.binary,
+            "arguments": list(command),
+            "environment": {"PATH": PATH},
+            "root": root,
+            "mounts": [*image, {"source": rehearsal.DIRECTORY, "target": rehearsal.DIRECTORY, "missing": "directory"}],
+            "staged": {path: base64_of(text.encode("utf-8")) for path, text in (files or {}).items()},
+        }
+        return run_in_sandbox(command[0], request, run)
 
 
 def _listed(names: t.Collection[str]) -> str:

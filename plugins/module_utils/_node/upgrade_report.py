@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 import typing as t
@@ -14,20 +15,21 @@ import typing as t
 from .._engine.files import Json
 from .._engine.node import NODE, Host
 from .._plan.kubeadm_config.cluster_configuration import ClusterConfiguration
-from .._plan.upgrade import steps
+from .._plan.upgrade import checks, steps
 from .._plan.upgrade.api_versions import api_version_findings
-from . import upgrade_kubelet, upgrade_static_pods
+from .._plan.upgrade.findings import UpgradeFindings
+from . import upgrade_checks, upgrade_static_pods
 from .kubelet import version_of
 from .kubelet_units import read_unit
-from .runtime import Runtime, runtime_at
+from .runtime import runtime_at
 from .space import space_at
 from .state import Run
-from .upgrade_findings import UpgradeFindings
+from .static_pods import API_SERVER
+from .upgrade_kubelet import KubeletUpgrade
 from .upgrade_manifests import refuse_patches
 from .upgrade_programs import KUBEADM, KUBELET, NewPrograms
 from .upgrade_static_pods import ControlPlane
 
-_API_SERVER = "kube-apiserver.yaml"
 _KUBERNETES = "/etc/kubernetes"
 _COPIES = os.path.join(_KUBERNETES, "tmp")
 _RUNTIME = "unix:///run/containerd/containerd.sock"
@@ -42,12 +44,14 @@ def read_all(
     wanted_version = steps.target_of(target, configuration.version)
     unit = read_unit(run, host)
     manifest_dir = str(unit.layout.settings.field(("staticPodPath",)) or "")
-    is_control_plane = os.path.exists(os.path.join(manifest_dir, _API_SERVER))
+    is_control_plane = os.path.exists(os.path.join(manifest_dir, f"{API_SERVER}.yaml"))
     programs = NewPrograms(params["programs"], target, run)
     programs.check([KUBELET, KUBEADM] if is_control_plane else [KUBELET])
     found = UpgradeFindings()
     runtime = runtime_at(str(unit.layout.settings.field(("containerRuntimeEndpoint",)) or _RUNTIME), run)
-    found.findings += _of_runtime(target, runtime, run)
+    for name, check in upgrade_checks.OF_NODES.items():
+        if checks.applies(name, wanted_version):
+            found.check(name, check(upgrade_checks.Node(unit, manifest_dir, runtime, target, run)))
     version = None
     if is_control_plane:
         refuse_patches(params["patches"])
@@ -68,7 +72,11 @@ def read_all(
             clock=clock,
         )
         version = upgrade_static_pods.check(node, found)
-    upgrade_kubelet.check(unit, params["kubelet"], programs, wanted_version, found, run=run, clock=clock)
+        proxy = params["kube_proxy_configuration"]
+        upgrade_checks.rehearse_proxy(proxy, configuration, programs, runtime, clock, found)
+    image = configuration.image(API_SERVER, target)
+    api_server = functools.partial(programs.component, API_SERVER, image, API_SERVER, runtime)
+    KubeletUpgrade(unit, programs, wanted_version, api_server, clock).check(params["kubelet"], found)
     return {
         "node": unit.node_name,
         "target": target,
@@ -77,13 +85,6 @@ def read_all(
         "seconds": round(clock() - began, 2),
         **found.report(),
     }
-
-
-def _of_runtime(target: str, runtime: Runtime, run: Run) -> list[t.Any]:
-    if runtime.name != "containerd":
-        return []
-    dummy, output, dummy2 = run(["containerd", "--version"])
-    return steps.runtime_objection(target, output)
 
 
 def _of_space(configuration: ClusterConfiguration) -> list[t.Any]:

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import typing as t
 
@@ -24,21 +23,21 @@ from .._plan.static_pod import reconciliation
 from .._plan.static_pod.desired import parse_desired
 from .._plan.static_pod.manifest import Manifest
 from .._plan.static_pod.plan import StaticPodPlan
-from .._plan.upgrade import config_files, refusals, steps
+from .._plan.upgrade import api_versions, refusals, steps
 from .._plan.upgrade import static_pods as upgrade
-from .._plan.upgrade.findings import BREAKS, CONFIG_MAP, WARNS, Finding
+from .._plan.upgrade.findings import BREAKS, CONFIG_MAP, WARNS, Finding, UpgradeFindings
 from .._plan.upgrade.refusals import Setting
 from .._plan.upgrade.static_pods import Sides
-from . import rehearsals, static_pods, upgrade_certificates
+from . import rehearsals, static_pods, upgrade_checks
 from .component_files import ComponentFiles
 from .programs import Program
 from .runtime import Runtime
 from .state import Run
 from .static_pods import API_SERVER, ETCD, StaticPod
-from .upgrade_findings import UpgradeFindings, hear
 from .upgrade_kubeadm import Kubeadm
 from .upgrade_manifests import NotGenerated, endpoint_of, generate
 from .upgrade_programs import KUBEADM, NewPrograms, installed_kubeadm
+from .upgrade_trials import rehearse_all
 
 _CONFIG_FILES = (
     "admission-control-config-file",
@@ -108,12 +107,13 @@ def check(node: ControlPlane, found: UpgradeFindings) -> str | None:
     )
     endpoint = endpoint_of(api_server.manifest, node.node_name, node.runtime)
     kubeadm = _kubeadm(node, node.programs.path(KUBEADM), node.programs.target, endpoint)
+    upgrade_checks.check_certificates(kubeadm, found)
     try:
         new = generate(kubeadm)
     except NotGenerated as exc:
         message = f"the new kubeadm generates no manifests, so the upgrade does not begin: {exc}"
         found.findings.append(Finding(KUBEADM, BREAKS, message, set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE))
-        found.skip("static pods", "there are no new manifests")
+        _skip_others(node, {}, "there is no new manifest", found)
         return _tag(api_server.manifest)
     found.findings += [
         Finding(KUBEADM, WARNS, f"kubeadm ignores it: {complaint}", set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE)
@@ -122,8 +122,15 @@ def check(node: ControlPlane, found: UpgradeFindings) -> str | None:
     old = _baseline(node, endpoint, _tag(api_server.manifest))
     for name, text in new.manifests.items():
         _check_pod(name, text, old.get(name), node, found)
-    upgrade_certificates.check(kubeadm, found)
+    _skip_others(node, new.manifests, "the new kubeadm generates no manifest of it", found)
     return _tag(api_server.manifest)
+
+
+def _skip_others(node: ControlPlane, names: t.Container[str], reason: str, found: UpgradeFindings) -> None:
+    """Note the static pods of a control plane that are none of these, and so were not rehearsed."""
+    for name in (ETCD, *versions.COMPONENTS):
+        if name not in names and not (name == ETCD and node.configuration.has_external_etcd):
+            found.skip(name, reason, "see what the new kubeadm makes of kubeadm-config")
 
 
 def _kubeadm(node: ControlPlane, program: str, version: str, endpoint: Endpoint) -> Kubeadm:
@@ -187,19 +194,34 @@ def _check_pod(name: str, text: str, baseline: str | None, node: ControlPlane, f
             _rehearse(sides, pod, plan, program, node, broken)
     except KubeadmError as exc:
         broken.skip(name, str(exc))
+    if broken.not_rehearsed:
+        broken.findings += _removed_gates(sides, steps.exact(node.programs.target) or ())
     found.add(broken, upgrade.worst([*compared, *broken.findings]))
 
 
+def _removed_gates(sides: Sides, target: t.Sequence[int]) -> list[Finding]:
+    """What a table knows of the gates of a component whose new program has not said what it refuses."""
+    new = sides.generated.values().get("feature_gates", {})
+    own = [gate for gate in (sides.after.values().get("feature_gates", {}) if sides.after else {}) if gate not in new]
+    return [
+        *(upgrade.broken_by_kubeadm(sides, *refused) for refused in refusals.removed_gates(new, target)),
+        *(upgrade.broken_by_site(sides, *refused) for refused in refusals.removed_gates(own, target)),
+    ]
+
+
 def _ending(name: str, manifest: Manifest, node: ControlPlane) -> list[Finding]:
-    """Files of a component whose API version ends. One that cannot be read is told by its rehearsal."""
+    """Files of a component whose API version ends."""
     files = ComponentFiles(manifest)
     found: list[Finding] = []
     for flag in _CONFIG_FILES:
         path = files.flag(flag)
-        with contextlib.suppress(KubeadmError):
+        try:
             if path:
-                known = configuration.read(files.read(path), "configuration", config_files.documents)
-                found += config_files.ending(name, flag, path, known, node.programs.target)
+                known = configuration.read(files.read(path), "configuration", api_versions.documents)
+                found += api_versions.ending(name, flag, path, known, node.programs.target)
+        except KubeadmError as exc:
+            message = f"whether its API version ends is not known: {exc}"
+            found.append(Finding(name, WARNS, message, "args", flag, file=path or ""))
     return found
 
 
@@ -239,14 +261,14 @@ def _rehearse(
 ) -> None:
     """The new program with the manifest that kubeadm generates, and with the desired state on top of it."""
     generated = upgrade.unchanged(sides.generated, pod.manifest)
-    verdict, refused = hear(_Trial(pod, generated, program, node))
+    verdict, refused = rehearse_all(_Trial(pod, generated, program, node))
     found.note(pod.name, "generated", verdict)
     if not refused:  # many files are opened after the point at which a rehearsal ends
         refused = _unreachable(generated)
     found.findings += [upgrade.broken_by_kubeadm(sides, blame, message) for blame, message in refused]
     if plan is None or not plan.operations:
         return
-    verdict, again = hear(_Trial(pod, plan, program, node))
+    verdict, again = rehearse_all(_Trial(pod, plan, program, node))
     found.note(pod.name, "desired", verdict)
     known = [blame for blame, dummy in refused if blame not in sides.named]
     found.findings += [upgrade.broken_by_site(sides, blame, message) for blame, message in again if blame not in known]

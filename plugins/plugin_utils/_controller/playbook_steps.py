@@ -14,10 +14,11 @@ from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.kubernetes import control_planes
 from ...module_utils._plan.pod import report as pod_report
 from ...module_utils._plan.transaction import rollback, site
+from ...module_utils._plan.upgrade import checks as upgrade_checks
 from ...module_utils._plan.upgrade import cluster as upgrade_cluster
 from ...module_utils._plan.upgrade import report as upgrade_report
 from ...module_utils._plan.upgrade import steps as upgrade_steps
-from ...module_utils._plan.upgrade.findings import Finding
+from ...module_utils._plan.upgrade.findings import Finding, UpgradeFindings
 from .control_plane_rollout import ControlPlaneRollout
 from .node_kubelet_rollout import NodeKubeletRollout
 from .node_resources_rollout import NodeResourcesRollout
@@ -268,10 +269,18 @@ class UpgradeCheckSteps(Steps):
 
     def begin(self) -> Json:
         """Check the variables, and see which control planes may tell whose cluster it is."""
-        objection = upgrade_report.objection(self._pass.variable_names(), self._settings["known"])
+        objection = upgrade_report.objection(
+            self._pass.variable_names(), self._settings["known"], self._accepted()
+        ) or upgrade_checks.differing_refusal(
+            [self._pass.host_variables(host).get(upgrade_checks.ACCEPT) for host in self._pass.all_play_hosts]
+        )
         self._refuse(f"Nothing was checked. {objection}" if objection else "")
         planes = self._pass.control_planes()
         return {"api": [{"host": host, "become": True} for host in planes]}
+
+    def _accepted(self) -> list[str]:
+        """The names of what need not be rehearsed."""
+        return rollback.listed(self._pass.variable(upgrade_checks.ACCEPT))
 
     def admit(self) -> Json:
         """Ask a control plane which cluster it belongs to."""
@@ -284,20 +293,22 @@ class UpgradeCheckSteps(Steps):
         info = self._pass.registered(_UPGRADE_INFO)
         target = str(self._settings["target"])
         results = {host: self._pass.registered(_UPGRADE_CHECK, host) for host in self._pass.all_play_hosts}
-        checked = [result["node"] for result in results.values() if "node" in result]
-        kubelets = info.get("kubelets") or {}
-        not_checked = upgrade_cluster.not_checked(kubelets, checked)
-        own = [*upgrade_cluster.unchecked(kubelets, not_checked, target), *self._mixed(results), *self._changed(info)]
-        found = [*(info.get("findings") or ()), *map(dataclasses.asdict, own)]
-        told = upgrade_report.report(target, results, found, not_checked)
+        told = upgrade_report.report(target, results, self._of_cluster(target, info, results), self._accepted())
         stats = {"data": {"upgrade_check_report": told}, "per_host": False, "aggregate": False}
-        return {"report": told, "lines": upgrade_report.lines(told), "ansible_stats": stats}
+        return {"report": told, "lines": upgrade_report.report_lines(told), "ansible_stats": stats}
 
-    def _changed(self, info: Json) -> list[Finding]:
-        """What it means that kubeadm's configuration is not what the nodes were checked with."""
-        before = str(info.get("cluster_configuration"))
-        again = self._pass.registered(_UPGRADE_AGAIN).get("cluster_configuration", before)
-        return upgrade_cluster.changed_meanwhile(before, str(again))
+    def _of_cluster(self, target: str, info: Json, results: dict[str, Json]) -> Json:
+        """What is found and not checked of no single host of the run. info: of the API. results: of all hosts."""
+        kubelets = info.get("kubelets") or {}
+        missing = upgrade_cluster.not_checked(kubelets, [each["node"] for each in results.values() if "node" in each])
+        own = UpgradeFindings(upgrade_cluster.unchecked_kubelets(kubelets, missing, target))
+        own.findings += self._mixed(results)
+        again = self._pass.registered(_UPGRADE_AGAIN).get("cluster_configuration")
+        changed = upgrade_cluster.changed_meanwhile(str(info.get("cluster_configuration")), again)
+        own.check(upgrade_checks.KUBEADM_CONFIG, changed)
+        for node in missing:
+            own.skip(f"{upgrade_checks.NODE}{node}", "the cluster has this node, and the run did not check it")
+        return {key: [*(info.get(key) or ()), *more] for key, more in own.report().items()}
 
     @staticmethod
     def _mixed(results: dict[str, Json]) -> list[Finding]:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import typing as t
 from pathlib import Path
@@ -16,6 +17,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import Clust
 
 ONE = "FAULTS_UPGRADE_ONE"
 CONTROLLER_MANAGER = "kube-controller-manager"
+SCHEDULER = "kube-scheduler"
 COPIES = "/etc/kubernetes/tmp"
 # Older than what the new API server supports.
 OLD = "1.33"
@@ -53,7 +55,7 @@ def found(report: Json, *fates: str) -> list[Json]:
     """Findings of these fates, of the cluster and of all nodes."""
     return [
         {**finding, "node": node}
-        for node, told in {"": {"findings": report["cluster"]}, **report["nodes"]}.items()
+        for node, told in {"": report["cluster"], **report["nodes"]}.items()
         for finding in told["findings"]
         if finding["fate"] in fates
     ]
@@ -131,6 +133,72 @@ def configure(cluster: Cluster, section: str, name: str, value: str) -> None:
 def test_nothing_breaks_or_vanishes_on_a_clean_cluster(cluster: Cluster) -> None:
     status, report = check(cluster)
     assert (status, report["safe"], found(report, "breaks", "vanishes", "returns")) == (0, True, [])
+
+
+def test_all_that_the_nodes_have_is_rehearsed(cluster: Cluster) -> None:
+    _status, report = check(cluster)
+    assert [part["not_rehearsed"] for part in (report["cluster"], *report["nodes"].values())] == [[], [], []]
+    rehearsed = {name: {each["component"] for each in node["rehearsed"]} for name, node in report["nodes"].items()}
+    assert rehearsed == {
+        cluster.first.name: {
+            *("etcd", "kube-apiserver", CONTROLLER_MANAGER, "kube-scheduler", "kube-proxy", "kubelet"),
+        },
+        cluster.workers[0].name: {"kubelet"},
+    }
+
+
+def test_missing_image_is_not_safe_until_accepted(cluster: Cluster) -> None:
+    node = cluster.first
+    image = f"registry.k8s.io/{SCHEDULER}:v{upgrades.version()}"
+    node.run("ctr", "--namespace", "k8s.io", "images", "remove", "--sync", image)
+    try:
+        status, report = check(cluster)
+        assert (status, report["safe"], found(report, "breaks")) == (2, False, [])
+        (entry,) = report["nodes"][node.name]["not_rehearsed"]
+        assert (entry["name"], entry["accepted"]) == (SCHEDULER, False)
+        assert image in entry["reason"]
+        status, report = check(cluster, upgrade_check_accept_unrehearsed=[SCHEDULER])
+        assert (status, report["safe"]) == (0, True)
+    finally:
+        upgrades.bring(node)
+    # It was only for what is missing.
+    status, report = check(cluster, upgrade_check_accept_unrehearsed=[SCHEDULER])
+    assert (status, report["safe"]) == (2, False)
+    assert SCHEDULER in report["refusal"]
+
+
+def test_check_writes_nothing_to_the_nodes(cluster: Cluster) -> None:
+    before = {name: files(node) for name, node in cluster.nodes.items()}
+    for _run in range(2):
+        check(cluster)
+    assert {name: files(node) for name, node in cluster.nodes.items()} == before
+
+
+def files(node: Node) -> str:
+    """The checksums of what kubeadm and the kubelet have on a node."""
+    return node.run("sh", "-c", "find /etc/kubernetes /var/lib/kubelet -xdev -type f | sort | xargs -d '\\n' sha256sum")
+
+
+def test_gate_of_kube_proxy_that_is_gone(cluster: Cluster) -> None:
+    before = proxy_configuration(cluster)
+    try:
+        write_proxy_configuration(cluster, {**yaml.safe_load(before), "featureGates": {"SidecarContainers": True}})
+        broken = the_one_that_breaks(cluster, cluster.first)
+        assert broken[:3] == ("kube-proxy", "feature_gates", "SidecarContainers")
+        assert "unrecognized feature gate: SidecarContainers" in broken[-1]
+    finally:
+        write_proxy_configuration(cluster, yaml.safe_load(before))
+
+
+def proxy_configuration(cluster: Cluster) -> str:
+    """What kubeadm keeps of kube-proxy."""
+    return str(cluster.lab.get("configmap", "kube-proxy", "--namespace=kube-system")["data"]["config.conf"])
+
+
+def write_proxy_configuration(cluster: Cluster, configuration: Json) -> None:
+    """Edit it, without a restart of kube-proxy."""
+    patch = json.dumps({"data": {"config.conf": yaml.safe_dump(configuration)}})
+    cluster.lab.kubectl("patch", "configmap", "kube-proxy", "--namespace=kube-system", f"--patch={patch}")
 
 
 def test_an_argument_that_is_gone(cluster: Cluster) -> None:

@@ -65,6 +65,8 @@ def test_what_is_asked_for_reaches_the_modules(play: Play) -> None:
     assert "Upgrade to 1.37.2: nothing that was rehearsed breaks" in report
     told = outcome.statistics["upgrade_check_report"]
     assert (told["safe"], sorted(told["nodes"]), told["not_checked"]) == (True, ["cp1", "w1"], [])
+    # What could not be read of kube-proxy is told by the module that reads it.
+    assert arguments["kube_proxy_configuration"] == ""
 
 
 def test_a_node_that_cannot_be_checked_keeps_no_other_from_it(play: Play) -> None:
@@ -105,3 +107,39 @@ def test_a_configuration_that_is_written_meanwhile(play: Play) -> None:
         in outcome.output
     )
     assert outcome.statistics["upgrade_check_report"]["safe"] is False
+
+
+NO_ETCD: Json = {"name": "etcd", "reason": "there is no image", "remedy": "pull it"}
+UNREHEARSED: Json = {
+    "stub_upgrade": {
+        "is_control_plane": True,
+        "versions": {"kube-apiserver": "v1.36.3"},
+        "findings": [],
+        "not_rehearsed": [NO_ETCD],
+    }
+}
+
+
+def test_what_was_not_rehearsed_fails_the_run(play: Play) -> None:
+    outcome = play(ASKED, None, UNREHEARSED)
+    assert outcome.status != 0
+    assert outcome.statistics["upgrade_check_report"]["safe"] is False
+    assert "not rehearsed: etcd on cp1: there is no image; pull it" in outcome.output
+    assert "accept it by name: -e upgrade_check_accept_unrehearsed=etcd" in outcome.output
+
+
+@pytest.mark.slice
+@pytest.mark.parametrize("names", ["etcd", ["etcd", "kubelet"]])
+def test_what_is_accepted_by_name_passes(play: Play, names: t.Any) -> None:
+    outcome = play({**ASKED, "upgrade_check_accept_unrehearsed": names}, None, UNREHEARSED)
+    assert outcome.status == 0, outcome.output
+    report = outcome.statistics["upgrade_check_report"]
+    assert (report["safe"], report["nodes"]["cp1"]["not_rehearsed"]) == (True, [{**NO_ETCD, "accepted": True}])
+    assert "not rehearsed, and accepted: etcd on cp1" in outcome.output
+
+
+def test_unknown_name_is_refused_before_a_node_is_asked(play: Play) -> None:
+    outcome = play({**ASKED, "upgrade_check_accept_unrehearsed": "all"}, None, UNREHEARSED)
+    assert outcome.status != 0
+    assert "invalid upgrade_check_accept_unrehearsed all: must be names" in outcome.output
+    assert outcome.calls == []

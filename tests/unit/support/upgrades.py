@@ -19,8 +19,10 @@ CONFIGURATION = f"apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration
 ACCEPTED = {
     "kube-apiserver": 'E1 "command failed" err="initializing audit webhook: stat /rehearsal-ends-here: no such file or directory"\n',
     "kubelet": 'E1 "command failed" err="stat /proc/nonexistent/kubeconfig: no such file or directory"\n',
+    "kube-proxy": 'E1 "command failed" err="stat /rehearsal-ends-here: no such file or directory"\n',
     "etcd": "etcd Version: 3.7.0\n",
 }
+GATES = "gates"  # of a kubelet, which kube-apiserver validates
 
 
 SIGNED = {
@@ -52,7 +54,9 @@ class UpgradeRun(FakeRun):
     """Programs of the node.
 
     manifests: what kubeadm generates, by the version and then by static pod; or the words with which it fails. expiration: what it tells of
-    certificates. says: of each component what it says, one text for each start, ACCEPTED after these. versions: what a program says of its version.
+    certificates. says: of each component what it says, one text for each start, ACCEPTED after these; of GATES how kube-apiserver refuses those of a
+    kubelet, empty where it does not.
+    versions: what a program says of its version.
     """
 
     def __init__(self) -> None:
@@ -79,6 +83,9 @@ class UpgradeRun(FakeRun):
         program = os.path.basename(request["arguments"][0])
         if program == "kubeadm":
             return (0, self.expiration, "W1 x\n") if "certs" in request["arguments"] else self._generate(request)
+        if request["arguments"][-1] == "--version" and program == "kube-apiserver":
+            refusal = (self.says.get(GATES) or [""]).pop(0)
+            return (1, "", refusal) if refusal else (0, f"Kubernetes v{TARGET}\n", "")
         said = self.says.get(program) or [ACCEPTED[program]]
         return 1, "", said.pop(0)
 

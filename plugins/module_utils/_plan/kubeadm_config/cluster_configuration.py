@@ -28,7 +28,8 @@ GROUP = "kubeadm.k8s.io/"
 KIND = "ClusterConfiguration"
 IN_CONFIG_MAP = f"{CONFIG_MAP_SOURCE} ({KIND})"
 CURRENT = f"{GROUP}v1beta4"
-_ETCD_DATA_DIR = "/var/lib/etcd"  # kubeadm's default
+_REPOSITORY = "registry.k8s.io"  # kubeadm's default, as is the next
+_ETCD_DATA_DIR = "/var/lib/etcd"
 SECTIONS: dict[str, Path] = {
     "etcd": ("etcd", "local"),
     "kube-apiserver": ("apiServer",),
@@ -108,6 +109,10 @@ class ClusterConfiguration:
     def certificates_dir(self) -> str:
         """Where kubeadm keeps the certificates."""
         return str(self.data.get("certificatesDir") or "/etc/kubernetes/pki")
+
+    def image(self, component: str, version: str) -> str:
+        """The image that kubeadm takes for a component of Kubernetes in a version, unless a patch names another."""
+        return f"{self.data.get('imageRepository') or _REPOSITORY}/{component}:v{version.lstrip('v')}"
 
     def for_kubeadm(self, version: str, endpoint: Endpoint, patches: str | None = None) -> str:
         """The file with which a kubeadm generates the manifests of one control plane for a version of Kubernetes.

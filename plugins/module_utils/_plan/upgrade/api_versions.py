@@ -3,15 +3,30 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # PRIVATE to the collection: no promise of stability to code outside it.
-"""API versions of kubeadm's configuration that the kubeadm of the target does not read."""
+"""API versions that end: of kubeadm's configuration, which the kubeadm of the target does not read, and of the configuration files of components,
+which work until a later upgrade."""
 
 from __future__ import annotations
 
+import typing as t
+
 from ..kubeadm_config.cluster_configuration import CURRENT, GROUP, IN_CONFIG_MAP, ClusterConfiguration
-from .findings import BREAKS, CONFIG_MAP, Finding
+from . import steps
+from .findings import BREAKS, CONFIG_MAP, WARNS, Finding
 
 # The last minor version whose kubeadm reads an API version.
 _LAST_READER = {f"{GROUP}v1beta2": (1, 26), f"{GROUP}v1beta3": (1, 36)}
+_API_SERVER = "apiserver.config.k8s.io"
+# Kind -> the API version that stays, and the minor version that brought it.
+_STABLE: dict[str, tuple[str, tuple[int, int]]] = {
+    "AdmissionConfiguration": (f"{_API_SERVER}/v1", (1, 17)),
+    "AuthenticationConfiguration": (f"{_API_SERVER}/v1", (1, 34)),
+    "AuthorizationConfiguration": (f"{_API_SERVER}/v1", (1, 32)),
+    "EncryptionConfiguration": (f"{_API_SERVER}/v1", (1, 13)),
+    "KubeSchedulerConfiguration": ("kubescheduler.config.k8s.io/v1", (1, 25)),
+    "PodSecurityConfiguration": ("pod-security.admission.config.k8s.io/v1", (1, 25)),
+    "Policy": ("audit.k8s.io/v1", (1, 12)),
+}
 
 
 def api_version_findings(configuration: ClusterConfiguration, target: tuple[int, ...]) -> list[Finding]:
@@ -40,3 +55,26 @@ def api_version_findings(configuration: ClusterConfiguration, target: tuple[int,
 def _line_of(text: str, key: str) -> int | None:
     lines = (number for number, line in enumerate(text.splitlines(), 1) if line.startswith(f"{key}:"))
     return next(lines, None)
+
+
+def documents(data: t.Any) -> list[tuple[str, str]]:
+    """The kind and API version of each configuration in a file: its own, and those of admission plugins that stand in it."""
+    if not isinstance(data, dict):
+        return []
+    plugins = data.get("plugins")
+    entries = plugins if isinstance(plugins, list) else []
+    inner = [entry.get("configuration") for entry in entries if isinstance(entry, dict)]
+    found = [(str(data.get("kind")), str(data.get("apiVersion")))]
+    return [*found, *(each for entry in inner for each in documents(entry))]
+
+
+def ending(component: str, flag: str, path: str, found: t.Iterable[tuple[str, str]], target: str) -> list[Finding]:
+    """The documents of a file whose API version has a stable successor in the target. flag: the argument that names the file."""
+    wanted = steps.exact(target)
+    findings = []
+    for kind, version in found:
+        stable, since = _STABLE.get(kind, (version, (0, 0)))
+        if version != stable and wanted is not None and wanted[:2] >= since:
+            message = f"{kind} has {version}, which ends: write {stable}, which {since[0]}.{since[1]} brought."
+            findings.append(Finding(component, WARNS, message, "args", flag, file=path))
+    return findings

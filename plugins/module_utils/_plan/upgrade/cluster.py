@@ -13,10 +13,12 @@ import typing as t
 from ..kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE
 from ..kubernetes.selectors import Labels, selects
 from . import steps
+from .checks import NotChecked
 from .findings import BREAKS, COLLECTION, CONFIG_MAP, WARNS, Finding
 
 CLUSTER = "cluster"
 _REQUESTED = re.compile(r"^apiserver_requested_deprecated_apis\{([^}]*)\} 1(?:\.0)?$", re.MULTILINE)
+_METRIC = re.compile(r"^apiserver_", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _RELEASE = re.compile(r"(\d+)\.(\d+)")
 _ANY = "*"
@@ -33,7 +35,12 @@ Service = tuple[str, str]
 
 
 def deprecated_apis(metrics: str, target: str) -> list[Finding]:
-    """APIs that clients still ask for and that the target does not serve. metrics: of the API server, as Prometheus reads them."""
+    """APIs that clients still ask for and that the target does not serve.
+
+    metrics: of the API server, as Prometheus reads them. Raises NotChecked where they are none of an API server.
+    """
+    if not _METRIC.search(metrics):
+        raise NotChecked("what the API server returns as its metrics has no metric of an API server")
     wanted = steps.exact(target)
     found = []
     for text in _REQUESTED.findall(metrics):
@@ -146,26 +153,25 @@ def not_checked(kubelets: t.Mapping[str, str], checked: t.Collection[str]) -> li
     return sorted(set(kubelets).difference(checked))
 
 
-def unchecked(kubelets: t.Mapping[str, str], missing: t.Sequence[str], target: str) -> list[Finding]:
-    """What is to be told of the nodes that are skipped. kubelets: as above."""
-    found = [
+def unchecked_kubelets(kubelets: t.Mapping[str, str], missing: t.Sequence[str], target: str) -> list[Finding]:
+    """What breaks of the nodes that are skipped, by all that is known of them. kubelets: as above."""
+    return [
         Finding(CLUSTER, finding.fate, f"{node}: {finding.message}", "kubelet", node)
         for node in missing
         for finding in steps.kubelet_skew(kubelets[node], target)
     ]
-    if missing:
-        found.append(
-            Finding(CLUSTER, WARNS, f"the cluster has nodes that this run did not check: {', '.join(missing)}")
+
+
+def changed_meanwhile(before: str, after: str | None) -> t.Iterator[Finding]:
+    """A ClusterConfiguration that was written while nodes were checked with what it said before.
+
+    before, after: its text; None where it was not read again, for which NotChecked is raised.
+    """
+    if after is None:
+        raise NotChecked(f"{CONFIG_MAP_SOURCE} was not read again after the nodes were checked")
+    if before != after:
+        message = (
+            "it was written while this run checked the nodes, so the findings are about its former content. Find out what writes it, such as an upgrade"
+            " that has begun, and check again."
         )
-    return found
-
-
-def changed_meanwhile(before: str, after: str) -> list[Finding]:
-    """A ClusterConfiguration that was written while nodes were checked with what it said before. before, after: its text."""
-    if before == after:
-        return []
-    message = (
-        "it was written while this run checked the nodes, so the findings are about its former content. Find out what writes it, such as an upgrade"
-        " that has begun, and check again."
-    )
-    return [Finding(CLUSTER, BREAKS, message, set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE)]
+        yield Finding(CLUSTER, BREAKS, message, set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE)

@@ -4,11 +4,18 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""What is told of one setting, or of one condition, before an upgrade."""
+"""What is told of one setting, or of one condition, before an upgrade, and what was not checked."""
 
 from __future__ import annotations
 
 import dataclasses
+import typing as t
+
+from ..common.errors import KubeadmError
+from ..common.verdict import SKIPPED, Verdict
+from . import checks
+
+Json = dict[str, t.Any]
 
 # Fates. A setting stays; vanishes and site brings it back; vanishes and nothing brings it back; or breaks the component. What changes nothing
 # and has to be known all the same is worth a warning.
@@ -49,3 +56,59 @@ class Finding:
     def place(self) -> tuple[str, str, str]:
         """What tells a setting from others on its node."""
         return self.component, self.field, self.key
+
+
+@dataclasses.dataclass
+class UpgradeFindings:
+    """Findings, gathered over the parts of a node or of the cluster; what was rehearsed; which checks were made; and what was not."""
+
+    findings: list[Finding] = dataclasses.field(default_factory=list)
+    rehearsed: list[Json] = dataclasses.field(default_factory=list)
+    checks: list[str] = dataclasses.field(default_factory=list)
+    not_rehearsed: list[Json] = dataclasses.field(default_factory=list)
+
+    def add(self, other: UpgradeFindings, findings: t.Iterable[Finding]) -> None:
+        """Take in what was and was not rehearsed of another part, with these findings."""
+        self.findings += findings
+        self.rehearsed += other.rehearsed
+        self.not_rehearsed += other.not_rehearsed
+
+    def check(self, name: str, findings: t.Iterable[Finding]) -> None:
+        """Make a check: add what it finds. One that ends with a KubeadmError was not made, whatever it found until then."""
+        try:
+            for finding in findings:
+                self.findings.append(finding)
+        except KubeadmError as exc:
+            self.skip(name, str(exc))
+        else:
+            self.checks.append(name)
+
+    def skip(self, name: str, reason: str, remedy: str | None = None) -> None:
+        """Note what was not rehearsed, once for each reason. The arguments are those of C(checks.unrehearsed)."""
+        entry = checks.unrehearsed(name, reason, remedy)
+        if entry not in self.not_rehearsed:
+            self.not_rehearsed.append(entry)
+
+    def note(self, component: str, what: str, verdict: Verdict) -> None:
+        """Note a rehearsal. what: C(generated), C(today) or C(desired)."""
+        if verdict.verdict == SKIPPED:
+            self.skip(component, verdict.message, "")  # whatever is there to start, its start is not rehearsed
+            return
+        self.rehearsed.append(
+            {
+                "component": component,
+                "what": what,
+                "verdict": verdict.verdict,
+                "message": verdict.message,
+                "seconds": verdict.seconds,
+            }
+        )
+
+    def report(self) -> Json:
+        """The part of a result that is about this."""
+        return {
+            "findings": [dataclasses.asdict(finding) for finding in self.findings],
+            "rehearsed": self.rehearsed,
+            "checks": self.checks,
+            "not_rehearsed": self.not_rehearsed,
+        }

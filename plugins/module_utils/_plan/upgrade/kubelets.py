@@ -14,6 +14,7 @@ import typing as t
 
 from ..common.files import FileVersion
 from ..common.ownership import Values
+from ..common.verdict import Verdict
 from ..kubelet import config as kubelet_config
 from ..kubelet import layout as kubelet_layout
 from ..kubelet.config import ARGS, CONFIG, GATES, TAINTS
@@ -22,13 +23,19 @@ from ..kubelet.plan import KubeletFileChange, KubeletPlan
 from ..kubelet.state import State
 from ..kubernetes import flags
 from ..transaction import rehearsal
+from . import refusals
+from .checks import USER_NAMESPACES
 from .findings import BREAKS, COLLECTION, INVENTORY, KUBEADM, OTHER, WARNS, Finding
 
 KUBELET = "kubelet"
+_API_SERVER = "kube-apiserver"
 _FLAGS_FILE = "/var/lib/kubelet/kubeadm-flags.env"
 _OF_KUBEADM = ("/var/lib/kubelet/config.yaml", _FLAGS_FILE)
 # The minor version to which kubeadm upgrades -> the flags that it takes out of its file, because that kubelet has them no more.
 _TAKEN_OUT: dict[tuple[int, ...], tuple[str, ...]] = {(1, 35): ("pod-infra-container-image",)}
+IDS_PER_POD = 65536  # the kubelet's default for userNamespaces.idsPerPod
+_IDS = 2**32
+_SUBORDINATES = "/etc/subuid"
 _VARIABLES = {
     GATES: "node_kubelet_feature_gates",
     CONFIG: "node_kubelet_config",
@@ -163,3 +170,68 @@ def _without_gate(argument: t.Any, flag: flags.Flag, gate: str) -> t.Any:
     gone = flags.gate_key(gates, gate)
     text = flags.render_gates({each: gates[each] for each in gates if each != gone})
     return dataclasses.replace(argument, text=text if flag.split else f"--{flags.FEATURE_GATES}={text}")
+
+
+# ---- a kubelet that is not started ---------------------------------------------------------------------------------------
+
+
+def gates_command(gates: t.Mapping[str, t.Any]) -> list[str]:
+    """The command line with which kube-apiserver, which knows the feature gates of a kubelet too, validates them and ends."""
+    texts = {gate: str(value).lower() if isinstance(value, bool) else str(value) for gate, value in gates.items()}
+    given = [f"--{flags.FEATURE_GATES}={flags.render_gates(texts)}"] if texts else []
+    return [_API_SERVER, *given, "--version"]
+
+
+def gates_verdict(status: int, output: str) -> Verdict:
+    """What it said. Only its status tells: the usage behind an error may have any words."""
+    return refusals.verdict_of(_API_SERVER, status, output, accepts=status == 0)
+
+
+# ---- user namespaces -----------------------------------------------------------------------------------------------------
+
+
+class IdRange(t.NamedTuple):
+    """The IDs of the host that a user namespace gets, or that all of a node are made of."""
+
+    first: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """The first ID behind it."""
+        return self.first + self.size
+
+    def __str__(self) -> str:
+        return f"{self.first} to {self.end - 1}"
+
+
+def user_namespace_findings(
+    configured: IdRange | None, ids_per_pod: int, pods: t.Mapping[str, IdRange]
+) -> list[Finding]:
+    """ID ranges with which a kubelet from 1.38 on does not start.
+
+    The kernel maps no namespace onto the last ID of all. So that kubelet takes no range that has it, neither as the one of the user kubelet nor
+    as one that an earlier kubelet gave to a pod.
+    configured: the range of the user kubelet; None for the kubelet's own. pods: the range of each by the file that holds it.
+    """
+    allowed = configured or IdRange(ids_per_pod, _IDS - 2 * ids_per_pod)
+    findings = []
+    if allowed.end >= _IDS:
+        message = (
+            f"the range of the user kubelet is {allowed}, and from 1.38 on a kubelet does not start with one that ends at or past {_IDS - 1}. Lower its"
+            f" count by {ids_per_pod} or more in /etc/subuid and /etc/subgid."
+        )
+        findings.append(Finding(KUBELET, BREAKS, message, USER_NAMESPACES, KUBELET, file=_SUBORDINATES))
+    for path, ids in pods.items():
+        if ids.first < allowed.first or ids.end > min(allowed.end, _IDS - 1):
+            message = (
+                f"an earlier kubelet gave this pod the IDs {ids}, which are not within {allowed}, so the new one does not start (id {ids.first} is out of"
+                " range). Delete the pod, or drain the node, before the upgrade."
+            )
+            findings.append(Finding(KUBELET, BREAKS, message, USER_NAMESPACES, _pod_of(path), file=path))
+    return findings
+
+
+def _pod_of(path: str) -> str:
+    """The UID of the pod to whose directory a file belongs."""
+    return posixpath.basename(posixpath.dirname(path))

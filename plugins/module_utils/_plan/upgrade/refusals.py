@@ -3,14 +3,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # PRIVATE to the collection: no promise of stability to code outside it.
-"""Which setting a component refuses, by its own words."""
+"""Which setting a component refuses, by its own words; and which it will refuse, where no program of its version is there to say so."""
 
 from __future__ import annotations
 
 import re
+import typing as t
 
 from ..common.ownership import Values
+from ..common.verdict import ACCEPTED, REFUSED, Verdict
 from ..kubernetes import flags
+from ..transaction import rehearsal
 
 Setting = tuple[str, str]
 
@@ -18,6 +21,8 @@ Setting = tuple[str, str]
 _WORDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("feature_gates", re.compile(r"unrecognized feature gate: (?:kube:)?(\w+)")),
     ("feature_gates", re.compile(r"cannot set feature gate (?:kube:)?(\w+) to")),
+    ("feature_gates", re.compile(r"(\w+) is enabled, but depends on features that are disabled")),
+    ("feature_gates", re.compile(r"invalid value of (?:kube:)?(\w+)=")),
     ("admission_plugins", re.compile(r'(?:enable|disable)-admission-plugins plugin "(\w+)" is unknown')),
     ("admission_plugins", re.compile(r"unknown admission plugin: (\w+)")),
     ("args", re.compile(r"unknown flag: --([\w.-]+)")),
@@ -34,6 +39,22 @@ _WORDS: tuple[tuple[str, re.Pattern[str]], ...] = (
 _FLAG = re.compile(r"--([a-z][\w-]*)")
 # The same where they do not name it.
 _PHRASES: dict[str, Setting] = {"unknown api groups": ("args", "runtime-config")}
+# The minor version -> the feature gates that its components no longer know, as of v1.38.0-beta.0.
+_REMOVED_GATES: dict[tuple[int, int], frozenset[str]] = {
+    (1, 38): frozenset(
+        (
+            *("AggregatedDiscoveryRemoveBetaType", "AllowOverwriteTerminationGracePeriodSeconds"),
+            *("CRDValidationRatcheting", "CustomResourceFieldSelectors", "DisableAllocatorDualWrite"),
+            *("DynamicResourceAllocation", "ExecProbeTimeout", "InPlacePodVerticalScaling", "JobManagedBy"),
+            *("KubeletTracing", "MatchLabelKeysInPodAffinity", "MultiCIDRServiceAllocator", "NFTablesProxyMode"),
+            *("NodeSwap", "PodGroupPreemptionPolicy", "PodSchedulingReadiness", "PreferSameTrafficDistribution"),
+            *("RecoverVolumeExpansionFailure", "SeparateTaintEvictionController", "ServiceAccountTokenJTI"),
+            *("ServiceAccountTokenNodeBinding", "ServiceAccountTokenNodeBindingValidation"),
+            *("ServiceAccountTokenPodNodeInfo", "SupplementalGroupsPolicy", "SystemdWatchdog", "WinDSR"),
+            *("WinOverlay", "WindowsHostNetwork"),
+        )
+    ),
+}
 _MERGED = (flags.FEATURE_GATES, flags.ENABLE_PLUGINS, flags.DISABLE_PLUGINS)
 
 
@@ -50,6 +71,31 @@ def blamed(message: str, values: Values) -> list[Setting]:
     found += [setting for phrase, setting in _PHRASES.items() if phrase in message]
     known = [(field, key) for field, key in found if key in values.get(field, {})]
     return list(dict.fromkeys(known)) or _by_path(message, values) or _by_flag(message, values)
+
+
+def verdict_of(program: str, status: int, output: str, *, accepts: bool) -> Verdict:
+    """What a new program that was started for a part of its settings said of them. accepts: whether it came as far as it should."""
+    if accepts:
+        return Verdict(ACCEPTED, f"{program} of the new version accepts them")
+    return Verdict(
+        REFUSED, rehearsal.error_message(output) or f"{program} ended with status {status} and no known message"
+    )
+
+
+def removed_gates(gates: t.Iterable[str], target: t.Sequence[int]) -> list[tuple[Setting | None, str]]:
+    """The feature gates that a version no longer knows, by a table: each as a setting, and what that means.
+
+    The table does not know which gates the final release removed besides, and which it locked to a value.
+    """
+    return [
+        (
+            ("feature_gates", gate),
+            f"Kubernetes {version[0]}.{version[1]} removes this feature gate, and a component that is given it does not start",
+        )
+        for version, names in _REMOVED_GATES.items()
+        for gate in gates
+        if gate in names and version <= tuple(target[:2])
+    ]
 
 
 def _by_path(message: str, values: Values) -> list[Setting]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
+from . import checks
 from .findings import (
     BREAKS,
     COLLECTION,
@@ -45,10 +46,13 @@ _SETTERS = {
 }
 
 
-def objection(names: t.Iterable[str], known: t.Sequence[str]) -> str:
-    """Why a run is refused by the names of its variables; empty when it is not. names: of all that are set. known: options, without prefix."""
+def objection(names: t.Iterable[str], known: t.Sequence[str], accepted: t.Sequence[str] = ()) -> str:
+    """Why a run is refused by its variables; empty when it is not.
+
+    names: of all that are set. known: options, without prefix. accepted: what C(checks.ACCEPT) names.
+    """
     given = {name for name in names if name.startswith(PREFIX) and name != f"{PREFIX}report"}
-    takes = [f"{PREFIX}{option}" for option in known]
+    takes = [*(f"{PREFIX}{option}" for option in known), checks.ACCEPT]
     unknown = sorted(given.difference(takes))
     if unknown:
         return f"invalid variable {', '.join(unknown)}: must be one of {', '.join(takes)}."
@@ -58,59 +62,90 @@ def objection(names: t.Iterable[str], known: t.Sequence[str]) -> str:
             f"Set {' and '.join(missing)}: the version to upgrade to, such as 1.37.2, and the directory on each node with the programs of that"
             " version."
         )
-    return ""
+    return checks.name_refusal(accepted)
 
 
 def report(
-    target: str, results: t.Mapping[str, Json], cluster: t.Sequence[Json] = (), not_checked: t.Sequence[str] = ()
+    target: str, results: t.Mapping[str, Json], cluster: Json | None = None, accepted: t.Sequence[str] = ()
 ) -> dict[str, t.Any]:
     """The report of a run.
 
-    results: of the module C(upgrade_check), by host; empty for a host that was not asked. cluster: findings of all. not_checked: the nodes that the
-    API knows and the run did not check. Returns C(target); C(safe), whether every node of the cluster was checked and nothing breaks; C(nodes), by
-    host C(checked), C(msg), C(node), C(seconds), C(findings), C(rehearsed) and C(not_rehearsed); C(cluster), the findings of no single node; and
-    C(not_checked).
+    results: of the module C(upgrade_check), by host; empty for a host that was not asked. cluster: C(findings), C(checks) and C(not_rehearsed) of no
+    single host, nodes that are not in the run among the last. accepted: names of what need not be rehearsed.
+    Returns C(target); C(safe), whether nothing breaks, and everything was rehearsed or checked on every node of the cluster, or is accepted;
+    C(nodes), by host C(checked), C(msg), C(node), C(seconds), C(findings), C(rehearsed), C(checks) and C(not_rehearsed); C(cluster), with the same
+    lists; C(not_checked), the nodes that are not in the run; and C(refusal), why names are not accepted. Each entry of C(not_rehearsed) has C(name),
+    C(reason), C(remedy) and C(accepted).
     """
-    nodes = {host: _of_node(result) for host, result in results.items()}
-    found = [*cluster, *(finding for node in nodes.values() for finding in node["findings"])]
-    return {
+    nodes = {
+        host: {
+            **_check_state(result),
+            "node": result.get("node"),
+            "seconds": result.get("seconds"),
+            **_lists(result, accepted),
+        }
+        for host, result in results.items()
+    }
+    parts = [_lists(cluster or {}, accepted), *nodes.values()]
+    missing = {each["name"] for part in parts for each in part["not_rehearsed"]}
+    made = {name for part in parts for name in (*part["checks"], *(each["component"] for each in part["rehearsed"]))}
+    is_complete = all(node["checked"] for node in nodes.values())
+    made_report = {
         "target": target,
-        "safe": not not_checked
-        and all(node["checked"] for node in nodes.values())
-        and not any(each["fate"] == BREAKS for each in found),
         "nodes": nodes,
-        "cluster": list(cluster),
-        "not_checked": list(not_checked),
+        "cluster": parts[0],
+        "not_checked": sorted(name[len(checks.NODE) :] for name in missing if name.startswith(checks.NODE)),
+        # A node that was not checked may be the one that a name is about.
+        "refusal": checks.stale_refusal(accepted, missing, made) if is_complete else "",
     }
+    return {**made_report, "safe": bool(nodes) and not any(failure(made_report, host) for host in nodes)}
 
 
-def _of_node(result: Json) -> dict[str, t.Any]:
+def _check_state(result: Json) -> dict[str, t.Any]:
     is_checked = "findings" in result and not result.get("failed")
+    return {"checked": is_checked, "msg": "" if is_checked else str(result.get("msg") or "the run ended before")}
+
+
+def _lists(part: Json, accepted: t.Sequence[str]) -> dict[str, t.Any]:
+    """What a node, or the cluster, has of findings and of what was checked."""
     return {
-        "checked": is_checked,
-        "msg": "" if is_checked else str(result.get("msg") or "the run ended before"),
-        "node": result.get("node"),
-        "seconds": result.get("seconds"),
-        "findings": list(result.get("findings") or ()),
-        "rehearsed": list(result.get("rehearsed") or ()),
-        "not_rehearsed": list(result.get("not_rehearsed") or ()),
+        **{key: list(part.get(key) or ()) for key in ("findings", "rehearsed", "checks")},
+        "not_rehearsed": [
+            {**entry, "accepted": entry["name"] in accepted} for entry in part.get("not_rehearsed") or ()
+        ],
     }
 
 
-def lines(told: Json) -> list[str]:
-    """The lines of a report, the worst of each node first."""
-    found = [_line("", finding) for finding in _sorted(told["cluster"])]
-    for host, node in told["nodes"].items():
-        found += _lines_of_node(host, node)
-    return [*found, f"Upgrade to {told['target']}: {_promise(told)}. docs/upgrade.md says what the check cannot see."]
+def report_lines(report: Json) -> list[str]:
+    """The lines of a report, the worst of each node first, and what was not rehearsed behind them."""
+    lines = [_line("", finding) for finding in _sorted(report["cluster"]["findings"])]
+    for host, node in report["nodes"].items():
+        lines += _lines_of_node(host, node)
+    lines += _unrehearsed_lines(report)
+    lines += [report["refusal"]] if report["refusal"] else []
+    return [
+        *lines,
+        f"Upgrade to {report['target']}: {_promise(report)}. docs/upgrade.md says what the check cannot see.",
+    ]
 
 
-def _promise(told: Json) -> str:
-    if told["safe"]:
-        return "nothing that was rehearsed breaks"
-    if any(failure(told, host) for host in told["nodes"]):
+def _promise(report: Json) -> str:
+    entries = [entry for part in _parts(report) for entry in part["not_rehearsed"]]
+    names, accepted = (
+        ", ".join(dict.fromkeys(entry["name"] for entry in entries if entry["accepted"] is is_accepted))
+        for is_accepted in (False, True)
+    )
+    if not all(node["checked"] for node in report["nodes"].values()) or any(map(_breaking, _parts(report))):
         return "DO NOT UPGRADE before this is repaired"
-    return f"nothing that was rehearsed breaks, and nothing is known about {', '.join(told['not_checked'])}"
+    if report["refusal"]:
+        return "the run failed because of the names that it was to accept"
+    if names:
+        return f"NOT KNOWN TO BE SAFE, because this was not rehearsed: {names}"
+    return f"nothing that was rehearsed breaks{f'; not rehearsed, and accepted: {accepted}' if accepted else ''}"
+
+
+def _parts(report: Json) -> list[Json]:
+    return [report["cluster"], *report["nodes"].values()]
 
 
 def _lines_of_node(host: str, node: Json) -> list[str]:
@@ -123,8 +158,29 @@ def _lines_of_node(host: str, node: Json) -> list[str]:
         found.append(f"{host}: {staying} {'setting stays' if staying == 1 else 'settings stay'}")
     rehearsed = sorted({f"{each['component']} ({each['what']})" for each in node["rehearsed"]})
     found.append(f"{host}: rehearsed: {', '.join(rehearsed) or 'nothing'}")
-    found += [f"{host}: not rehearsed: {each['component']}: {each['reason']}" for each in node["not_rehearsed"]]
+    if node["checks"]:
+        found.append(f"{host}: checked: {', '.join(sorted(node['checks']))}")
     return found
+
+
+def _unrehearsed_lines(report: Json) -> list[str]:
+    """One line for what was not rehearsed for the same reason, on several hosts or under several names."""
+    places: dict[tuple[str, bool, str, str], list[str]] = {}
+    for host, part in (("", report["cluster"]), *report["nodes"].items()):
+        for entry in part["not_rehearsed"]:
+            key = (entry["name"], entry["accepted"], entry["reason"], entry["remedy"])
+            places.setdefault(key, []).append(host)
+    names: dict[tuple[bool, str, str, str], list[str]] = {}
+    for (name, is_accepted, reason, remedy), hosts in places.items():
+        names.setdefault((is_accepted, ", ".join(filter(None, hosts)), reason, remedy), []).append(name)
+    lines = []
+    for (is_accepted, where, reason, remedy), together in names.items():
+        what = f"{', '.join(together)}{f' on {where}' if where else ''}: {reason}"
+        ways = filter(None, (remedy, f"accept it with {checks.ACCEPT}={','.join(together)}"))
+        lines.append(
+            f"not rehearsed, and accepted: {what}" if is_accepted else f"not rehearsed: {what}; {', or '.join(ways)}"
+        )
+    return lines
 
 
 def _sorted(findings: t.Iterable[Json]) -> list[Json]:
@@ -142,13 +198,31 @@ def _line(host: str, finding: Json) -> str:
     )
 
 
-def failure(told: Json, host: str) -> str:
+def failure(report: Json, host: str) -> str:
     """Why the run fails on a host; empty when it does not."""
-    node = told["nodes"][host]
+    node = report["nodes"][host]
     if not node["checked"]:
         return f"{host} was not checked: {node['msg']}"
-    broken = [each for each in (*told["cluster"], *node["findings"]) if each["fate"] == BREAKS]
-    if not broken:
-        return ""
-    names = ", ".join(" ".join(filter(None, (each["component"], each["field"], each["key"]))) for each in broken)
-    return f"the upgrade to {told['target']} breaks on {host}: {names}. The report says why and what to change."
+    parts = (report["cluster"], node)
+    broken = [finding for part in parts for finding in _breaking(part)]
+    missing: dict[str, list[str]] = {}
+    for entry in (each for part in parts for each in part["not_rehearsed"] if not each["accepted"]):
+        missing.setdefault(entry["reason"], []).append(entry["name"])
+    reasons = []
+    if broken:
+        names = ", ".join(" ".join(filter(None, (each["component"], each["field"], each["key"]))) for each in broken)
+        reasons.append(
+            f"the upgrade to {report['target']} breaks on {host}: {names}. The report says why and what to change."
+        )
+    if missing:
+        why = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in missing.items())
+        accept = ",".join(dict.fromkeys(name for names in missing.values() for name in names))
+        reasons.append(
+            f"the upgrade to {report['target']} is not known to be safe on {host}, because this was not rehearsed: {why}. Either have it rehearsed,"
+            f" the report says how, or accept it by name: -e {checks.ACCEPT}={accept}"
+        )
+    return " ".join([*reasons, *filter(None, [report["refusal"]])])
+
+
+def _breaking(part: Json) -> list[Json]:
+    return [finding for finding in part["findings"] if finding["fate"] == BREAKS]

@@ -13,6 +13,7 @@ import typing as t
 
 from ..common.errors import Refusal
 from ..kubernetes import versions
+from .checks import CHECKS, KUBELET_MANIFESTS, NotChecked
 from .findings import BREAKS, CONFIG_MAP, WARNS, Finding
 
 Version = tuple[int, int, int]
@@ -23,10 +24,8 @@ _VERSION = re.compile(
 _KUBELET_BEHIND = 3  # minor versions that a kubelet may be older than its API server
 _ETCD_FIRST = {(3, 6): (3, 5, 20)}  # the oldest release of the minor version before, from which etcd supports the step
 _CGROUP_V1_FAILS = (1, 35)  # from here on a kubelet has to be told that cgroup v1 is meant
-_CONTAINERD_ASKED, _CONTAINERD_FALLBACK_ENDS = (
-    2,
-    (1, 38),
-)  # the first that tells its cgroup driver; where the kubelet has to be told
+_CONTAINERD_ASKED = 2  # the first that tells its cgroup driver
+_FALLBACK_ENDS = (1, 38)  # of the kubelet, for a runtime that does not
 _MEGABYTE = 1_000_000
 _SPACE = 100 * _MEGABYTE  # for manifests and certificates
 _REPAIR = "it in the ConfigMap (kubectl -n kube-system edit configmap kubeadm-config)"
@@ -210,16 +209,47 @@ def cgroup_objection(target: str, *, has_v2: bool, fails: bool | None) -> list[F
     return [Finding("node", WARNS, "the node has cgroup v1, whose support Kubernetes ends. Boot with cgroup v2.")]
 
 
-def runtime_objection(target: str, runtime: str) -> list[Finding]:
-    """A containerd that the kubelet does not know how to ask. runtime: what it says of its version, such as C(containerd ... v1.7.2 ...)."""
-    wanted = exact(target)
-    match = re.search(r"\bv?(\d+)\.(\d+)\.(\d+)", runtime)
-    if wanted is None or match is None or int(match[1]) >= _CONTAINERD_ASKED:
+def runtime_objection(target: str, name: str, version: str) -> list[Finding]:
+    """A container runtime that does not tell the kubelet its cgroup driver.
+
+    name: as C(Runtime.name). version: what its program prints of it, such as C(containerd ... v1.7.2 ...). Raises NotChecked where that tells
+    nothing and the kubelet of the target may depend on it.
+    """
+    wanted, ends = exact(target), ".".join(map(str, _FALLBACK_ENDS))
+    if wanted is None:
         return []
-    ends = ".".join(map(str, _CONTAINERD_FALLBACK_ENDS))
-    told = f"containerd {match[1]}.{match[2]}.{match[3]} does not report its cgroup driver to the kubelet, and the fallback ends with {ends}"
-    fate = BREAKS if wanted[:2] >= _CONTAINERD_FALLBACK_ENDS else WARNS
-    return [Finding("node", fate, f"{told}. Upgrade containerd to {_CONTAINERD_ASKED}.0 or newer before that.")]
+    match = re.search(r"\bv?(\d+)\.(\d+)\.(\d+)", version)
+    if name != "containerd" or match is None:
+        if wanted[:2] < _FALLBACK_ENDS:
+            return []  # the kubelet has its fallback
+        raise NotChecked(
+            f"whether {name} reports its cgroup driver to the kubelet is not known ({' '.join(version.split()) or 'no version'}), and the kubelet's"
+            f" fallback is announced to end with {ends}"
+        )
+    if int(match[1]) >= _CONTAINERD_ASKED:
+        return []
+    does_not = f"containerd {match[1]}.{match[2]}.{match[3]} does not report its cgroup driver to the kubelet"
+    if wanted[:2] < _FALLBACK_ENDS:
+        when = f"the fallback is announced to end with {ends}. Upgrade containerd to {_CONTAINERD_ASKED}.0 or newer before that."
+    else:
+        when = (
+            f"the fallback was announced to end with {ends}, whose beta still has it: read the release notes of {target}, or upgrade containerd to"
+            f" {_CONTAINERD_ASKED}.0 or newer first."
+        )
+    return [Finding("node", WARNS, f"{does_not}, and {when}")]
+
+
+def manifest_objection(target: str, kubelet: tuple[int, int], manifests: t.Sequence[str]) -> list[Finding]:
+    """Static pods that the kubelet of the target validates by more rules than the present one. None is known to be wrong: raises NotChecked.
+
+    kubelet: its minor version today. manifests: their files, or what else names static pods.
+    """
+    if not manifests or kubelet >= CHECKS[KUBELET_MANIFESTS].since:
+        return []
+    raise NotChecked(
+        f"the kubelet of {target} validates static pods by more rules than {kubelet[0]}.{kubelet[1]} and silently ignores one that it refuses, and none has"
+        f" read {', '.join(manifests)}: a kubelet reads manifests once it is connected to the container runtime, which no rehearsal is"
+    )
 
 
 def space_objection(directory: str, free: int, data: int) -> list[Finding]:

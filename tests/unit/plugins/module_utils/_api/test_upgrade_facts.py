@@ -20,6 +20,8 @@ CONFIG_MAP = f"{NAMESPACE}/configmaps/kubeadm-config"
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/ns/endpointslices"
 CLASSES = "/apis/resource.k8s.io/v1"
+PROXY = "kind: KubeProxyConfiguration\n"
+CHECKS = ["deprecated-apis", "webhooks", "device-classes", "kube-proxy", "coredns"]
 METRIC = 'apiserver_requested_deprecated_apis{group="g",removed_release="1.37",resource="x",version="v1"} 1\n'
 
 
@@ -37,10 +39,12 @@ def fixture_api(serve: Serve) -> FakeApi:
         CONFIG_MAP: {"data": {"ClusterConfiguration": CONFIGURATION}},
         f"{GROUP}/validatingwebhookconfigurations": [],
         f"{GROUP}/mutatingwebhookconfigurations": [],
-        "/metrics": "a 1\n",
+        "/metrics": "apiserver_request_total 1\n",
         NAMESPACE: {"metadata": {"name": "kube-system", "labels": {"kubernetes.io/metadata.name": "kube-system"}}},
         CLASSES: {"kind": "APIResourceList"},
         f"{CLASSES}/deviceclasses": [],
+        f"{NAMESPACE}/configmaps/kube-proxy": {"data": {"config.conf": PROXY}},
+        f"{NAMESPACE}/configmaps/coredns": {"data": {"Corefile": ".:53 {\n  errors\n}\n"}},
     }
     return api
 
@@ -48,13 +52,17 @@ def fixture_api(serve: Serve) -> FakeApi:
 def test_a_clean_cluster(api: FakeApi) -> None:
     assert read(api) == {
         "cluster_configuration": CONFIGURATION,
+        "kube_proxy_configuration": PROXY,
         "server_version": "v1.37.2",
         "kubelets": {"w1": "v1.36.3"},
         "findings": [],
+        "checks": CHECKS,
+        "not_rehearsed": [],
     }
     api.requests.clear()
-    read(api, None)
+    found = read(api, None)
     assert len(api.requests) == 3
+    assert (found["kube_proxy_configuration"], found["checks"], found["not_rehearsed"]) == (None, [], [])
 
 
 def test_what_breaks(api: FakeApi) -> None:
@@ -83,14 +91,58 @@ def test_what_breaks(api: FakeApi) -> None:
     assert [each["field"] for each in read(api)["findings"]] == ["api", "extended_resources"]
 
 
-def test_what_may_not_be_read_is_told_with_the_rest(api: FakeApi) -> None:
-    api.answers["/metrics"] = Refused(403, "forbidden")
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/metrics", "deprecated-apis"),
+        (f"{GROUP}/mutatingwebhookconfigurations", "webhooks"),
+        (f"{CLASSES}/deviceclasses", "device-classes"),
+        (f"{NAMESPACE}/configmaps/kube-proxy", "kube-proxy"),
+        (f"{NAMESPACE}/configmaps/coredns", "coredns"),
+    ],
+)
+def test_forbidden_request_leaves_its_check_unmade(api: FakeApi, path: str, name: str) -> None:
+    api.answers[path] = Refused(403, "forbidden")
+    found = read(api)
+    assert found["findings"] == []
+    (entry,) = found["not_rehearsed"]
+    assert entry["name"] == name
+    assert "forbidden" in entry["reason"]
+    assert found["checks"] == [each for each in CHECKS if each != name]
+
+
+def test_unread_proxy_configuration_is_null(api: FakeApi) -> None:
+    api.answers[f"{NAMESPACE}/configmaps/kube-proxy"] = Refused(403, "forbidden")
+    assert read(api)["kube_proxy_configuration"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("kube-proxy", {"data": None}, "has no key config.conf"),
+        ("kube-proxy", {"data": {"config.conf": "a: ["}}, "it is not a single YAML document"),
+        ("coredns", {"data": {"other": ""}}, "has no key Corefile"),
+        ("coredns", {"data": {"Corefile": ".:53 {\n  template\n}\n"}}, "does not know how to migrate template"),
+    ],
+)
+def test_addon_that_is_not_understood_is_not_checked(api: FakeApi, name: str, data: Json, words: str) -> None:
+    api.answers[f"{NAMESPACE}/configmaps/{name}"] = data
+    (entry,) = read(api)["not_rehearsed"]
+    assert (entry["name"], words in entry["reason"]) == (name, True)
+
+
+def test_cluster_without_addons_and_resources_is_checked(api: FakeApi) -> None:
+    for name in ("kube-proxy", "coredns"):
+        api.answers[f"{NAMESPACE}/configmaps/{name}"] = Refused(404, "not found")
     api.answers[CLASSES] = Refused(404, "no such group")
+    found = read(api)
+    assert (found["checks"], found["not_rehearsed"], found["kube_proxy_configuration"]) == (CHECKS, [], "")
+
+
+def test_mode_ipvs_is_told(api: FakeApi) -> None:
+    api.answers[f"{NAMESPACE}/configmaps/kube-proxy"] = {"data": {"config.conf": f"{PROXY}mode: ipvs\n"}}
     (finding,) = read(api)["findings"]
-    assert (finding["component"], finding["fate"]) == ("cluster", "warns")
-    assert finding["message"].startswith(
-        "the requests for deprecated APIs could not be read, so nothing is known about them: "
-    )
+    assert (finding["component"], finding["key"], finding["fate"]) == ("kube-proxy", "mode", "warns")
 
 
 @pytest.mark.parametrize(

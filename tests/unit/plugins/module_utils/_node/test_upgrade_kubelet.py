@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing as t
 from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import upgrade_kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_units import KubeletUnit
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_findings import UpgradeFindings
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime import runtime_at
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_programs import NewPrograms
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
@@ -23,10 +24,18 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.fi
     COLLECTION,
     INVENTORY,
     WARNS,
+    UpgradeFindings,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import FLAGS, FRAGMENT, MAIN, state
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import ACCEPTED, TARGET, UpgradeRun, refused
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import (
+    ACCEPTED,
+    GATES,
+    TARGET,
+    UpgradeRun,
+    put_programs,
+    refused,
+)
 
 OURS = '{"apiVersion": "kubelet.config.k8s.io/v1beta1", "featureGates": {"Gone": true}}\n'
 DROP_IN = f'[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config={MAIN} --config-dir={kubelet_layout.CONFIG_DIR}"\n'
@@ -42,6 +51,7 @@ class Check:
         self.programs = directory
         self.clock = master.clock
         self.target = TARGET
+        self.runtime = runtime_at("unix:///run/containerd/containerd.sock", self.run)
         v2 = directory / "cgroup.controllers"
         v2.touch()
         monkeypatch.setattr(upgrade_kubelet, "_CGROUP_V2", str(v2))
@@ -64,7 +74,9 @@ class Check:
         programs = NewPrograms(str(self.programs), self.target, self.run)
         version = steps.exact(self.target)
         assert version is not None
-        upgrade_kubelet.check(unit, entry, programs, version, found, run=self.run, clock=self.clock)
+        image = f"registry.k8s.io/kube-apiserver:v{self.target}"
+        api_server = functools.partial(programs.component, "kube-apiserver", image, "kube-apiserver", self.runtime)
+        upgrade_kubelet.KubeletUpgrade(unit, programs, version, api_server, self.clock).check(entry, found)
         return found
 
 
@@ -129,11 +141,105 @@ def test_a_flag_that_kubeadm_itself_takes_out_breaks_nothing(upgrade: Check) -> 
     ]
 
 
-def test_a_kubelet_newer_than_tested_is_never_started(upgrade: Check) -> None:
-    upgrade.target = "1.38.0"
-    found = upgrade({"feature_gates": {"Gone": True}})
-    assert upgrade.run.requests == []
+# ---- a kubelet that is not started ---------------------------------------------------------------------------------------
+
+NEWER = "1.38.0"
+NO_IMAGE = (1, "", "no such image")
+
+
+@pytest.fixture(name="newer")
+def fixture_newer(upgrade: Check) -> Check:
+    """An upgrade to a kubelet newer than tested, with the new kube-apiserver on the node."""
+    upgrade.target = NEWER
+    put_programs(upgrade.programs, "kube-apiserver")
+    upgrade.run.answers["crictl"] = NO_IMAGE
+    return upgrade
+
+
+def names(found: UpgradeFindings) -> list[str]:
+    return [each["name"] for each in found.not_rehearsed]
+
+
+def test_kubelet_newer_than_tested_is_never_started(newer: Check) -> None:
+    found = newer({"feature_gates": {"Gone": True}})
+    assert newer.run.started("kubelet") == []
+    assert names(found) == ["kubelet"]
     assert "is newer than those that this collection is tested with" in found.not_rehearsed[0]["reason"]
+
+
+def test_gates_of_kubelet_are_validated_by_kube_apiserver(newer: Check) -> None:
+    found = newer({"feature_gates": {"Gone": True, "New": False}})
+    assert newer.run.started("kube-apiserver") == [
+        ["kube-apiserver", "--feature-gates=Theirs=true,Gone=true", "--version"],
+        ["kube-apiserver", "--feature-gates=Theirs=true,Gone=true,New=false", "--version"],
+    ]
+    assert newer.run.requests[0]["binary"] == f"{newer.programs}/kube-apiserver"
+    assert [(each["component"], each["what"], each["verdict"]) for each in found.rehearsed] == [
+        ("kubelet-gates", "today", "accepted"),
+        ("kubelet-gates", "desired", "accepted"),
+    ]
+    assert found.findings == []
+
+
+def test_gates_of_the_command_line_are_validated_too(newer: Check) -> None:
+    flags = TextFile.of(FLAGS, 'KUBELET_KUBEADM_ARGS="--feature-gates=Flagged=true"\n').version
+    newer.state = dataclasses.replace(newer.state, environment={FLAGS: flags})
+    newer(None)
+    assert newer.run.started("kube-apiserver")[0][1] == "--feature-gates=Theirs=true,Gone=true,Flagged=true"
+
+
+def test_gate_that_kube_apiserver_refuses_breaks_the_kubelet(newer: Check) -> None:
+    newer.run.says[GATES] = [GONE]
+    (finding,) = newer({"feature_gates": {"Gone": True}}).findings
+    assert (finding.component, finding.fate, finding.key, finding.set_by) == ("kubelet", BREAKS, "Gone", COLLECTION)
+    assert (finding.file, finding.line, finding.variable) == (FRAGMENT, 1, "node_kubelet_feature_gates")
+    assert finding.message == "unrecognized feature gate: Gone"
+
+
+def test_gate_of_the_inventory_that_is_refused_breaks_site(newer: Check) -> None:
+    newer.run.says[GATES] = ["", refused("cannot set feature gate New to false, feature is locked to true")]
+    (finding,) = newer({"feature_gates": {"Gone": True, "New": False}}).findings
+    assert (finding.key, finding.set_by) == ("New", INVENTORY)
+
+
+def test_gates_without_kube_apiserver_are_not_validated(newer: Check) -> None:
+    (newer.programs / "kube-apiserver").unlink()
+    found = newer(None)
+    assert names(found) == ["kubelet", "kubelet-gates"]
+    assert found.not_rehearsed[1]["reason"] == (
+        f"there is neither {newer.programs}/kube-apiserver nor the image registry.k8s.io/kube-apiserver:v1.38.0 on the node (kubeadm config images pull)."
+        " A table tells which of Theirs, Gone are removed, and not which are locked to another value"
+    )
+    assert found.findings == []
+
+
+def test_table_names_removed_gates_without_kube_apiserver(newer: Check) -> None:
+    (newer.programs / "kube-apiserver").unlink()
+    gates = OURS.replace("Gone", "InPlacePodVerticalScaling")
+    newer.state = dataclasses.replace(newer.state, fragments=(TextFile.of(FRAGMENT, gates),), record={})
+    found = newer({"feature_gates": {"NodeSwap": True}})
+    assert [(each.fate, each.key, each.set_by) for each in found.findings] == [
+        (BREAKS, "InPlacePodVerticalScaling", COLLECTION),
+        (BREAKS, "NodeSwap", INVENTORY),
+    ]
+    assert all("Kubernetes 1.38 removes this feature gate" in each.message for each in found.findings)
+
+
+def test_kubelet_without_gates_has_none_to_validate(newer: Check) -> None:
+    (newer.programs / "kube-apiserver").unlink()
+    newer.state = state(main="kind: KubeletConfiguration\n", version=(1, 37))
+    found = newer(None)
+    assert (names(found), found.checks) == (["kubelet"], ["kubelet-gates"])
+
+
+def test_desired_state_is_planned_for_a_kubelet_that_is_not_started(newer: Check) -> None:
+    (finding,) = newer({"config": {"staticPodPath": "/x"}}).findings
+    assert (finding.fate, finding.set_by) == (BREAKS, INVENTORY)
+
+
+def test_rehearsed_kubelet_needs_no_kube_apiserver(upgrade: Check) -> None:
+    found = upgrade({"feature_gates": {"Gone": True}})
+    assert (upgrade.run.started("kube-apiserver"), found.not_rehearsed) == ([], [])
 
 
 def test_a_kubelet_too_old_for_the_new_api_server(upgrade: Check) -> None:

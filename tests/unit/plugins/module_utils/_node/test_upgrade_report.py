@@ -13,7 +13,9 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import upg
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_units import KubeletUnit
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.space import Space
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import versions
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import checks
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, FakeNode, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import state
@@ -49,6 +51,7 @@ class Check:
             "target": TARGET,
             "programs": str(self.programs),
             "cluster_configuration": CONFIGURATION,
+            "kube_proxy_configuration": "",
             "patches": None,
             "static_pods": None,
             "purge": False,
@@ -68,6 +71,14 @@ def fixture_upgrade(master: FakeNode, tmp_path: Path, monkeypatch: pytest.Monkey
     return Check(master, put_programs(tmp_path / "programs"), monkeypatch)
 
 
+# Static pods whose manifests these tests leave out.
+NOT_GENERATED = ["etcd", "kube-controller-manager", "kube-scheduler"]
+
+
+def names(result: dict[str, t.Any]) -> list[str]:
+    return [each["name"] for each in result["not_rehearsed"]]
+
+
 def broken(result: dict[str, t.Any]) -> list[str]:
     return [each["message"] for each in result["findings"] if each["fate"] == "breaks"]
 
@@ -82,6 +93,7 @@ def test_a_control_plane(upgrade: Check) -> None:
     ]
     assert broken(result) == []
     assert any("containerd 1.7.24" in each["message"] for each in result["findings"])
+    assert (result["checks"], names(result)) == (["container-runtime", "certificates"], NOT_GENERATED)
     assert breaches("upgrade_check", result) == []
 
 
@@ -91,6 +103,34 @@ def test_a_worker_needs_a_kubelet_only(upgrade: Check, tmp_path: Path, monkeypat
     result = upgrade(patches="/none")
     assert (result["is_control_plane"], result["versions"]["kube-apiserver"]) == (False, None)
     assert [each["component"] for each in result["rehearsed"]] == ["kubelet"]
+
+
+def test_proxy_is_rehearsed_on_control_planes_only(
+    upgrade: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_programs(upgrade.programs, "kube-proxy")
+    proxy = "kind: KubeProxyConfiguration\n"
+    assert [each["component"] for each in upgrade(kube_proxy_configuration=proxy)["rehearsed"]] == [
+        NAME,
+        "kube-proxy",
+        "kubelet",
+    ]
+    assert names(upgrade(kube_proxy_configuration=None)) == [*NOT_GENERATED, "kube-proxy"]
+    upgrade.stay_at(f"{tmp_path}/none", monkeypatch)
+    assert [each["component"] for each in upgrade(kube_proxy_configuration=proxy)["rehearsed"]] == ["kubelet"]
+    assert upgrade(kube_proxy_configuration=None)["not_rehearsed"] == []
+
+
+def test_newer_version_than_tested_leaves_checks_to_accept(upgrade: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The new kubelet is not started, its gates are validated, and nothing reads its manifests."""
+    monkeypatch.setattr(versions, "NEWEST", (1, 36))
+    monkeypatch.setitem(checks.CHECKS, "kubelet-manifests", checks.CHECKS["kubelet-manifests"]._replace(since=(1, 37)))
+    monkeypatch.setitem(checks.CHECKS, "user-namespaces", checks.CHECKS["user-namespaces"]._replace(since=(1, 37)))
+    result = upgrade()
+    assert names(result) == ["kubelet-manifests", *NOT_GENERATED, "kubelet"]
+    assert sorted(result["checks"]) == ["certificates", "container-runtime", "kubelet-gates", "user-namespaces"]
+    assert upgrade.run.started("kubelet") == []
+    assert breaches("upgrade_check", result) == []
 
 
 def test_a_control_plane_without_room(upgrade: Check, monkeypatch: pytest.MonkeyPatch) -> None:

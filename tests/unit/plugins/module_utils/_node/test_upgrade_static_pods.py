@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import records, upgrade_programs
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime import runtime_at
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_findings import UpgradeFindings
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_programs import NewPrograms
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_static_pods import ControlPlane, check
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
@@ -28,6 +27,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.fi
     VANISHES,
     WARNS,
     Finding,
+    UpgradeFindings,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, FakeNode, pod
@@ -53,6 +53,7 @@ class Check:
         self.run = UpgradeRun()
         self.write(LIVE)
         self.programs = programs
+        self.target = TARGET
         self.configuration = CONFIGURATION
         self.generated(pod())
 
@@ -73,7 +74,7 @@ class Check:
             node_name="cp1",
             manifest_dir=str(self.node.manifests),
             configuration=ClusterConfiguration.parse(self.configuration),
-            programs=NewPrograms(str(self.programs), TARGET, self.run),
+            programs=NewPrograms(str(self.programs), self.target, self.run),
             runtime=runtime_at(RUNTIME, self.run),
             patches=None,
             wanted={NAME: entry},
@@ -198,7 +199,13 @@ def test_a_kubeadm_that_generates_nothing(upgrade: Check) -> None:
     finding = only(found)
     assert (finding.component, finding.fate) == ("kubeadm", BREAKS)
     assert "error: old API spec" in finding.message
-    assert [each["component"] for each in found.not_rehearsed] == ["static pods"]
+    assert [each["name"] for each in found.not_rehearsed] == [
+        "etcd",
+        "kube-apiserver",
+        "kube-controller-manager",
+        "kube-scheduler",
+    ]
+    assert found.checks == ["certificates"]
 
 
 def test_what_kubeadm_passes_over(upgrade: Check) -> None:
@@ -212,7 +219,48 @@ def test_without_the_program_nothing_is_rehearsed_and_all_is_compared(upgrade: C
     upgrade.run.answers["crictl"] = (1, "", "no such image")
     found = upgrade()
     assert told(found) == [("args", "v", VANISHES)]
-    assert "nor the image" in found.not_rehearsed[0]["reason"]
+    entry = found.not_rehearsed[0]
+    assert entry["name"] == NAME
+    assert "nor the image" in entry["reason"]
+    assert "kubeadm config images pull" in entry["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("more", "names"),
+    [
+        ("", ["etcd", "kube-controller-manager", "kube-scheduler"]),
+        ("etcd: {external: {endpoints: [x]}}\n", ["kube-controller-manager", "kube-scheduler"]),
+    ],
+)
+def test_static_pod_without_new_manifest_is_not_rehearsed(upgrade: Check, more: str, names: list[str]) -> None:
+    upgrade.configuration += more
+    entries = upgrade().not_rehearsed
+    assert [each["name"] for each in entries] == names
+    assert {each["reason"] for each in entries} == {"the new kubeadm generates no manifest of it"}
+
+
+def test_component_whose_start_is_not_rehearsed_has_no_remedy(upgrade: Check) -> None:
+    upgrade.generated(pod("--v=1", "--service-account-signing-endpoint=/x"))
+    entry = upgrade().not_rehearsed[0]
+    assert (entry["name"], entry["remedy"]) == (NAME, "")
+    assert "--service-account-signing-endpoint is contacted at start" in entry["reason"]
+
+
+def test_table_names_removed_gates_of_a_component_without_program(upgrade: Check) -> None:
+    (upgrade.programs / NAME).unlink()
+    upgrade.run.answers["crictl"] = (1, "", "no such image")
+    upgrade.target = "1.38.0"
+    upgrade.run.manifests["v1.38.0"] = {NAME: pod("--v=1", "--feature-gates=NodeSwap=true")}
+    found = upgrade(feature_gates={"KubeletTracing": True, "NodeSwap": True})
+    broken = [each for each in found.findings if each.fate == BREAKS]
+    assert [(each.key, each.set_by) for each in broken] == [("NodeSwap", "kubeadm"), ("KubeletTracing", INVENTORY)]
+    assert all("Kubernetes 1.38 removes this feature gate" in each.message for each in broken)
+
+
+def test_rehearsed_component_is_not_looked_up_in_the_table(upgrade: Check) -> None:
+    upgrade.target = "1.38.0"
+    upgrade.run.manifests["v1.38.0"] = {NAME: pod("--v=1", "--feature-gates=NodeSwap=true")}
+    assert [each for each in upgrade().findings if each.fate == BREAKS] == []
 
 
 def test_the_nodes_own_kubeadm_tells_what_is_kubeadms(
@@ -223,11 +271,11 @@ def test_the_nodes_own_kubeadm_tells_what_is_kubeadms(
     upgrade.run.manifests[CURRENT] = {NAME: pod("--v=1")}
     upgrade.run.versions["kubeadm"] = CURRENT
     assert told(upgrade()) == []
-    assert upgrade.run.requests[2]["binary"] == str(own / "kubeadm")
+    assert upgrade.run.requests[3]["binary"] == str(own / "kubeadm")
     upgrade.run.versions["kubeadm"] = f"v{TARGET}"  # its package was upgraded already
     upgrade.run.requests.clear()
     upgrade()
-    assert upgrade.run.requests[2]["binary"] == str(upgrade.programs / "kubeadm")
+    assert upgrade.run.requests[3]["binary"] == str(upgrade.programs / "kubeadm")
 
 
 def test_a_configuration_file_whose_api_version_ends(upgrade: Check, tmp_path: Path) -> None:
@@ -238,7 +286,9 @@ def test_a_configuration_file_whose_api_version_ends(upgrade: Check, tmp_path: P
     found = upgrade(args={"authentication-config": f"{tmp_path}/a.yaml"}, volumes=[volume])
     assert told(found) == [("args", "authentication-config", WARNS)]
     (tmp_path / "a.yaml").write_text("{", encoding="utf-8")
-    assert told(upgrade(args={"authentication-config": f"{tmp_path}/a.yaml"}, volumes=[volume])) == []
+    unread = upgrade(args={"authentication-config": f"{tmp_path}/a.yaml"}, volumes=[volume])
+    assert told(unread) == [("args", "authentication-config", WARNS)]
+    assert "whether its API version ends is not known" in only(unread).message
 
 
 @pytest.mark.parametrize(

@@ -177,12 +177,20 @@ def checked(name: str, *findings: Json, version: str = "v1.36.3", plane: bool = 
     return {"node": name, "is_control_plane": plane, "versions": versions, "findings": list(findings)}
 
 
-def upgrade(info: Json | None = None, begin: Json | None = None, **results: Json) -> FakePlay:
-    """A run that came to its end, with the results of hosts."""
+CONFIGURATION: Json = {"cluster_configuration": "a: 1"}
+ACCEPT = "upgrade_check_accept_unrehearsed"
+NO_ETCD: Json = {"name": "etcd", "reason": "no image", "remedy": "pull it"}
+
+
+def upgrade(info: Json | None = None, begin: Json | None = None, *, accept: t.Any = None, **results: Json) -> FakePlay:
+    """A run that came to its end, with the results of hosts. accept: names of what need not be rehearsed."""
     hosts: dict[str, Json] = {name: {"__play_upgrade_check": result, **ASKED} for name, result in results.items()}
     for variables in hosts.values():
         variables["__play_begin"] = {"api": []} if begin is None else begin
-        variables["__play_upgrade_info"] = info or {}
+        variables["__play_upgrade_info"] = {**CONFIGURATION, **(info or {})}
+        variables["__play_upgrade_again"] = CONFIGURATION
+        if accept is not None:
+            variables[ACCEPT] = accept
     return FakePlay(hosts, {"kube_control_plane": ["cp1"]})
 
 
@@ -197,8 +205,12 @@ def ended(play: FakePlay) -> Json:
     ("variables", "words"),
     [
         (ASKED, ""),
+        ({**ASKED, ACCEPT: ["kubelet", "node/w1"]}, ""),
+        ({**ASKED, ACCEPT: "kubelet, node/w1"}, ""),
         ({"upgrade_check_target": "1.37.2"}, "Nothing was checked. Set upgrade_check_programs"),
         ({**ASKED, "upgrade_check_patch": "/x"}, "Nothing was checked. invalid variable upgrade_check_patch"),
+        ({**ASKED, ACCEPT: "all"}, f"Nothing was checked. invalid {ACCEPT} all: must be names"),
+        ({**ASKED, ACCEPT: ["etcd", "kubelett"]}, f"Nothing was checked. invalid {ACCEPT} kubelett: must be names"),
     ],
 )
 def test_variables_of_an_upgrade(variables: Json, words: str) -> None:
@@ -209,10 +221,17 @@ def test_variables_of_an_upgrade(variables: Json, words: str) -> None:
     assert found.get("api") == (None if words else [{"host": "m1", "become": True}])
 
 
+def test_names_to_accept_are_one_list_for_all_hosts() -> None:
+    play = FakePlay({"w1": {**ASKED, ACCEPT: ["kubelet"]}, "w2": ASKED}, {"kube_control_plane": ["w1"]})
+    found = play.take("upgrade_check", "begin", "w1", settings={"known": OPTIONS})
+    assert found["msg"].startswith(f"Nothing was checked. invalid {ACCEPT}: must be the same on all hosts.")
+
+
 def test_a_clean_cluster() -> None:
     play = upgrade(cp1=checked("cp1", plane=True), w1=checked("w1"))
     found = ended(play)
     assert (found["report"]["safe"], sorted(found["report"]["nodes"])) == (True, ["cp1", "w1"])
+    assert found["report"]["cluster"]["checks"] == ["kubeadm-config"]
     assert found["ansible_stats"]["data"] == {"upgrade_check_report": found["report"]}
     assert play.take("upgrade_check", "report", "cp1")["msg"] == found["lines"]
     assert play.take("upgrade_check", "report", "w1") == {"changed": False}
@@ -228,6 +247,36 @@ def test_what_breaks_fails_the_run() -> None:
     assert "failed" not in play.take("upgrade_check", "report", "cp1")
 
 
+@pytest.mark.parametrize(
+    ("accept", "safe"), [(None, False), (["kubelet"], False), (["etcd"], True), ("etcd,kubelet", True)]
+)
+def test_what_was_not_rehearsed_fails_the_run(accept: t.Any, safe: bool) -> None:
+    plane = {**checked("cp1", plane=True), "not_rehearsed": [NO_ETCD]}
+    play = upgrade(accept=accept, cp1=plane, w1=checked("w1"))
+    assert ended(play)["report"]["safe"] is safe
+    failed = play.take("upgrade_check", "report", "cp1")
+    assert bool(failed.get("failed")) is not safe
+    if not safe:
+        assert "because this was not rehearsed: etcd (no image)" in failed["msg"]
+    assert "failed" not in play.take("upgrade_check", "report", "w1")
+
+
+def test_accepting_what_was_rehearsed_fails_the_run() -> None:
+    rehearsed = {**checked("cp1", plane=True), "rehearsed": [{"component": "etcd", "what": "generated"}]}
+    play = upgrade(accept="etcd", cp1=rehearsed)
+    assert ended(play)["report"]["safe"] is False
+    assert f"invalid {ACCEPT} etcd" in play.take("upgrade_check", "report", "cp1")["msg"]
+
+
+def test_check_of_the_api_that_was_not_made_fails_the_run() -> None:
+    info: Json = {"not_rehearsed": [{"name": "webhooks", "reason": "forbidden", "remedy": ""}], "checks": ["coredns"]}
+    play = upgrade(info, cp1=checked("cp1", plane=True))
+    report = ended(play)["report"]
+    assert (report["safe"], report["cluster"]["checks"]) == (False, ["coredns", "kubeadm-config"])
+    assert "webhooks (forbidden)" in play.take("upgrade_check", "report", "cp1")["msg"]
+    assert ended(upgrade(info, accept="webhooks", cp1=checked("cp1", plane=True)))["report"]["safe"] is True
+
+
 def test_a_node_that_cannot_be_checked_and_what_the_run_leaves_out() -> None:
     info: Json = {
         "kubelets": {"cp1": "v1.36.3", "w1": "v1.36.3", "w9": "v1.33.0"},
@@ -237,29 +286,42 @@ def test_a_node_that_cannot_be_checked_and_what_the_run_leaves_out() -> None:
     found = ended(play)
     assert (found["report"]["safe"], found["report"]["nodes"]["w1"]["checked"]) == (False, False)
     assert "w1: NOT CHECKED: gone" in found["lines"]
-    assert {**BROKEN, "fate": "warns"} in found["report"]["cluster"]
-    assert any("nodes that this run did not check: w1, w9" in line for line in found["lines"])
+    assert {**BROKEN, "fate": "warns"} in found["report"]["cluster"]["findings"]
+    assert found["report"]["not_checked"] == ["w1", "w9"]
     failed = play.take("upgrade_check", "report", "cp1")
     assert failed["report"] == found["lines"]
 
 
+@pytest.mark.parametrize(("accept", "safe"), [("node/w9", True), ("node/w8", False), (None, False)])
+def test_node_outside_of_the_run_is_accepted_by_name(accept: str | None, safe: bool) -> None:
+    info: Json = {"kubelets": {"cp1": "v1.36.3", "w9": "v1.36.3"}}
+    play = upgrade(info, accept=accept, cp1=checked("cp1", plane=True))
+    assert ended(play)["report"]["safe"] is safe
+    assert ("failed" in play.take("upgrade_check", "report", "cp1")) is not safe
+
+
 def test_control_planes_of_several_versions_are_told() -> None:
     play = upgrade(cp1=checked("cp1", plane=True), w1=checked("w1", version="v1.30.0"))
-    assert ended(play)["report"]["cluster"] == []
+    assert ended(play)["report"]["cluster"]["findings"] == []
     play = upgrade(cp1=checked("cp1", plane=True), cp2=checked("cp2", plane=True, version="v1.37.0"))
-    assert ended(play)["report"]["cluster"] != []
+    assert ended(play)["report"]["cluster"]["findings"] != []
 
 
-@pytest.mark.parametrize(
-    ("again", "safe"),
-    [({"cluster_configuration": "a: 1"}, True), ({"cluster_configuration": "a: 2"}, False), ({}, True)],
-)
-def test_a_configuration_that_is_written_meanwhile(again: Json, safe: bool) -> None:
-    play = upgrade({"cluster_configuration": "a: 1"}, cp1=checked("cp1", plane=True))
-    play.hostvars["cp1"]["__play_upgrade_again"] = again
+@pytest.mark.parametrize(("text", "safe"), [("a: 1", True), ("a: 2", False)])
+def test_a_configuration_that_is_written_meanwhile(text: str, safe: bool) -> None:
+    play = upgrade(cp1=checked("cp1", plane=True))
+    play.hostvars["cp1"]["__play_upgrade_again"] = {"cluster_configuration": text}
     found = ended(play)
     assert found["report"]["safe"] is safe
     assert any("it was written while" in line for line in found["lines"]) is not safe
+
+
+def test_configuration_that_was_not_read_again_is_not_safe() -> None:
+    play = upgrade(cp1=checked("cp1", plane=True))
+    play.hostvars["cp1"]["__play_upgrade_again"] = {"failed": True, "msg": "timed out"}
+    report = ended(play)["report"]
+    assert [each["name"] for each in report["cluster"]["not_rehearsed"]] == ["kubeadm-config"]
+    assert report["safe"] is False
 
 
 def test_a_check_of_which_the_api_tells_nothing() -> None:

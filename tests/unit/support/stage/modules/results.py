@@ -39,9 +39,7 @@ DEFAULTS: dict[str, tuple[str, dict[str, t.Any]]] = {
             "changed": False,
             "is_control_plane": True,
             "versions": {"kube-apiserver": "v1.36.3", "kubelet": "Kubernetes v1.36.3"},
-            "findings": [],
-            "rehearsed": [],
-            "not_rehearsed": [],
+            **{name: [] for name in ("findings", "rehearsed", "checks", "not_rehearsed")},
         },
     ),
     "kubeadm_config": (
@@ -51,7 +49,13 @@ DEFAULTS: dict[str, tuple[str, dict[str, t.Any]]] = {
     "kubeadm_config_check": ("stub_proof", {"changed": False, "version": "v1.37.2", "rehearsed": []}),
     "upgrade_info": (
         "stub_upgrade_info",
-        {"changed": False, "cluster_configuration": "kind: ClusterConfiguration", "kubelets": {}, "findings": []},
+        {
+            "changed": False,
+            "cluster_configuration": "kind: ClusterConfiguration",
+            "kube_proxy_configuration": None,
+            "kubelets": {},
+            **{name: [] for name in ("findings", "checks", "not_rehearsed")},
+        },
     ),
 }
 

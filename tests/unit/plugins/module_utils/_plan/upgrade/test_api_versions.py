@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""API versions of kubeadm's configuration that end."""
+"""API versions that end: of kubeadm's configuration, and of the configuration files of components."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.cluster_configuration import (
     ClusterConfiguration,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.api_versions import api_version_findings
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import api_versions
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS, WARNS
 
 TEXT = "apiServer: {}\napiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\n"
 
@@ -24,6 +24,34 @@ TEXT = "apiServer: {}\napiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfigur
     ],
 )
 def test_a_version_that_the_target_does_not_read_breaks(version: str, target: tuple[int, ...], breaks: bool) -> None:
-    found = api_version_findings(ClusterConfiguration.parse(TEXT.replace("v1beta4", version)), target)
+    found = api_versions.api_version_findings(ClusterConfiguration.parse(TEXT.replace("v1beta4", version)), target)
     assert [(each.fate, each.line) for each in found] == ([(BREAKS, 2)] if breaks else [])
     assert all("kubeadm config migrate" in each.message for each in found)
+
+
+def test_what_stands_in_a_file() -> None:
+    inner = {"kind": "PodSecurityConfiguration", "apiVersion": "pod-security.admission.config.k8s.io/v1beta1"}
+    data = {
+        "kind": "AdmissionConfiguration",
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "plugins": [{"name": "PodSecurity", "configuration": inner}, {"name": "X", "path": "/x"}, None],
+    }
+    assert api_versions.documents(data) == [
+        ("AdmissionConfiguration", "apiserver.config.k8s.io/v1"),
+        ("PodSecurityConfiguration", "pod-security.admission.config.k8s.io/v1beta1"),
+    ]
+    assert api_versions.documents(["text"]) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "target", "ends"),
+    [
+        ("AuthenticationConfiguration", "apiserver.config.k8s.io/v1beta1", "1.37.2", True),
+        ("AuthenticationConfiguration", "apiserver.config.k8s.io/v1beta1", "1.33.2", False),
+        ("AuthenticationConfiguration", "apiserver.config.k8s.io/v1", "1.37.2", False),
+        ("Config", "v1", "1.37.2", False),
+    ],
+)
+def test_what_ends(kind: str, version: str, target: str, ends: bool) -> None:
+    found = api_versions.ending("kube-apiserver", "authentication-config", "/a.yaml", [(kind, version)], target)
+    assert [(each.fate, each.key, each.file) for each in found] == [(WARNS, "authentication-config", "/a.yaml")] * ends

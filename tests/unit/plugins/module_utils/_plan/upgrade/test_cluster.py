@@ -8,6 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import cluster
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.checks import NotChecked
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS, CONFIG_MAP, WARNS
 
 METRICS = """\
@@ -27,6 +28,12 @@ def test_apis_that_the_target_serves_no_more() -> None:
     assert cluster.deprecated_apis(METRICS, "1.36.9") == []
     assert len(cluster.deprecated_apis(METRICS, "1.40.0")) == 2
     assert cluster.deprecated_apis(METRICS, "latest") == []
+
+
+@pytest.mark.parametrize("text", ["", "<html>sign in</html>", "kubelet_node_name 1\n"])
+def test_metrics_of_no_api_server_are_not_checked(text: str) -> None:
+    with pytest.raises(NotChecked, match="has no metric of an API server"):
+        cluster.deprecated_apis(text, "1.37.2")
 
 
 KUBE_SYSTEM = {"kubernetes.io/metadata.name": "kube-system"}
@@ -96,18 +103,23 @@ def test_device_classes_that_offer_what_we_set() -> None:
     ("kubelets", "not_checked", "fates"),
     [
         ({"cp1": "v1.36.3"}, [], []),
-        ({"w2": "v1.36.3", "cp1": "v1.36.3", "w1": "v1.36.3"}, ["w1", "w2"], [WARNS]),
-        ({"cp1": "v1.36.3", "w1": "v1.33.3"}, ["w1"], [BREAKS, WARNS]),
+        ({"w2": "v1.36.3", "cp1": "v1.36.3", "w1": "v1.36.3"}, ["w1", "w2"], []),
+        ({"cp1": "v1.36.3", "w1": "v1.33.3"}, ["w1"], [BREAKS]),
     ],
 )
 def test_nodes_that_the_run_did_not_check(kubelets: dict[str, str], not_checked: list[str], fates: list[str]) -> None:
     missing = cluster.not_checked(kubelets, ["cp1", "gone"])
     assert missing == not_checked
-    assert [finding.fate for finding in cluster.unchecked(kubelets, missing, "1.37.2")] == fates
+    assert [finding.fate for finding in cluster.unchecked_kubelets(kubelets, missing, "1.37.2")] == fates
 
 
 def test_a_configuration_that_was_written_meanwhile() -> None:
-    assert cluster.changed_meanwhile("a: 1\n", "a: 1\n") == []
+    assert list(cluster.changed_meanwhile("a: 1\n", "a: 1\n")) == []
     (finding,) = cluster.changed_meanwhile("a: 1\n", "a: 2\n")
     assert (finding.fate, finding.set_by) == (BREAKS, CONFIG_MAP)
     assert "check again" in finding.message
+
+
+def test_configuration_not_read_again_is_not_checked() -> None:
+    with pytest.raises(NotChecked, match="kubeadm-config was not read again"):
+        list(cluster.changed_meanwhile("a: 1\n", None))

@@ -159,3 +159,39 @@ def test_a_planned_fragment_is_heard_without_it_too() -> None:
     left = upgrade.without(plan, [("feature_gates", "Gone")])
     (text,) = [change.after.text for change in left.files if change.path == FRAGMENT and change.after]
     assert json.loads(text)["featureGates"] == {"Kept": True}
+
+
+# ---- user namespaces -----------------------------------------------------------------------------------------------------
+
+LENGTH = upgrade.IDS_PER_POD
+LAST = 2**32 - LENGTH
+USERNS = "/var/lib/kubelet/pods/0a/userns"
+
+
+@pytest.mark.parametrize(
+    ("configured", "first", "broken"),
+    [
+        (None, LENGTH, []),
+        (None, LAST - LENGTH, []),
+        (None, LAST, [USERNS]),
+        (None, 0, [USERNS]),
+        (upgrade.IdRange(LENGTH, LAST - LENGTH), LENGTH, []),
+        (upgrade.IdRange(LENGTH, LAST), LENGTH, ["/etc/subuid"]),
+        (upgrade.IdRange(LENGTH, LAST), LAST, ["/etc/subuid", USERNS]),
+        (upgrade.IdRange(LENGTH, 2 * LAST), LENGTH, ["/etc/subuid"]),
+        (upgrade.IdRange(LENGTH, 110 * LENGTH), 110 * LENGTH, []),
+        (upgrade.IdRange(LENGTH, 110 * LENGTH), 111 * LENGTH, [USERNS]),
+    ],
+)
+def test_id_range_outside_of_what_1_38_takes_breaks(
+    configured: upgrade.IdRange | None, first: int, broken: list[str]
+) -> None:
+    found = upgrade.user_namespace_findings(configured, LENGTH, {USERNS: upgrade.IdRange(first, LENGTH)})
+    assert [(each.fate, each.file) for each in found] == [(BREAKS, path) for path in broken]
+
+
+def test_id_range_finding_names_pod_and_numbers() -> None:
+    (finding,) = upgrade.user_namespace_findings(None, LENGTH, {USERNS: upgrade.IdRange(LAST, LENGTH)})
+    assert (finding.field, finding.key) == ("user-namespaces", "0a")
+    assert "the IDs 4294901760 to 4294967295, which are not within 65536 to 4294901759" in finding.message
+    assert "id 4294901760 is out of range" in finding.message

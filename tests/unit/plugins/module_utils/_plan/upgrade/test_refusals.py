@@ -35,6 +35,8 @@ VALUES: dict[str, dict[str, t.Any]] = {
         ("unrecognized feature gate: SidecarContainers", [("feature_gates", "SidecarContainers")]),
         ("unrecognized feature gate: NoSuch", []),
         ("cannot set feature gate B to false, feature is locked to true", [("feature_gates", "B")]),
+        ("[B is enabled, but depends on features that are disabled: [Other]]", [("feature_gates", "B")]),
+        ('invalid value of B=maybe, err: strconv.ParseBool: parsing "maybe"', [("feature_gates", "B")]),
         (
             'enable-admission-plugins plugin "Foo" is unknown, disable-admission-plugins plugin "Bar" is unknown',
             [("admission_plugins", "Foo"), ("admission_plugins", "Bar")],
@@ -63,3 +65,17 @@ VALUES: dict[str, dict[str, t.Any]] = {
 )
 def test_blame(message: str, found: list[refusals.Setting]) -> None:
     assert refusals.blamed(message, VALUES) == found
+
+
+@pytest.mark.parametrize(
+    ("target", "removed"), [((1, 37, 2), []), ((1, 38, 0), ["NodeSwap"]), ((1, 39, 0), ["NodeSwap"])]
+)
+def test_removed_gates_come_from_table(target: tuple[int, ...], removed: list[str]) -> None:
+    refused = refusals.removed_gates(["NodeSwap", "CrossNamespaceVolumeDataSource"], target)
+    assert refused == [
+        (
+            ("feature_gates", gate),
+            "Kubernetes 1.38 removes this feature gate, and a component that is given it does not start",
+        )
+        for gate in removed
+    ]

@@ -10,6 +10,7 @@ import re
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import steps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.checks import NotChecked
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
     BREAKS,
     CONFIG_MAP,
@@ -174,19 +175,59 @@ def test_cgroups(has_v2: bool, fails: bool | None, target: str, fate: list[str])
     assert fates(steps.cgroup_objection(target, has_v2=has_v2, fails=fails)) == fate
 
 
-def test_runtimes() -> None:
-    old = "containerd github.com/containerd/containerd v1.7.24 88bf19b"
-    assert fates(steps.runtime_objection("1.37.2", old)) == [WARNS]
-    assert fates(steps.runtime_objection("1.38.0", old)) == [BREAKS]
-    assert steps.runtime_objection("1.38.0", "containerd github.com/containerd/containerd v2.1.3 x") == []
-    assert steps.runtime_objection("1.38.0", "") == []
+CONTAINERD = "containerd github.com/containerd/containerd v1.7.24 88bf19b"
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("1.37.2", "the fallback is announced to end with 1.38. Upgrade containerd to 2.0 or newer before that."),
+        ("1.38.0", "whose beta still has it: read the release notes of 1.38.0, or upgrade containerd to 2.0 or newer"),
+    ],
+)
+def test_old_containerd_is_a_warning(target: str, words: str) -> None:
+    """Whether the kubelet of 1.38 has its fallback is known once it is released."""
+    (finding,) = steps.runtime_objection(target, "containerd", CONTAINERD)
+    assert finding.fate == WARNS
+    assert words in finding.message
+
+
+def test_new_containerd_is_no_finding() -> None:
+    assert steps.runtime_objection("1.38.0", "containerd", CONTAINERD.replace("v1.7.24", "v2.1.3")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "printed", "words"),
+    [
+        ("containerd", "there is no program containerd", "(there is no program containerd)"),
+        ("CRI-O", "", "whether CRI-O reports its cgroup driver to the kubelet is not known (no version)"),
+    ],
+)
+def test_unknown_runtime_is_not_checked_from_1_38(name: str, printed: str, words: str) -> None:
+    with pytest.raises(NotChecked, match=re.escape(words)):
+        steps.runtime_objection("1.38.0", name, printed)
+    assert steps.runtime_objection("1.37.2", name, printed) == []
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "manifests", "is_checked"),
+    [((1, 37), ["/m/etcd.yaml"], False), ((1, 37), [], True), ((1, 38), ["/m/etcd.yaml"], True)],
+)
+def test_manifests_for_a_stricter_kubelet_are_not_checked(
+    kubelet: tuple[int, int], manifests: list[str], is_checked: bool
+) -> None:
+    if is_checked:
+        assert steps.manifest_objection("1.38.0", kubelet, manifests) == []
+        return
+    with pytest.raises(NotChecked, match=r"by more rules than 1\.37 .* none has read /m/etcd\.yaml"):
+        steps.manifest_objection("1.38.0", kubelet, manifests)
 
 
 def test_without_a_target_no_condition_is_judged() -> None:
     assert steps.kubelet_skew("Kubernetes v1.20.0", "latest") == []
     assert not steps.may_rehearse_kubelet("latest")
     assert steps.cgroup_objection("latest", has_v2=False, fails=None) == []
-    assert steps.runtime_objection("latest", "containerd x v1.7.24 y") == []
+    assert steps.runtime_objection("latest", "containerd", CONTAINERD) == []
 
 
 def test_room_for_copies() -> None:

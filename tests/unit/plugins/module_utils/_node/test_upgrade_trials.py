@@ -6,16 +6,15 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_findings import (
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_trials import (
     MOST_REFUSALS,
-    UpgradeFindings,
-    hear,
+    GateTrial,
+    rehearse_all,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import (
     ACCEPTED,
     REFUSED,
-    SKIPPED,
     Verdict,
 )
 
@@ -46,14 +45,14 @@ class Trial:
 
 
 def heard(trial: Trial) -> list[str | None]:
-    return [blame[1] if blame else None for blame, dummy in hear(trial)[1]]
+    return [blame[1] if blame else None for blame, dummy in rehearse_all(trial)[1]]
 
 
 def test_all_is_heard() -> None:
-    verdict, refused = hear(Trial(["a", "b"]))
+    verdict, refused = rehearse_all(Trial(["a", "b"]))
     assert verdict.verdict == REFUSED
     assert refused == [(("args", "a"), "unknown flag: --a"), (("args", "b"), "unknown flag: --b")]
-    assert hear(Trial([])) == (Verdict(ACCEPTED, ""), [])
+    assert rehearse_all(Trial([])) == (Verdict(ACCEPTED, ""), [])
 
 
 def test_what_is_not_known_or_cannot_be_taken_out_ends_it() -> None:
@@ -68,16 +67,16 @@ def test_what_is_taken_out_in_vain_is_heard_once() -> None:
     assert Trial.starts == before + 3
 
 
-def test_what_is_noted() -> None:
-    found, other = UpgradeFindings(), UpgradeFindings()
-    found.note("etcd", "generated", Verdict(ACCEPTED, "fine", 0.1))
-    found.note("etcd", "desired", Verdict(SKIPPED, "why"))
-    found.skip("etcd", "why")
-    other.add(found, [])
-    assert other.report() == {
-        "findings": [],
-        "rehearsed": [
-            {"component": "etcd", "what": "generated", "verdict": ACCEPTED, "message": "fine", "seconds": 0.1}
-        ],
-        "not_rehearsed": [{"component": "etcd", "reason": "why"}],
-    }
+def test_each_refused_gate_is_named() -> None:
+    starts: list[dict[str, t.Any]] = []
+
+    def start(gates: t.Mapping[str, t.Any]) -> Verdict:
+        starts.append(dict(gates))
+        gone = [gate for gate in gates if gate.startswith("Gone")]
+        return Verdict(REFUSED, f"unrecognized feature gate: {gone[0]}") if gone else Verdict(ACCEPTED, "fine")
+
+    trial = GateTrial({"Gone1": True, "Kept": False, "Gone2": True}, start, iter(range(20)).__next__)
+    verdict, refused = rehearse_all(trial)
+    assert (verdict.verdict, verdict.seconds) == (REFUSED, 1)
+    assert [setting for setting, _message in refused] == [("feature_gates", "Gone1"), ("feature_gates", "Gone2")]
+    assert starts[-1] == {"Kept": False}
