@@ -100,32 +100,35 @@ UNIT_SESSIONS = tuple(f"unit-{python}" for python in dict.fromkeys((PYTHONS[0], 
 CANDIDATE_SESSIONS = (f"unit_candidate({CANDIDATE})",) if SANITY_PYTHONS[CANDIDATE] else ()
 RELEASED = [name for name, core in CORES.items() if "rc" not in core.release and SANITY_PYTHONS[name]]
 
-# What `make test` runs: the cheap sessions first, so that most mistakes show within a minute. Its unit tests meet the oldest and
-# the newest of the Pythons and cores, its sanity tests the newest core; `make test-unit` and `make test-sanity` meet all.
-TEST_SESSIONS = (
-    "ruff",
-    *UNIT_SESSIONS,
-    *CANDIDATE_SESSIONS,
-    "plays",
-    "contracts",
-    "faults",
-    "start",
-    f"device_plugin-{CONTROLLERS[0]}",
-    "typing",
-    "yamllint",
-    "antsibull-nox-config",
-    "extra-checks",
-    "license-check",
-    "changelog",
-    "execution-environment",
-    "docs-check",
-    "docs-site",
-    "ansible-lint",
-    "importer",
-    "installed",
-    f"sanity({RELEASED[-1]})",
-    "scenarios",
+# What `make test` runs. First what finds most mistakes, for a verdict within four minutes: all unit tests on the newest Python, and
+# beside them style and types.
+FIRST_SESSIONS = ((f"unit-{CONTROLLER}",), ("ruff", "yamllint", "typing"))
+# Then the others, the cheap ones first, beside the scenarios, which mostly wait. Its unit tests meet the oldest and the newest of
+# the Pythons and cores, its sanity tests the newest core; `make test-unit` and `make test-sanity` meet all.
+LATER_SESSIONS = (
+    (
+        *(name for name in UNIT_SESSIONS if name != f"unit-{CONTROLLER}"),
+        *CANDIDATE_SESSIONS,
+        "plays",
+        "contracts",
+        "faults",
+        "start",
+        f"device_plugin-{CONTROLLERS[0]}",
+        "antsibull-nox-config",
+        "extra-checks",
+        "license-check",
+        "changelog",
+        "execution-environment",
+        "docs-check",
+        "docs-site",
+        "ansible-lint",
+        "importer",
+        "installed",
+        f"sanity({RELEASED[-1]})",
+    ),
+    ("scenarios",),
 )
+TEST_SESSIONS = tuple(name for groups in (FIRST_SESSIONS, LATER_SESSIONS) for group in groups for name in group)
 LINT_SESSIONS = tuple(
     name
     for name in TEST_SESSIONS
@@ -391,7 +394,8 @@ def test_ee(session: nox.Session) -> None:
 def test(session: nox.Session) -> None:
     """All checks. The last line says how many passed and failed."""
     without = [f"sanity of ansible-core {core}" for core, python in SANITY_PYTHONS.items() if python is None]
-    run_counted(session, session.posargs or TEST_SESSIONS, without)
+    first, later = ([session.posargs], ()) if session.posargs else (FIRST_SESSIONS, LATER_SESSIONS)
+    run_counted(session, first, later, USUAL_SECONDS, without)
 
 
 @nox.session(python=False, default=False)

@@ -24,6 +24,7 @@ from ansible_collections.nodecraft.kubeadm.lab.console import tell
 from ansible_collections.nodecraft.kubeadm.lab.guard import end_with_parent, guarded, only_one
 from ansible_collections.nodecraft.kubeadm.lab.labs import Ours
 from ansible_collections.nodecraft.kubeadm.lab.runs import KUBEADM_GRACE, KUBELET_STATUS, ROOT, Lab
+from ansible_collections.nodecraft.kubeadm.lab.waiting import Remaining, minutes_left
 
 PARTS: dict[str, t.Callable[[Story], None]] = {
     "change": change,
@@ -34,6 +35,17 @@ PARTS: dict[str, t.Callable[[Story], None]] = {
     "device_plugin": device_plugin,
     "replace": replace,
     "revert": revert,
+}
+# What each usually takes on two idle cores, in seconds.
+USUALLY = {
+    "change": 65,
+    "pods": 20,
+    "again": 15,
+    "refusal": 7,
+    "restore": 26,
+    "device_plugin": 65,
+    "replace": 120,
+    "revert": 68,
 }
 WORKERS = 2  # as many as parts 2 and 3 are about
 GRACE = 1  # seconds; each restart of an API server that stands still for kubeadm's 30 would show nothing more
@@ -79,6 +91,7 @@ def show(asked: argparse.Namespace, ours: Ours) -> None:
         raise SystemExit(
             f"invalid WORKERS {lab.workers}: must be {WORKERS}, because pods show what happens on one and on the other."
         )
+    left = Remaining({name: USUALLY[name] for name in PARTS if name not in asked.leave_out})
     try:
         if not asked.standing:
             tell(
@@ -90,14 +103,10 @@ def show(asked: argparse.Namespace, ours: Ours) -> None:
                 f" what was changed is watched for {asked.min_ready_seconds} s (roles: {COLLECTION_MIN_READY} s).",
                 3,
             )
-            seconds = ours.start(asked.output / "lab.log")
+            seconds = ours.start(asked.output / "lab.log", left.seconds_after)
             story.facts["lab"] = {"kubernetes": lab.kubernetes, "seconds": seconds}
             tell(f"ready after {seconds:.0f} s (log: {asked.output}/lab.log)", 3)
-        for name, part in PARTS.items():
-            if name not in asked.leave_out:
-                began = time.monotonic()
-                part(story)
-                story.facts.setdefault("parts", {})[name] = time.monotonic() - began
+        show_parts(story, left)
         story.facts["seconds"] = time.monotonic() - story.began
     finally:
         story.keep()
@@ -105,6 +114,19 @@ def show(asked: argparse.Namespace, ours: Ours) -> None:
     tell(f"The lab stays up (inventory: build/lab/{lab.name}/inventory.yml); make lab-down LAB={lab.name} removes it.")
     if story.broken_claims:
         raise SystemExit(f"{len(story.broken_claims)} claim(s) did not hold.")
+
+
+def show_parts(story: Story, left: Remaining) -> None:
+    """Show the parts that take time according to this."""
+    if "device_plugin" in left.steps:
+        story.after_first_effect = story.begin_image
+    with story.meanwhile:
+        for name in left.steps:
+            left.turn_to(name)
+            tell(f"({minutes_left(left.seconds)})", 3)
+            began = time.monotonic()
+            PARTS[name](story)
+            story.facts.setdefault("parts", {})[name] = time.monotonic() - began
 
 
 def main() -> int:

@@ -80,6 +80,7 @@ def change(story: Story) -> None:
     lab.kubectl("wait", "node", "--all", "--for=condition=Ready", f"--timeout={LONGEST_LOOK}s")
     story.start = lab.look(), lab.node_objects()
     task = _api_server(story)
+    story.after_first_effect()
     tell(
         f"One run: the gate on all kubelets, too, four dongles, a taint and a label on {first}; the API server stays as it is",
         3,

@@ -48,7 +48,7 @@ def device_plugin(story: Story) -> None:
     """Deploy, use, and remove it."""
     lab, first = story.lab, story.lab.worker_names[0]
     tell(f"7. A device plugin on {first}: four units of nothing, and one that is /dev/full")
-    image = lab.device_plugin(story.output / "7-image.log")
+    image = story.image()
     desired = {**image, **DEVICES}
     run = _deploy(
         story, "7-devices.json", desired, Follower("the device plugin is deployed, and its node advertises devices", 45)

@@ -34,9 +34,10 @@ def follow(
     stdout: t.IO[str] | None,
     on_event: t.Callable[[Json], None],
     on_line: t.Callable[[str], None],
+    on_start: t.Callable[[subprocess.Popen[str]], None] | None = None,
     inherits: t.Collection[int] = (),
 ) -> int:
-    """Run Ansible; returns its status. inherits: descriptors that it has open as well.
+    """Run Ansible; returns its status. inherits: descriptors that it has open as well. on_start: gets the process.
 
     on_event and on_line: get its events and the other lines of its standard error at once, and those of its standard output
     when stdout is None.
@@ -54,6 +55,8 @@ def follow(
         pass_fds=inherits,
     )
     try:
+        if on_start is not None:
+            on_start(process)
         for line in t.cast("t.IO[str]", process.stderr or process.stdout):
             event = read_event(line)
             if event is None:

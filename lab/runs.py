@@ -4,18 +4,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
 import re
 import subprocess
 import tempfile
+import threading
 import time
 import typing as t
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.lab.guard import CommandFailed, only_playbook
-from ansible_collections.nodecraft.kubeadm.lab.processes import follow
+from ansible_collections.nodecraft.kubeadm.lab.processes import end, follow
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 from ansible_collections.nodecraft.kubeadm.tests.sessions.clusters import LAB_SETTINGS
 from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
@@ -113,11 +116,14 @@ class Lab:
             **dict.fromkeys(("KUBECONFIG", "K8S_AUTH_KUBECONFIG"), str(self.directory / "kubeconfig")),
         }
 
-    def recreate(self, log: Path, program: str, on_removed: t.Callable[[], None] = lambda: None) -> float:
+    def recreate(
+        self, log: Path, program: str, on_removed: t.Callable[[], None] = lambda: None, seconds_after: float = 0
+    ) -> float:
         """Remove what the program left of this lab and make it; returns the seconds that making it took.
 
         A lab that the program did not make stays, and so does each one when this one cannot be made.
         on_removed: called when nothing of it is there any more, and what is there from now on is ours.
+        seconds_after: what the program usually takes from then on.
         """
         log.unlink(missing_ok=True)
         wanted: Json = {
@@ -132,23 +138,62 @@ class Lab:
             self.play("down", log, **wanted)
         on_removed()
         began = time.monotonic()
-        self.play("up", log, show=True, lab_introduced=False, **wanted)
+        self.play("up", log, show=True, seconds_after=seconds_after, lab_introduced=False, **wanted)
         return time.monotonic() - began
 
     def device_plugin(self, log: Path) -> Json:
         """The image archive of our device plugin, as variables of the role; built where it is not in the cache."""
-        log.unlink(missing_ok=True)
-        self.play("device_plugins", log, show=True, lab_kubernetes=self.kubernetes, lab_sample_wanted="false")
-        return t.cast(Json, json.loads((self.directory / "device_plugins.json").read_text(encoding="utf-8"))["own"])
+        with self.building_device_plugin(log) as image:
+            return image()
 
-    def play(self, playbook: str, log: Path, *, show: bool = False, **variables: t.Any) -> None:
+    @contextlib.contextmanager
+    def building_device_plugin(self, log: Path) -> t.Iterator[t.Callable[[], Json]]:
+        """Have the image archive of our device plugin built meanwhile, where it is not in the cache.
+
+        Yields what waits for it, and returns it as variables of the role.
+        """
+        log.unlink(missing_ok=True)
+        started: list[subprocess.Popen[str]] = []
+        over = threading.Event()
+        wanted: Json = {"lab_kubernetes": self.kubernetes, "lab_sample_wanted": "false"}
+
+        def image() -> Json:
+            with Waiting("the image of the device plugin is built (once)", 90):
+                built.result()
+            return t.cast(Json, json.loads((self.directory / "device_plugins.json").read_text(encoding="utf-8"))["own"])
+
+        def note(process: subprocess.Popen[str]) -> None:
+            started.append(process)
+            if over.is_set():
+                process.terminate()
+
+        with ThreadPoolExecutor(1) as pool:
+            built = pool.submit(self.play, "device_plugins", log, on_start=note, **wanted)
+            try:
+                yield image
+            finally:
+                over.set()
+                for process in started if not built.done() else ():
+                    end(process)
+
+    def play(
+        self,
+        playbook: str,
+        log: Path,
+        *,
+        show: bool = False,
+        seconds_after: float = 0,
+        on_start: t.Callable[[subprocess.Popen[str]], None] | None = None,
+        **variables: t.Any,
+    ) -> None:
         """Run a playbook of the lab: the one place where that is done. What it prints goes into a log; show: on the terminal, too.
 
         Its callback, lab/callback/progress.py, says what takes long and, in one sentence, what failed.
+        seconds_after: what usually comes after it. on_start: gets its process, and others have the processor first.
         """
         reasons: list[str] = []
         extra = json.dumps({"lab_name": self.name, **variables})
-        command = ["ansible-playbook", f"lab/{playbook}.yml", f"--extra-vars={extra}"]
+        command = [*(["nice"] if on_start else []), "ansible-playbook", f"lab/{playbook}.yml", f"--extra-vars={extra}"]
         with only_playbook(self.name) as lock, log.open("a", encoding="utf-8") as output:
 
             def on_line(line: str) -> None:
@@ -159,8 +204,9 @@ class Lab:
             status = follow(
                 command,
                 cwd=ROOT,
-                env={**environment(), **LAB_SETTINGS},
+                env={**environment(), **LAB_SETTINGS, "SECONDS_AFTER_LAB": str(seconds_after)},
                 stdout=None,
+                on_start=on_start,
                 on_event=lambda event: reasons.append(event["message"]) if event["event"] == "failure" else None,
                 on_line=on_line,
                 inherits=[lock],

@@ -2,19 +2,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a person sees of the lab's playbooks: a line for each task that takes long, and one sentence for one that fails.
 
-All results go to the file build/log/lab-NAME.jsonl, and a build notes in build/log/lab-NAME.progress how far it is.
+All results go to the file build/log/lab-NAME.jsonl.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
+import time
 import typing as t
 from pathlib import Path
 
 from ansible.plugins.callback import CallbackBase
+from ansible_collections.nodecraft.kubeadm.lab.programs import USUAL_SECONDS, Release
 from ansible_collections.nodecraft.kubeadm.lab.results import content_of
-from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
+from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting, minutes_left
 from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
 
 DOCUMENTATION = """
@@ -27,6 +30,10 @@ description:
 """
 
 LOG = Path(__file__).resolve().parents[2] / "build" / "log"
+FIRST_PLAY = "Prepare the host and what the nodes are made of"  # of up.yml
+# What a lab whose programs are there usually takes on two idle cores, and what the program that makes it has to do afterwards, in seconds.
+LAB_SECONDS = 60
+AFTERWARDS = float(os.environ.get("SECONDS_AFTER_LAB", "0"))
 
 
 def reason(result: t.Mapping[str, t.Any]) -> str:
@@ -45,20 +52,24 @@ class CallbackModule(CallbackBase):
 
     def __init__(self) -> None:
         super().__init__()
-        self._files: Path | None = None
+        self._log: Path | None = None
+        self._made: Release | None = None
+        self._compiled = time.monotonic()  # when its programs were, if they were not from the start
         self._watch = contextlib.ExitStack()
-        self._waiting = self._watch.enter_context(Waiting("Ansible starts", state=self._state))
+        self._waiting = self._watch.enter_context(Waiting("Ansible starts", state=self._state, left=self._left))
 
     def v2_playbook_on_play_start(self, play: t.Any) -> None:
         """Learn the name of the lab, and begin its log, which no other user has to read: it may hold what a command printed."""
-        if self._files is not None:
+        if self._log is not None:
             return
+        variables = play.get_variable_manager().extra_vars
         LOG.mkdir(parents=True, exist_ok=True)
-        self._files = LOG / f"lab-{play.get_variable_manager().extra_vars.get('lab_name', 'lab')}"
-        log = self._files.with_suffix(".jsonl")
-        log.unlink(missing_ok=True)
-        log.touch(mode=0o600)
-        self._files.with_suffix(".progress").unlink(missing_ok=True)  # of a build that was killed
+        self._log = LOG / f"lab-{variables.get('lab_name', 'lab')}.jsonl"
+        self._log.unlink(missing_ok=True)
+        self._log.touch(mode=0o600)
+        if play.get_name() == FIRST_PLAY:
+            with contextlib.suppress(SystemExit):  # The play itself says that it knows no such release.
+                self._made = Release.named(str(variables.get("lab_kubernetes", "1.37")))
 
     def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:
         """Watch how long it takes."""
@@ -97,15 +108,21 @@ class CallbackModule(CallbackBase):
 
     def _note(self, how: str, result: t.Any) -> None:
         record = {"task": result._task.get_name(), "host": result._host.get_name(), how: content_of(result)}
-        if self._files is not None:
-            with self._files.with_suffix(".jsonl").open("a", encoding="utf-8") as log:
+        if self._log is not None:
+            with self._log.open("a", encoding="utf-8") as log:
                 log.write(json.dumps(record, default=str) + "\n")
 
     def _state(self) -> str:
-        """What a build noted last; see lab/files/compile_go.py."""
-        if self._files is None:
+        """How far the compilation of the programs is; empty while there is none."""
+        progress = self._made and self._made.progress
+        return str(progress) if progress else ""
+
+    def _left(self) -> str:
+        """How long it takes until the lab stands, and what comes afterwards is done; empty for other playbooks."""
+        if self._made is None:
             return ""
-        try:
-            return self._files.with_suffix(".progress").read_text(encoding="utf-8").strip()
-        except OSError:
-            return ""
+        now, programs = time.monotonic(), 0.0
+        if not self._made.directory.exists():
+            progress = self._made.progress
+            self._compiled, programs = now, progress.seconds_left if progress else USUAL_SECONDS
+        return minutes_left(programs + max(self._compiled + LAB_SECONDS - now, 0) + AFTERWARDS)

@@ -1,51 +1,178 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run of all checks came to."""
+"""What a run of all checks came to, and how long it still takes while it runs."""
 
 from __future__ import annotations
 
 import atexit
 import json
+import math
+import os
+import re
 import shutil
+import subprocess
 import sys
+import threading
+import time
 import typing as t
 import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from .places import RESULTS, ROOT
+from .console import say
+from .places import BUILD, RESULTS, ROOT
 
 if t.TYPE_CHECKING:
     import nox
 
+# The seconds that each session took when it ran here last.
+DURATIONS = BUILD / "durations.json"
+EVERY = 60  # seconds between two lines that say how long it still takes
+BEGUN = re.compile(r"nox > Running session (\S+)")
+ENDED = re.compile(r"nox > Session (\S+) (?:was successful|failed|aborted|skipped)")
 
-def run_counted(session: nox.Session, names: t.Sequence[str], without: t.Sequence[str]) -> None:
-    """Run sessions and count what passed and failed. without: what did not run for want of a Python."""
+Group = t.Sequence[str]
+Entry = t.Mapping[str, t.Any]
+
+
+def run_counted(
+    session: nox.Session,
+    first: t.Sequence[Group],
+    later: t.Sequence[Group],
+    usual: t.Mapping[str, float],
+    without: t.Sequence[str],
+) -> None:
+    """Run sessions and count what passed and failed. Groups run at once, the sessions of one after each other.
+
+    first: those that give the first verdict: when one fails, the later ones do not run, unless KEEP_GOING is 1.
+    usual: the seconds that sessions take that did not run here before. without: what does not run for want of a Python.
+    """
     shutil.rmtree(RESULTS, ignore_errors=True)
     RESULTS.mkdir(parents=True)
-    report = RESULTS / "nox-report.json"
-    session.run(
-        sys.executable,
-        "-m",
-        "nox",
-        f"--noxfile={ROOT / 'noxfile.py'}",
-        "--non-interactive",
-        f"--report={report}",
-        "--sessions",
-        *names,
-        success_codes=range(256),
-        external=True,
-    )
-    sessions = json.loads(report.read_text(encoding="utf-8"))["sessions"]
-    counted = [session for session in sessions if session["result"] != "skipped"]
-    total = Count(0, 0)
-    for entry in counted:
-        total += count_of(entry, RESULTS)
+    began = time.monotonic()
+    with Watch([first, later], {**usual, **read_durations()}) as watch:
+        entries = run_groups(first, watch)
+        failed = [entry["signatures"][0] for entry in entries if count_of(entry, RESULTS).failed]
+        goes_on = bool(later) and (not failed or os.environ.get("KEEP_GOING") == "1")
+        say(f"First verdict after {minutes(time.monotonic() - began)}: {verdict(failed, goes_on=goes_on)}")
+        if goes_on:
+            entries += run_groups(later, watch)
+    counted = [entry for entry in entries if entry["result"] != "skipped"]
+    total = sum((count_of(entry, RESULTS) for entry in counted), Count(0, 0))
+    took = {entry["signatures"][0]: round(entry["duration"], 1) for entry in counted}
+    DURATIONS.write_text(json.dumps({**read_durations(), **took}, indent=2), encoding="utf-8")
+    for name in sorted(took, key=took.__getitem__, reverse=True):
+        say(f"{took[name]:8.1f} s  {name}")
     for what in without:
         session.warn(f"Not run: {what}, no Python for it is here")
     # nox has a last word of its own; the count comes after it.
     atexit.register(print, f"{total.passed} passed, {total.failed} failed", flush=True)
     if total.failed:
         session.error("not everything passed")
+
+
+def verdict(failed: t.Sequence[str], *, goes_on: bool) -> str:
+    """What the first sessions came to. failed: their names."""
+    if not failed:
+        return "lint, types and the unit tests of one Python passed."
+    advice = "the others run all the same." if goes_on else "no other session runs. KEEP_GOING=1 make test runs all."
+    return f"{', '.join(failed)} failed, and {advice}"
+
+
+def minutes(seconds: float) -> str:
+    """A time for a person."""
+    return f"{seconds / 60:.1f} min"
+
+
+def read_durations() -> dict[str, float]:
+    """What was measured here before; nothing where that cannot be read."""
+    try:
+        return t.cast("dict[str, float]", json.loads(DURATIONS.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
+
+
+def run_groups(groups: t.Sequence[Group], watch: Watch) -> list[Entry]:
+    """Run groups of sessions at once; returns nox's entry of each session."""
+    with ThreadPoolExecutor(max(len(groups), 1)) as pool:
+        return [entry for entries in pool.map(lambda group: run_group(group, watch), groups) for entry in entries]
+
+
+def run_group(names: Group, watch: Watch) -> list[Entry]:
+    """Run sessions one after the other; returns nox's entry of each."""
+    report = RESULTS / f"nox-{names[0]}.json"
+    nox_command = [sys.executable, "-m", "nox", f"--noxfile={ROOT / 'noxfile.py'}", "--non-interactive"]
+    command = [*nox_command, f"--report={report}", "--sessions", *names]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        for block in blocks(t.cast("t.IO[str]", process.stdout), watch):
+            say(block)
+    return t.cast("list[Entry]", json.loads(report.read_text(encoding="utf-8"))["sessions"])
+
+
+def blocks(lines: t.Iterable[str], watch: Watch) -> t.Iterator[str]:
+    """What nox prints, the lines of a session in one piece when it has ended: others print meanwhile."""
+    block = ""
+    for line in lines:
+        block += line
+        if begun := BEGUN.match(line):
+            watch.begin(begun[1])
+        if ended := ENDED.match(line):
+            watch.end(ended[1])
+            yield block.rstrip("\n")
+            block = ""
+    if block:
+        yield block.rstrip("\n")
+
+
+class Watch:
+    """Prints each minute how long it still takes. phases: groups of sessions, those of a phase at once; usual: seconds of a session."""
+
+    def __init__(
+        self,
+        phases: t.Sequence[t.Sequence[Group]],
+        usual: t.Mapping[str, float],
+        clock: t.Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._phases = phases
+        self._usual = usual
+        self._clock = clock
+        self._begun: dict[str, float] = {}
+        self._ended: set[str] = set()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._print, daemon=True)
+
+    def begin(self, name: str) -> None:
+        """A session begins."""
+        self._begun[name] = self._clock()
+
+    def end(self, name: str) -> None:
+        """A session has ended."""
+        self._ended.add(name)
+
+    @property
+    def line(self) -> str:
+        """What runs, and how long all of it still takes."""
+        seconds = sum(max((sum(map(self._left, group)) for group in groups), default=0) for groups in self._phases)
+        runs = ", ".join(name for name in self._begun if name not in self._ended)
+        return f"about {math.ceil(seconds / 60)} min left; at work: {runs}"
+
+    def _left(self, name: str) -> float:
+        if name in self._ended:
+            return 0
+        spent = self._clock() - self._begun[name] if name in self._begun else 0
+        return max(self._usual.get(name, 0) - spent, 0)
+
+    def _print(self) -> None:
+        while not self._over.wait(EVERY):
+            say(self.line)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._over.set()
+        self._thread.join()
 
 
 class Count(t.NamedTuple):

@@ -18,7 +18,9 @@ class LabOnPaper(Lab):
     played: t.ClassVar[list[tuple[str, dict[str, t.Any]]]] = []
     fails: t.ClassVar[str] = ""
 
-    def play(self, playbook: str, log: Path, *, show: bool = False, **variables: t.Any) -> None:
+    def play(
+        self, playbook: str, log: Path, *, show: bool = False, seconds_after: float = 0, **variables: t.Any
+    ) -> None:
         self.played.append((playbook, variables))
         if playbook == self.fails:
             raise SystemExit(f"{playbook} failed")

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
+import pytest
+from ansible_collections.nodecraft.kubeadm.lab.waiting import Remaining, Waiting, minutes_left
 
 
 class Clock:
@@ -62,3 +63,39 @@ def test_what_is_quick_is_silent_and_its_thread_ends() -> None:
         pass
     assert lines == []
     assert not waiting._thread.is_alive()
+
+
+def test_minutes_left_follow_each_line() -> None:
+    clock, lines = Clock(), list[str]()
+    waiting = Waiting("the build", tell=lines.append, clock=clock, left=lambda: minutes_left(90))
+    assert printed(waiting, clock, lines, 20) == {
+        5: "   waiting: the build; about 2 min left",
+        20: "   still waiting: the build, 20 s; about 2 min left",
+    }
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(1, "about 1 min left"), (61, "about 2 min left"), (0, "longer than usual")]
+)
+def test_minutes_left_are_rounded_up(seconds: float, text: str) -> None:
+    assert minutes_left(seconds) == text
+
+
+def test_remaining_steps_take_their_usual_time_at_first() -> None:
+    clock = Clock()
+    remaining = Remaining({"one": 10, "two": 20, "three": 30}, clock)
+    assert remaining.seconds_after == 60
+    remaining.turn_to("one")
+    clock.now += 4
+    assert (remaining.seconds, remaining.seconds_after) == (56, 50)
+
+
+def test_remaining_steps_are_as_slow_as_those_before() -> None:
+    clock = Clock()
+    remaining = Remaining({"one": 10, "two": 20, "three": 30}, clock)
+    remaining.turn_to("one")
+    clock.now += 30
+    remaining.turn_to("two")
+    assert remaining.seconds == 3 * (20 + 30)
+    clock.now += 100  # longer than this one should take
+    assert remaining.seconds == 3 * 30

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import json
+import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.sessions.results import Count, count_of
+from ansible_collections.nodecraft.kubeadm.tests.sessions import results as module
+from ansible_collections.nodecraft.kubeadm.tests.sessions.results import Count, Watch, blocks, count_of
 
 
 def session(name: str, *, passed: bool) -> dict[str, object]:
@@ -45,3 +47,96 @@ def test_a_session_that_broke_outside_its_tests_has_failed(results: Path) -> Non
 
 def test_counts_add_up() -> None:
     assert Count(1, 2) + Count(3, 4) == Count(4, 6)
+
+
+# Stands in for nox: runs the sessions that it is told, of which the one called bad fails, and writes its report.
+NOX = """
+import json, sys
+*_, names = " ".join(sys.argv).partition("--sessions ")
+names = names.split()
+for name in names:
+    print(f"nox > Running session {name}")
+    print("work")
+    print(f"nox > Session {name} {'failed' if name == 'bad' else 'was successful'}.")
+(report,) = (argument.partition("=")[2] for argument in sys.argv if argument.startswith("--report="))
+entry = lambda name: {"name": name, "signatures": [name], "result": "failed" if name == "bad" else "success", "duration": 2.0}
+json.dump({"sessions": [entry(name) for name in names]}, open(report, "w"))
+"""
+
+
+class Checked:
+    """A run of groups of sessions, by a nox that only notes them."""
+
+    def __init__(
+        self, directory: Path, monkeypatch: pytest.MonkeyPatch, first: t.Sequence[t.Sequence[str]], **environment: str
+    ) -> None:
+        (directory / "nox.py").write_text(NOX, encoding="utf-8")
+        monkeypatch.setenv("PYTHONPATH", str(directory))
+        monkeypatch.delenv("KEEP_GOING", raising=False)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(module, "RESULTS", directory / "results")
+        monkeypatch.setattr(module, "DURATIONS", directory / "durations.json")
+        last: list[str] = []
+        monkeypatch.setattr(module.atexit, "register", lambda _print, line, **_options: last.append(line))
+        self.broken: list[str] = []
+        session: t.Any = self
+        module.run_counted(session, first, [["later-a", "later-b"], ["later-c"]], {}, [])
+        (self.last,) = last
+
+    def warn(self, text: str) -> None:
+        """As a session of nox."""
+
+    def error(self, text: str) -> None:
+        """As a session of nox."""
+        self.broken.append(text)
+
+
+def test_later_sessions_run_after_a_verdict_that_is_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    checked = Checked(tmp_path, monkeypatch, [["a"], ["b"]])
+    assert (checked.last, checked.broken) == ("5 passed, 0 failed", [])
+    output = capfd.readouterr().out
+    assert "min: lint, types and the unit tests of one Python passed.\n" in output
+    assert output.index("First verdict") < output.index("Running session later-a")
+    assert "     2.0 s  later-c\n" in output
+    assert json.loads((tmp_path / "durations.json").read_text(encoding="utf-8"))["a"] == 2.0
+
+
+def test_later_sessions_do_not_run_after_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    checked = Checked(tmp_path, monkeypatch, [["a"], ["bad"]])
+    assert (checked.last, checked.broken) == ("1 passed, 1 failed", ["not everything passed"])
+    assert "bad failed, and no other session runs. KEEP_GOING=1 make test runs all.\n" in capfd.readouterr().out
+
+
+def test_later_sessions_run_after_a_failure_where_that_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = Checked(tmp_path, monkeypatch, [["a"], ["bad"]], KEEP_GOING="1")
+    assert (checked.last, checked.broken) == ("4 passed, 1 failed", ["not everything passed"])
+
+
+def test_the_lines_of_a_session_stay_together() -> None:
+    lines = ["nox > Running session a\n", "work\n", "nox > Session a was successful in 2 s.\n", "nox > Ran 1 session\n"]
+    assert list(blocks(lines, Watch([], {}))) == ["".join(lines[:3]).rstrip("\n"), "nox > Ran 1 session"]
+
+
+def test_time_left_is_that_of_the_longest_group_of_each_phase() -> None:
+    now = [0.0]
+    watch = Watch(
+        [[["a", "b"], ["c"]], [["d"], ["e"]]], {"a": 60, "b": 60, "c": 200, "d": 100, "e": 50}, lambda: now[0]
+    )
+    assert watch.line == "about 5 min left; at work: "
+    for name in ("a", "c"):
+        watch.begin(name)
+    now[0] = 150.0
+    assert watch.line == "about 3 min left; at work: a, c"
+    watch.end("c")
+    assert watch.line == "about 3 min left; at work: a"
+    now[0] = 1000.0
+    for name in ("a", "b"):
+        watch.end(name)
+    assert watch.line == "about 2 min left; at work: "

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import shutil
@@ -11,12 +12,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import typing as t
 from pathlib import Path
 from unittest import mock
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.sessions import environment, start
+from ansible_collections.nodecraft.kubeadm.tests.sessions import environment, host, start
 from ansible_collections.nodecraft.kubeadm.tests.sessions.places import ROOT
 
 # As pip, uv, apt-get, Go, debootstrap and the kernel say it.
@@ -408,6 +410,64 @@ def test_a_clone_at_another_place_makes_its_venvs_again(
     (second.build / "nox" / "ready").write_text(f"{tmp_path / 'second'}\nolder pins", encoding="utf-8")
     assert second.make()
     assert (second.build / "envs").is_dir()
+
+
+@pytest.fixture
+def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> t.Iterator[t.Callable[[], bool]]:
+    """Stands in for what compiles the programs of a lab. Tells whether it runs, and ends with the test."""
+    (tmp_path / "lab").mkdir()
+    noted = tmp_path / "started"
+    script = (
+        f"import os, sys, time; open({str(noted)!r}, 'w').write(f'{{os.getpid()}} {{sys.argv[1:]}}'); time.sleep(60)"
+    )
+    (tmp_path / "lab" / "programs.py").write_text(script, encoding="utf-8")
+    monkeypatch.setattr(start, "ROOT", tmp_path)
+    monkeypatch.setenv("K8S", "1.36")
+    stand_in(tmp_path, "go", "", monkeypatch)
+
+    def runs() -> bool:
+        deadline = time.monotonic() + 20
+        while not noted.exists() or not noted.read_text(encoding="utf-8"):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)
+        process, arguments = noted.read_text(encoding="utf-8").split(maxsplit=1)
+        assert arguments == "['build', '1.36']"
+        return Path("/proc", process).exists()
+
+    yield runs
+    if noted.exists():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(noted.read_text(encoding="utf-8").split()[0]), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("entry", ["demo", "lab-up", "bench"])
+def test_programs_are_compiled_while_the_machine_is_prepared(
+    entry: str, compiler: t.Callable[[], bool], tmp_path: Path
+) -> None:
+    with (tmp_path / "log").open("w", encoding="utf-8") as log, start.programs_compiled(entry, log):
+        assert compiler()
+    assert compiler()
+
+
+def test_a_machine_that_cannot_be_prepared_compiles_nothing(compiler: t.Callable[[], bool], tmp_path: Path) -> None:
+    def prepare() -> None:
+        with (tmp_path / "log").open("w", encoding="utf-8") as log, start.programs_compiled("demo", log):
+            assert compiler()
+            raise host.Problem("no podman")
+
+    with pytest.raises(host.Problem):
+        prepare()
+    assert not compiler()
+
+
+@pytest.mark.parametrize("entry", ["test", "test-lint", "lab-down"])
+def test_entries_without_a_lab_of_their_own_compile_nothing(
+    entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("It was started."))
+    with (tmp_path / "log").open("w", encoding="utf-8") as log, start.programs_compiled(entry, log):
+        pass
 
 
 @pytest.mark.parametrize("given", ["C", "xx_YY.UTF-8", None])

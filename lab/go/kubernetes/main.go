@@ -6,12 +6,11 @@
 package main
 
 import (
-{% if lab_release.kubelet_argument %}
 	"context"
-{% endif %}
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	_ "time/tzdata" // CronJobs name time zones, and the images have no zone files
 
 	"github.com/spf13/cobra"
@@ -42,9 +41,16 @@ func daemon(name string) *cobra.Command {
 	case "kube-proxy":
 		return proxy.NewProxyCommand()
 	case "kubelet":
-		return kubelet.NewKubeletCommand({{ lab_release.kubelet_argument }})
+		return newKubeletCommand()
 	}
 	return nil
+}
+
+// newKubeletCommand passes a context to the releases that take one: 1.32 takes none.
+func newKubeletCommand() *cobra.Command {
+	create := reflect.ValueOf(kubelet.NewKubeletCommand)
+	arguments := []reflect.Value{reflect.ValueOf(context.Background())}[:create.Type().NumIn()]
+	return create.Call(arguments)[0].Interface().(*cobra.Command)
 }
 
 func main() {
