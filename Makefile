@@ -17,9 +17,9 @@ export LAB K8S CONTROL_PLANES WORKERS VERSION CHECK
 
 PYTHONS := python3 python3.14 python3.13 python3.12 python3.11
 
-.PHONY: demo test test-unit test-sanity test-lint test-lab test-docs test-faults test-bare lab-up lab-down bench ee release
+.PHONY: demo test test-first test-unit test-sanity test-lint test-lab test-docs test-faults test-bare lab-up lab-down bench ee release
 
-demo test test-unit test-sanity test-lint test-lab test-docs test-faults test-bare lab-up lab-down bench ee release:
+demo test test-first test-unit test-sanity test-lint test-lab test-docs test-faults test-bare lab-up lab-down bench ee release:
 	@for name in $(PYTHONS); do \
 	  if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then exec $$name -m tests.sessions.start $@; fi; \
 	done; \

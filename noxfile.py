@@ -103,8 +103,8 @@ RELEASED = [name for name, core in CORES.items() if "rc" not in core.release and
 # What `make test` runs. First what finds most mistakes, for a verdict within four minutes: all unit tests on the newest Python, and
 # beside them style and types.
 FIRST_SESSIONS = ((f"unit-{CONTROLLER}",), ("ruff", "yamllint", "typing"))
-# Then the others, the cheap ones first, beside the scenarios, which mostly wait. Its unit tests meet the oldest and the newest of
-# the Pythons and cores, its sanity tests the newest core; `make test-unit` and `make test-sanity` meet all.
+# Then the others, the cheap ones first. Its unit tests meet the oldest and the newest of the Pythons and cores, its sanity tests the
+# newest core; `make test-unit` and `make test-sanity` meet all. The scenarios come last and alone: clusters need both cores.
 LATER_SESSIONS = (
     (
         *(name for name in UNIT_SESSIONS if name != f"unit-{CONTROLLER}"),
@@ -125,10 +125,10 @@ LATER_SESSIONS = (
         "importer",
         "installed",
         f"sanity({RELEASED[-1]})",
+        "scenarios",
     ),
-    ("scenarios",),
 )
-TEST_SESSIONS = tuple(name for groups in (FIRST_SESSIONS, LATER_SESSIONS) for group in groups for name in group)
+TEST_SESSIONS = tuple(name for group in (*FIRST_SESSIONS, *LATER_SESSIONS) for name in group)
 LINT_SESSIONS = tuple(
     name
     for name in TEST_SESSIONS
@@ -178,7 +178,8 @@ def locks(session: nox.Session) -> None:
 def unit(session: nox.Session) -> None:
     """Unit tests but for the plays of the roles: all of them where ansible-core runs, those of the node's side everywhere."""
     # The property-based tests search in earnest on the oldest Python that is here.
-    run_unit_tests(session, core_of(session), profile="quick" if session.python == PYTHONS[0] else "brief")
+    profile = "quick" if session.python == PYTHONS[0] else "brief"
+    run_unit_tests(session, core_of(session), profile=profile, covered=session.python == CONTROLLER)
 
 
 @nox.session(default=False)
@@ -395,7 +396,13 @@ def test(session: nox.Session) -> None:
     """All checks. The last line says how many passed and failed."""
     without = [f"sanity of ansible-core {core}" for core, python in SANITY_PYTHONS.items() if python is None]
     first, later = ([session.posargs], ()) if session.posargs else (FIRST_SESSIONS, LATER_SESSIONS)
-    run_counted(session, first, later, USUAL_SECONDS, without)
+    run_counted(session, first, later, without)
+
+
+@nox.session(python=False, default=False)
+def test_first(session: nox.Session) -> None:
+    """The sessions of the first verdict alone."""
+    run_counted(session, FIRST_SESSIONS, (), ())
 
 
 @nox.session(python=False, default=False)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import fcntl
 import hashlib
 import json
 import os
@@ -163,6 +164,16 @@ def build_command(release: Release) -> list[str]:
     return [str(BUILD_ONCE), str(release.directory), *own, f"{release.directory}.part"]
 
 
+def is_being_built(result: Path) -> bool:
+    """Whether a build holds the lock of its result."""
+    with contextlib.suppress(FileNotFoundError), result.with_name(f"{result.name}.lock").open("rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def compile_programs(release: Release, directory: Path, *packages: str) -> int:
     """Compile packages, or all programs of the lab, into a directory. Returns Go's exit status."""
     source = directory / "source"
@@ -262,7 +273,7 @@ def main(action: str, name: str, *arguments: str) -> int:
             sys.stdout.write(f"{release.directory}\n")
         case "build":
             return subprocess.run(build_command(release), check=False).returncode
-        case "start":
+        case "start" if not is_being_built(release.directory):
             # A session of its own: Ctrl-C does not end it, and the next run waits for it.
             subprocess.Popen(
                 build_command(release),
@@ -271,6 +282,8 @@ def main(action: str, name: str, *arguments: str) -> int:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
+        case "start":
+            pass
         case "compile":
             directory, *packages = arguments
             return compile_programs(release, Path(directory), *packages)

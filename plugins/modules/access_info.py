@@ -19,6 +19,7 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.auth
   - nodecraft.kubeadm.api.info
   - nodecraft.kubeadm.api.actiongroup_api
+  - nodecraft.kubeadm.versions
 notes:
   - The account needs the verb C(create) on C(selfsubjectaccessreviews) of C(authorization.k8s.io), which the ClusterRole C(system:basic-user)
     gives to every account. Without it that is the only missing right in the result, because no other one can be reviewed.
@@ -141,7 +142,7 @@ def main() -> t.NoReturn:
             **concurrency_option(),
         }
     )
-    runner.run_info(module, lambda: read_all(module.params, connect=lambda: connect(module)))
+    runner.run_info(module, lambda: read_all(module.params, connect=lambda: connect(module), warn=module.warn))
 
 
 if __name__ == "__main__":

@@ -153,8 +153,14 @@ problems:
   returned: success
   type: list
   elements: str
+unverified:
+  description: What could not be verified, each entry with the reason. Each is a warning, too.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 summary:
-  description: One line for each node.
+  description: One line for each node, and one for each thing that was not verified.
   returned: success
   type: list
   elements: str

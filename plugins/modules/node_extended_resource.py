@@ -131,6 +131,12 @@ nodes:
           key: example.com/dongle
           before:
           after: "4"
+unverified:
+  description: What could not be verified, each entry with the reason. Each is a warning, too.
+  returned: always
+  type: list
+  elements: str
+  sample: []
 diff:
   description: The difference of each node that changes. Empty unless diff mode is on.
   returned: always

@@ -82,6 +82,12 @@ present:
   description: Whether the image was there before. V(null) when no program of the node could check it.
   returned: always
   type: bool
+unverified:
+  description: What could not be verified, each entry with the reason. Each is a warning, too.
+  returned: always
+  type: list
+  elements: str
+  sample: []
 rehearsal:
   description: An archive cannot be rehearsed. C(verdict) is V(not_needed), or V(skipped) when the task failed before.
   returned: always

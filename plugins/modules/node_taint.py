@@ -166,6 +166,12 @@ nodes:
           key: example.com/dongle:NoSchedule
           before:
           after: ""
+unverified:
+  description: What could not be verified, each entry with the reason. Each is a warning, too.
+  returned: always
+  type: list
+  elements: str
+  sample: []
 diff:
   description: The difference of each node that changes. Empty unless diff mode is on.
   returned: always

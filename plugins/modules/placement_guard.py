@@ -222,6 +222,12 @@ untainted:
   returned: always
   type: list
   elements: str
+unverified:
+  description: What could not be verified, each entry with the reason. Each is a warning, too.
+  returned: always
+  type: list
+  elements: str
+  sample: []
 summary:
   description: The result in words. Empty after a failure.
   returned: always

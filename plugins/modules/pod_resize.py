@@ -349,6 +349,12 @@ templates:
             - "2"
       rollout: "a changed Deployment template always rolls out: all its pods are replaced"
       operations: []
+unverified:
+  description: What could not be verified, each entry with the reason. Each is a warning, too.
+  returned: always
+  type: list
+  elements: str
+  sample: []
 diff:
   description: The difference of each pod and each template that changes. Empty unless diff mode is on.
   returned: always

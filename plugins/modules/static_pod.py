@@ -430,8 +430,8 @@ unverified:
   returned: always
   type: list
   elements: str
-  sample: 
-    - "feature gates ContextualLogging: /etc/kubernetes/admin.conf does not exist, and /metrics answers only an administrator"
+  sample:
+    - "whether feature gates ContextualLogging are as desired: /etc/kubernetes/admin.conf does not exist, and /metrics answers only an administrator"
 previous_transaction:
   description: >-
     The RV(transaction) of an earlier run that ended after that run had stopped waiting; V(null) when there is none.

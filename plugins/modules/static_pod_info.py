@@ -155,6 +155,12 @@ static_pods:
     problem:
       description: Why it is not ready; V(null) when it is.
       type: str
+    unverified:
+      description: >-
+        What of a component that is ready is not known, such as an exec probe while the API does not tell what the kubelet reports, or that its
+        manifest has no probe.
+      type: list
+      elements: str
     stray_files:
       description: Other files that the kubelet reads as the same pod. Nothing is changed while there are any.
       type: list

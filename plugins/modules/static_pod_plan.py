@@ -135,6 +135,13 @@ others:
       ready: true
       problem: null
       open_transaction: null
+unreadable_files:
+  description: >-
+    Paths of files in the directory of static pods that cannot be read as pods, or that directory itself. A rollout does not go on while one of
+    them may be the API server or the etcd of the node.
+  returned: always
+  type: list
+  elements: str
 node:
   description: Name of the node, as its kubelet registers it. V(null) when the task failed before the kubelet was read.
   returned: always

@@ -30,7 +30,10 @@ def fixture_known() -> Known:
     """The sessions, of which antsibull-nox brings some, and the targets of make."""
     noxfile = (ROOT / "noxfile.py").read_text("utf-8")
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    return Known(sessions_of(noxfile) | names_in(noxfile, "TEST_SESSIONS"), targets_of(makefile))
+    return Known(
+        sessions_of(noxfile) | names_in(noxfile, "FIRST_SESSIONS") | names_in(noxfile, "LATER_SESSIONS"),
+        targets_of(makefile),
+    )
 
 
 def rows_of(text: str) -> list[tuple[str, str]]:

@@ -214,7 +214,7 @@ _PROOF = {
     ),
     "probes": _edit(
         "the manifest's probes pass",
-        "        probes_ok=all(ok for ok, dummy in results),\n        probes=tuple(text for",
+        "        probes_ok=all(ok is not False for ok, dummy in results),\n        probes=tuple(text for",
         "        probes_ok=True,\n        probes=tuple(text for",
         "does_not_hold and never",
     ),

@@ -79,6 +79,7 @@ _CLUSTER = Need(LAB, lab=True)
 NEEDS = {
     "demo": _CLUSTER,
     "test": Need({**LAB, **TESTS}, lab=True),
+    "test-first": Need(TESTS),
     "test-unit": Need(TESTS),
     "test-sanity": _CODE,
     "test-lint": _CODE,

@@ -161,7 +161,10 @@ def change_identity(clone: Path) -> None:
             source.chmod(0o444)
             mount("--bind", str(source), str(path))
             source.unlink()
-    socket.sethostname(host_name)
+    try:
+        socket.sethostname(host_name)
+    except OSError as error:  # in a container without the capability, although it may mount
+        raise OSError(error.errno, error.strerror, "host name") from error
 
 
 def mount(*arguments: str) -> None:

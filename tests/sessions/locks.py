@@ -34,7 +34,7 @@ def write_locks(session: nox.Session) -> None:
     needed = compiled("\n".join(TOOLS), *options)
     if not needed:
         session.error(f"{', '.join(TOOLS)} cannot be installed together under {CONSTRAINTS}")
-    lines = [" \\\n    ".join((pin, *found[pin])) for pin in pins]
+    lines = [" \\\n    ".join((pin, *in_pairs(found[pin]))) for pin in pins]
     licence, _blank_line, _pins = text.partition("\n\n")
     head = f"{licence}\n{MADE}"
     CONSTRAINTS_LOCK.write_text(head + "".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -51,6 +51,11 @@ def hashes(pin: str) -> list[str]:
     requirement = pin.partition(";")[0].strip()
     answers = (compiled(requirement, "--no-deps", f"--python-version={python}") for python in PYTHONS)
     return HASH.findall(next(filter(None, answers), ""))
+
+
+def in_pairs(options: t.Sequence[str]) -> list[str]:
+    """Options, two in a line: some versions have a hundred files."""
+    return [" ".join(options[start : start + 2]) for start in range(0, len(options), 2)]
 
 
 def compiled(requirements: str, *options: str) -> str:

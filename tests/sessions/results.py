@@ -25,8 +25,9 @@ from .places import BUILD, RESULTS, ROOT
 if t.TYPE_CHECKING:
     import nox
 
-# The seconds that each session took when it ran here last.
+# The seconds that each session took when it ran in this clone last, and on two idle cores.
 DURATIONS = BUILD / "durations.json"
+USUAL_DURATIONS = ROOT / "tests" / "sessions" / "durations.json"
 EVERY = 60  # seconds between two lines that say how long it still takes
 BEGUN = re.compile(r"nox > Running session (\S+)")
 ENDED = re.compile(r"nox > Session (\S+) (?:was successful|failed|aborted|skipped)")
@@ -39,18 +40,17 @@ def run_counted(
     session: nox.Session,
     first: t.Sequence[Group],
     later: t.Sequence[Group],
-    usual: t.Mapping[str, float],
     without: t.Sequence[str],
 ) -> None:
     """Run sessions and count what passed and failed. Groups run at once, the sessions of one after each other.
 
     first: those that give the first verdict: when one fails, the later ones do not run, unless KEEP_GOING is 1.
-    usual: the seconds that sessions take that did not run here before. without: what does not run for want of a Python.
+    without: what does not run for want of a Python.
     """
     shutil.rmtree(RESULTS, ignore_errors=True)
     RESULTS.mkdir(parents=True)
     began = time.monotonic()
-    with Watch([first, later], {**usual, **read_durations()}) as watch:
+    with Watch([first, later], {**read_durations(USUAL_DURATIONS), **read_durations(DURATIONS)}) as watch:
         entries = run_groups(first, watch)
         failed = [entry["signatures"][0] for entry in entries if count_of(entry, RESULTS).failed]
         goes_on = bool(later) and (not failed or os.environ.get("KEEP_GOING") == "1")
@@ -60,7 +60,7 @@ def run_counted(
     counted = [entry for entry in entries if entry["result"] != "skipped"]
     total = sum((count_of(entry, RESULTS) for entry in counted), Count(0, 0))
     took = {entry["signatures"][0]: round(entry["duration"], 1) for entry in counted}
-    DURATIONS.write_text(json.dumps({**read_durations(), **took}, indent=2), encoding="utf-8")
+    DURATIONS.write_text(json.dumps({**read_durations(DURATIONS), **took}, indent=2), encoding="utf-8")
     for name in sorted(took, key=took.__getitem__, reverse=True):
         say(f"{took[name]:8.1f} s  {name}")
     for what in without:
@@ -84,10 +84,10 @@ def minutes(seconds: float) -> str:
     return f"{seconds / 60:.1f} min"
 
 
-def read_durations() -> dict[str, float]:
-    """What was measured here before; nothing where that cannot be read."""
+def read_durations(path: Path) -> dict[str, float]:
+    """What was measured before: the seconds of each session; nothing where that cannot be read."""
     try:
-        return t.cast("dict[str, float]", json.loads(DURATIONS.read_text(encoding="utf-8")))
+        return t.cast("dict[str, float]", json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return {}
 
@@ -154,7 +154,14 @@ class Watch:
         """What runs, and how long all of it still takes."""
         seconds = sum(max((sum(map(self._left, group)) for group in groups), default=0) for groups in self._phases)
         runs = ", ".join(name for name in self._begun if name not in self._ended)
-        return f"about {math.ceil(seconds / 60)} min left; at work: {runs}"
+        names = {name for groups in self._phases for group in groups for name in group}
+        unknown = len(names - set(self._usual) - self._ended)
+        parts = [
+            f"about {math.ceil(seconds / 60)} min left" if seconds or not unknown else "",
+            f"{unknown} to go that did not run here before" if unknown else "",
+            f"at work: {runs}",
+        ]
+        return "; ".join(filter(None, parts))
 
     def _left(self, name: str) -> float:
         if name in self._ended:

@@ -106,9 +106,6 @@ def prepare_environment() -> None:
         os.environ["XDG_CACHE_HOME"] = str(Path(cache).absolute())
     # Ansible refuses to start in a locale that has no UTF-8 or is not installed.
     os.environ["LC_ALL"] = "C.UTF-8"
-    # Whoever tells how long something took counts from here, and prints seldom into a file.
-    os.environ["MAKE_BEGAN"] = str(time.monotonic())
-    os.environ["SECONDS_BETWEEN_LINES"] = "15" if sys.stdout.isatty() else "60"
     # podman 5 says at each call that cgroup v1 is old.
     os.environ.setdefault("PODMAN_IGNORE_CGROUPSV1_WARNING", "1")
 
@@ -202,35 +199,46 @@ def run(entry: str, log: t.TextIO) -> int:
     if entry == "lab-down" and host.find("podman") is None:
         say("This machine has no podman, so there is no lab to remove.")
         return 0
-    with programs_compiled(entry, log):
+    if entry in STORIES:
+        # They count from here how long something took, and print seldom into a file.
+        os.environ["MAKE_BEGAN"] = str(time.monotonic())
+        os.environ["SECONDS_BETWEEN_LINES"] = "15" if sys.stdout.isatty() else "60"
+    with programs_compiled(entry, log) as end_compiling:
         if entry != "lab-down":
             host.prepare(entry, host.Machine.this(), say, log)
         make_venv(log)
     sessions = SESSIONS.get(entry, (entry.replace("-", "_"),))
-    return follow([str(VENV / "bin" / "nox"), "--session", *sessions], log, story=entry in STORIES)
+    status = follow([str(VENV / "bin" / "nox"), "--session", *sessions], log, story=entry in STORIES)
+    if status != 0:
+        end_compiling()
+    return status
 
 
 @contextlib.contextmanager
-def programs_compiled(entry: str, log: t.TextIO) -> t.Iterator[None]:
+def programs_compiled(entry: str, log: t.TextIO) -> t.Iterator[t.Callable[[], None]]:
     """Have the programs of a lab compiled from now on: nothing takes longer, and it needs only Go. The lab waits for it later.
 
-    A machine that cannot be prepared compiles nothing further.
+    Yields what ends it. A machine that cannot be prepared compiles nothing further.
     """
     needs_lab = entry in STORIES and entry in host.NEEDS and host.need_of(entry).lab
     if not needs_lab or host.find("go") is None:
-        yield
+        yield lambda: None
         return
     command = [sys.executable, str(ROOT / "lab" / "programs.py"), "build", os.environ.get("K8S", "1.37")]
     # A session of its own: Ctrl-C does not end what the next run can use.
     build = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
     )
-    try:
-        yield
-    except BaseException:
+
+    def end() -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(build.pid, signal.SIGTERM)
         build.wait()
+
+    try:
+        yield end
+    except BaseException:
+        end()
         raise
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import typing as t
 
+from . import coverage
 from .tools import install, run_pytest
 from .unit_parts import NEED_ANSIBLE, PLAYS
 
@@ -14,17 +15,24 @@ if t.TYPE_CHECKING:
     import nox
 
 
-def run_unit_tests(session: nox.Session, core: str | None, *, profile: str) -> None:
+def run_unit_tests(session: nox.Session, core: str | None, *, profile: str, covered: bool = False) -> None:
     """Run all but the plays of the roles. core: the release of ansible-core; without one, what needs it is skipped.
 
-    profile: how hard the property-based tests search.
+    profile: how hard the property-based tests search. covered: whether they measure which lines they reach.
     """
     session.env["HYPOTHESIS_PROFILE"] = os.environ.get("HYPOTHESIS_PROFILE", profile)
     install_unit_tools(session, core)
     if core is None:
         # As on a node that sets none. ansible-core refuses to start in a locale without UTF-8.
         session.env["LC_ALL"] = "POSIX"
-    run_pytest(session, "--numprocesses=auto", "tests/unit", f"--ignore=tests/unit/{PLAYS}", foreign=True)
+    arguments = ["--numprocesses=auto", "tests/unit", f"--ignore=tests/unit/{PLAYS}"]
+    if not covered:
+        run_pytest(session, *arguments, foreign=True)
+        return
+    install(session, "coverage", "pytest-cov")
+    run_pytest(session, *arguments, *coverage.measure(session), foreign=True)
+    for line in coverage.report_lines(coverage.REPORT):
+        session.log(line)
 
 
 def run_core_tests(session: nox.Session, core: str) -> None:

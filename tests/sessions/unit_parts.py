@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The parts of the unit tests by what they need, for sessions, and for a pytest that somebody starts without one. Standard library only."""
+"""The parts of the unit tests by what they need, for sessions, and for a pytest that is started without one. Standard library only."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONTROLLER_PYTHON = (3, 11)
 
 def missing_parts() -> dict[str, tuple[str, ...]]:
     """What this Python lacks, and the paths below tests/unit that need it."""
-    missing = {}
+    missing: dict[str, tuple[str, ...]] = {}
     if importlib.util.find_spec("ansible") is None or sys.version_info < CONTROLLER_PYTHON:
         missing[f"ansible-core on Python {'.'.join(map(str, CONTROLLER_PYTHON))} or newer"] = (*NEED_ANSIBLE, PLAYS)
     if importlib.util.find_spec("nox") is None:

@@ -23,7 +23,7 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import projec
 from ansible_collections.nodecraft.kubeadm.tests.sessions import host
 from ansible_collections.nodecraft.kubeadm.tests.start.bare import NO_NETWORK, ROOT, Bare, Ended
 
-NEWER_GO = "Download a newer Go"  # comes first where Go is older than 1.21, as in Debian 12
+BUILD = "Build 1 of 4"
 LAB = f"start-{os.getpid()}"
 Make = t.Callable[..., Bare]
 
@@ -161,7 +161,7 @@ class TestWithPodman:
         machine.run(f"make lab-up LAB={LAB} K8S=1.5")  # It installs what the playbook runs in.
         ended = machine.run(f"make lab-up LAB={LAB}", wrapper=("unshare", "--net"))
         refused(ended, "Something could not be downloaded.")
-        assert any(step in ended.output for step in ("Download the sources of Kubernetes", NEWER_GO))
+        assert BUILD in ended.output
 
     def test_a_full_disk_in_the_middle_of_a_build(self, bare: Make, tmp_path: Path) -> None:
         cache = tmp_path / "cache"
@@ -170,7 +170,7 @@ class TestWithPodman:
         fill = f"mkdir -p {cache}; mount -t tmpfs -o size=8m tmpfs {cache};"
         ended = machine.run(f"make lab-up LAB={LAB}", before=fill)
         refused(ended, "The disk is full")
-        assert any(step in ended.output for step in ("Build 2 of 6", NEWER_GO))
+        assert BUILD in ended.output
 
     def test_the_lab_of_another_clone(self, bare: Make, foreign_lab: str) -> None:
         for entry in ("lab-up", "lab-down"):
@@ -231,7 +231,7 @@ class TestWithPodman:
         name = f"{LAB}-s"
         releases = (ROOT / "lab" / "vars" / "releases.yml").read_text(encoding="utf-8")
         shape = {
-            "kubernetes": re.findall(r"\n    version: (.*)", releases)[-1],
+            "kubernetes": re.findall(r'"version": "([^"]+)"', releases)[-1],
             "control_planes": 1,
             "workers": 0,
             "grace_seconds": 30,

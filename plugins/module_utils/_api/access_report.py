@@ -15,12 +15,15 @@ from http import HTTPStatus
 from .._plan.kubernetes import access
 from .._plan.kubernetes.access import Right
 from .client import ApiError, Client, Connect, Json, Params
+from .cluster_versions import version_warnings
 from .parallel import for_each
 
 
-def read_all(params: Params, *, connect: Connect) -> Json:
-    """Review each right, and tell whose account it is."""
+def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> Json:
+    """Review each right, report whose account it is, and warn of an API server whose version is not tested."""
     client = connect()
+    for warning in version_warnings(client):
+        warn(warning)
     missing = _missing(client, [Right.parse(entry) for entry in params["rights"]], params["concurrency"])
     return {"user": _user(client), "missing": access.question(missing)}
 

@@ -61,15 +61,22 @@ def _read_nodes(client: Client, params: Params, warn: t.Callable[[str], None]) -
         pass
     if _problems(checks) and reader.observed.daemon_set is not None:
         checks = reader.look_closer()
-    return _nodes(checks, client.clock() - began)
+    unverified = [] if _problems(checks) else reader.unverified(checks)
+    for what in unverified:
+        warn(f"not verified: {what}")
+    return _nodes(checks, client.clock() - began, unverified)
 
 
-def _nodes(checks: t.Mapping[str, NodeCheck], seconds: float) -> dict[str, t.Any]:
+def _nodes(checks: t.Mapping[str, NodeCheck], seconds: float, unverified: t.Sequence[str] = ()) -> dict[str, t.Any]:
     return {
         "selected": sorted(checks),
         "nodes": {name: dataclasses.asdict(check) for name, check in checks.items()},
         "problems": _problems(checks),
-        "summary": [f"{name}: {check}" for name, check in checks.items()],
+        "unverified": list(unverified),
+        "summary": [
+            *(f"{name}: {check}" for name, check in checks.items()),
+            *(f"not verified: {what}" for what in unverified),
+        ],
         "waited_seconds": seconds,
     }
 
@@ -114,6 +121,12 @@ class _Reader:
         # Where one does not answer, the others are mostly out of reach, too, and each would be waited for.
         self._ask([check.pod for check in checks.values()], stop_at_failure=True)
         return self._checks()
+
+    def unverified(self, checks: t.Mapping[str, NodeCheck]) -> list[str]:
+        """What could not be verified of nodes that offer what is expected. Another plugin than ours tells nothing of itself."""
+        pods = {check.pod.partition("/")[2] for check in checks.values() if check.pod}
+        ours = [pod["metadata"]["name"] for pod in self.observed.pods if _is_ours(pod)]
+        return device_plugin_check.unverified(self.observed, [name for name in ours if name in pods])
 
     def version_warnings(self) -> list[str]:
         """What to say of the versions of the API server and of the kubelets that get the plugin."""

@@ -46,11 +46,11 @@ class Pool:
 
     def request(self, verb: str, target: str, *, headers: Headers, body: bytes | None, timeout: float) -> Response:
         """Send one request, once. target: path and query. Raises ValueError for a header that cannot be sent."""
-        connection = self._kept() or self._opened(timeout)
+        connection = self._idle_connection() or self._new_connection(timeout)
         try:
             connection.sock.settimeout(timeout)
-            answer = self._server.send(connection, verb, target, headers=headers, body=body)
-            found = Response(answer.status, answer.headers, answer.read())
+            response = self._server.send(connection, verb, target, headers=headers, body=body)
+            result = Response(response.status, response.headers, response.read())
         except ValueError:
             connection.close()
             raise
@@ -60,18 +60,18 @@ class Pool:
         except (OSError, http.client.HTTPException) as exc:
             connection.close()
             raise _failure(exc) from exc
-        if answer.will_close:
+        if response.will_close:
             connection.close()
         else:
             self._idle.append(connection)
-        return found
+        return result
 
     def close(self) -> None:
         """End the connections that are not used."""
         while self._idle:
             self._idle.pop().close()
 
-    def _kept(self) -> http.client.HTTPConnection | None:
+    def _idle_connection(self) -> http.client.HTTPConnection | None:
         """A connection that was used before and that the server has not ended since."""
         while True:
             try:
@@ -83,7 +83,7 @@ class Pool:
                 return connection
             connection.close()
 
-    def _opened(self, timeout: float) -> http.client.HTTPConnection:
+    def _new_connection(self, timeout: float) -> http.client.HTTPConnection:
         try:
             return self._server.connect(min(timeout, _CONNECT_TIMEOUT))
         except (OSError, http.client.HTTPException) as exc:

@@ -124,19 +124,21 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         """Send the patches."""
         self._send(observed, dry_run=False)
 
-    def finish(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> None:
+    def finish(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:
         """Wait for the effect of what was asked, and tell which nodes failed."""
         if self._params["wait"] and not dry:
             self._wait(observed)
         targets = observed.targets.values()
         errors = [target.error for target in targets if target.error]
         refuse_failures("nodes", errors, len(targets), changed=any(target.changed for target in targets))
+        return self._limits()
 
     def report(self, observed: Observed | None, plan: TaskPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
         targets = observed.targets if observed else {}
         return {
             "nodes": {name: target.report() for name, target in targets.items()},
+            "unverified": self._unverified,
             "diff": [self._difference(target) for target in targets.values() if target.changes] if self._diff else [],
         }
 
@@ -168,10 +170,12 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         except ApiError as exc:
             if exc.status != HTTPStatus.FORBIDDEN:
                 raise
-            problem = f"which pods the new taints evict could not be determined: {exc}"
             if not allowed:
-                raise KubeadmError(f"{problem} Or set allow_eviction.") from exc
-            return [problem]
+                raise KubeadmError(
+                    f"which pods the new taints evict could not be determined: {exc} Or set allow_eviction."
+                ) from exc
+            self._unverified.append(f"whether the new taints evict pods: {exc}")
+            return []
         warnings = []
         for name, taints in concerned.items():
             going = evictions.evicted(pods[name], taints)
@@ -200,7 +204,8 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         except ApiError as exc:
             if exc.status != HTTPStatus.FORBIDDEN:
                 raise
-            return [f"whether running pods still fit could not be determined: {exc}"]
+            self._unverified.append(f"whether running pods still fit: {exc}")
+            return []
         warnings = []
         for name, target in concerned.items():
             before = readmission.rejected(pods[name], node_conditions.conditions_of(target.latest))
@@ -280,6 +285,9 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         shows = not self._kind.needs_kubelet or node_plan.is_ready(target.latest)
         if not shows:
             target.note = "not waited for: the node is not Ready, so no kubelet would report it"
+            self._unverified.append(
+                f"whether the node {target.name} offers it: it is not Ready, so no kubelet reports it"
+            )
         return shows
 
     def _missing(self, target: NodeTarget) -> list[str]:

@@ -100,7 +100,11 @@ def _read_kubelet(client: Client, name: str) -> Json | str:
                 return _unreached(str(exc))
         else:
             config = (answer.found or {}).get("kubeletconfig")
-            return config if isinstance(config, dict) else f"its kubelet answers {answer.status} at /configz: {answer.text[:_SHOWN]}"
+            return (
+                config
+                if isinstance(config, dict)
+                else f"its kubelet answers {answer.status} at /configz: {answer.text[:_SHOWN]}"
+            )
         client.sleep(_PAUSE)
 
 

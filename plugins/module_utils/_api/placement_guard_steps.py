@@ -141,11 +141,13 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
                 raise
             raise KubeadmError(f"{str(exc).rstrip('.')}. {self._roll_back(observed.cluster.objects)}") from exc
 
-    def finish(self, observed: Observed, plan: GuardPlan, *, dry: bool) -> None:
+    def finish(self, observed: Observed, plan: GuardPlan, *, dry: bool) -> t.Sequence[str]:
         """Note what is so now, or would be."""
         desired = self._desired
         self._enforced = desired.present and desired.enforce
-        self._summary = placement_guard.lines(desired, self._protection, plan.operations, dry=dry)
+        limits = self._limits()
+        self._summary = placement_guard.lines(desired, self._protection, plan.operations, dry=dry) + limits
+        return limits
 
     def report(self, observed: Observed | None, plan: GuardPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
@@ -157,6 +159,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             "removed": list(found.removed),
             "stale": list(found.stale),
             "untainted": list(found.untainted),
+            "unverified": self._unverified,
             "summary": self._summary,
             "diff": [_difference(observed, operation.place) for operation in operations]
             if observed and self._diff
@@ -383,7 +386,9 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             found = self._read_objects([place]).get(place, {})
             return "observedGeneration" in (found.get("status") or {})
 
-        self._api.poll(is_checked, _CHECKED_WITHIN, _LOOK_AGAIN)
+        if not self._api.poll(is_checked, _CHECKED_WITHIN, _LOOK_AGAIN):
+            why = f"the controller manager did not look at them within {_CHECKED_WITHIN:.0f} s"
+            self._unverified.append(f"whether the types in the guard's expressions are right: {why}")
         return placement_trial.complaints(found)
 
     def _verify(self, observed: Observed) -> None:

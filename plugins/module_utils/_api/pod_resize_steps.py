@@ -198,8 +198,9 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         return observed
 
     def notes(self, observed: Observed, *, dry: bool) -> list[str]:
-        """Warn of versions that are not tested, and of what of the templates is not known."""
-        return [*super().notes(observed, dry=dry), *filter(None, [observed.templates.untold])]
+        """Warn of versions that are not tested."""
+        self._unverified += observed.templates.unverified
+        return super().notes(observed, dry=dry)
 
     def plan(self, observed: Observed) -> TaskPlan:
         """Work out the change of every pod, and of the templates."""
@@ -232,22 +233,24 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
                 raise
             raise Incomplete(str(exc), changed=True) from exc
 
-    def finish(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> None:
+    def finish(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:
         """Tell which pods and templates failed."""
         for kind, things in (("pods", observed.targets), ("templates", observed.templates.found)):
             bad = [thing.error for thing in things.values() if thing.error]
             refuse_failures(kind, bad, len(things), changed=observed.changed)
+        return self._limits()
 
     def report(self, observed: Observed | None, plan: TaskPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
         observed = observed or self._found
         if observed is None:
-            return {"pods": {}, "templates": {}, "diff": []}
+            return {"pods": {}, "templates": {}, "unverified": [], "diff": []}
         observed.compare()
         templates = observed.templates.found.items()
         return {
             "pods": {name: target.report() for name, target in observed.targets.items()},
             "templates": {f"{kind}/{name}": template.report() for (kind, name), template in templates},
+            "unverified": self._unverified,
             "diff": self._differences(observed) if self._diff else [],
         }
 
@@ -441,6 +444,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
             return True
         if not target.latest["spec"].get("nodeName"):
             target.note = "not waited for: the pod has no node yet, and starts with the desired resources"
+            self._unverified.append(f"whether the pod {target.full_name} gets its resources: it has no node yet")
             return True
         lost = pod_resize_state.overwritten(target.latest, target.desired)
         if lost:

@@ -30,6 +30,7 @@ class ApiSteps(t.Generic[Observed, Planned]):
         self._params = params
         self._connect = connect
         self._diff = diff
+        self._unverified: list[str] = []
 
     @functools.cached_property
     def _api(self) -> Client:
@@ -61,8 +62,13 @@ class ApiSteps(t.Generic[Observed, Planned]):
         """What is there needs nothing."""
         return ()
 
-    def finish(self, observed: Observed, plan: Planned, *, dry: bool) -> None:
+    def finish(self, observed: Observed, plan: Planned, *, dry: bool) -> t.Sequence[str]:
         """Nothing is waited for."""
+        return self._limits()
+
+    def _limits(self) -> list[str]:
+        """A warning of each thing that could not be verified."""
+        return [f"not verified: {what}" for what in dict.fromkeys(self._unverified)]
 
     def _judge(self, ask: t.Callable[[], t.Sequence[str]], *, each: str) -> Verdict:
         """Have the API server judge changes without keeping them. ask: sends them and returns why some are declined."""

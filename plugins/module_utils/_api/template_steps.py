@@ -77,7 +77,7 @@ class Template:
 
 
 class Templates:
-    """The templates of the pods of one task. found: by kind and name of the controller. untold: why they are not known."""
+    """The templates of the pods of one task. found: by kind and name of the controller. unverified: what of them is not known, with the reason."""
 
     def __init__(self, client: Client, workloads: Workloads, *, namespace: str, policy: str) -> None:
         self._client = client
@@ -86,7 +86,7 @@ class Templates:
         self._policy = policy
         self._made: dict[str, Maker] = {}
         self.found: dict[Maker, Template] = {}
-        self.untold = ""
+        self.unverified: list[str] = []
 
     def read(self, pods: t.Mapping[str, Json], desired: Desired, *, needed: bool, reverts: bool) -> None:
         """Read the controllers of pods. needed: nothing goes without. reverts: the desired state is what they say, for the containers in
@@ -98,8 +98,11 @@ class Templates:
         except ApiError as exc:
             if exc.status != HTTPStatus.FORBIDDEN or needed:
                 raise
-            self.untold = f"whether the templates differ from the pods could not be determined: {exc}"
+            self.unverified.append(f"whether the templates differ from the pods: {exc}")
             return
+        others = pod_templates.other_makers(pods.values())
+        if others and not needed:
+            self.unverified.append(f"whether the templates differ from the pods: {joined(others)} made them")
         for maker, controller in controllers.items():
             wanted = pod_templates.desired_of(controller, list(desired) or None) if reverts else desired
             self.found[maker] = Template(*maker, read=controller, latest=controller, desired=wanted)

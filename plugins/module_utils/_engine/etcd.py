@@ -245,7 +245,7 @@ class EtcdMember(t.NamedTuple):
             failure = f"etcd accepts no write through the changed member: {exc}"
             # What was full before is not filled by the change. A member that was down could not tell.
             if former["writes"] is False or (former["writes"] is None and self._has_alarm()):
-                add_unverified(self.journal, f"writes through this member: {exc}, as before the change")
+                add_unverified(self.journal, f"whether this member takes writes: {exc}, as before the change")
                 return None
             return failure
         return None
@@ -265,7 +265,9 @@ class EtcdMember(t.NamedTuple):
         if former["alarms"] is None:
             if proof["alarms"]:
                 alarms = ", ".join(proof["alarms"])
-                add_note(self.journal, f"etcd has the alarm {alarms}; whether it had it before is not known")
+                add_unverified(
+                    self.journal, f"whether the change causes the alarm {alarms}: the alarms before it are not known"
+                )
             return None
         new = [alarm for alarm in proof["alarms"] if alarm not in former["alarms"]]
         if not new:
@@ -292,6 +294,8 @@ class EtcdMember(t.NamedTuple):
         proof["members"] = sorted(names[each] for each, at in told.items() if at is not None)
         proof["unreachable"] = sorted(names[each] for each, at in told.items() if at is None)
         for name in proof["unreachable"]:
-            add_unverified(self.journal, f"whether member {name} has reached revision {proof['revision']}: it did not answer")
+            add_unverified(
+                self.journal, f"whether member {name} has reached revision {proof['revision']}: it did not answer"
+            )
         words = ", ".join(f"{name} is at {at}" for name, at in sorted(behind.items()))
         return f"not all members of etcd have reached revision {proof['revision']}: {words}" if behind else None

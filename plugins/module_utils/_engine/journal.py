@@ -260,7 +260,8 @@ class Former(t.TypedDict, total=False):
 
     clients: whether each kubeconfig's was answered by the API server; None for no answer at all. silent: why not. admits: in place of
     that in journals of a former version. mirrored: whether the kubelet had reported the instance that ran to this API server.
-    reported: whether its report could be read, where probes are its to run. unverified: what is no part of the proof, because it
+    reported: whether its report could be read, where probes are its to run. enough, short: the shortages that its Node denied and
+    reported. static_pods: those that were ready; None when that is not known. unverified: what is no part of the proof, because it
     could not be read or was wrong then, each with the reason.
     """
 
@@ -276,7 +277,8 @@ class Former(t.TypedDict, total=False):
     invocation: str
     node: bool
     enough: list[str]
-    static_pods: list[str]
+    short: list[str]
+    static_pods: list[str] | None
     complaints: list[str]
     unverified: list[str]
 

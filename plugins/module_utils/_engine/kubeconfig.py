@@ -145,11 +145,11 @@ def load_config(path: str, root: str = "/") -> Json:
     place = os.path.abspath(os.path.expanduser(path))
     with naming(path), open(_below(root, place), encoding="utf-8-sig") as stream:
         # Go's parser takes one document, and tabs between words. JSON is YAML, too.
-        config = next(yaml.safe_load_all(stream.read().replace("\t", " ")), None)
-        found = dict(_mapping(config, "kubeconfig"))
+        content = next(yaml.safe_load_all(stream.read().replace("\t", " ")), None)
+        config = dict(_mapping(content, "kubeconfig"))
         for kind, names in _FILES.items():
-            found[kind] = [_with_paths(entry, kind[:-1], names, root, place) for entry in _entries(found, kind)]
-        return found
+            config[kind] = [_with_paths(entry, kind[:-1], names, root, place) for entry in _entries(config, kind)]
+        return config
 
 
 def _below(root: str, path: str) -> str:
@@ -277,15 +277,15 @@ def user_of(user: Json, name: str) -> User:
 def _bearer(path: str, token: str) -> str:
     """The file of a token is written again before it runs out, and counts before the token that stands beside its name."""
     try:
-        found = _read(path).decode("utf-8").strip() if path else token
+        bearer = _read(path).decode("utf-8").strip() if path else token
     except OSError:
         if not token:
             raise
-        found = token
+        bearer = token
     # The library that sends it would show it in its error.
-    if not (found.isascii() and found.isprintable()):
+    if not (bearer.isascii() and bearer.isprintable()):
         raise ValueError("invalid token: must be of characters that a header may have")
-    return found
+    return bearer
 
 
 def _impersonation(user: Json) -> HeaderValues:

@@ -36,8 +36,8 @@ def config_hash(pod: Json) -> str | None:
 
 def judge(
     ask: Ask, credential: tuple[str, str], process: Process | None, probes: t.Sequence[Probe], *, is_demanded: bool
-) -> tuple[bool, str]:
-    """Whether the probes of a container pass that only the kubelet runs, by its own word, and what that was.
+) -> tuple[bool | None, str]:
+    """Whether the probes of a container pass that only the kubelet runs, by its own word, and what that was; None when it is not known.
 
     credential: the kubelet's kubeconfig, and the path of the mirror pod. is_demanded: whether its word could be heard before.
     Where it cannot be heard, a port without a listener is all that is known to be wrong.
@@ -52,7 +52,8 @@ def judge(
     unknown = f"{name}: what the kubelet reports is not known ({why})"
     # A journal of a former version names no port.
     ports = [run_probe({**probe, "kind": "tcp"}) for probe in probes if probe["kind"] == "grpc" and "port" in probe]
-    return not is_demanded and all(ok for ok, dummy in ports), "; ".join([unknown, *(text for dummy, text in ports)])
+    is_wrong = is_demanded or not all(ok for ok, dummy in ports)
+    return False if is_wrong else None, "; ".join([unknown, *(text for dummy, text in ports)])
 
 
 def _is_ready(pod: Json, container_id: str) -> bool:

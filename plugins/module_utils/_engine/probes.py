@@ -119,7 +119,7 @@ _GATE_METRIC = re.compile(r'^(?:kubernetes|etcd_server)_feature_enabled\{name="(
 
 def unread_gates(wanted: t.Iterable[str], why: str) -> str:
     """What is not verified where read_gates() returned None. why: its reason."""
-    return f"feature gates {', '.join(sorted(wanted))}: {why}"
+    return f"whether feature gates {', '.join(sorted(wanted))} are as desired: {why}"
 
 
 def wrong_gates(wanted: t.Mapping[str, bool], gates: t.Mapping[str, bool]) -> str:
@@ -149,6 +149,8 @@ def _metrics_context(kubeconfig: str) -> ssl.SSLContext:
     """With a kubeconfig's client certificate. The server's own is one that it made for itself, so it gets no token."""
     user = read_credentials(kubeconfig).user
     if not user.certificate:
-        raise CredentialError(f"{kubeconfig} holds no client certificate (a token is not sent to a server that is not verified)")
+        raise CredentialError(
+            f"{kubeconfig} holds no client certificate (a token is not sent to a server that is not verified)"
+        )
     with naming(kubeconfig):
         return tls.client_context(pair=tls.Pair(user.certificate, user.key), verify=False)

@@ -33,7 +33,7 @@ from .node import KUBELET, Host, Run, last_words
 from .pods import find
 from .probes import Ask, read_gates, unread_gates, wrong_gates
 from .static_pod_look import PodObservation, count_starts, look, told_unmatched
-from .watcher import WANTED, Observation
+from .watcher import WANTED, Observation, retry_until
 
 # A component that crashed this often without ever becoming ready does not come up later by waiting.
 MAX_CRASHES = 3
@@ -67,6 +67,8 @@ class StaticPodWatcher:
         self.host = host._replace(**self.watch.get("places", {}))
         self.run = run
         self.ask = ask
+        self.clock = clock
+        self.sleep = sleep
         self.api_server = ApiServer(journal, watch, clock, sleep)
         self.etcd = EtcdMember(journal, watch, clock, sleep)
 
@@ -86,14 +88,17 @@ class StaticPodWatcher:
 
     def _is_reported(self) -> bool:
         """Whether the kubelet's report can be read, where probes are its to run: then it has to be there after the change, too."""
-        return any(map(self._inside, SIDES)) and self._read_report()[0] is not None
+        if not any(map(self._has_inside, SIDES)):
+            return False
+        credential = self.host.kubelet_conf, mirror_pod.path_of(self.watch["log_prefix"])
+        report, dummy = retry_until(
+            lambda report: report[0] is not None, lambda: self.ask(*credential), self.clock, self.sleep
+        )
+        return report is not None
 
-    def _read_report(self) -> tuple[Json | None, str]:
-        return self.ask(self.host.kubelet_conf, mirror_pod.path_of(self.watch["log_prefix"]))
-
-    def _inside(self, side: Side) -> list[str]:
-        """The kinds of probes that only the kubelet can run."""
-        return sorted({probe["kind"] for probe in self.watch[side]["probes"]}.difference(mirror_pod.OUTSIDE))
+    def _has_inside(self, side: Side) -> bool:
+        """Whether there are probes that only the kubelet can run."""
+        return any(probe["kind"] not in mirror_pod.OUTSIDE for probe in self.watch[side]["probes"])
 
     def look(self) -> PodObservation:
         """One look at the pod's processes and probes."""
@@ -141,21 +146,12 @@ class StaticPodWatcher:
 
     def verify(self) -> str | None:
         """Whether an API server answers its clients, etcd takes writes, and the process itself reports the wanted feature gates."""
-        process = self.look().process
-        if process is None:
+        observation = self.look()
+        if observation.process is None:
             return f"{self.journal['name']} was healthy, and is gone"
-        self._limit_probes()
-        return self.api_server.failure(process.uid) or self.etcd.failure() or self._wrong_gates()
-
-    def _limit_probes(self) -> None:
-        """Keep which probes no result is known of. Where one is demanded, an instance without it is not healthy."""
-        if not self.watch["after"]["probes"]:
-            add_unverified(self.journal, "whether it works: its manifest has no probe, so only its process was watched")
-        inside = self._inside("after")
-        report, why = self._read_report() if inside else (None, "")
-        if inside and report is None:
-            kinds = " and ".join(inside)
-            add_unverified(self.journal, f"{kinds} probes: only its kubelet runs them, and its report cannot be read ({why})")
+        for text in observation.unverified():
+            add_unverified(self.journal, text)
+        return self.api_server.failure(observation.process.uid) or self.etcd.failure() or self._wrong_gates()
 
     def _wrong_gates(self) -> str | None:
         wanted = self.watch.get("feature_gates") or {}

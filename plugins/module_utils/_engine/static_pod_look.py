@@ -32,7 +32,8 @@ class PodObservation(t.NamedTuple):
 
     process: the process that runs the wanted command line in a pod that may be the wanted one; None when there is none.
     others: processes of other instances of the same pod that still run.
-    probes_ok, probes: whether all of the manifest's own probes pass, and what each one said.
+    probes_ok, probes: whether all of the manifest's own probes pass, as far as is known, and what each one said. unknown: what of
+    that is not known.
     strange: processes of an instance that may be the wanted one, with another command line. For a moment after its start
     that is the container runtime's own.
     unmatched: when there is no process of any instance, those that may be the pod's all the same.
@@ -45,6 +46,7 @@ class PodObservation(t.NamedTuple):
     unmatched: tuple[Process, ...]
     probes_ok: bool
     probes: tuple[str, ...]
+    unknown: tuple[str, ...]
     starts: int
     logs: tuple[str, ...]
 
@@ -67,6 +69,12 @@ class PodObservation(t.NamedTuple):
     def rest(self) -> int | None:
         """How often it was started, when no process of any instance is there."""
         return None if self.process or self.others or self.strange or self.unmatched else self.starts
+
+    def unverified(self) -> list[str]:
+        """What is not known of one that counts as ready, with the reason."""
+        if not self.probes:
+            return ["whether it works: its manifest has no probe, so only its process was watched"]
+        return [f"whether its probes pass: {'; '.join(self.unknown)}"] if self.unknown else []
 
     def missing(self) -> str:
         """What is not as it should be, in words."""
@@ -105,7 +113,9 @@ def look(
         process for process in found.processes if acceptable(process.uid) and process.runs(arguments, of_image=of_image)
     ]
     process = right[-1] if right else None
-    results = [run_probe(probe) for probe in wanted["probes"] if probe["kind"] in mirror_pod.OUTSIDE]
+    results: list[tuple[bool | None, str]] = [
+        run_probe(probe) for probe in wanted["probes"] if probe["kind"] in mirror_pod.OUTSIDE
+    ]
     inside = [probe for probe in wanted["probes"] if probe["kind"] not in mirror_pod.OUTSIDE]
     if inside:
         credential = host.kubelet_conf, mirror_pod.path_of(watch["log_prefix"])
@@ -120,8 +130,9 @@ def look(
         ),
         strange=() if process else tuple(other for other in found.processes if acceptable(other.uid)),
         unmatched=tuple(found.unmatched),
-        probes_ok=all(ok for ok, dummy in results),
+        probes_ok=all(ok is not False for ok, dummy in results),
         probes=tuple(text for dummy, text in results),
+        unknown=tuple(text for ok, text in results if ok is None),
         starts=starts,
         logs=logs,
     )

@@ -8,12 +8,10 @@
 
 from __future__ import annotations
 
-import calendar
 import contextlib
 import glob
 import os
 import re
-import time
 import typing as t
 
 from .errors import EngineError
@@ -25,31 +23,25 @@ from .journal import (
     ROLLING_BACK,
     VERIFYING,
     Former,
+    Instance,
     Mark,
     Progress,
     Side,
     UnitWatch,
     add_unverified,
 )
+from .kubelet_node import KubeletNode
 from .node import Host, Process, Run, unit_log
 from .probes import Ask, run_probe
 from .state_files import named_policy
-from .watcher import WANTED, Observation
+from .watcher import WANTED, Observation, retry_until
 
 # systemd restarts a service in the same way each time, and a kubelet only every ten seconds.
 MAX_UNIT_CRASHES = 2
-# For these the kubelet evicts pods.
-PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
-# An API server has other things to do than to tell four times a second that a Node is ready.
-NODE_SECONDS = 1.0
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 # Behind the name of a file that makes way, and before the id of the transaction.
 ASIDE = ".nodecraft-kubeadm-"
-
-
-def _condition(thing: Json, kind: str) -> Json | None:
-    """A condition of a Node or a Pod."""
-    return next((entry for entry in thing["status"].get("conditions") or [] if entry["type"] == kind), None)
+# Of a unit of which systemd says nothing at this moment, such as while it reloads itself.
+_UNKNOWN = "unknown"
 
 
 class UnitObservation(t.NamedTuple):
@@ -94,36 +86,39 @@ class UnitObservation(t.NamedTuple):
         return f"runs, {self.node}" if self.probes_ok else "runs, not ready yet"
 
 
+def unverified_health(instance: Instance) -> list[str]:
+    """What is not known of a kubelet that runs and serves no healthz, with the reason."""
+    return [] if instance["probes"] else ["whether it is healthy: healthzPort is 0"]
+
+
 class UnitWatcher:
     """A systemd unit, the kubelet's: it is restarted once, and each start has an id of its own."""
 
     max_crashes = MAX_UNIT_CRASHES
 
     def __init__(
-        self, journal: Progress, watch: UnitWatch, host: Host, run: Run, ask: Ask, clock: t.Callable[[], float]
+        self,
+        journal: Progress,
+        watch: UnitWatch,
+        host: Host,
+        run: Run,
+        ask: Ask,
+        clock: t.Callable[[], float],
+        sleep: t.Callable[[float], None],
     ) -> None:
         self.journal = journal
         self.watch = watch
         self.host = host
         self.run = run
-        self.ask = ask
         self.clock = clock
-        self._node: tuple[float, Json | None, str] | None = None
-        self._heard_of = ""
+        self.sleep = sleep
+        self.node = KubeletNode(journal, watch, host, ask, clock, sleep)
         self._former_restarts: int | None = None
 
     def what_runs(self) -> Former:
-        """The id of what runs, whether its Node could be read, and complaints about its configuration that are not ours."""
-        invocation = self._show()["InvocationID"]
-        static_pods, why = self._ready_static_pods() if self.watch["has_static_pods"] else ([], "")
-        return {
-            "invocation": invocation,
-            "node": node is not None,
-            "enough": sorted(kind for kind, (status, dummy) in self._pressures().items() if status == "False"),
-            "static_pods": static_pods or [],
-            "complaints": self._complaints(invocation) or [],
-            "unverified": [f"whether its static pods are ready again: before the change {why}"] if why else [],
-        }
+        """The id of what runs, what is known of its Node, and complaints about its configuration that are not ours."""
+        invocation = self._invocation()
+        return {"invocation": invocation, **self.node.observe(), "complaints": self._complaints(invocation)[0]}
 
     def look(self) -> UnitObservation:
         """One look at unit, process, probes and Node."""
@@ -148,7 +143,7 @@ class UnitWatcher:
             crashes=self._crashes(shown),
             node_ok=node_ok,
             node=node,
-            hopeless=self._new_shortage() if process and phase in ON_TRIAL else "",
+            hopeless=self.node.shortage() if process and phase in ON_TRIAL else "",
         )
 
     def _judge(self, process: Process) -> tuple[bool, str]:
@@ -158,13 +153,14 @@ class UnitWatcher:
                 found = named_policy(entry["path"])
                 if found != entry["policy"]:
                     return False, f"{entry['path']} names {found or 'no policy'}, not {entry['policy']}"
-        return self._judge_node(process)
+        return self.node.judge(process)
 
     def _may_be_wanted(self, invocation: str) -> bool:
         """A former instance that was never stopped is what a restore wants; otherwise another one than the marked."""
         if self.journal["phase"] == VERIFYING and invocation == self.journal["before"]["invocation"]:
             return True
-        return invocation != self._marked("invocation")
+        # Without a mark nothing was restarted, so what runs is what has to go.
+        return self.journal.get("mark") is not None and invocation != self._marked()
 
     def _show(self) -> dict[str, str]:
         names = ("ActiveState", "SubState", "MainPID", "InvocationID", "NRestarts")
@@ -172,108 +168,32 @@ class UnitWatcher:
         shown = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
         if status != 0 or not shown:
             # systemd is busy reloading itself: there is nothing to be seen at this moment.
-            shown = {"ActiveState": "unknown", "SubState": error.strip() or "no answer"}
+            shown = {"ActiveState": _UNKNOWN, "SubState": error.strip() or "no answer"}
         return {**dict.fromkeys(names, ""), **shown}
 
-    def _marked(self, key: t.Literal["invocation", "renewed"]) -> str | None:
+    def _show_known(self) -> dict[str, str]:
+        """The same, as soon as systemd tells."""
+        return retry_until(lambda shown: shown["ActiveState"] != _UNKNOWN, self._show, self.clock, self.sleep)
+
+    def _invocation(self) -> str:
+        """The id of what runs. Raises EngineError when systemd does not tell: without one it could not be told from what follows it."""
+        shown = self._show_known()
+        if shown["ActiveState"] == _UNKNOWN:
+            raise EngineError(f"systemd does not tell what runs as {self.watch['unit']}: {shown['SubState']}")
+        return shown["InvocationID"]
+
+    def _marked(self) -> str | None:
         mark = self.journal.get("mark")
-        return mark.get(key) if mark else None
+        return mark["invocation"] if mark else None
 
     def _crashes(self, shown: t.Mapping[str, str]) -> int:
         """systemd counts its own starts. What it had counted when the new instance was first seen is not this one's."""
-        if shown["InvocationID"] == self._marked("invocation"):
+        if shown["InvocationID"] == self._marked():
             return 0
         count = int(shown["NRestarts"] or 0)
         self._former_restarts = count if self._former_restarts is None else min(count, self._former_restarts)
         waits = 1 if shown["SubState"] == "auto-restart" or shown["ActiveState"] == "failed" else 0
         return count - self._former_restarts + waits
-
-    # -- the Node ------------------------------------------------------------------------------------------------------
-
-    def _judge_node(self, process: Process) -> tuple[bool, str]:
-        """Whether the Node is ready, by a word of this process.
-
-        Where the API server could be asked before the change it must be possible after it. It may be this very change
-        that made it impossible; but an outage of the API server that was there before, or came while the former files
-        are verified, is not the kubelet's.
-        """
-        node, why = self._read_node()
-        phase = self.journal["phase"]
-        if node is None:
-            return phase not in ON_TRIAL or not self.journal["before"]["node"], f"its Node is not known ({why})"
-        ready = _condition(node, "Ready")
-        if ready is None or ready["status"] != "True":
-            return False, f"its Node is not ready ({(ready or {}).get('message', 'no condition')})"
-        if phase != PREPARED and process.uid != self.journal["before"]["invocation"] and not self._is_heard_of(process):
-            return False, "its Node is ready, as reported by the former process only"
-        if phase != PREPARED and self.journal["before"]["static_pods"]:
-            # A setting that changes a pod's defaults gives every static pod another UID: then all of them restart, and
-            # with them a member of etcd. The next node must not have its turn before they are back.
-            missing = sorted(set(self.journal["before"]["static_pods"]).difference(self._ready_static_pods()[0] or ()))
-            if missing:
-                return False, f"its static pods are not ready yet ({', '.join(missing)})"
-        return True, "its Node is ready"
-
-    def _new_shortage(self) -> str:
-        """A threshold of eviction that the change made too high ends every pod of the node within seconds, and the Node stays ready.
-        What was not known before the change may be older than it."""
-        short = {kind: words for kind, (status, words) in self._pressures().items() if status == "True"}
-        found = ", ".join(
-            f"{kind} ({words})" for kind, words in short.items() if kind in self.journal["before"]["enough"]
-        )
-        return f"evicts pods, because with this change its Node reports {found}" if found else ""
-
-    def _pressures(self) -> dict[str, tuple[str, str]]:
-        """What the kubelet itself says of shortages: condition -> status and message."""
-        node = self._read_node()[0] or {}
-        return {
-            condition["type"]: (condition["status"], condition.get("message", ""))
-            for condition in node.get("status", {}).get("conditions") or []
-            if condition["type"] in PRESSURES
-        }
-
-    def _ready_static_pods(self) -> tuple[list[str] | None, str]:
-        """The static pods of this node that are ready, by what the API server knows of them. None, and why, when it does not tell."""
-        path = f"/api/v1/pods?fieldSelector=spec.nodeName%3D{self.watch['node']['name']}"
-        pods, why = self.ask(self.watch["node"]["kubeconfig"], path)
-        if pods is None:
-            return None, why
-        ready = {
-            pod["metadata"]["name"]
-            for pod in pods.get("items") or ()
-            if "kubernetes.io/config.mirror" in (pod["metadata"].get("annotations") or {})
-            and (_condition(pod, "Ready") or {}).get("status") == "True"
-        }
-        return sorted(ready), ""
-
-    def _is_heard_of(self, process: Process) -> bool:
-        """Whether this process told the API server that it lives. It renews its Lease as soon as it runs; the conditions of
-        its Node it writes only when they change, and every five minutes."""
-        if self._heard_of == process.uid:
-            return True
-        renewed = self._renewed()
-        if renewed is None or renewed == self._marked("renewed"):
-            return False
-        # Both clocks are this node's; the beginning of the one is known to a second.
-        began = calendar.timegm(time.strptime(renewed[:19], "%Y-%m-%dT%H:%M:%S"))
-        if began < (self.host.started(process.pid) or 0.0) - 1:
-            return False
-        self._heard_of = process.uid
-        return True
-
-    def _renewed(self) -> str | None:
-        """When the Node's Lease was renewed."""
-        node = self.watch["node"]
-        lease, dummy = self.ask(node["kubeconfig"], f"{LEASES}/{node['name']}")
-        renewed: str | None = lease["spec"].get("renewTime") if lease else None
-        return renewed
-
-    def _read_node(self) -> tuple[Json | None, str]:
-        if self._node is None or self.clock() - self._node[0] >= NODE_SECONDS:
-            node = self.watch["node"]
-            found = self.ask(node["kubeconfig"], f"/api/v1/nodes/{node['name']}")
-            self._node = (self.clock(), *found)
-        return self._node[1], self._node[2]
 
     # -- the change ----------------------------------------------------------------------------------------------------
 
@@ -282,17 +202,13 @@ class UnitWatcher:
         return self.journal.get("mark") is not None
 
     def mark(self) -> Mark | None:
-        """The instance that has to go."""
-        shown = self._show()
-        return {
-            "invocation": shown["InvocationID"],
-            "renewed": self._renewed(),
-        }
+        """The instance that has to go. Raises EngineError."""
+        return {"invocation": self._invocation(), "renewed": self.node.renewed()}
 
     def switch(self) -> None:
         """Restart the unit, once: an engine that died after it had done so finds another instance than the marked one."""
         shown = self._show()
-        is_other = shown["ActiveState"] == "active" and shown["InvocationID"] != self._marked("invocation")
+        is_other = shown["ActiveState"] == "active" and shown["InvocationID"] != self._marked()
         if is_other and self._runs_as_wanted(shown) and self._have_made_way():
             return
         self._systemctl("daemon-reload")
@@ -361,34 +277,21 @@ class UnitWatcher:
 
     def verify(self) -> str | None:
         """Whether it read its configuration without passing over mistakes. What it complained of before is not ours."""
-        if not self.watch["after"]["probes"]:
-            add_unverified(self.journal, "whether it is healthy: healthzPort is 0")
-        self._limit_node()
         former = [*self.journal["before"]["complaints"], *self.watch["complaints"]]
-        complaints = self._complaints(self._show()["InvocationID"])
-        if complaints is None:
-            add_unverified(self.journal, "whether it ignored errors in its configuration: journalctl shows nothing of it")
-        new = [line for line in complaints or () if line not in former]
+        complaints, why = self._complaints(self._show_known()["InvocationID"])
+        unread = [f"whether it ignored errors in its configuration: {why}"] if why else []
+        for text in [*unverified_health(self.watch["after"]), *self.node.unverified(), *unread]:
+            add_unverified(self.journal, text)
+        new = [line for line in complaints if line not in former]
         return f"it ignored errors in its configuration: {'; '.join(new)}" if new else None
 
-    def _limit_node(self) -> None:
-        """Keep what its Node does not tell. Where it did before the change, a kubelet without it is not healthy."""
-        node, why = self._read_node()
-        if node is None:
-            add_unverified(self.journal, f"whether its Node is ready and evicts no pods: {why}")
-        elif not self.journal["before"]["node"]:
-            short = ", ".join(kind for kind, (status, dummy) in self._pressures().items() if status == "True")
-            if short:
-                unknown = f"its Node reports {short}, and could not be read before the change"
-                add_unverified(self.journal, f"whether it evicts pods because of the change: {unknown}")
-
-    def _complaints(self, invocation: str) -> list[str] | None:
-        """What it logged about its configuration; None where its log cannot be read: a kubelet always logs something."""
+    def _complaints(self, invocation: str) -> tuple[list[str], str]:
+        """What an instance logged about its configuration, and why that is not known; empty when it is. A kubelet always logs something."""
         command = ["journalctl", "--quiet", "--output=cat", "--no-pager", f"_SYSTEMD_INVOCATION_ID={invocation}"]
-        status, output, dummy = self.run(command)
+        status, output, error = self.run(command)
         if status != 0 or not output.strip():
-            return None
-        return sorted(set(re.findall(r"strict decoding error: [^\n]*", output)))
+            return [], f"journalctl shows nothing of it ({error.strip() or f'status {status}'})"
+        return sorted(set(re.findall(r"strict decoding error: [^\n]*", output))), ""
 
     def log(self, observation: Observation) -> list[str]:
         """The unit's last lines, whatever was seen of it."""

@@ -124,7 +124,7 @@ class Engine:
         if is_of_static_pod(watch):
             return StaticPodWatcher(self.journal, watch, self.host, self.run_program, self.ask, self.clock, self.sleep)
         if is_of_unit(watch):
-            return UnitWatcher(self.journal, watch, self.host, self.run_program, self.ask, self.clock)
+            return UnitWatcher(self.journal, watch, self.host, self.run_program, self.ask, self.clock, self.sleep)
         raise EngineError(f"{self.path('journal.json')} is about a {watch['kind']}, which this engine does not know")
 
     def _begin_attempt(self) -> None:
@@ -339,7 +339,8 @@ class Engine:
                 os.rmdir(directory)
         if self.journal["switched"]:
             # What cannot be switched back is found by the proof.
-            self._persist(self._switch)
+            problem = self._persist(self._switch)
+            add_note(self.journal, f"the former files could not be made to take effect: {problem}" if problem else "")
             self._save({"phase": VERIFYING})
         else:
             self._close(ABORTED, self.journal["reason"])

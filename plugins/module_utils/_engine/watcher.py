@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .files import Json
+from .files import POLL_SECONDS, Json
 from .journal import CONFIRMING, PREPARED, VERIFYING, WAITING, Former, Mark, Side
 from .node import Process
 
@@ -18,6 +18,25 @@ from .node import Process
 HICCUP_SECONDS = 10.0
 # Which side of the journal's watch is looked for in which phase.
 WANTED: dict[str, Side] = {PREPARED: "before", WAITING: "after", CONFIRMING: "after", VERIFYING: "before"}
+
+Value = t.TypeVar("Value")
+
+
+def retry_until(
+    is_enough: t.Callable[[Value], bool],
+    read: t.Callable[[], Value],
+    clock: t.Callable[[], float],
+    sleep: t.Callable[[float], None],
+    *,
+    seconds: float = HICCUP_SECONDS,
+) -> Value:
+    """The first value that is enough, or the last one within the seconds."""
+    limit = clock() + seconds
+    while True:
+        value = read()
+        if is_enough(value) or clock() >= limit:
+            return value
+        sleep(POLL_SECONDS)
 
 
 class Observation(t.Protocol):

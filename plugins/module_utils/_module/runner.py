@@ -71,8 +71,9 @@ class Steps(t.Protocol[Observed, Planned]):
     def apply(self, observed: Observed, plan: Planned) -> None:
         """Make the change, or start what makes it."""
 
-    def finish(self, observed: Observed, plan: Planned, *, dry: bool) -> None:
-        """Wait for what is still to be seen, and tell what failed, whether or not there was something to change."""
+    def finish(self, observed: Observed, plan: Planned, *, dry: bool) -> t.Sequence[str]:
+        """Wait for what is still to be seen, and tell what failed, whether or not there was something to change. Returns what the user should
+        know."""
 
     def report(self, observed: Observed | None, plan: Planned | None) -> dict[str, t.Any]:
         """The result. Must work after any step, and have the same keys after each. None: that step was not reached, or failed."""
@@ -142,7 +143,7 @@ def _go(
                     raise Refusal(f"refused in the rehearsal, nothing was changed: {verdict.message}")
                 if applies:
                     steps.apply(observed, plan)
-            steps.finish(observed, plan, dry=dry)
+            warn_all(module, steps.finish(observed, plan, dry=dry))
             changed = bool(plan.operations)
     except (KubeadmError, OSError) as exc:
         changed, failure = getattr(exc, "changed", False), _told(exc, " Nothing was changed.")

@@ -31,7 +31,10 @@ _ENCRYPTION, _AUTHORIZATION, _ADMISSION = (
 
 def findings(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, host: Host) -> list[str]:
     """What a change brings that may be done only on purpose, one sentence each."""
-    sides = _sides(pod, plan)
+    try:
+        sides = _sides(pod, plan)
+    except KubeadmError as exc:
+        return [f"what the changed files do to {static_pods.API_SERVER} cannot be determined ({exc})."]
     if sides is None:
         return []
     restarted = pod.name == static_pods.API_SERVER
@@ -39,16 +42,17 @@ def findings(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, host: H
 
 
 def _sides(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan) -> tuple[ComponentFiles, ComponentFiles] | None:
-    """What the node's API server sees before the change and with it. The files of another component may be its own as well."""
+    """What the node's API server sees before the change and with it; None where there is none. The files of another component may be its
+    own as well. Raises KubeadmError for a manifest that cannot be read."""
     if pod.name == static_pods.API_SERVER:
         return ComponentFiles(plan.before), ComponentFiles.planned(plan)
     if not plan.files:
         return None
     try:
         path, dummy = static_pods.find(static_pods.API_SERVER, os.path.dirname(pod.path))
-        manifest = static_pods.read_manifest(path, static_pods.API_SERVER)
     except KubeadmError:
         return None  # the node has none
+    manifest = static_pods.read_manifest(path, static_pods.API_SERVER)
     return ComponentFiles(manifest), ComponentFiles(manifest, {change.path: change.after for change in plan.files})
 
 

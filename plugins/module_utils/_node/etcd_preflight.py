@@ -36,6 +36,7 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     """What the user should know of a change of a member. Raises Refusal."""
     etcd_change.refuse_other_identity(plan.before, plan.after)
     _refuse_no_clients(plan)
+    node.unverified.extend(_unread_api_server(pod))
     warnings = _other_data(pod, plan, node)
     if not runs(pod, node):
         return warnings  # it is stopped already, and tells nothing
@@ -173,29 +174,28 @@ def _data(files: ComponentFiles, path: str | None) -> str | None:
 # ---- its proof -------------------------------------------------------------------------------------------------------
 
 
-def add_member(journal: Journal, plan: static_pod.StaticPodPlan, directory: str) -> None:
+def add_member(journal: Journal, plan: static_pod.StaticPodPlan, directory: str, node: PreflightContext) -> None:
     """Have the transaction ask the member, too, at the address by which its clients reach it, whatever the manifest's own
     probes ask: theirs is another port, which shows nothing of certificates. directory: of the manifests."""
     try:
         url = etcd.Access.of(ComponentFiles(plan.before)).url
         accesses = [etcd.Access.of(ComponentFiles(manifest)) for manifest in (plan.before, plan.after)]
     except KubeadmError as exc:  # its arguments do not tell where
-        journal["watch"]["unverified"] = [f"whether it takes writes: {exc}"]
+        journal["watch"]["unverified"] = [f"whether it takes writes and has its members: {exc}"]
         return
     for side, access in zip(SIDES, accesses):
         journal["watch"][side]["probes"].append(access.probe(url))
         journal["watch"][side]["etcd"] = dataclasses.replace(access, url=url).client()
-    _add_api_server(journal, directory, url)
+    _add_api_server(journal, directory, url, node)
 
 
-def _add_api_server(journal: Journal, directory: str, url: str) -> None:
+def _add_api_server(journal: Journal, directory: str, url: str, node: PreflightContext) -> None:
     """Have it ask as the API server of this node does, too, where that is answered now: its certificate is another one."""
-    api_server = _manifest(API_SERVER, directory)
-    if api_server is None:
+    if not _has_manifest(API_SERVER, directory):
         return
-    files = ComponentFiles(api_server)
-    pair = [files.flag(f"etcd-{part}") for part in ("certfile", "keyfile")]
     try:
+        files = ComponentFiles(static_pods.read_manifest(static_pods.find(API_SERVER, directory)[0], API_SERVER))
+        pair = (files.flag(f"etcd-{part}") for part in ("certfile", "keyfile"))
         certificate, key = (files.place(path) for path in pair if path)
     except ValueError:  # it uses no certificate
         return
@@ -203,7 +203,7 @@ def _add_api_server(journal: Journal, directory: str, url: str) -> None:
         journal["watch"]["unverified"] = [f"{_API_SERVER_SERVED}: {exc}"]
         return
     probe = etcd.Access(url, certificate, key).probe(url)
-    served, text = run_probe(probe)
+    served, text = patiently(lambda: run_probe(probe), lambda result: result[0], node)
     if not served:
         journal["watch"]["unverified"] = [f"{_API_SERVER_SERVED}: before the change {text}"]
         return
@@ -223,6 +223,14 @@ def refuse_external(directory: str, node_name: str) -> None:
     listening = [] if member is None else ComponentFiles(member).flags("listen-client-urls")
     if servers and (member is None or etcd_change.is_external(_places(servers), _places(listening))):
         etcd_change.refuse_external(node_name, servers)
+
+
+def _unread_api_server(pod: static_pods.StaticPod) -> list[str]:
+    """What could not be verified where refuse_external() finds a manifest that tells nothing."""
+    directory = os.path.dirname(pod.path)
+    if _manifest(API_SERVER, directory) is not None or not _has_manifest(API_SERVER, directory):
+        return []
+    return ["whether the API server of this node uses this etcd: its manifest cannot be read"]
 
 
 def _has_manifest(name: str, directory: str) -> bool:

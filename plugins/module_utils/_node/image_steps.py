@@ -18,6 +18,7 @@ from .._plan.common.errors import KubeadmError
 from .._plan.common.ownership import Change
 from .._plan.common.verdict import NOT_NEEDED, Verdict
 from .._plan.kubernetes import versions
+from .._plan.transaction import messages
 from .kubelet import read_runtime
 from .runtime import Runtime, runtime_at
 from .state import Run
@@ -44,7 +45,14 @@ class ImageSteps:
         self._run = run
         self._host = host
         # What the result says, whichever step fails.
-        self._told: dict[str, t.Any] = {"name": self._image, "node": None, "runtime": None, "present": None}
+        self._told: dict[str, t.Any] = {
+            "name": self._image,
+            "node": None,
+            "runtime": None,
+            "present": None,
+            "unverified": [],
+        }
+        self._is_known = True
 
     def session(self, *, dry: bool) -> t.ContextManager[None]:
         """Nothing is held: who loads the same image meanwhile does no harm."""
@@ -57,6 +65,7 @@ class ImageSteps:
         runtime = runtime_at(found.endpoint, self._run)
         self._told["runtime"] = runtime.name
         self._told["present"] = present = runtime.has(self._image)
+        self._is_known = present is not None
         return Observed(found.node_name, found.version, runtime, present)
 
     def notes(self, observed: Observed, *, dry: bool) -> list[str]:
@@ -89,14 +98,20 @@ class ImageSteps:
     def _load(self, observed: Observed, archive: str) -> None:
         runtime = observed.runtime
         said = runtime.load(archive)
-        if runtime.has(self._image) is False:
+        present = runtime.has(self._image)
+        self._is_known = present is not None
+        if present is False:
             raise KubeadmError(
                 f"{archive} was loaded into {runtime.name} of {observed.node}, and there is still no image {self._image}. Use the"
                 f" name that the archive has. The output was: {said or 'nothing'}"
             )
 
-    def finish(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> None:
+    def finish(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:
         """Nothing is waited for."""
+        if self._is_known:
+            return ()
+        self._told["unverified"] = [observed.runtime.unverified(self._image)]
+        return [messages.not_verified(self._image, observed.node, what) for what in self._told["unverified"]]
 
     def report(self, observed: Observed | None, plan: TaskPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""

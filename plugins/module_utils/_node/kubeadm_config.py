@@ -21,7 +21,7 @@ from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Owned, Record, Values
 from .._plan.kubeadm_config import blockers, settings
 from .._plan.kubeadm_config.cluster_configuration import KIND, ClusterConfiguration
-from .._plan.kubeadm_config.entries import MISSING, UNKNOWN
+from .._plan.kubeadm_config.entries import MISSING, UNKNOWN, UNREADABLE
 from .._plan.kubeadm_config.record import KEY, NAME, Entry, Persisted
 from .._plan.kubernetes import versions
 from .._plan.kubernetes.control_planes import LABEL
@@ -163,7 +163,7 @@ class _Files:
             staged = self._staged.get(path)
             content = staged.content if staged else None if path in self._staged else read_bytes(path)
         except OSError:
-            content = None
+            return UNREADABLE
         if content is None:
             return MISSING
         return hmac.new(self._key, content, hashlib.sha256).hexdigest() if self._key else UNKNOWN

@@ -14,7 +14,7 @@ import typing as t
 from .._engine.files import Json
 from .._engine.node import NODE, Host
 from .._plan.common.errors import Refusal
-from .._plan.common.verdict import REFUSED, SKIPPED
+from .._plan.common.verdict import REFUSED
 from .._plan.kubeadm_config import proof
 from .._plan.kubeadm_config.cluster_configuration import ClusterConfiguration, Endpoint
 from .._plan.kubeadm_config.settings import Place
@@ -142,8 +142,7 @@ class Check:
             raise Refusal(
                 f"kubeadm-config was not changed: {pod.name} on {kubelet.node_name} does not accept what kubeadm would generate: {verdict.message}"
             )
-        if verdict.verdict != SKIPPED:
-            static_pods.refuse_unreachable_files(plan)
+        static_pods.refuse_unreachable_files(plan)
         return {
             "component": pod.name,
             "verdict": verdict.verdict,

@@ -58,7 +58,7 @@ def watch_until_healthy(
         "has_static_pods": False,
         "set_aside": [],
     }
-    watcher = UnitWatcher({"phase": PREPARED}, watch, host, run, probes.api_get, clock)
+    watcher = UnitWatcher({"phase": PREPARED}, watch, host, run, probes.api_get, clock, sleep)
     limit = clock() + seconds
     while True:
         observation = watcher.look()

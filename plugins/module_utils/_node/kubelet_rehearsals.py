@@ -44,9 +44,12 @@ def rehearse(
     others = rehearsal.strict_errors(output)
     if verdict == ACCEPTED and plan.fragment is not None:
         alone = rehearsal.kubelet_command([unit.binary, f"--config={plan.fragment.path}"])
-        errors = rehearsal.strict_errors(_start(started, plan, alone, run)[1])
+        status, output = _start(started, plan, alone, run)
+        errors = rehearsal.strict_errors(output)
         if errors:
             verdict, message = REFUSED, "; ".join(rehearsal.unquoted(error) for error in errors)
+        elif not rehearsal.has_loaded_configuration(output):
+            verdict, message = REFUSED, f"{plan.fragment.path} was not decoded on its own: {_judge(status, output)[1]}"
     return Verdict(verdict, message, round(clock() - began, 2), tuple(command)), others
 
 

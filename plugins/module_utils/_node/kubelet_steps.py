@@ -17,7 +17,7 @@ import typing as t
 
 from .._engine.journal import SYSTEMD_UNIT, Journal, SetAside, UnitWatch
 from .._engine.node import NODE, Host
-from .._engine.systemd_unit import ASIDE
+from .._engine.systemd_unit import ASIDE, unverified_health
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.verdict import Verdict
 from .._plan.kubelet import layout as kubelet_layout
@@ -104,9 +104,13 @@ class KubeletSteps(TransactionSteps):
         """Check that the node may take the change."""
         if plan.policies and not self._desired.force:
             _refuse_undrained(observed.unit, plan)
-        if plan.operations:
-            self._problem = problem_of(observed.unit, self._host, self._run, self._patience)
-        return [messages.may_repair(self._problem)] if self._problem else []
+        if not plan.operations:
+            return []
+        self._problem = problem_of(observed.unit, self._host, self._run, self._patience)
+        return [
+            *([messages.may_repair(self._problem)] if self._problem else ()),
+            *self._limit(kubelet.unverified(plan), messages.will_not_be_verified),
+        ]
 
     def rehearse(self, observed: Observed, plan: KubeletPlan) -> Verdict:
         """Start the kubelet with its new command line in a sandbox."""
@@ -133,7 +137,7 @@ class KubeletSteps(TransactionSteps):
             raise KubeadmError(
                 messages.unwell(KUBELET_NAME, unit.node_name, observation.missing(), observation.probes, log, last)
             )
-        return ()
+        return self._limit(unverified_health(instance(unit.layout)), messages.not_verified)
 
     def report(self, observed: Observed | None, plan: KubeletPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
@@ -168,6 +172,7 @@ def kubelet_journal(
         "complaints": list(complaints),
         "has_static_pods": has_static_pods(unit),
         "set_aside": [],
+        "unverified": kubelet.unverified(plan),
     }
     journal = journals.new_journal(KUBELET_NAME, files, watch, settings)
     for change in plan.policies:

@@ -45,9 +45,12 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
 
 
 def refuse_silent_kubelet(node: PreflightContext) -> None:
-    """A kubelet that runs and does nothing would start no new pod."""
+    """A kubelet that runs and does nothing would start no new pod. Raises Refusal."""
     probe = node.kubelet.healthz
-    if probe is None or node.kubelet.problem:  # the latter is told, and repaired before the change
+    if node.kubelet.problem:  # it is told, and repaired before the change
+        return
+    if probe is None:
+        node.unverified.append("whether its kubelet is healthy: healthzPort is 0")
         return
     says_so, said = patiently(lambda: run_probe(probe), lambda answer: answer[0], node)
     if not says_so:
@@ -70,8 +73,12 @@ def _certificates(
 
 
 def _image(pod: static_pods.StaticPod, node: PreflightContext) -> list[Finding]:
-    image = pod.manifest.container.get("image")
-    if not image or runtime_at(node.kubelet.runtime, node.run).has(str(image)) is not False:
+    image = str(pod.manifest.container.get("image"))
+    runtime = runtime_at(node.kubelet.runtime, node.run)
+    present = runtime.has(image)
+    if present is None:
+        node.unverified.append(runtime.unverified(image))
+    if present is not False:
         return []
     message = (
         f"the image {image} is not on {os.uname().nodename}, so {pod.name} could start only after a pull that may fail."
@@ -103,6 +110,9 @@ def _only_on_purpose(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan,
 def _etcd_of_api_server(pod: static_pods.StaticPod, files: ComponentFiles, node: PreflightContext) -> list[str]:
     """An API server becomes ready only with an etcd that answers; one address of several is enough."""
     answers = patiently(lambda: _ask_etcd(files), _is_enough, node)
+    if not answers:
+        node.unverified.append("whether its etcd answers: --etcd-servers has no address with http or https")
+        return []
     bad = "; ".join(answer.words for answer in answers if not answer.ok)
     if _is_enough(answers):
         return [f"of the etcd that {pod.name} uses, {bad}"] if bad else []

@@ -11,8 +11,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .._engine.files import POLL_SECONDS
 from .._engine.node import Host
+from .._engine.watcher import retry_until
 from . import static_pods
 from .kubelet import Kubelet
 from .state import Run
@@ -22,7 +22,8 @@ from .state import Run
 class PreflightContext:
     """What the checks use of a node.
 
-    patience: seconds for a moment's weakness. kubeconfig: of the node's administrator. force: as in the module's option.
+    patience: seconds for a moment's weakness. kubeconfig: of the node's administrator. force: as in the module's option. unverified: what the
+    checks could not verify, each with the reason.
     """
 
     kubelet: Kubelet
@@ -33,6 +34,7 @@ class PreflightContext:
     patience: float
     kubeconfig: str
     force: bool
+    unverified: list[str] = dataclasses.field(default_factory=list)
 
 
 Answer = t.TypeVar("Answer")
@@ -40,12 +42,7 @@ Answer = t.TypeVar("Answer")
 
 def patiently(ask: t.Callable[[], Answer], is_fine: t.Callable[[Answer], bool], node: PreflightContext) -> Answer:
     """The first answer that is fine, or the last one when none was within the node's patience."""
-    limit = node.clock() + node.patience
-    while True:
-        answer = ask()
-        if is_fine(answer) or node.clock() >= limit:
-            return answer
-        node.sleep(POLL_SECONDS)
+    return retry_until(is_fine, ask, node.clock, node.sleep, seconds=node.patience)
 
 
 def is_healthy(pod: static_pods.StaticPod, node: PreflightContext) -> bool:

@@ -43,6 +43,10 @@ class Runtime:
                 return found
         return None
 
+    def unverified(self, image: str) -> str:
+        """What is not known where has() returns None."""
+        return f"whether the image {image} is in {self.name}: neither crictl nor a program of its own shows it"
+
     def opened(self, image: str) -> t.ContextManager[str]:
         """The root file system of an image, as a directory. Raises KubeadmError with the reason, now or when it is entered."""
         raise NotImplementedError

@@ -4,20 +4,23 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The journal of a planned change of a static pod."""
+"""The journal of a planned change of a static pod, and what of it can be verified."""
 
 from __future__ import annotations
 
 import dataclasses
 
 from .._engine.journal import STATIC_POD, Address, Client, FileEntry, Instance, Journal, Places, StaticPodWatch
+from .._engine.node import Host
+from .._engine.probes import read_gates, unread_gates, wrong_gates
+from .._plan.common.errors import KubeadmError
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest
 from .api_clients import ApiClients, advertised
 from .file_versions import dump_version
 from .journals import TransactionSettings, file_entry, new_journal, record_entry
 from .records import Images
-from .static_pods import API_SERVER, StaticPod, instance_of
+from .static_pods import API_SERVER, StaticPod, instance_of, look
 
 
 def static_pod_journal(
@@ -59,12 +62,36 @@ def static_pod_journal(
 def gate_source(manifest: Manifest, clients: ApiClients) -> tuple[dict[str, bool], Client | None]:
     """The feature gates that a manifest sets, and where its process reports them; None where no HTTP probe tells the address.
 
-    Only the administrator's credential is used for that: those of the kubelet and of the components may not read it, and that of
-    the API server towards kubelets has every right, but was not given to this node for that.
+    Only the administrator may read that: on 1.37 the kubelet, the components and the API server's client for kubelets get 403.
     """
     gates = {gate: value for gate, value in manifest.values()["feature_gates"].items() if isinstance(value, bool)}
     address = _address(instance_of(manifest))
     return gates, {**address, "kubeconfig": clients.admin} if address else None
+
+
+def unverifiable(pod: StaticPod, plan: static_pod.StaticPodPlan, clients: ApiClients, host: Host) -> list[str]:
+    """What the engine will not be able to verify of a change, as far as that shows before it."""
+    limits = clients.unverified() if pod.name == API_SERVER else []
+    wanted, dummy = gate_source(plan.after, clients)
+    gates, why = read_gates(gate_source(plan.before, clients)[1]) if wanted else ({}, "")
+    # What is down answers nothing now, and may when it is repaired.
+    if gates is None and look(pod, host).healthy:
+        limits.append(unread_gates(wanted, why))
+    return limits
+
+
+def verify_gates(pod: StaticPod, clients: ApiClients) -> list[str]:
+    """What could not be verified of the feature gates of a running process. Raises KubeadmError when it reports others than its manifest has."""
+    wanted, metrics = gate_source(pod.manifest, clients)
+    if not wanted:
+        return []
+    gates, why = read_gates(metrics)
+    if gates is None:
+        return [unread_gates(wanted, why)]
+    wrong = wrong_gates(wanted, gates)
+    if wrong:
+        raise KubeadmError(f"{pod.name} on {clients.node}: there is nothing to change, but {wrong}.")
+    return []
 
 
 def _address(instance: Instance) -> Address | None:

@@ -102,9 +102,11 @@ class StaticPodPlans:
         failed = [plan for plan in plans.values() if plan["failed"]]
         identity = common.kubelet.cluster if common else ClusterIdentity()
         told = common.known.told if common else {"problem": "the node was not read"}
+        others, unreadable = self._others(common.kubelet, plans) if common else ({}, [])
         return {
             "static_pods": dict(plans),
-            "others": self._others(common.kubelet, plans) if common else {},
+            "others": others,
+            "unreadable_files": unreadable,
             "node": common.kubelet.node_name if common else None,
             "cluster": dataclasses.asdict(identity),
             "kubeadm_config": {**told, "version": self._version(common.kubelet) if common else ""},
@@ -117,15 +119,16 @@ class StaticPodPlans:
         directory = self._shared["manifest_dir"] or kubelet.manifest_dir
         return kubeadm_config.version_of_api_server(directory, kubelet.node_name)
 
-    def _others(self, kubelet: Kubelet, planned: t.Container[str]) -> Json:
-        """What a rollout goes by of the static pods of the node that are not planned."""
+    def _others(self, kubelet: Kubelet, planned: t.Container[str]) -> tuple[Json, list[str]]:
+        """What a rollout goes by of the static pods of the node that are not planned, and the files that may be some and cannot be read."""
         directory = self._shared["manifest_dir"] or kubelet.manifest_dir
         try:
-            identities = [static_pods.pod_identity(path) for path in manifest_files(directory)]
-        except KubeadmError:  # the plans tell of it
-            return {}
-        names = sorted({identity[1] for identity in identities if identity})
-        return {name: _observed(name, directory, kubelet, self._host) for name in names if name not in planned}
+            identities = {path: static_pods.pod_identity(path) for path in manifest_files(directory)}
+        except KubeadmError:
+            return {}, [directory]
+        names = sorted({identity[1] for identity in identities.values() if identity})
+        others = {name: _observed(name, directory, kubelet, self._host) for name in names if name not in planned}
+        return others, [path for path, identity in identities.items() if identity is None]
 
 
 class _PlanSteps(StaticPodSteps):

@@ -124,9 +124,11 @@ def _describe_pod(name: str, directory: str, kubelet: Kubelet, host: Host) -> Js
     try:
         pod = static_pods.parse_static_pod(name, path, kubelet.node_name, joined=kubelet.joined)
     except KubeadmError as exc:
-        return {**nothing, "manifest": path, **_unready(str(exc)), "stray_files": [], "error": str(exc)}
+        unknown = {**_unready(str(exc)), "unverified": [], "stray_files": [], "error": str(exc)}
+        return {**nothing, "manifest": path, **unknown}
     values = pod.manifest.values()
     process = static_pods.running_process(pod, host)
+    observation = static_pods.look(pod, host)
     return {
         "manifest": path,
         "image": pod.manifest.container.get("image"),
@@ -140,7 +142,8 @@ def _describe_pod(name: str, directory: str, kubelet: Kubelet, host: Host) -> Js
         **_ours(pod, values),
         "process": None if process is None else _describe_process(process, pod, host),
         "in_sync": process is not None and _in_sync(process, pod.manifest),
-        **_judge(static_pods.look(pod, host)),
+        **_judge(observation),
+        "unverified": observation.unverified() if observation.healthy else [],
         "stray_files": static_pods.stray_files(path, others, pod.manifest.pod),
         "error": None,
     }

@@ -15,7 +15,6 @@ import time
 import typing as t
 
 from .._engine.node import NODE, Host, hide, last_words
-from .._engine.probes import read_gates, unread_gates, wrong_gates
 from .._engine.watcher import HICCUP_SECONDS
 from .._plan.common.errors import KubeadmError
 from .._plan.common.verdict import Verdict
@@ -117,6 +116,9 @@ class StaticPodSteps(TransactionSteps):
         image = observed.pod.manifest.container.get("image")
         found = versions.of_images({self._name: image}) or {"kubelet": [version_of(kubelet.program, self._run)]}
         told = self._notes(kubelet.node_name, observed.earlier, dry=dry)
+        unread = ", ".join(observed.pod.unread)
+        limits = [f"whether its kubelet takes {unread} for it: it cannot be read as a pod"] if unread else []
+        told += self._limit(limits, messages.not_verified)
         return [*told, *versions.warnings(kubelet.node_name, found)]
 
     def plan(self, observed: Observed) -> StaticPodPlan:
@@ -130,8 +132,16 @@ class StaticPodSteps(TransactionSteps):
         """Look for what would keep the changed component from coming up, or the change from being verified."""
         if not plan.operations:
             return ()
-        warnings = preflight.check(observed.pod, plan, self._preflight_context(observed))
-        return [*warnings, *self._limit(_unverifiable(observed, plan), messages.will_not_be_verified)]
+        node = self._preflight_context(observed)
+        warnings = preflight.check(observed.pod, plan, node)
+        return [
+            *warnings,
+            *self._limit(node.unverified, messages.not_verified),
+            *self._limit(
+                static_pod_journals.unverifiable(observed.pod, plan, _clients(observed), observed.host),
+                messages.will_not_be_verified,
+            ),
+        ]
 
     def _preflight_context(self, observed: Observed) -> PreflightContext:
         return PreflightContext(
@@ -168,7 +178,8 @@ class StaticPodSteps(TransactionSteps):
             raise KubeadmError(
                 messages.unwell(self._name, kubelet.node_name, observation.missing(), observation.probes, log, last)
             )
-        return self._limit(_verify_gates(observed), messages.not_verified)
+        limits = [*observation.unverified(), *static_pod_journals.verify_gates(pod, _clients(observed))]
+        return self._limit(limits, messages.not_verified)
 
     def rehearse(self, observed: Observed, plan: StaticPodPlan) -> Verdict:
         """Start the component with its new command line in a sandbox."""
@@ -182,8 +193,9 @@ class StaticPodSteps(TransactionSteps):
         pod, places = observed.pod, observed.kubelet.places
         journal = static_pod_journals.static_pod_journal(pod, plan, self._settings, _clients(observed), places)
         if self._name == static_pods.ETCD:
-            etcd_preflight.add_member(journal, plan, os.path.dirname(pod.path))
-            self._snapshot = etcd_preflight.save_snapshot(pod, plan, self._preflight_context(observed))
+            node = self._preflight_context(observed)
+            etcd_preflight.add_member(journal, plan, os.path.dirname(pod.path), node)
+            self._snapshot = etcd_preflight.save_snapshot(pod, plan, node)
             if self._snapshot:
                 journal["notes"].append(
                     f"a snapshot of etcd was saved before the change, and read back: {self._snapshot}"
@@ -204,32 +216,6 @@ class StaticPodSteps(TransactionSteps):
 
 def _clients(observed: Observed) -> ApiClients:
     return ApiClients.of_node(observed.host.kubelet_conf, observed.kubelet.node_name)
-
-
-def _unverifiable(observed: Observed, plan: StaticPodPlan) -> list[str]:
-    """What the engine will not be able to verify of a change, as far as that shows before it."""
-    clients = _clients(observed)
-    limits = clients.unverified() if observed.pod.name == static_pods.API_SERVER else []
-    wanted, dummy = static_pod_journals.gate_source(plan.after, clients)
-    gates, why = read_gates(static_pod_journals.gate_source(plan.before, clients)[1]) if wanted else ({}, "")
-    # What is down answers nothing now, and may when it is repaired.
-    if gates is None and static_pods.look(observed.pod, observed.host).healthy:
-        limits.append(unread_gates(wanted, why))
-    return limits
-
-
-def _verify_gates(observed: Observed) -> list[str]:
-    """What could not be verified of the feature gates of the running process. Raises KubeadmError when it reports others."""
-    wanted, metrics = static_pod_journals.gate_source(observed.pod.manifest, _clients(observed))
-    if not wanted:
-        return []
-    gates, why = read_gates(metrics)
-    if gates is None:
-        return [unread_gates(wanted, why)]
-    wrong = wrong_gates(wanted, gates)
-    if wrong:
-        raise KubeadmError(f"{observed.pod.name} on {observed.kubelet.node_name}: there is nothing to change, but {wrong}.")
-    return []
 
 
 def _refuse_pods_as_files(desired: Desired, directory: str) -> None:

@@ -47,7 +47,7 @@ class StaticPod:
 
     path: its manifest. version: what stands there. manifest: the same, parsed. record: what we own of it. log_prefix: how the names
     of its directories of logs begin. written_image: its image at our last write, None when that is not known. changed: when the manifest was
-    changed last, UTC.
+    changed last, UTC. unread: files beside it that cannot be read as pods.
     """
 
     name: str
@@ -58,6 +58,7 @@ class StaticPod:
     log_prefix: str
     written_image: str | None = None
     changed: str = ""
+    unread: tuple[str, ...] = ()
 
     @property
     def container(self) -> str:
@@ -90,7 +91,7 @@ def read_static_pod(name: str, manifest_dir: str, node_name: str, *, joined: flo
             " there whose name has no leading dot as a pod, and of two with one name the last in the alphabet wins, so a"
             " change would not hold. Move it out of the directory; if it is the one that runs now, the component restarts then."
         )
-    return pod
+    return dataclasses.replace(pod, unread=tuple(file for file in others if pod_identity(file) is None))
 
 
 def parse_static_pod(name: str, path: str, node_name: str, *, joined: float = 0.0) -> StaticPod:
@@ -347,7 +348,7 @@ def _refuse_unusable_volumes(plan: static_pod.StaticPodPlan) -> None:
             continue
         try:
             mode = os.stat(path).st_mode
-        except OSError:
+        except FileNotFoundError:
             if mount.path_type.endswith("OrCreate"):
                 continue
             raise Refusal(

@@ -128,5 +128,6 @@ def _hint(name: str, file: str) -> Json:
 
 
 def is_active(name: str, run: Run) -> bool:
-    """Whether the engine is at work, or systemd is about to start it."""
-    return run(["systemctl", "is-active", UNIT.format(name=name)])[1].strip() in ("active", "activating", "reloading")
+    """Whether the engine is at work, or systemd is about to start it. Where systemd does not tell, it may be."""
+    state = run(["systemctl", "is-active", UNIT.format(name=name)])[1].strip()
+    return state in ("active", "activating", "reloading", "")

@@ -138,8 +138,9 @@ class TransactionSteps:
         self._told.unverified += unverified
         return [message(self._name, str(self._told.node), what) for what in unverified]
 
-    def finish(self, observed: object, plan: object, *, dry: bool) -> None:
+    def finish(self, observed: object, plan: object, *, dry: bool) -> t.Sequence[str]:
         """What becomes of a change is seen by the node's engine."""
+        return ()
 
     def _start(self, journal: Journal) -> None:
         """Hand the change to the node's engine."""

@@ -18,6 +18,7 @@ import typing as t
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._plan.common.errors import Refusal
+from ...module_utils._plan.common.verdict import SKIPPED
 from ...module_utils._plan.kubernetes import access
 from ...module_utils._plan.static_pod import requests, rollout_lease
 from ...module_utils._plan.static_pod import rollout as control_planes
@@ -237,9 +238,12 @@ class ControlPlaneRollout(RoleRollout):
         host = self._pass.asked_host
         answer = self._pass.ask("static_pod_info", {})
         pods, problem = answer.get("static_pods"), answer.get("kubelet_problem") or answer.get("msg")
+        kept = [{key: pod[key] for key in ("name", "ready", "problem")} for pod in pods or ()]
+        problem = problem or control_planes.unknown_readiness(
+            {pod["name"]: pod for pod in kept}, answer.get("unreadable_files", ())
+        )
         if pods is None or problem:
             return {"host": host, "static_pods": None, "msg": str(problem or "no answer"), "awaited": []}
-        kept = [{key: pod[key] for key in ("name", "ready", "problem")} for pod in pods]
         return {"host": host, "static_pods": kept, "awaited": control_planes.awaited(self._pass.registers(host), kept)}
 
     def turn(self) -> Json:
@@ -326,8 +330,12 @@ class ControlPlaneRollout(RoleRollout):
         lines = [
             *first,
             *(f"WARNING: {warning}" for warning in warnings if warning),
+            *report.limits(control_planes.unverified(hosts, self._skipped(hosts)) if decision["turns"] else ()),
             *report.static_pods(reports, lost, warns=persistence is None),
             *kept[len(first) :],
+            *report.limits(
+                _unrehearsed(self._pass.registers(decision["planned"][-1])) if self._written(decision) else ()
+            ),
             rollout.again(control_planes.left(reports)),
             resumption,
         ]
@@ -369,6 +377,16 @@ class ControlPlaneRollout(RoleRollout):
     @property
     def _is_lease_wanted(self) -> bool:
         return bool(rollout.settings_of(self._pass.own)["control_plane_lease"])
+
+
+def _unrehearsed(registers: rollout.Registers) -> list[str]:
+    """What of the new kubeadm-config could not be rehearsed."""
+    return [
+        f"whether kubeadm-config suits {each['component']} on {result['host']}: {each['message']}"
+        for result in registers.get("verify", rollout.NOTHING).get("results") or ()
+        for each in result.get("rehearsed") or ()
+        if each["verdict"] == SKIPPED
+    ]
 
 
 def _verified_hosts(registers: rollout.Registers) -> list[str]:

@@ -119,7 +119,8 @@ class NodeKubeletRollout(RoleRollout):
         if turns and rollout.settings_of(self._pass.own)["node_kubelet_check_api"]:
             found.update(self._asked(hosts, turns, decision, found["cluster"]))
         elif turns:
-            found.update(self._judged_coverage(hosts, None, decision["excluded"]))
+            why = "node_kubelet_check_api is false"
+            found.update(self._judged_coverage(hosts, None, decision["excluded"], why=why))
         elif decision["compares"] and not self._repairs_control_planes:
             found.update(self._compared(hosts, decision))
         return {**found, "failed": bool(found["refusal"])}
@@ -177,15 +178,17 @@ class NodeKubeletRollout(RoleRollout):
             if is_reachable and "nodes" not in answer
             else answer
         )
-        found = self._judged_coverage(hosts, known.get("nodes"), decision["excluded"])
+        found = self._judged_coverage(
+            hosts, known.get("nodes"), decision["excluded"], why=str(answer.get("msg") or "the API does not answer")
+        )
         judged = kubelets.objections(hosts, turns, answer)
         offers = {host: kubelets.offers(answer, hosts[host]["plan"]["node"]) for host in turns}
         mismatches = kubelets.idle_mismatches(hosts, answer)
         if judged.told and not found["refusal"]:
             found.update(refusal=judged.told, msg=f"Nothing was changed, because {judged.told}")
         if mismatches and not found["refusal"]:
-            told = " ".join(mismatches.values())
-            found.update(refusal=told, msg=f"Nothing was changed. {told}")
+            reasons = " ".join(mismatches.values())
+            found.update(refusal=reasons, msg=f"Nothing was changed. {reasons}")
         found.update(objections=judged.by_host, mismatches=mismatches, offers=offers)
         found["warnings"] = [*found.get("warnings", ()), *kubelets.unreached(hosts, turns, answer)]
         return found
@@ -203,7 +206,8 @@ class NodeKubeletRollout(RoleRollout):
         """See on one host, where no kubelet is to change, that all of them use what is desired. The end tells of those that do not, because other
         roles may have something to repair. api_reachable is false when the next host is to be asked."""
         cluster, idle = kubelets.cluster(hosts), kubelets.idle_settings(hosts)
-        arguments = {"requested": False, "kubelets": kubelets.by_node(hosts, idle), "cluster": cluster}
+        expected = kubelets.by_node(hosts, idle)
+        arguments: Json = {"requested": False, "kubelets": expected, "cluster": cluster}
         answer = self._pass.ask("node_resource_info", arguments)
         if "nodes" not in answer and not self._is_last_api(decision):
             return {"api_reachable": False}
@@ -211,7 +215,7 @@ class NodeKubeletRollout(RoleRollout):
         why = "" if "nodes" in answer else kubelets.unread(answer)
         if "nodes" in answer and answer.get("failed"):
             # A right that is missing is the same for all of them.
-            rights = access.of_kubelets(list(arguments["kubelets"]), reads_pods=False)
+            rights = access.of_kubelets(list(expected), reads_pods=False)
             dummy, why = self._review(rights, cluster, "node_kubelet needs to compare them")
         if why:
             # One of them says why for all.
@@ -219,8 +223,10 @@ class NodeKubeletRollout(RoleRollout):
             found["mismatches"] = {host: kubelets.NOT_COMPARED if number else first for number, host in enumerate(idle)}
         return found
 
-    def _judged_coverage(self, hosts: rollout.Hosts, nodes: Json | None, excluded: t.Sequence[str]) -> Json:
-        """What is said of a run by the nodes that the API knows. nodes: these, None when it does not tell."""
+    def _judged_coverage(
+        self, hosts: rollout.Hosts, nodes: Json | None, excluded: t.Sequence[str], *, why: str
+    ) -> Json:
+        """What is said of a run by the nodes that the API knows. nodes: these, None when it does not tell. why: not."""
         has_control_plane = any(kubelets.is_control_plane(registers) for registers in hosts.values())
         # Read only where it counts: what is for control planes need not be defined on the host that asks.
         settings = {} if has_control_plane else {name: self._pass.variable(name) for name in _PLANE_SETTINGS}
@@ -234,7 +240,10 @@ class NodeKubeletRollout(RoleRollout):
         )
         return {
             "refusal": found.refusal,
-            "told": coverage.told_missing(found.missing),
+            "told": [
+                *filter(None, [coverage.told_missing(found.missing)]),
+                *report.limits(kubelets.unverified_nodes(nodes, why)),
+            ],
             **({"msg": f"Nothing was changed: {found.refusal}"} if found.refusal else {}),
             **({"warnings": [found.warning]} if found.warning else {}),
         }
@@ -375,7 +384,7 @@ class NodeKubeletRollout(RoleRollout):
         shown = {host: each for host, each in reports.items() if each and host not in decision["excluded"]}
         lines = [
             *(f"{host}: skipped, because it cannot be reached" for host in decision["excluded"]),
-            admitted.get("told", ""),
+            *admitted.get("told", ()),
             *report.kubelets(shown, lost),
             rollout.again(shown),
         ]

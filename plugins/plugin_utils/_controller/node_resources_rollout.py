@@ -15,6 +15,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.node import rollout as resources
 from ...module_utils._plan.transaction import rollout
+from ...module_utils._plan.transaction.report import limits
 from .role_rollout import RoleRollout
 from .rollout_pass import Json
 
@@ -137,9 +138,9 @@ class NodeResourcesRollout(RoleRollout):
         decision = rollout.of_pass(self._pass.own, "decide")
         # Of the coordinator alone these are named.
         hosts = self._pass.hosts([*decision.get("excluded", ()), *decision.get("served", ())])
-        return self._ended(
-            own, resources.lines({host: resources.outcome(each, applied) for host, each in hosts.items()})
-        )
+        lines = resources.lines({host: resources.outcome(each, applied) for host, each in hosts.items()})
+        unverified = resources.unverified(self._pass.hosts(decision.get("served", ())), applied)
+        return self._ended(own, [*lines, *limits(unverified)] if lines else [])
 
 
 def _listed(diff: t.Any) -> list[t.Any]:

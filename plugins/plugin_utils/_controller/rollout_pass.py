@@ -32,7 +32,20 @@ if t.TYPE_CHECKING:
 Json = dict[str, t.Any]
 
 STEPS = ("begin", "decide", "split", "note", "admit", "look", "turn", "verify", "apply", "compare", "end", "report")
-REGISTERED = ("pass", "plan", "load", "change", "removal", "decide", "admit", "look", "turn", "verify", "apply", "compare")
+REGISTERED = (
+    "pass",
+    "plan",
+    "load",
+    "change",
+    "removal",
+    "decide",
+    "admit",
+    "look",
+    "turn",
+    "verify",
+    "apply",
+    "compare",
+)
 # Of these steps, which ask one host after the other, the last result counts.
 _LOOPING = ("decide", "admit", "apply", "compare")
 _ID_CHARACTERS = 8

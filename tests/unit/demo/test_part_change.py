@@ -39,7 +39,8 @@ def transaction(action: str, **result: t.Any) -> Json:
 
 
 @pytest.fixture
-def follower(tmp_path: Path) -> ChangeFollower:
+def follower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ChangeFollower:
+    monkeypatch.delenv("MAKE_BEGAN", raising=False)
     return ChangeFollower(Story(Lab("demo", "1.32", 1, 2), tmp_path, 3), "planning", 5)
 
 

@@ -33,11 +33,11 @@ esac
 """
 DEMANDS = """
 require (
-	go.etcd.io/etcd/server/v3 v{etcd} // indirect
+\tgo.etcd.io/etcd/server/v3 v{etcd} // indirect
 )
 replace (
-	k8s.io/api => ./staging/src/k8s.io/api
-	k8s.io/cri-api => ./staging/src/k8s.io/cri-api
+\tk8s.io/api => ./staging/src/k8s.io/api
+\tk8s.io/cri-api => ./staging/src/k8s.io/cri-api
 )
 """
 
@@ -150,6 +150,19 @@ def test_programs_that_are_there_are_not_compiled(tmp_path: Path) -> None:
     directory.mkdir(parents=True)
     built = subprocess.run([*script, "build", "1.37"], env=environment, capture_output=True, text=True, check=True)
     assert built.stdout == f"present: {directory}\n"
+
+
+def test_build_at_work_is_seen_by_its_lock(tmp_path: Path) -> None:
+    result = tmp_path / "programs"
+    assert not programs.is_being_built(result)
+    script = ["sh", "-c", f"echo begun; read end; mkdir {result}.part"]
+    with subprocess.Popen(
+        [programs.BUILD_ONCE, result, *script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as build:
+        assert build.stdout is not None
+        assert build.stdout.readline() == b"begun\n"
+        assert programs.is_being_built(result)
+    assert not programs.is_being_built(result)
 
 
 @pytest.mark.parametrize(

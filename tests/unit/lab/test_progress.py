@@ -4,8 +4,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from unittest import mock
+
 import pytest
 from ansible_collections.nodecraft.kubeadm.lab.callback import progress
+from ansible_collections.nodecraft.kubeadm.lab.programs import USUAL_SECONDS, Progress
+from ansible_collections.nodecraft.kubeadm.lab.waiting import minutes_left
+from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 
 @pytest.mark.parametrize(
@@ -23,3 +29,32 @@ from ansible_collections.nodecraft.kubeadm.lab.callback import progress
 )
 def test_a_failure_is_one_line(result: dict[str, str], told: str) -> None:
     assert progress.reason(result) == told
+
+
+class Playing(progress.CallbackModule):
+    """The callback while a release is made whose programs are in a directory, or being compiled."""
+
+    def __init__(self, directory: Path, compiled: Progress | None) -> None:
+        release = mock.Mock(directory=directory, progress=compiled)
+        super().__init__()
+        self._watch.close()
+        self._made = release
+
+
+def test_minutes_left_are_those_of_build_lab_and_what_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "AFTERWARDS", 180.0)
+    compiling = Playing(tmp_path / "missing", Progress(0, 100, 0))
+    assert compiling._left() == minutes_left(USUAL_SECONDS + progress.LAB_SECONDS + 180)
+    assert compiling._state() == "0 of up to 100 packages compiled"
+    compiled = Playing(tmp_path, None)
+    assert (compiled._left(), compiled._state()) == ("about 4 min left", "")
+
+
+def test_minutes_left_are_told_of_no_other_playbook(tmp_path: Path) -> None:
+    other = Playing(tmp_path, None)
+    other._made = None
+    assert (other._left(), other._state()) == ("", "")
+
+
+def test_the_first_play_is_that_of_a_lab_that_starts() -> None:
+    assert f"- name: {progress.FIRST_PLAY}\n" in (ROOT / "lab/up.yml").read_text(encoding="utf-8")

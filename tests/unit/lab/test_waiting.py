@@ -5,7 +5,13 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.lab import waiting
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Remaining, Waiting, minutes_left
+
+
+@pytest.fixture(autouse=True)
+def as_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "EVERY", 15)
 
 
 class Clock:
@@ -17,12 +23,12 @@ class Clock:
         return self.now
 
 
-def printed(waiting: Waiting, clock: Clock, lines: list[str], seconds: int) -> dict[int, str]:
+def printed(waited: Waiting, clock: Clock, lines: list[str], seconds: int) -> dict[int, str]:
     """What is printed in each of the next seconds."""
     found = {}
     for second in range(1, seconds + 1):
         clock.now += 1
-        waiting.tell_due()
+        waited.tell_due()
         if lines:
             found[second] = lines.pop()
     return found
@@ -30,8 +36,8 @@ def printed(waiting: Waiting, clock: Clock, lines: list[str], seconds: int) -> d
 
 def test_a_line_after_five_seconds_and_then_every_fifteen() -> None:
     clock, lines = Clock(), list[str]()
-    waiting = Waiting("the API server restarts", 15, tell=lines.append, clock=clock)
-    assert printed(waiting, clock, lines, 36) == {
+    waited = Waiting("the API server restarts", 15, tell=lines.append, clock=clock)
+    assert printed(waited, clock, lines, 36) == {
         5: "   waiting: the API server restarts (usually 15 s)",
         20: "   still waiting: the API server restarts, 20 s (usually 15 s)",
         35: "   still waiting: the API server restarts, 35 s (usually 15 s)",
@@ -40,8 +46,8 @@ def test_a_line_after_five_seconds_and_then_every_fifteen() -> None:
 
 def test_how_far_it_is() -> None:
     clock, lines = Clock(), list[str]()
-    waiting = Waiting("the build", tell=lines.append, clock=clock, state=lambda: "7 of up to 9 packages compiled")
-    assert printed(waiting, clock, lines, 20) == {
+    waited = Waiting("the build", tell=lines.append, clock=clock, state=lambda: "7 of up to 9 packages compiled")
+    assert printed(waited, clock, lines, 20) == {
         5: "   waiting: the build",
         20: "   still waiting: the build, 7 of up to 9 packages compiled, 20 s",
     }
@@ -49,12 +55,12 @@ def test_how_far_it_is() -> None:
 
 def test_the_seconds_count_again_for_another_thing() -> None:
     clock, lines = Clock(), list[str]()
-    waiting = Waiting("one", tell=lines.append, clock=clock)
-    assert printed(waiting, clock, lines, 4) == {}
-    waiting.turn_to("one")
-    assert printed(waiting, clock, lines, 4) == {1: "   waiting: one"}
-    waiting.turn_to("two", 8)
-    assert printed(waiting, clock, lines, 6) == {5: "   waiting: two (usually 8 s)"}
+    waited = Waiting("one", tell=lines.append, clock=clock)
+    assert printed(waited, clock, lines, 4) == {}
+    waited.turn_to("one")
+    assert printed(waited, clock, lines, 4) == {1: "   waiting: one"}
+    waited.turn_to("two", 8)
+    assert printed(waited, clock, lines, 6) == {5: "   waiting: two (usually 8 s)"}
 
 
 def test_what_is_quick_is_silent_and_its_thread_ends() -> None:
@@ -67,8 +73,8 @@ def test_what_is_quick_is_silent_and_its_thread_ends() -> None:
 
 def test_minutes_left_follow_each_line() -> None:
     clock, lines = Clock(), list[str]()
-    waiting = Waiting("the build", tell=lines.append, clock=clock, left=lambda: minutes_left(90))
-    assert printed(waiting, clock, lines, 20) == {
+    waited = Waiting("the build", tell=lines.append, clock=clock, left=lambda: minutes_left(90))
+    assert printed(waited, clock, lines, 20) == {
         5: "   waiting: the build; about 2 min left",
         20: "   still waiting: the build, 20 s; about 2 min left",
     }

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import typing as t
 from pathlib import Path
@@ -78,10 +79,10 @@ class Checked:
         monkeypatch.setattr(module, "RESULTS", directory / "results")
         monkeypatch.setattr(module, "DURATIONS", directory / "durations.json")
         last: list[str] = []
-        monkeypatch.setattr(module.atexit, "register", lambda _print, line, **_options: last.append(line))
+        monkeypatch.setattr(atexit, "register", lambda _print, line, **_options: last.append(line))
         self.broken: list[str] = []
         session: t.Any = self
-        module.run_counted(session, first, [["later-a", "later-b"], ["later-c"]], {}, [])
+        module.run_counted(session, first, [["later-a", "later-b"], ["later-c"]], [])
         (self.last,) = last
 
     def warn(self, text: str) -> None:
@@ -122,6 +123,12 @@ def test_later_sessions_run_after_a_failure_where_that_is_wanted(
 def test_the_lines_of_a_session_stay_together() -> None:
     lines = ["nox > Running session a\n", "work\n", "nox > Session a was successful in 2 s.\n", "nox > Ran 1 session\n"]
     assert list(blocks(lines, Watch([], {}))) == ["".join(lines[:3]).rstrip("\n"), "nox > Ran 1 session"]
+
+
+def test_sessions_without_a_duration_are_counted() -> None:
+    watch = Watch([[["a"]], [["b"], ["c"]]], {"a": 60})
+    assert watch.line == "about 1 min left; 2 to go that did not run here before; at work: "
+    assert Watch([[["a"]]], {}).line == "1 to go that did not run here before; at work: "
 
 
 def test_time_left_is_that_of_the_longest_group_of_each_phase() -> None:

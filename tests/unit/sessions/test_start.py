@@ -445,9 +445,11 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> t.Iterator[t.Ca
 def test_programs_are_compiled_while_the_machine_is_prepared(
     entry: str, compiler: t.Callable[[], bool], tmp_path: Path
 ) -> None:
-    with (tmp_path / "log").open("w", encoding="utf-8") as log, start.programs_compiled(entry, log):
+    with (tmp_path / "log").open("w", encoding="utf-8") as log, start.programs_compiled(entry, log) as end:
         assert compiler()
     assert compiler()
+    end()
+    assert not compiler()
 
 
 def test_a_machine_that_cannot_be_prepared_compiles_nothing(compiler: t.Callable[[], bool], tmp_path: Path) -> None:

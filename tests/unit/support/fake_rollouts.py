@@ -265,7 +265,12 @@ class Kubelets(Course):
     def compare(self, hosts: t.Sequence[str]) -> None:
         """What a playbook compares again after the changes of other roles."""
         comparing = [host for host in hosts if self.result("decide", host).get("compares")]
-        self.play.each(self.role, "compare", comparing, loop=lambda host: [each["host"] for each in self.result("decide", host)["compares"]])
+        self.play.each(
+            self.role,
+            "compare",
+            comparing,
+            loop=lambda host: [each["host"] for each in self.result("decide", host)["compares"]],
+        )
 
     def _end_host(self, host: str) -> str:
         return str(self.result("admit", host).get("api", {"host": host})["host"])
@@ -372,7 +377,7 @@ IN_USE: Json = {"config": {}, "differences": [], "problem": None}
 def nodes_of(call: Call, **more: Json) -> Json:
     """What C(node_resource_info) tells of the nodes that it is asked for. more: of single nodes."""
     asked = [name for option in ("nodes", "restarted_nodes", "kubelets") for name in call.arguments.get(option, [])]
-    named = {name: {"labels": {}} for name in asked}
+    named: Json = {name: {"labels": {}} for name in asked}
     kubelets = call.arguments.get("kubelets", {})
     return {
         "nodes": {

@@ -20,9 +20,9 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     save_journal,
     version_of,
 )
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.kubelet_node import LEASES
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.state_files import named_policy
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.systemd_unit import LEASES
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.transaction import Engine
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import Clock
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
@@ -74,6 +74,7 @@ class FakeUnit:
         self.words: dict[str, str] = {}
         self.fails: dict[str, str] = {}
         self.api_is_up = True
+        self.lists_pods = True
         self.is_ready = True
         self.short_of: set[str] = set()
         self.unknown: set[str] = set()
@@ -185,6 +186,8 @@ class FakeUnit:
             renewed = time.strftime("%Y-%m-%dT%H:%M:%S.123456Z", time.gmtime(BOOT + self.last_beat))
             return {"spec": {"renewTime": renewed}}, ""
         if path == "/api/v1/pods?fieldSelector=spec.nodeName%3Dw1":
+            if not self.lists_pods:
+                return None, "the API server answers 503"
             return {"items": [self._pod(name, name in self.ready_pods) for name in ("etcd", "broken", "plain")]}, ""
         assert path == "/api/v1/nodes/w1"
         condition = {"type": "Ready", "status": "True" if self.is_ready else "False", "message": "no network"}

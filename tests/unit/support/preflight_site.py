@@ -90,6 +90,12 @@ class Site:
         """The preflight of a change of some arguments: its warnings."""
         return preflight.check(pod, self.plan(pod, **args), self.node)
 
+    def unverified(self, pod: static_pods.StaticPod, **args: t.Any) -> list[str]:
+        """What the same could not verify."""
+        node = self.node
+        preflight.check(pod, self.plan(pod, **args), node)
+        return node.unverified
+
     def check_volume(self, pod: static_pods.StaticPod) -> tuple[str, ...]:
         """The preflight of a change that mounts another directory over a member's data."""
         (self.root / "elsewhere").mkdir(exist_ok=True)

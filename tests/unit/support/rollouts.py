@@ -34,7 +34,13 @@ def host(name: str = "w1", *, plan: Json | None = None, settings: Json | None = 
         "open_transaction": None,
         **(plan or {}),
     }
-    compared = {"node_kubelet_check_api": True, "state": "present", "feature_gates": {}, "config": {}}
+    compared = {
+        "node_kubelet_check_api": True,
+        "allocatable_timeout": 7,
+        "state": "present",
+        "feature_gates": {},
+        "config": {},
+    }
     begun = {
         **OF,
         "at_work": True,

@@ -83,8 +83,8 @@ class Course(t.Generic[Observed, P]):
     def apply(self) -> None:
         self.steps.apply(self.observed, self.planned)
 
-    def finish(self) -> None:
-        self.steps.finish(self.observed, self.planned, dry=self.dry)
+    def finish(self) -> t.Sequence[str]:
+        return self.steps.finish(self.observed, self.planned, dry=self.dry)
 
     def report(self) -> Json:
         return self.steps.report(self.last_observed, self.made)
@@ -122,7 +122,7 @@ def go_through(course: Course[t.Any, t.Any], clock: Clock, kind: type[R]) -> R:
                     raise KubeadmError(verdict.message)
                 if not course.dry:
                     course.apply()
-            course.finish()
+            warnings += course.finish()
     except KubeadmError as exc:
         error = exc
     return kind(course.report(), warnings, operations, error, clock)

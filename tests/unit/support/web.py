@@ -15,18 +15,17 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import Address, Client, Probe
 
-# A key that was made for these tests and guards nothing, and its certificate for unit-tests and 127.0.0.1, as they stand in a kubeconfig's
-# fields.
+# A key that was made for these tests and guards nothing, and its certificate for the name unit-tests, as they stand in a kubeconfig's fields.
 _KEY = (
     "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgjigYemOL3GwqvvDb6K+wGq8wC8vtDWWsxnvrG0v5G8ehRANCAAT8"
     "7GSMfk3eeArsi1uLcRErHTQDNte7420K428IBEQkGOwlJksBfw0V7xSQhE2VF8gtNAjsjfwjWKfltGU1URwG"
 )
 _CERTIFICATE = (
-    "MIIBajCCARCgAwIBAgIBATAKBggqhkjOPQQDAjAVMRMwEQYDVQQDDAp1bml0LXRlc3RzMCAXDTIwMDEwMTAwMDAwMFoYDzIxMjYw"
+    "MIIBZDCCAQqgAwIBAgIBATAKBggqhkjOPQQDAjAVMRMwEQYDVQQDDAp1bml0LXRlc3RzMCAXDTIwMDEwMTAwMDAwMFoYDzIxMjYw"
     "MTAxMDAwMDAwWjAVMRMwEQYDVQQDDAp1bml0LXRlc3RzMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE/OxkjH5N3ngK7Itbi3ER"
-    "Kx00AzbXu+NtCuNvCAREJBjsJSZLAX8NFe8UkIRNlRfILTQI7I38I1in5bRlNVEcBqNPME0wHQYDVR0OBBYEFF5vz7O0UTgveLKf"
-    "f1DRMudWY+2TMA8GA1UdEwEB/wQFMAMBAf8wGwYDVR0RBBQwEoIKdW5pdC10ZXN0c4cEfwAAATAKBggqhkjOPQQDAgNIADBFAiAR"
-    "BG/DlhKL2WCx8LDtOyCUPvWm21qiyzDDopC7EMEpSwIhAI3bwo4EkdeZxh4gIXAGGf6XRC+XkNmx+UKrRj139syh"
+    "Kx00AzbXu+NtCuNvCAREJBjsJSZLAX8NFe8UkIRNlRfILTQI7I38I1in5bRlNVEcBqNJMEcwHQYDVR0OBBYEFF5vz7O0UTgveLKf"
+    "f1DRMudWY+2TMA8GA1UdEwEB/wQFMAMBAf8wFQYDVR0RBA4wDIIKdW5pdC10ZXN0czAKBggqhkjOPQQDAgNIADBFAiEAlPcDn1bG"
+    "SFp6DYLQZ0uhAUiu1t8iQN2BDoBfUvzxwoECIAVcLNwTiezDMv1Fjfa0mO5BmYTXS6fkNEvIzNpeqMzu"
 )
 
 

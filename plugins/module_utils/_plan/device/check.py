@@ -100,6 +100,26 @@ def check(node: Node, expected: ExpectedAmounts, observed: Observation) -> NodeC
     )
 
 
+def unverified(observed: Observation, pods: t.Collection[str]) -> list[str]:
+    """What could not be seen of nodes that offer what is expected. pods: the names of their pods, as far as they are of our plugin."""
+    silent = sorted(pod for pod in pods if not observed.told.get(pod))
+    found = (
+        [f"whether the plugin itself finds its devices healthy: {_few(silent)} could not be asked"] if silent else []
+    )
+    for pod in sorted(set(pods).difference(silent)):
+        for resource, told in observed.told[pod].items():
+            unknown = [
+                f"{each['id']}: {each['reason']}"
+                for each in told.get("devices", [])
+                if each["healthy"] and each.get("reason")
+            ]
+            if unknown:
+                found.append(f"whether devices of {resource} that {pod} advertises are healthy: {_few(unknown)}")
+            if told.get("failure"):
+                found.append(f"whether all devices of {resource} were found by {pod}: {told['failure']}")
+    return found
+
+
 def _count(amounts: t.Mapping[str, str], name: str) -> int:
     return int(amounts.get(name, "0"))
 

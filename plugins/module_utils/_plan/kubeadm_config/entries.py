@@ -17,7 +17,9 @@ from .plan import Wanted
 from .record import SOURCE, Entry, Persisted
 from .settings import Json, Place, places
 
-MISSING, UNKNOWN = "missing", "unknown"  # instead of what tells the content of a file
+# Instead of what tells the content of a file.
+MISSING, UNREADABLE, UNKNOWN = "missing", "unreadable", "unknown"
+_WITHOUT_CONTENT = {MISSING: "does not exist", UNREADABLE: "cannot be read"}
 
 # Go takes a proxy without a scheme, too. What an image has behind its at sign is no host.
 _USERINFO = re.compile(r"://(?!:*@)[^/\s@]+@|^[^/\s@:]+:[^/\s@]+@(?!sha256:)")
@@ -130,8 +132,8 @@ def _different(found: t.Mapping[str, Json | None]) -> str:
             return f"its value differs between {hosts[0]} and {host}"
         for path in dict.fromkeys([*entry["files"], *entries[0]["files"]]):
             digest = entry["files"].get(path)
-            if digest == MISSING:
-                return f"{path} does not exist on {host}"
+            if digest in _WITHOUT_CONTENT:
+                return f"{path} {_WITHOUT_CONTENT[digest]} on {host}"
             if digest == UNKNOWN and len(hosts) > 1:
                 return f"whether {path} is the same on all control planes could not be determined: {host} has no sa.key"
             if digest != entries[0]["files"].get(path):

@@ -80,7 +80,7 @@ def lines(outlook: Outlook, *, diff: bool) -> list[str]:
             " either."
         )
     is_pending = any(not reason for reason in lost.values())
-    if outlook.refusal and (is_pending or outlook.ending == FAILED):
+    if outlook.refusal and (is_pending or outlook.ending in (FAILED, PLANNED)):
         found.append(f"kubeadm-config is not written: {outlook.refusal}")
     elif outlook.ending == NOT_ASKED and is_pending:
         found.append(f"With {_WORD} kubeadm-config keeps what it can hold of that.")

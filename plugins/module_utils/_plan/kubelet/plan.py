@@ -140,6 +140,14 @@ def plan(desired: Desired, state: State) -> KubeletPlan:
     )
 
 
+def unverified(change: KubeletPlan) -> list[str]:
+    """What of a change cannot be verified. The kubelet may take a value that is none to us: what it leaves to pods is not known then, which is
+    not the same as unchanged."""
+    if limit_settings.limits_of(change.after.settings) is not None:
+        return []
+    return ["whether running pods still fit: what the kubelet leaves to them cannot be worked out from its settings"]
+
+
 def changeable(state: State) -> Layout:
     """A kubelet as it is now. Raises Refusal for one that cannot be changed."""
     live = state.layout()

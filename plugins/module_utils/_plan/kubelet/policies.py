@@ -122,8 +122,10 @@ def _reserved_cpus(settings: Settings) -> t.Any:
     """The ids of the reserved CPUs, or else how many the kubelet takes, which are whole ones."""
     try:
         return limit_settings.reserved_cpus(settings) or limit_settings.count_reserved_cpus(settings)
-    except (ValueError, TypeError, AttributeError):
-        return None
+    except (ValueError, TypeError, AttributeError):  # what makes no sense is still the same, or another
+        return [
+            settings.field((name,)) for name in ("reservedSystemCPUs", "kubeReserved", "systemReserved", "evictionHard")
+        ]
 
 
 def _reserved_memory(settings: Settings) -> t.Any:

@@ -150,6 +150,15 @@ def objections(hosts: Hosts, turns: t.Sequence[str], answer: Result) -> Objectio
     return Objections(by_host, " ".join(by_host.values()))
 
 
+def unverified_nodes(nodes: Result | None, why: str) -> list[str]:
+    """What could not be verified before kubelets are restarted. nodes: of the API; None when it did not tell. why: not."""
+    if nodes is not None:
+        return []
+    return [
+        f"whether nodes are missing in this run, and whether restarted kubelets would reject pods: {why.rstrip('.')}"
+    ]
+
+
 def offers(answer: Result, node: str) -> dict[str, int]:
     """What device plugins offer on a node, as numbers by resource. Empty when the API does not tell."""
     resources = _of_node(answer, node).get("extended_resources") or {}
@@ -401,12 +410,21 @@ def report(registers: Registers) -> dict[str, t.Any]:
     verified = rollout.of_pass(registers, "verify")
     if verified.get("failed"):
         found.update(failed=True, msg=verified["msg"])
-    settings = rollout.settings_of(registers)
-    is_skipped = not settings["node_kubelet_check_api"] and is_compared(expected(plan, settings))
-    if is_skipped and was_changed(rollout.change_of(registers), check_mode=False):
-        skipped = "whether it uses what is desired: node_kubelet_check_api is false, so /configz was not compared"
-        found["unverified"] = [*(found.get("unverified") or ()), skipped]
+    is_changed = was_changed(rollout.change_of(registers), check_mode=False)
+    limits = _unverified(plan, rollout.settings_of(registers)) if is_changed else []
+    if limits:
+        found["unverified"] = [*(found.get("unverified") or ()), *limits]
     return found
+
+
+def _unverified(plan: Result, settings: Result) -> list[str]:
+    """What the variables of the role leave out after a kubelet was restarted."""
+    devices = "whether device plugins offer what they did"
+    if settings["node_kubelet_check_api"]:
+        return [] if settings["allocatable_timeout"] > 0 else [f"{devices}: node_kubelet_allocatable_timeout is 0"]
+    why = "node_kubelet_check_api is false"
+    compared = f"whether it uses what is desired: {why}, so /configz was not compared"
+    return [*([compared] if is_compared(expected(plan, settings)) else ()), f"{devices}: {why}"]
 
 
 def judged(

@@ -88,7 +88,11 @@ def of_nodes(nodes: t.Sequence[str], fields: t.Collection[str]) -> list[Right]:
 def of_config_maps(config: str, record: str, namespace: str) -> list[Right]:
     """To keep settings in kubeadm's ConfigMap. config, record: the names of that one, and of the one with what was there before."""
     both = [Right(verb, "configmaps", "", namespace, (config, record)) for verb in ("get", "update")]
-    return [*both, Right("create", "configmaps", "", namespace), Right("delete", "configmaps", "", namespace, (record,))]
+    return [
+        *both,
+        Right("create", "configmaps", "", namespace),
+        Right("delete", "configmaps", "", namespace, (record,)),
+    ]
 
 
 def question(rights: t.Iterable[Right]) -> list[Json]:

@@ -64,6 +64,19 @@ def maker(thing: t.Mapping[str, t.Any]) -> tuple[str, str] | None:
     return None
 
 
+def other_makers(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
+    """What else made pods, as kind and name. A kubelet made those of static pods, which have none."""
+    owners = [
+        owner for pod in found for owner in pod["metadata"].get("ownerReferences") or [] if owner.get("controller")
+    ]
+    names = [
+        f"{owner['kind']} {owner['name']}"
+        for owner in owners
+        if owner["kind"] != "Node" and maker({"metadata": {"ownerReferences": [owner]}}) is None
+    ]
+    return list(dict.fromkeys(names))
+
+
 def is_made_by(thing: t.Mapping[str, t.Any], uids: t.Collection[str]) -> bool:
     """Whether one of these is the controller of a pod or a ReplicaSet."""
     owners = thing["metadata"].get("ownerReferences") or []

@@ -145,6 +145,19 @@ def planned_pods(registers: Registers) -> Pods:
     return {**plan.get("others", {}), **plan.get("static_pods", {})}
 
 
+def unknown_readiness(pods: Pods, unreadable: t.Sequence[str]) -> str:
+    """Why it is not known whether the API server and the etcd of a host are ready; empty when it is. unreadable: files in its directory of static
+    pods that cannot be read: the kubelet starts nothing of such a file either, and stops what it started of it."""
+    absent = [name for name in _VITAL if name not in pods]
+    return f"{', '.join(unreadable)} cannot be read, and may be {' or '.join(absent)}" if unreadable and absent else ""
+
+
+def _planned_readiness(registers: Registers) -> Pods | str:
+    """What the plan of a host tells of its static pods, or why it does not."""
+    pods = planned_pods(registers)
+    return unknown_readiness(pods, registers.get("plan", NOTHING).get("unreadable_files", ())) or pods
+
+
 def open_transactions(hosts: Hosts) -> list[str]:
     """The changes that were open when everything was planned, in words."""
     found = []
@@ -164,7 +177,9 @@ def is_ready(hosts: Hosts, plan_age: float) -> bool:
 
     plan_age: seconds since everything was planned.
     """
-    return plan_age <= _FRESH_SECONDS and not _blocked_by({host: planned_pods(each) for host, each in hosts.items()})
+    return plan_age <= _FRESH_SECONDS and not _blocked_by(
+        {host: _planned_readiness(each) for host, each in hosts.items()}
+    )
 
 
 def awaited(registers: Registers, pods: t.Iterable[Result]) -> list[str]:
@@ -214,7 +229,7 @@ def _observed(hosts: Hosts, host: str) -> dict[str, Pods | str]:
     """What is known of the static pods of each host before the turn of one; a text for one that could not be asked, which says why."""
     told = hosts[host].get("look", NOTHING).get("results")
     if not told:
-        return {each: planned_pods(registers) for each, registers in hosts.items()}
+        return {each: _planned_readiness(registers) for each, registers in hosts.items()}
     found: dict[str, Pods | str] = dict.fromkeys(hosts, "no answer")
     for result in told:
         pods = result.get("static_pods")
@@ -316,6 +331,20 @@ def left(reports_by_host: t.Mapping[str, t.Mapping[str, Result]]) -> dict[str, d
         }
         for host, report in reports_by_host.items()
     }
+
+
+def unverified(hosts: Hosts, skipped: t.Sequence[str]) -> list[str]:
+    """What could not be verified before API servers and etcds were stopped, of the control planes that the API knows and the run leaves out.
+
+    skipped: those of the inventory that take no part, for a run whose nodes could not ask the API.
+    """
+    plans = [registers.get("plan", NOTHING) for registers in hosts.values()]
+    known = next(
+        (found for plan in plans if (found := (plan.get("kubeadm_config") or NOTHING).get("control_planes"))), ()
+    )
+    nodes = [plan.get("node") for plan in plans]
+    absent = ", ".join([name for name in known if name not in nodes] if known else skipped)
+    return [f"whether API server and etcd of {absent} are ready: this run leaves them out"] if absent else []
 
 
 def lost(hosts: Hosts) -> list[str]:

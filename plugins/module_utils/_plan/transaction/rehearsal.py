@@ -118,6 +118,12 @@ def strict_errors(output: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"strict decoding error: [^\n]*", output)))
 
 
+def has_loaded_configuration(output: str) -> bool:
+    """Whether a kubelet came past the reading of its configuration: to the end of a rehearsal, or to an error of another kind."""
+    message = error_message(output) or ""
+    return _ACCEPT_POINTS["kubelet"] in output or (bool(message) and "failed to load" not in message)
+
+
 def unquoted(message: str) -> str:
     """A message that was cut out of a quoted one: up to the closing quote, without escapes."""
     inner = re.match(r'(?:[^"\\]|\\.)*', message)

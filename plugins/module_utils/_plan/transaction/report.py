@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import typing as t
 
+from ..common.verdict import SKIPPED
 from . import messages
 from .outcomes import COMMITTED
 
@@ -80,10 +81,12 @@ def _change(
     previous = result.get("previous_transaction")
     if previous:
         lines.append(f"{what}: an earlier run that was not followed to its end: {verified(previous)}")
-        lines += _limits(what, messages.unverified(previous))
+        lines += limits(messages.unverified(previous), what)
     if result.get("operations"):
         rehearsal = result["rehearsal"]
-        line = f"{what}: {_ending(result, verified, is_lost=is_lost)}; rehearsal {rehearsal['verdict']} in {_seconds(rehearsal)}"
+        why = f" ({rehearsal['message']})" if rehearsal["verdict"] == SKIPPED else ""
+        tried = f"rehearsal {rehearsal['verdict']}{why} in {_seconds(rehearsal)}"
+        line = f"{what}: {_ending(result, verified, is_lost=is_lost)}; {tried}"
         named = {"reverts": result.get("reverts"), "snapshot": result.get("snapshot")}
         lines.append("; ".join([line, *(f"{word} {value}" for word, value in named.items() if value)]))
     elif result.get("failed"):
@@ -96,12 +99,12 @@ def _change(
         lines.append(f"{line}, {_LOST}" if place in lost else line)
         lost = [other for other in lost if other != place]
     lines += [f"{what}: {field} {key} {_LOST}; not set again, because it is not desired" for field, key in lost]
-    return [*lines, *_limits(what, result.get("unverified") or ())]
+    return [*lines, *limits(result.get("unverified") or (), what)]
 
 
-def _limits(what: str, unverified: t.Iterable[str]) -> list[str]:
-    """A line for each part that could not be verified."""
-    return [f"WARNING: {what}: not verified: {each}" for each in unverified]
+def limits(unverified: t.Iterable[str], what: str = "") -> list[str]:
+    """A line for each part that could not be verified. what: it is a part of; empty for the run as a whole."""
+    return [f"WARNING: {what}{': ' if what else ''}not verified: {each}" for each in unverified]
 
 
 def _ending(result: Result, verified: t.Callable[[Result], str], *, is_lost: bool) -> str:

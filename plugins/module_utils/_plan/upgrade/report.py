@@ -119,6 +119,7 @@ def _lists(part: Json, accepted: t.Sequence[str]) -> dict[str, t.Any]:
 def report_lines(report: Json) -> list[str]:
     """The lines of a report, the worst of each node first, and what was not rehearsed behind them."""
     lines = [_line("", finding) for finding in _sorted(report["cluster"]["findings"])]
+    lines += _checks_lines("cluster", report["cluster"])
     for host, node in report["nodes"].items():
         lines += _lines_of_node(host, node)
     lines += _unrehearsed_lines(report)
@@ -158,9 +159,11 @@ def _lines_of_node(host: str, node: Json) -> list[str]:
         found.append(f"{host}: {staying} {'setting stays' if staying == 1 else 'settings stay'}")
     rehearsed = sorted({f"{each['component']} ({each['what']})" for each in node["rehearsed"]})
     found.append(f"{host}: rehearsed: {', '.join(rehearsed) or 'nothing'}")
-    if node["checks"]:
-        found.append(f"{host}: checked: {', '.join(sorted(node['checks']))}")
-    return found
+    return found + _checks_lines(host, node)
+
+
+def _checks_lines(where: str, part: Json) -> list[str]:
+    return [f"{where}: checked: {', '.join(sorted(part['checks']))}"] if part["checks"] else []
 
 
 def _unrehearsed_lines(report: Json) -> list[str]:

@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.module_api import 
 
 __all__ = ["fixture_api", "fixture_play"]
 
-KEYS = {"api", "changed", "nodes", "diff", "rehearsal"}
+KEYS = {"api", "changed", "nodes", "unverified", "diff", "rehearsal"}
 
 
 def test_a_change_and_none(play: Start, api: FakeApi) -> None:

@@ -16,7 +16,20 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.module_api import 
 __all__ = ["fixture_play"]
 
 WANTED: dict[str, t.Any] = {"resources": [D]}
-KEYS = {"api", "changed", "enforced", "nodes", "added", "removed", "stale", "untainted", "summary", "diff", "rehearsal"}
+KEYS = {
+    "api",
+    "changed",
+    "enforced",
+    "nodes",
+    "added",
+    "removed",
+    "stale",
+    "untainted",
+    "unverified",
+    "summary",
+    "diff",
+    "rehearsal",
+}
 
 
 @pytest.fixture(name="api")

@@ -30,7 +30,7 @@ def test_a_pod_is_resized(play: Start, api: FakePods) -> None:
     result = play(pod_resize, **WANTED)
     assert (result["changed"], result["pods"]["web-1"]["outcome"]) == (True, "accepted")
     assert api.resources("web-1")["limits"]["cpu"] == "2"
-    assert set(result) == {"api", "changed", "pods", "templates", "diff", "rehearsal"}
+    assert set(result) == {"api", "changed", "pods", "templates", "unverified", "diff", "rehearsal"}
     assert not play(pod_resize, **WANTED)["changed"]
 
 
@@ -44,7 +44,7 @@ def test_a_failure_has_the_same_keys(play: Start) -> None:
     result = play(pod_resize, **{**WANTED, "names": ["web-1", "missing"]})
     assert result["failed"]
     assert result["changed"]
-    assert set(result) == {"api", "changed", "failed", "msg", "pods", "templates", "diff", "rehearsal"}
+    assert set(result) == {"api", "changed", "failed", "msg", "pods", "templates", "unverified", "diff", "rehearsal"}
 
 
 @pytest.mark.parametrize("cpu", [0.5, "0.5", "500m"])

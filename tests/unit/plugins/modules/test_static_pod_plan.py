@@ -65,6 +65,7 @@ def test_an_entry_has_the_settings_of_a_static_pod(start: Start, handed: list[tu
     assert plans.report(None, {}) == {
         "static_pods": {},
         "others": {},
+        "unreadable_files": [],
         "node": None,
         "cluster": {"ca_sha256": "", "server": "", "machine_id": ""},
         "kubeadm_config": {"problem": "the node was not read", "version": ""},

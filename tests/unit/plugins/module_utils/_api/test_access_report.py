@@ -21,7 +21,7 @@ LIST = Right("list", "pods")
 
 def review(api: FakeApi, *rights: Right) -> dict[str, t.Any]:
     params = {"rights": access.question(rights), "concurrency": 4}
-    return read_all(params, connect=lambda: client_of(api.url, Clock()))
+    return read_all(params, connect=lambda: client_of(api.url, Clock()), warn=pytest.fail)
 
 
 @pytest.mark.parametrize(

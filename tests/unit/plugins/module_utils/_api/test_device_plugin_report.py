@@ -60,6 +60,7 @@ def test_a_plugin_that_works(desk: Desk) -> None:
             "w1": {"pod": "x/p-1", "expected": {D: "4"}, "capacity": {D: "4"}, "allocatable": {D: "4"}, "problem": ""}
         },
         "problems": [],
+        "unverified": [],
         "summary": [f"w1: {D} 4"],
         "waited_seconds": 0.0,
         "objects": [],
@@ -81,6 +82,7 @@ def test_without_the_nodes_their_part_is_empty(desk: Desk) -> None:
         "selected": [],
         "nodes": {},
         "problems": [],
+        "unverified": [],
         "summary": [],
         "waited_seconds": 0.0,
         "objects": [{"kind": "Namespace", "name": "x", "labels": {}, "config_maps": []}],
@@ -127,6 +129,23 @@ def test_a_rollout_that_goes_on_is_waited_for(desk: Desk) -> None:
     assert (found["problems"], found["waited_seconds"]) == ([], 80.0)
 
 
+def test_devices_of_unknown_health_are_not_verified(desk: Desk) -> None:
+    desk.api.answers[PODS] = [plugin_pod(ours=True)]
+    devices = [
+        {"id": "a", "healthy": True, "reason": "/dev/a cannot be opened without privileges: Operation not permitted"},
+        {"id": "b", "healthy": True, "reason": ""},
+    ]
+    desk.api.answers[TOLD] = {D: {"devices": devices, "failure": "/sys/x: Input/output error", "not_ready": ""}}
+    found = desk.read()
+    assert found["problems"] == []
+    assert found["unverified"] == [
+        f"whether devices of {D} that p-1 advertises are healthy: a: /dev/a cannot be opened without privileges: Operation not permitted",
+        f"whether all devices of {D} were found by p-1: /sys/x: Input/output error",
+    ]
+    warnings = [f"not verified: {limit}" for limit in found["unverified"]]
+    assert (found["summary"][1:], desk.warnings[-2:]) == (warnings, warnings)
+
+
 def test_our_plugin_is_asked_what_is_wrong(desk: Desk) -> None:
     desk.api.answers[PODS] = [plugin_pod(ours=True)]
     desk.api.objects["w1"]["status"]["allocatable"][D] = "3"
@@ -162,7 +181,11 @@ def test_plugins_out_of_reach_are_not_all_waited_for(desk: Desk) -> None:
     desk.api.answers[PODS] = [plugin_pod(f"p-{name}", name, ours=True) for name in names]
     for name in names:
         desk.api.answers[f"/api/v1/namespaces/x/pods/p-{name}:9808/proxy/devices"] = Refused(503, "no route")
-    assert desk.read(concurrency=1)["problems"] == []
+    found = desk.read(concurrency=1)
+    assert found["problems"] == []
+    why = "p-w1; p-w2; p-w3; and 5 more could not be asked"
+    warning = f"not verified: whether the plugin itself finds its devices healthy: {why}"
+    assert (desk.warnings[-1], found["summary"][-1]) == (warning, warning)
     assert len([path for path in desk.api.asked("GET") if "proxy" in path]) == 1
 
 

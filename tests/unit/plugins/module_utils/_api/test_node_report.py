@@ -132,7 +132,11 @@ TLS = "error trying to reach service: remote error: tls: internal error"
     [
         ({}, "its kubelet answers 200 at /configz", 1),
         (Refused(403, "no"), "refused GET nodes/w1/proxy/configz: 403, no", 2),
-        (Refused(503, TLS), f"the API server does not reach this kubelet: {{url}} refused GET nodes/w1/proxy/configz: 503, {TLS}. So kubectl logs", 31),
+        (
+            Refused(503, TLS),
+            f"the API server does not reach this kubelet: {{url}} refused GET nodes/w1/proxy/configz: 503, {TLS}. So kubectl logs",
+            31,
+        ),
     ],
 )
 def test_kubelet_that_is_not_read_fails_and_leaves_the_others(

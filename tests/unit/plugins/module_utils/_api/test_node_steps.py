@@ -331,7 +331,12 @@ def test_pods_that_may_not_be_listed(serve: Serve, allowed: bool) -> None:
     done = run(TAINTS, api, nodes=["w1"], taints=EVICTING, allow_eviction=allowed)
     assert (done.error is None) is allowed
     told = done.warnings[0] if allowed else str(done.error)
-    assert "could not be determined: " in told
+    begin = (
+        "not verified: whether the new taints evict pods: "
+        if allowed
+        else "which pods the new taints evict could not be"
+    )
+    assert told.startswith(begin)
     assert "cannot list resource pods" in told
     assert ("Or set allow_eviction" in told) is not allowed
 
@@ -369,6 +374,8 @@ def test_waiting_for_the_kubelet(serve: Serve) -> None:
     assert done.error is None
     assert clock.now == 3.0
     assert done.nodes["asleep"]["msg"] == "not waited for: the node is not Ready, so no kubelet would report it"
+    limit = "whether the node asleep offers it: it is not Ready, so no kubelet reports it"
+    assert (done.report["unverified"], done.warnings) == ([limit], [f"not verified: {limit}"])
 
 
 def test_waiting_in_vain_names_what_was_found(serve: Serve) -> None:
@@ -396,5 +403,5 @@ def test_what_is_refused_before_anything_is_sent(serve: Serve) -> None:
     for desired in desired_states:
         done = run(RESOURCES, api, **{"nodes": ["w1"], **desired})
         assert done.error is not None
-        assert done.report == {"nodes": {}, "diff": []}
+        assert done.report == {"nodes": {}, "unverified": [], "diff": []}
     assert api.requests == []

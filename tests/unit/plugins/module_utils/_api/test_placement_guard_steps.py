@@ -61,6 +61,7 @@ def test_it_is_tried_on_pods_that_are_never_made_then_written_then_verified(api:
         "removed": [],
         "stale": [],
         "untainted": [],
+        "unverified": [],
         "summary": [
             f"{NAME} refuses; protected: w1, w2",
             "w1: protected from now on",

@@ -97,6 +97,12 @@ def test_a_controller_manager_that_does_not_look_is_not_waited_for_long(api: Fak
     done = run(api, **ENFORCED)
     assert done.error is None
     assert done.clock.now < 10
+    (warning,) = [warning for warning in done.warnings if warning.startswith("not verified: ")]
+    assert (
+        warning
+        == "not verified: whether the types in the guard's expressions are right: the controller manager did not look at them within 5 s"
+    )
+    assert warning in done.report["summary"]
 
 
 @pytest.mark.parametrize("kind", [POLICY, BINDING])

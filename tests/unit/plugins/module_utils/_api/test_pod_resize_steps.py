@@ -114,6 +114,8 @@ def test_a_pod_without_a_node_is_not_waited_for(serve_pods: Serve) -> None:
     done = run(serve_pods(pod), names=["web-1"], wait=True)
     assert (done.outcomes, done.clock.pauses) == ({"web-1": "accepted"}, [])
     assert "starts with the desired resources" in done.pods["web-1"]["msg"]
+    limit = "whether the pod shop/web-1 gets its resources: it has no node yet"
+    assert (done.report["unverified"], done.warnings[-1]) == ([limit], f"not verified: {limit}")
 
 
 # ---- up to Kubernetes 1.31 -------------------------------------------------------------------------------------------
@@ -254,7 +256,7 @@ def test_what_cannot_be_asked_for_is_not_sent(web: FakePods, params: Json, words
     done = run(web, **params)
     assert words in str(done.error)
     assert web.requests == []
-    assert done.report == {"pods": {}, "templates": {}, "diff": []}
+    assert done.report == {"pods": {}, "templates": {}, "unverified": [], "diff": []}
 
 
 @pytest.mark.parametrize(

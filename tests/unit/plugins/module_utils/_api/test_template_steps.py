@@ -130,6 +130,25 @@ def test_templates_are_not_looked_at_when_they_are_kept(web: FakePods) -> None:
     assert [path for path in web.asked("GET") if "/apis/" in path] == []
 
 
+def test_pods_of_another_controller_are_not_verified(serve_pods: Serve) -> None:
+    rollout = {
+        "apiVersion": "apps.kruise.io/v1alpha1",
+        "kind": "CloneSet",
+        "name": "web",
+        "uid": "7",
+        "controller": True,
+    }
+    mirror = {"apiVersion": "v1", "kind": "Node", "name": "w1", "uid": "8", "controller": True}
+    pods = sized("web-1"), sized("web-2"), sized("static")
+    for pod, owner in zip(pods, (rollout, rollout, mirror)):
+        pod["metadata"]["ownerReferences"] = [owner]
+    names = [pod["metadata"]["name"] for pod in pods]
+    done = run(serve_pods(*pods), names=names, template="report")
+    warning = "not verified: whether the templates differ from the pods: CloneSet web made them"
+    assert (done.error, done.warnings) == (None, [warning])
+    assert run(serve_pods(*pods), names=names, template="keep").warnings == []
+
+
 def test_templates_that_may_not_be_read(serve_pods: Serve) -> None:
     api = serve_pods(sized(owner=SET))
     place = "/apis/apps/v1/namespaces/shop/replicasets/web-5d"
@@ -137,7 +156,7 @@ def test_templates_that_may_not_be_read(serve_pods: Serve) -> None:
     api._apps = api._response  # type: ignore[method-assign,assignment]
     done = run(api, names=["web-1"], template="report")
     assert (done.error, done.outcomes) == (None, {"web-1": "accepted"})
-    assert "whether the templates differ from the pods could not be determined" in done.warnings[0]
+    assert "not verified: whether the templates differ from the pods: http" in done.warnings[0]
     for refused in (run(api, names=["web-1"], template="update"), run(api, names=["web-1"], state="absent")):
         assert 'cannot get resource "replicasets"' in str(refused.error)
         assert refused.outcomes == {"web-1": "unchanged"}, "which pods are meant is told all the same"

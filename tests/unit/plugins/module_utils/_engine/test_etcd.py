@@ -155,7 +155,7 @@ def test_what_was_so_before_is_no_part_of_the_proof(node: FakeNode, client: dict
     assert result["outcome"] == COMMITTED
     assert result["proof"]["etcd"]["alarms"] == ["NOSPACE of member 10"]
     assert any("before the change etcd accepted no write" in note for note in result["notes"])
-    assert any(limit.startswith("writes through this member: ") for limit in result["proof"]["unverified"])
+    assert any(limit.startswith("whether this member takes writes: ") for limit in result["proof"]["unverified"])
 
 
 @pytest.mark.parametrize(("alarms", "outcome"), [({"10": "NOSPACE"}, COMMITTED), ({}, ROLLED_BACK)])

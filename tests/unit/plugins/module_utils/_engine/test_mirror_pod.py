@@ -32,7 +32,7 @@ def pod(container: str, *, ready: bool) -> Json:
 
 def heard(
     answer: Json | None, process: Process | None = PROCESS, *probes: Probe, demanded: bool = False
-) -> tuple[bool, str]:
+) -> tuple[bool | None, str]:
     """What is made of an answer of the API."""
 
     def ask(kubeconfig: str, path: str) -> tuple[Json | None, str]:
@@ -72,7 +72,7 @@ def test_without_a_process_nothing_is_asked() -> None:
 @pytest.mark.parametrize("demanded", [True, False])
 def test_a_word_that_is_not_heard_is_missed_where_it_was_heard_before(demanded: bool) -> None:
     assert heard(None, demanded=demanded) == (
-        not demanded,
+        False if demanded else None,
         "exec probe: what the kubelet reports is not known (refused)",
     )
 
@@ -80,9 +80,9 @@ def test_a_word_that_is_not_heard_is_missed_where_it_was_heard_before(demanded: 
 def test_of_grpc_the_port_is_looked_at_then(web: Web) -> None:
     listening = t.cast(Probe, {"kind": "grpc", "host": "127.0.0.1", "port": web.port})
     silent = t.cast(Probe, {"kind": "grpc", "host": "127.0.0.1", "port": 1})
-    assert heard(None, PROCESS, listening)[0]
+    assert heard(None, PROCESS, listening)[0] is None
     ok, text = heard(None, PROCESS, silent, EXEC)
-    assert not ok
+    assert ok is False
     assert text.startswith("exec and grpc probe: what the kubelet reports is not known (refused); 127.0.0.1:1: ")
     assert heard(pod(CONTAINER, ready=True), PROCESS, silent)[0]
 
@@ -124,6 +124,5 @@ def test_a_kubelet_that_is_not_heard_any_more(node: FakeNode, before: bool, outc
     """Where it was not heard before either, the repair of whatever keeps it silent has to be possible."""
     result = change(node, ready=True, heard_before=before, heard_after=False)
     assert result["outcome"] == outcome
-    report = f"the kubelet's report of kube-apiserver could not be read with {node.kubelet_conf} (no answer)"
-    note = f"before the change, {report}, so the verification does not cover its exec probe"
-    assert result["notes"] == ([] if before else [note])
+    limit = "whether its probes pass: exec probe: what the kubelet reports is not known (no answer)"
+    assert (result["proof"] or {}).get("unverified") == ([] if before else [limit])

@@ -54,14 +54,16 @@ def test_gates_that_differ_in_the_running_process_are_restored(node: FakeNode, r
         (kubeconfig(user={"client-certificate-data": "A", "client-key-data": "A"}), "must be in base64"),
     ],
 )
-def test_gates_that_cannot_be_read_are_not_verified_and_no_failure(node: FakeNode, config: str | None, note: str) -> None:
+def test_gates_that_cannot_be_read_are_not_verified_and_no_failure(
+    node: FakeNode, config: str | None, note: str
+) -> None:
     if config is not None:
         node.kubeconfig.write_text(config, encoding="ascii")
     result = node.change(watch={"feature_gates": {"A": True}})
     assert result["outcome"] == COMMITTED
     assert result["proof"]["feature_gates"] is None
     (limit,) = result["proof"]["unverified"]
-    assert limit.startswith("feature gates A: ")
+    assert limit.startswith("whether feature gates A are as desired: ")
     assert note in limit
 
 
@@ -70,7 +72,7 @@ def test_metrics_that_are_forbidden_are_not_verified(node: FakeNode) -> None:
     node.web.gates = None
     result = node.change(watch={"feature_gates": {"A": True}})
     assert result["outcome"] == COMMITTED
-    limit = f"feature gates A: /metrics answers 403 to the client of {node.kubeconfig}"
+    limit = f"whether feature gates A are as desired: /metrics answers 403 to the client of {node.kubeconfig}"
     assert result["proof"]["unverified"] == [limit]
 
 
@@ -111,17 +113,16 @@ def test_probes_that_only_the_kubelet_runs_need_its_report(node: FakeNode, is_re
     sides = {side: {**node.instance(text), "probes": inside} for side, text in (("before", OLD), ("after", NEW))}
 
     def report(_kubeconfig: str, _path: str) -> tuple[t.Any, str]:
-        (instance,) = node.kubelet.instances or [None]
-        if not is_readable or instance is None:
+        if not is_readable or not node.kubelet.instances:
             return None, "forbidden"
-        container = node.host.processes({instance.uid})[0].container_id
+        container = node.host.processes({node.kubelet.instances[0].uid})[0].container_id
         statuses = [{"ready": True, "containerID": f"containerd://{container}"}]
         return {"metadata": {}, "status": {"containerStatuses": statuses}}, ""
 
     node.ask = report
     result = node.change(watch=sides)
     assert result["outcome"] == COMMITTED
-    limit = "exec probes: only its kubelet runs them, and its report cannot be read (forbidden)"
+    limit = "whether its probes pass: exec probe: what the kubelet reports is not known (forbidden)"
     assert result["proof"]["unverified"] == ([] if is_readable else [limit])
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import EngineError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    ABORTED,
+    ALARM,
     COMMITTED,
     ROLLED_BACK,
     save_journal,
@@ -78,14 +80,23 @@ def test_a_shortage_that_the_change_makes_is_restored_at_once(unit: FakeUnit) ->
 
 def test_a_shortage_from_before_is_not_the_changes(unit: FakeUnit) -> None:
     unit.short_of.add("Memory")
-    assert unit.change()["outcome"] == COMMITTED
+    result = unit.change()
+    assert (result["outcome"], result["notes"]) == (COMMITTED, [])
+
+
+OLDER_SHORTAGE = (
+    "whether it evicts pods because of the change: its Node reports DiskPressure, and what it reported before the change is"
+    " not known"
+)
 
 
 def test_a_shortage_of_which_nothing_was_known_is_not_the_changes(unit: FakeUnit) -> None:
     unit.short_of.add("Disk")
     unit.unknown.add("Disk")
     unit.at(0.1, unit.unknown.clear)
-    assert unit.change()["outcome"] == COMMITTED
+    result = unit.change()
+    assert result["outcome"] == COMMITTED
+    assert result["proof"]["unverified"] == [OLDER_SHORTAGE]
 
 
 def test_static_pods_that_restart_are_waited_for(unit: FakeUnit) -> None:
@@ -102,6 +113,39 @@ def test_static_pods_that_do_not_come_back_are_a_failure(unit: FakeUnit) -> None
     result = unit.change(watch={"has_static_pods": True}, wait_timeout=20)
     assert result["outcome"] == ROLLED_BACK
     assert "its static pods are not ready yet (etcd)" in result["reason"]
+
+
+def test_static_pods_not_listed_at_first_are_listed_again(unit: FakeUnit) -> None:
+    unit.lists_pods = False
+    unit.at(5, lambda: setattr(unit, "lists_pods", True))
+    unit.at(5.5, unit.ready_pods.clear)
+    unit.at(25, lambda: unit.ready_pods.add("etcd"))
+    began = unit.clock.now
+    assert unit.change(watch={"has_static_pods": True})["outcome"] == COMMITTED
+    assert unit.clock.now - began >= 25 + 3
+
+
+def test_static_pods_unknown_before_have_all_to_be_ready(unit: FakeUnit) -> None:
+    unit.lists_pods = False
+    unit.at(11, lambda: setattr(unit, "lists_pods", True))
+    result = unit.change(watch={"has_static_pods": True}, wait_timeout=20)
+    assert result["outcome"] == ROLLED_BACK
+    assert "its static pods are not ready yet (broken)" in result["reason"]
+
+
+def test_static_pods_never_listed_are_not_verified(unit: FakeUnit) -> None:
+    unit.lists_pods = False
+    result = unit.change(watch={"has_static_pods": True})
+    assert result["outcome"] == COMMITTED
+    assert result["proof"]["unverified"] == ["whether its static pods are ready: the API server answers 503"]
+
+
+def test_static_pods_unlisted_after_the_change_fail_it(unit: FakeUnit) -> None:
+    unit.at(0.1, lambda: setattr(unit, "lists_pods", False))
+    unit.at(30, lambda: setattr(unit, "lists_pods", True))
+    result = unit.change(watch={"has_static_pods": True}, wait_timeout=20)
+    assert result["outcome"] == ROLLED_BACK
+    assert "its static pods are not ready yet (not known: the API server answers 503)" in result["reason"]
 
 
 def test_a_crash_loop_is_restored_within_a_minute(unit: FakeUnit) -> None:
@@ -144,6 +188,17 @@ def test_what_it_passed_over_before_is_no_failure(unit: FakeUnit, known: bool) -
     assert unit.change(watch={"complaints": [complaint] if known else []})["outcome"] == COMMITTED
 
 
+@pytest.mark.parametrize("answer", [(1, "", "No journal files were found."), (124, "", "no answer"), (0, "", "")])
+def test_unreadable_log_of_the_kubelet_is_not_verified(unit: FakeUnit, answer: tuple[int, str, str]) -> None:
+    real = unit.run
+    unit.run = lambda arguments: answer if arguments[0] == "journalctl" else real(arguments)  # type: ignore[method-assign]
+    result = unit.change()
+    assert result["outcome"] == COMMITTED
+    (limit,) = result["proof"]["unverified"]
+    assert limit.startswith("whether it ignored errors in its configuration: journalctl shows nothing of it (")
+    assert (answer[2] or f"status {answer[0]}") in limit
+
+
 # ---- the API server --------------------------------------------------------------------------------------------------
 
 
@@ -156,22 +211,14 @@ def test_without_an_api_server_from_the_start_the_proof_is_the_nodes_own(unit: F
     assert result["proof"]["unverified"] == [f"whether its Node is ready and evicts no pods: {why}"]
 
 
-def test_static_pods_that_could_not_be_listed_before_are_not_verified(unit: FakeUnit) -> None:
-    unit.api_is_up = False
-    result = unit.change(watch={"has_static_pods": True})
-    limit = "whether its static pods are ready again: before the change the API server cannot be queried: refused"
-    assert (result["outcome"], result["proof"]["unverified"][0]) == (COMMITTED, limit)
-
-
 @pytest.mark.parametrize("short_of", [set(), {"Disk"}])
 def test_shortage_is_not_verified_when_the_node_was_unknown_before(unit: FakeUnit, short_of: set[str]) -> None:
     unit.api_is_up = False
     unit.short_of = short_of
-    unit.at(3, lambda: setattr(unit, "api_is_up", True))
+    unit.at(13, lambda: setattr(unit, "api_is_up", True))
     result = unit.change(min_ready_seconds=10)
-    unknown = "whether it evicts pods because of the change: its Node reports DiskPressure, and could not be read before"
     assert result["outcome"] == COMMITTED
-    assert [each.removesuffix(" the change") for each in result["proof"]["unverified"]] == [unknown] * len(short_of)
+    assert result["proof"]["unverified"] == [OLDER_SHORTAGE] * len(short_of)
 
 
 def test_kubelet_without_its_health_port_is_not_known_to_be_healthy(unit: FakeUnit) -> None:
@@ -183,13 +230,13 @@ def test_kubelet_without_its_health_port_is_not_known_to_be_healthy(unit: FakeUn
     )
 
 
-@pytest.mark.parametrize("journal", [{"fails": {"journalctl": "no journal files were found"}}, {"says": ""}])
-def test_log_that_cannot_be_read_is_not_verified(unit: FakeUnit, journal: dict[str, t.Any]) -> None:
-    unit.fails = journal.get("fails", {})
-    unit.behaviours["v=2"] = Behaviour(says=journal.get("says", "started"))
-    result = unit.change()
-    limit = "whether it ignored errors in its configuration: journalctl shows nothing of it"
-    assert (result["outcome"], result["proof"]["unverified"]) == (COMMITTED, [limit])
+def test_api_server_missing_one_request_is_queried_again(unit: FakeUnit) -> None:
+    unit.api_is_up = False
+    unit.at(2, lambda: setattr(unit, "api_is_up", True))
+    unit.at(4, lambda: setattr(unit, "api_is_up", False))
+    result = unit.change(wait_timeout=20)
+    assert result["outcome"] == ROLLED_BACK
+    assert "its Node is not known" in result["reason"]
 
 
 def test_an_api_server_that_goes_with_the_change_is_waited_for(unit: FakeUnit) -> None:
@@ -369,6 +416,59 @@ def test_a_systemd_that_refuses_is_restored(unit: FakeUnit) -> None:
     assert result["outcome"] == ROLLED_BACK
     assert "systemctl daemon-reload failed: no such interface" in result["reason"]
     assert unit.setting.read_text(encoding="ascii") == OLD
+
+
+# Where only a file of its configuration changes, the command line does not tell two instances apart.
+ANY = {"arguments": ["/usr/bin/kubelet", None]}
+
+
+def silent_systemd(unit: FakeUnit, times: int) -> None:
+    """Have systemd show nothing so many times, from when the setting was written, such as while it executes itself again."""
+    real, left = unit.run, [times]
+
+    def run(arguments: t.Sequence[str]) -> tuple[int, str, str]:
+        if arguments[1] == "show" and unit.setting.read_text(encoding="ascii") == NEW and left[0]:
+            left[0] -= 1
+            return 1, "", "Failed to get properties: Connection timed out"
+        return real(arguments)
+
+    unit.run = run  # type: ignore[method-assign]
+
+
+def any_arguments(unit: FakeUnit) -> dict[str, t.Any]:
+    return {side: {**unit.instance(OLD), **ANY} for side in ("before", "after")}
+
+
+def test_systemd_silent_for_a_moment_still_restarts_the_kubelet(unit: FakeUnit) -> None:
+    silent_systemd(unit, 1)
+    assert unit.change(watch=any_arguments(unit))["outcome"] == COMMITTED
+    assert (unit.starts, unit.argument) == (2, "v=2")
+
+
+def test_systemd_that_stays_silent_leaves_the_former_files(unit: FakeUnit) -> None:
+    silent_systemd(unit, -1)
+    result = unit.change(watch=any_arguments(unit))
+    assert result["outcome"] == ABORTED
+    assert "systemd does not tell what runs as kubelet.service: Failed to get properties" in result["reason"]
+    assert (unit.starts, unit.setting.read_text(encoding="ascii")) == (1, OLD)
+
+
+def test_rollback_without_restart_of_the_kubelet_is_an_alarm(unit: FakeUnit) -> None:
+    unit.behaviours["v=2"] = Behaviour(says=UNKNOWN)
+    real = unit.run
+    armed: list[bool] = []
+    unit.at(0.1, lambda: armed.append(True))
+
+    def run(arguments: t.Sequence[str]) -> tuple[int, str, str]:
+        if armed and unit.setting.read_text(encoding="ascii") == OLD and arguments[1] == "show" and armed.pop():
+            unit.clock.now += 11
+            return 1, "", "Connection timed out"
+        return real(arguments)
+
+    unit.run = run  # type: ignore[method-assign]
+    result = unit.change(watch=any_arguments(unit))
+    assert result["outcome"] == ALARM
+    assert "the former files could not be made to take effect: systemd does not tell" in result["notes"][0]
 
 
 def test_an_empty_directory_of_ours_goes_with_the_commit(unit: FakeUnit) -> None:

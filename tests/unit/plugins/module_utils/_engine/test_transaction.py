@@ -135,13 +135,17 @@ def test_a_slow_start_is_not_restored(node: FakeNode) -> None:
 def test_a_component_without_probes_is_verified_by_its_process(node: FakeNode) -> None:
     node.web.status = 500
     watch = {side: {**node.instance(text), "probes": []} for side, text in (("before", OLD), ("after", NEW))}
-    assert node.change(watch=watch)["outcome"] == COMMITTED
+    result = node.change(watch=watch)
+    assert result["outcome"] == COMMITTED
 
 
 def test_probes_that_need_the_kubelet_are_left_to_it(node: FakeNode) -> None:
     """In a journal of a former version, too, which names no port."""
     watch = {"after": {**node.instance(NEW), "probes": [{"kind": "exec"}, {"kind": "grpc"}, node.web.probe()]}}
-    assert node.change(watch=watch)["outcome"] == COMMITTED
+    result = node.change(watch=watch)
+    assert result["outcome"] == COMMITTED
+    (limit,) = result["proof"]["unverified"]
+    assert limit.startswith("whether its probes pass: exec and grpc probe: what the kubelet reports is not known (")
 
 
 def test_a_component_that_was_down_is_repaired(node: FakeNode) -> None:

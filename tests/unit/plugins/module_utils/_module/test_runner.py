@@ -62,6 +62,7 @@ class FakeSteps:
         unrehearsed: str = "",
     ) -> None:
         self.unrehearsed = unrehearsed
+        self.limits: list[str] = []
         self.changes = changes
         self.verdict = Verdict(verdict, "its words", 0.1, ("kube-apiserver",))
         self.fails_in = fails_in
@@ -108,8 +109,9 @@ class FakeSteps:
     def apply(self, observed: str, plan: TaskPlan) -> None:
         self._note("apply", observed, plan)
 
-    def finish(self, observed: str, plan: TaskPlan, *, dry: bool) -> None:
+    def finish(self, observed: str, plan: TaskPlan, *, dry: bool) -> list[str]:
         self._note("finish", observed, plan, dry)
+        return self.limits
 
     def report(self, observed: str | None, plan: TaskPlan | None) -> dict[str, t.Any]:
         self._note("report", observed, plan)
@@ -121,6 +123,12 @@ def run(steps: FakeSteps, *, rehearse: bool = True, check_mode: bool = False) ->
     with pytest.raises(Ended):
         runner.run(t.cast("t.Any", module), steps, rehearse=rehearse)
     return module
+
+
+def test_what_the_end_could_not_verify_is_a_warning() -> None:
+    steps = FakeSteps()
+    steps.limits = ["not verified: whether it is ready: no answer"]
+    assert run(steps).warnings[-1] == steps.limits[0]
 
 
 def test_the_way_of_a_change() -> None:

@@ -154,6 +154,24 @@ def test_etcd_is_asked_only_for_a_key_that_goes(server: Server, monkeypatch: pyt
     assert asked == ["secrets True"]
 
 
+@pytest.mark.parametrize("text", [None, "kind: ["])
+def test_file_beside_an_unreadable_api_server_is_noted_as_not_checked(tmp_path: Path, text: str | None) -> None:
+    directory = tmp_path / "manifests"
+    directory.mkdir()
+    if text is not None:
+        (directory / "kube-apiserver.yaml").write_text(text, encoding="utf-8")
+    manifest = samples.manifest(samples.with_command().replace("kube-apiserver", "kube-scheduler"))
+    path = str(directory / "kube-scheduler.yaml")
+    pod = static_pods.StaticPod("kube-scheduler", path, FileVersion(b"", 0o600), manifest, {}, "x")
+    file = "/etc/kubernetes/pki/policy"
+    desired = samples.desired(name="kube-scheduler", files=[samples.file(file, "a")])
+    plan = static_pod.plan(desired, static_pod.State(manifest, {}, {file: None}))
+    found = api_server_files.findings(pod, plan, Host())
+    assert [each.partition(" (")[0] for each in found] == (
+        [] if text is None else ["what the changed files do to kube-apiserver cannot be determined"]
+    )
+
+
 def test_a_file_that_cannot_be_read_is_no_reason_as_long_as_it_stays_so(server: Server) -> None:
     for path in (server.path("none.json"), "/in/the/image.json"):
         flag = f"--encryption-provider-config={path}"

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import typing as t
 from pathlib import Path
@@ -151,7 +152,8 @@ def test_the_proof_asks_the_member_where_its_clients_do(
     site.write("renewed", Pair(*((site.pki / f"server.{ending}").read_bytes() for ending in ("crt", "key"))))
     change = {"cert_file": f"{site.pki}/renewed.crt", "key_file": f"{site.pki}/renewed.key"}
     plan = site.plan(etcd_pod, listen_client_urls="https://127.0.0.1:1", **change)
-    etcd_preflight.add_member(journal, plan, str(site.root))
+    etcd_preflight.add_member(journal, plan, str(site.root), site.node)
+    assert "unverified" not in journal["watch"]
     (before,), (after,) = (journal["watch"][side]["probes"] for side in ("before", "after"))
     assert run_probe(before)[0]
     # Where its clients look for it now, whatever it listens at then; with the certificates that it has then.
@@ -176,12 +178,45 @@ def test_the_proof_asks_as_the_api_server_does_where_that_is_answered(
         samples.with_command(*flags).replace("/etc/kubernetes/pki", str(site.pki)), encoding="utf-8"
     )
     journal: t.Any = {"watch": {"before": {"probes": []}, "after": {"probes": []}}}
-    etcd_preflight.add_member(journal, site.plan(etcd_pod, snapshot_count=5000), str(site.root))
+    etcd_preflight.add_member(journal, site.plan(etcd_pod, snapshot_count=5000), str(site.root), site.node)
     for side in ("before", "after"):
         used = [probe["certificate"] for probe in journal["watch"][side]["probes"]]
         assert (f"{site.pki}/apiserver-etcd-client.crt" in used) is is_trusted
-    limits = journal["watch"].get("unverified", [])
-    assert [each.partition(":")[0] for each in limits] == [] if is_trusted else ["whether it answers this node's API server"]
+    limits = [each.partition(":")[0] for each in journal["watch"].get("unverified", [])]
+    assert limits == ([] if is_trusted else [API_SERVER_SERVED])
+
+
+API_SERVER_SERVED = "whether it answers this node's API server"
+
+
+@pytest.mark.parametrize(
+    "text", ["kind: [", samples.with_command("--etcd-certfile=/nowhere/a", "--etcd-keyfile=/nowhere/b")]
+)
+def test_unreadable_side_of_the_api_server_is_not_verified(
+    site: Site, etcd_pod: static_pods.StaticPod, text: str
+) -> None:
+    (site.root / "kube-apiserver.yaml").write_text(text, encoding="utf-8")
+    journal: t.Any = {"watch": {"before": {"probes": []}, "after": {"probes": []}}}
+    etcd_preflight.add_member(journal, site.plan(etcd_pod, snapshot_count=5000), str(site.root), site.node)
+    (limit,) = journal["watch"]["unverified"]
+    assert limit.startswith(API_SERVER_SERVED)
+
+
+def test_api_server_failing_one_probe_is_probed_again(
+    site: Site, etcd_pod: static_pods.StaticPod, server: Pair, member: FakeEtcd
+) -> None:
+    site.write("apiserver-etcd-client", server)
+    flags = [
+        f"--etcd-{part}={site.pki}/apiserver-etcd-client.{end}"
+        for part, end in (("certfile", "crt"), ("keyfile", "key"))
+    ]
+    text = samples.with_command(*flags).replace("/etc/kubernetes/pki", str(site.pki))
+    (site.root / "kube-apiserver.yaml").write_text(text, encoding="utf-8")
+    member.healthy = False
+    site.clock.watchers.append(lambda: setattr(member, "healthy", True))
+    journal: t.Any = {"watch": {"before": {"probes": []}, "after": {"probes": []}}}
+    etcd_preflight.add_member(journal, site.plan(etcd_pod, snapshot_count=5000), str(site.root), site.node)
+    assert len(journal["watch"]["after"]["probes"]) == 2
 
 
 def test_a_member_without_an_address_for_its_clients_is_refused(site: Site, etcd_pod: static_pods.StaticPod) -> None:
@@ -358,6 +393,14 @@ def test_a_snapshot_is_saved_before_what_is_forced_alone(
     assert member.members is not None
     member.members[-1] = member.member("21", [member.url])
     assert etcd_preflight.save_snapshot(etcd_pod, plan, site.node) is None, "there is no risk"
+
+
+def test_unreadable_api_server_is_not_verified(site: Site, etcd_pod: static_pods.StaticPod) -> None:
+    pod = dataclasses.replace(etcd_pod, path=str(site.root / "etcd.yaml"))
+    limit = "whether the API server of this node uses this etcd: its manifest cannot be read"
+    assert limit not in site.unverified(pod, snapshot_count=5000)
+    (site.root / "kube-apiserver.yaml").write_text("kind: [", encoding="utf-8")
+    assert limit in site.unverified(pod, snapshot_count=5000)
 
 
 # ---- where it is -----------------------------------------------------------------------------------------------------

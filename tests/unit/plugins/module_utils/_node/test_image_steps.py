@@ -39,7 +39,7 @@ def test_an_image_that_is_missing_is_loaded(node: FakeNode, run: FakeRun) -> Non
     found.apply()
     assert run.ran(f"podman load --quiet --input={ARCHIVE}")
     assert breaches("node_image", found.report(), of_runner={"rehearsal"}) == []
-    assert found.report() == {"name": IMAGE, "node": NODE, "runtime": "CRI-O", "present": False}
+    assert found.report() == {"name": IMAGE, "node": NODE, "runtime": "CRI-O", "present": False, "unverified": []}
 
 
 @pytest.mark.parametrize("dry", [False, True])
@@ -76,6 +76,17 @@ def test_a_runtime_without_its_program_is_named(node: FakeNode, run: FakeRun) ->
     found.plan()
     with pytest.raises(KubeadmError, match=r"CRI-O at /run/crio/crio.sock: there is no program podman"):
         found.apply()
+
+
+def test_image_of_unreachable_runtime_is_not_verified(node: FakeNode, run: FakeRun) -> None:
+    run.answers["crictl"] = run.answers["podman image exists"] = (127, "", "there is no such program")
+    run.answers["podman load"] = (0, "Loaded image: x\n", "")
+    found = steps(node, run)
+    limit = f"whether the image {IMAGE} is in CRI-O: neither crictl nor a program of its own shows it"
+    found.plan()
+    found.apply()
+    assert found.finish() == [f"{NODE}: {IMAGE}: not verified: {limit}"]
+    assert found.report()["unverified"] == [limit]
 
 
 def test_a_version_that_is_not_tested_is_worth_a_warning(node: FakeNode, run: FakeRun) -> None:

@@ -14,7 +14,11 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes i
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import kubeadm_config
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubeadm_config import KubeadmConfig
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.entries import MISSING, UNKNOWN
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.entries import (
+    MISSING,
+    UNKNOWN,
+    UNREADABLE,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import Entry, Persisted
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
@@ -174,6 +178,13 @@ def test_files_of_others_are_read_and_one_that_is_missing_is_told(tmp_path: Path
     assert first not in (MISSING, UNKNOWN)
     assert "audit-policy-file" in described(args=desired["args"])["args"]
     assert described(args=desired["args"])["args"]["audit-policy-file"]["files"] == {str(policy): first}
+
+
+def test_unreadable_file_is_not_called_missing(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").mkdir()
+    path = str(tmp_path / "policy.yaml")
+    desired: Json = {"args": {"audit-policy-file": path}, "volumes": [samples.volume("audit", str(tmp_path))]}
+    assert described(**desired)["args"]["audit-policy-file"]["files"] == {path: UNREADABLE}
 
 
 @pytest.mark.parametrize(

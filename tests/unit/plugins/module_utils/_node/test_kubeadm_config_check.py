@@ -103,8 +103,12 @@ def test_the_component_does_not_take_it(check: Checked) -> None:
         check(run)
 
 
-def test_a_file_that_would_not_be_mounted_is_found_behind_the_rehearsal(check: Checked, master: FakeNode) -> None:
-    flag = pod("--audit-policy-file=/etc/hostname")
+@pytest.mark.parametrize("others", [(), ("--service-account-signing-endpoint=/run/signer.sock",)])
+def test_unmounted_file_is_found_although_the_rehearsal_was_skipped(
+    check: Checked, master: FakeNode, others: tuple[str, ...]
+) -> None:
+    """Also where nothing can be rehearsed."""
+    flag = pod("--audit-policy-file=/etc/hostname", *others)
     mounts = "    volumeMounts:\n    - mountPath: /etc/hostname\n      name: a\n"
     live = f"{flag}{mounts}  volumes:\n  - hostPath:\n      path: /etc/hostname\n    name: a\n"
     fresh = master.manifest.with_name(".fresh")
@@ -112,7 +116,7 @@ def test_a_file_that_would_not_be_mounted_is_found_behind_the_rehearsal(check: C
     fresh.replace(master.manifest)
     master.allowed = {live.encode()}
     run = Generator()
-    run.new = flag
+    run.old, run.new = pod(*others), flag
     settings = {NAME: {"args": {"audit-policy-file": ["/etc/hostname"]}}}
     with pytest.raises(KubeadmError, match="no volume of the static pod is mounted over /etc/hostname"):
         check(run, settings=settings, changes=[{**CHANGES[0], "key": "audit-policy-file"}])

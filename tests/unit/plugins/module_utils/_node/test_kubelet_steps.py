@@ -168,6 +168,33 @@ def test_a_field_that_the_kubelet_passes_over_is_refused(node: Node) -> None:
     assert (verdict.verdict, verdict.message) == (verdicts.REFUSED, 'strict decoding error: unknown field "maxPodz"')
 
 
+@pytest.mark.parametrize(
+    ("alone", "why"),
+    [
+        ("", "ended with status 1 and no known message"),
+        (
+            'E1 "command failed" err="failed to load kubelet config file, path: /x, error: no such file"\n',
+            "failed to load",
+        ),
+    ],
+)
+def test_fragment_never_decoded_alone_is_refused(node: Node, alone: str, why: str) -> None:
+    node.answers.append(alone)
+    steps = node.steps(config={"maxPods": 50})
+    with steps.session():
+        steps.read()
+        steps.plan()
+        verdict = steps.rehearse()
+    assert verdict.verdict == verdicts.REFUSED
+    assert f"{kubelet_layout.FRAGMENT} was not decoded on its own: " in verdict.message
+    assert why in verdict.message
+
+
+def test_fragment_invalid_only_when_alone_is_accepted(node: Node) -> None:
+    node.answers.append('E1 "command failed" err="failed to validate kubelet configuration, error: invalid"\n')
+    carry_out(node, config={"maxPods": 50})
+
+
 def test_mistakes_of_others_are_known_to_the_engine(node: Node) -> None:
     node.answers = [UNKNOWN + ACCEPTED]
     assert carry_out(node, args={"v": 4})["watch"]["complaints"] == [
@@ -240,6 +267,20 @@ def test_nothing_to_do_is_no_success_over_a_kubelet_that_is_down(node: Node) -> 
     node.shown.update(ActiveState="activating", SubState="auto-restart", MainPID="0")
     with pytest.raises(KubeadmError, match=r"it is activating \(auto-restart\).*command failed"):
         carry_out_nothing(node)
+
+
+def test_kubelet_without_healthz_is_not_verified(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
+    node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: 0\n", encoding="ascii")
+    node.shown.update(ActiveState="active", SubState="running")
+    steps = node.steps(config={"maxPods": 110})
+    with steps.session():
+        steps.read()
+        steps.plan()
+        warnings = steps.verify()
+    limit = "whether it is healthy: healthzPort is 0"
+    assert steps.report()["unverified"] == [limit]
+    assert [each.endswith(f"kubelet: not verified: {limit}") for each in warnings] == [True]
 
 
 def test_a_kubelet_that_runs_and_answers_is_left_alone(node: Node, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,10 +36,12 @@ def test_a_kubelet_that_does_not_answer_would_start_nothing(site: Site) -> None:
     site.web.status = 500
     with pytest.raises(Refusal, match=r"the kubelet on .* \(http.*/healthz answers 500\).*systemctl restart kubelet"):
         site.check(pod, v=4)
-    site.healthz = None  # it is switched off
-    site.web.requests.clear()
-    assert site.check(pod, v=4) == ()
-    assert site.web.requests == []
+
+
+def test_kubelet_without_healthz_is_not_verified(site: Site) -> None:
+    pod = api_server(site)
+    site.start(pod)
+    assert site.unverified(pod, v=4)[0] == "whether its kubelet is healthy: healthzPort is 0"
 
 
 def test_a_kubelet_that_has_just_been_started_gets_a_moment(site: Site) -> None:
@@ -101,11 +103,13 @@ def test_an_image_that_is_not_there_stops_a_change_and_no_repair(site: Site) -> 
     assert "is tried anyway" in warning
 
 
-def test_an_image_that_cannot_be_judged_stops_nothing(site: Site) -> None:
+def test_image_of_unknown_presence_is_not_verified(site: Site) -> None:
     pod = api_server(site)
     site.start(pod)
     site.run.answers["ctr"] = site.run.answers["crictl"] = (127, "", "No such file or directory")
-    assert site.check(pod, v=4) == ()
+    image = "registry.k8s.io/kube-apiserver:v1.34.4"
+    limit = f"whether the image {image} is in containerd: neither crictl nor a program of its own shows it"
+    assert site.unverified(pod, v=4)[1] == limit
 
 
 # ---- the API server's etcd -------------------------------------------------------------------------------------------
@@ -166,6 +170,13 @@ def test_a_certificate_that_etcd_turns_down_is_refused(
 def test_a_member_less_is_a_warning(site: Site, client: Client, member: FakeEtcd) -> None:
     (warning,) = site.check(client("https://127.0.0.1:1", member.url), v=4)
     assert "https://127.0.0.1:1: [Errno 111] Connection refused" in warning
+
+
+def test_etcd_without_http_address_is_not_verified(site: Site, client: Client) -> None:
+    pod = client("unix:///run/etcd.sock")
+    site.start(pod)
+    limit = "whether its etcd answers: --etcd-servers has no address with http or https"
+    assert site.unverified(pod, v=4)[-1] == limit
 
 
 def test_an_api_server_that_is_down_can_be_repaired_without_etcd(site: Site, client: Client) -> None:

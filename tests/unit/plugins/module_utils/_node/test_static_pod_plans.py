@@ -126,6 +126,7 @@ def test_a_plan_is_what_the_module_of_one_says_in_check_mode(master: FakeNode, r
     assert node_plans.report(results) == {
         "static_pods": results,
         "others": {},
+        "unreadable_files": [],
         "node": "cp1",
         "cluster": results[NAME]["cluster"],
         "kubeadm_config": node_plans.report({})["kubeadm_config"],

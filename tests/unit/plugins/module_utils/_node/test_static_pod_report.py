@@ -41,6 +41,7 @@ def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
     assert told["last_transaction"]["outcome"] == COMMITTED
     assert told["last_known_good"] == master.closed()["id"]
     assert (told["open_transaction"], told["error"], told["stray_files"]) == (None, None, [])
+    assert told["unverified"] == ["whether it works: its manifest has no probe, so only its process was watched"]
 
 
 def test_what_is_ours_what_an_upgrade_took_and_what_someone_took_out(master: FakeNode, run: FakeRun) -> None:

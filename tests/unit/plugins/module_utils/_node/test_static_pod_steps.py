@@ -241,6 +241,37 @@ def test_a_component_that_is_broken_is_told_with_its_last_transaction_and_words(
         carry_out_nothing(master, run)
 
 
+def test_unreadable_file_beside_the_manifest_is_not_verified(master: FakeNode, run: FakeRun) -> None:
+    (master.manifests / ".two").write_text("kind: Pod\n---\nkind: Pod\n", encoding="utf-8")
+    (master.manifests / ".two").rename(master.manifests / "two.yaml")
+    found = steps(master, run, args={"v": 1})
+    with found.session():
+        found.read()
+        note = found.notes()[0]
+    (master.manifests / "two.yaml").unlink()
+    master.watcher.events()
+    assert note.startswith(f"cp1: {NAME}: not verified: whether its kubelet takes ")
+    assert note.endswith("/two.yaml for it: it cannot be read as a pod")
+
+
+UNKNOWN = "exec probe: not known"
+
+
+def test_component_with_unknown_probe_is_not_verified(
+    master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = static_pods.look
+    monkeypatch.setattr(
+        static_pods, "look", lambda *a, **k: seen(*a, **k)._replace(probes=(UNKNOWN,), unknown=(UNKNOWN,))
+    )
+    found = steps(master, run, args={"v": 1})
+    with found.session():
+        found.read()
+        found.plan()
+        found.verify()
+    assert found.report()["unverified"] == [f"whether its probes pass: {UNKNOWN}"]
+
+
 def test_what_another_program_changed_is_foreign_from_then_on(master: FakeNode, run: FakeRun) -> None:
     master.allowed.add(pod("--v=4").encode())
     carry_out(master, run, args={"v": 4})

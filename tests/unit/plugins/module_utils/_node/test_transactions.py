@@ -111,6 +111,15 @@ def test_another_component_that_is_being_changed_makes_a_run_busy(master: FakeNo
     assert late.report()["busy"] is True
 
 
+def test_engine_of_unknown_state_counts_as_running(master: FakeNode, run: FakeRun) -> None:
+    master.prepare()
+    run.answers["systemctl is-active"] = (1, "", "Failed to retrieve unit state: Connection timed out")
+    with pytest.raises(Busy):
+        transactions.refuse_beside_another("kubelet", run=run)
+    with pytest.raises(Busy), transactions.exclusive(NAME, dry=True):
+        transactions.left_open(NAME, run)
+
+
 def test_another_component_whose_engine_was_stopped_blocks_nothing(master: FakeNode, run: FakeRun) -> None:
     begin_another(master)
     with steps(master, run).session():

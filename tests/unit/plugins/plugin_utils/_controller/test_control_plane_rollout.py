@@ -293,6 +293,14 @@ def test_a_host_that_cannot_be_asked_is_not_waited_for(answer: Json, told: str) 
     assert (found["static_pods"], found["msg"], found["awaited"]) == (None, told, [])
 
 
+def test_host_with_unreadable_manifest_instead_of_etcd_is_unknown() -> None:
+    pods = [{"name": API_SERVER, "ready": True, "problem": None}]
+    answer = {"static_pods": pods, "unreadable_files": ["/m/etcd.yaml"]}
+    found = FakePass(two(), answer=answer).take("look")
+    assert (found["static_pods"], found["awaited"]) == (None, [])
+    assert found["msg"] == "/m/etcd.yaml cannot be read, and may be etcd"
+
+
 def test_a_turn_renews_the_lease_and_names_what_to_change() -> None:
     its_pass = decided(FakePass(two(), answer=HELD)).as_host("cp1")
     assert its_pass.take("turn")["changes"] == [{"name": API_SERVER, "pass": "cp1"}]

@@ -65,6 +65,21 @@ def test_each_node_proves_it_before_it_is_written(operations: tuple[Json, ...]) 
     assert found.play.calls("rollout_lease")
 
 
+def test_kubeadm_config_that_cannot_be_rehearsed_is_not_verified() -> None:
+    skipped = {
+        "component": API_SERVER,
+        "verdict": "skipped",
+        "message": "an argument is made from valueFrom",
+        "seconds": 0.0,
+    }
+    found = run(proof={"rehearsed": [skipped]})
+    lines = [line for told in found.told.values() for line in told if line.startswith("WARNING: not verified: ")]
+    assert lines == [
+        f"WARNING: not verified: whether kubeadm-config suits {API_SERVER} on {name}: an argument is made from valueFrom"
+        for name in NAMES
+    ]
+
+
 def test_a_proof_that_fails_on_one_node_keeps_it_from_being_written() -> None:
     def proof(call: Call) -> Json:
         return {"failed": True, "msg": "differs"} if call.on == "cp2" else {"rehearsed": []}

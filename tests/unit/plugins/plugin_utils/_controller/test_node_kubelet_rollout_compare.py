@@ -37,9 +37,12 @@ def unread(node: str, problem: str = "403, forbidden") -> t.Callable[[Call], Jso
     """An API that cannot read one kubelet."""
 
     def answer(call: Call) -> Json:
-        entry = {node: {"kubelet": {"config": None, "differences": [], "problem": problem}}}
+        entry: Json = {node: {"kubelet": {"config": None, "differences": [], "problem": problem}}}
         is_asked = node in call.arguments.get("kubelets", {})
-        return {**nodes_of(call, **(entry if is_asked else {})), **({"failed": True, "msg": problem} if is_asked else {})}
+        return {
+            **nodes_of(call, **(entry if is_asked else {})),
+            **({"failed": True, "msg": problem} if is_asked else {}),
+        }
 
     return answer
 
@@ -119,7 +122,12 @@ def test_missing_right_is_refused_before_the_first_change(check_mode: bool, forc
     assert "get nodes/proxy. These rules grant them" in message
     (call,) = found.play.calls("access_info")
     resources = {(each["verb"], each["resource"]) for each in call.arguments["rights"]}
-    needed = {("get", "nodes"), ("list", "nodes"), ("get", "nodes/proxy"), *((verb, "leases") for verb in ("get", "create", "update"))}
+    needed = {
+        ("get", "nodes"),
+        ("list", "nodes"),
+        ("get", "nodes/proxy"),
+        *((verb, "leases") for verb in ("get", "create", "update")),
+    }
     assert resources == needed | (set() if force else {("list", "pods")})
 
 
@@ -161,4 +169,6 @@ def test_kubelet_out_of_reach_is_changed_with_a_warning() -> None:
     found.desire(config={"maxPods": 50})
     found.run()
     assert (found.failures, found.changed) == ({}, ["w1"])
-    assert "what the kubelet of w1 uses cannot be read before its change" in " ".join(found.result("admit", "w1")["warnings"])
+    assert "what the kubelet of w1 uses cannot be read before its change" in " ".join(
+        found.result("admit", "w1")["warnings"]
+    )

@@ -417,11 +417,25 @@ def test_an_account_that_may_not_list_pods_may_list_nodes() -> None:
     found = run("cp1", variables={"node_kubelet_force": True}, answers={"node_resource_info": answer})
     assert found.changed == ["cp1"]
     assert "not in this run: w9" in found.lines
+    assert "not verified" not in found.lines
+
+
+UNREAD = (
+    "WARNING: not verified: whether nodes are missing in this run, and whether restarted kubelets would reject pods: "
+)
 
 
 def test_without_the_api() -> None:
     found = run("cp1", "w1", variables={"node_kubelet_check_api": False}, answers={"node_resource_info": SILENT})
     assert (found.failures, found.changed, found.play.asked) == ({}, ["cp1", "w1"], [])
+    assert found.lines.splitlines()[0] == f"{UNREAD}node_kubelet_check_api is false"
+
+
+def test_forced_run_without_api_reports_what_was_not_verified() -> None:
+    variables = {"node_kubelet_force": True, "node_kubelet_lease": False}
+    found = run("w1", groups={}, variables=variables, answers={"node_resource_info": SILENT})
+    assert found.changed == ["w1"]
+    assert found.lines.startswith(UNREAD)
 
 
 def test_what_is_desired_is_not_compared_without_the_api() -> None:
@@ -509,6 +523,7 @@ def test_devices_may_be_excluded(variable: str) -> None:
     answers = {"node_resource_info": offering("w1", 4, 0)}
     found = run("w1", groups={}, variables={variable: 0}, answers=answers)
     assert (found.failures, found.changed) == ({}, ["w1"])
+    assert f"not verified: whether device plugins offer what they did: {variable} is " in found.lines
 
 
 def test_devices_that_may_be_excluded_are_not_judged_by_what_is_compared() -> None:

@@ -129,6 +129,16 @@ def test_a_host_whose_name_is_given_is_not_asked_and_so_not_excluded() -> None:
     assert list(found.play.calls("node_taint")[0].arguments["cluster"]["machine_ids"]) == ["node-cp1"]
 
 
+def test_cluster_of_hosts_with_given_names_is_not_verified() -> None:
+    names = {name: {"node_resources_node_name": f"n-{name}"} for name in ("cp1", "w1")}
+    found = run("cp1", "w1", each=names)
+    assert not [call for call in found.play.asked if call.arguments.get("cluster")]
+    why = "all of them have node_resources_node_name"
+    warning = f"WARNING: not verified: whether the API is that of these nodes: {why}"
+    assert found.lines.splitlines()[-1] == warning
+    assert "not verified" not in run("cp1", "w1", each={"w1": names["w1"]}).lines
+
+
 def test_no_node_is_asked_again_for_what_another_role_read() -> None:
     found = course("cp1", "w1", answers={"kubelet_info": GONE})
     for name in ("cp1", "w1"):
@@ -284,7 +294,10 @@ def test_missing_right_is_refused_where_kubelets_restart(
         answers={"access_info": {"user": "runner", "missing": [missing]}},
     )
     for host in ("cp1", "w1"):
-        found.play.hostvars[host]["__node_kubelet_plan"] = {**node(Call("", host, host, {}, False)), "operations": operations}
+        found.play.hostvars[host]["__node_kubelet_plan"] = {
+            **node(Call("", host, host, {}, False)),
+            "operations": operations,
+        }
     found.is_plan_only = plan_only
     found.run()
     message = found.failures.get("cp1 apply", "")

@@ -337,6 +337,7 @@ def test_what_was_only_planned_is_ended_here() -> None:
         "w1 kubelet: nothing to change",
         "cp1 taints, resources, labels: nothing to change",
         "w1 taints, resources, labels: nothing to change",
+        "WARNING: not verified: whether the API is that of these nodes: all of them have node_resources_node_name",
     ]
     assert site.reported("cp1")["msg"] == site.ended("cp1")["lines"]
     assert site.reported("w1") == {"changed": False}

@@ -360,8 +360,8 @@ def test_what_was_noticed_on_the_way_is_a_warning(run: Run) -> None:
 
 def test_what_could_not_be_verified_is_a_warning_and_in_the_result(run: Run) -> None:
     end = ended("committed")
-    end["transaction"]["proof"] = {"unverified": ["feature gates A: 403"]}
+    end["transaction"]["proof"] = {"unverified": ["whether feature gates A are as desired: 403"]}
     result = run(STARTED, end)
-    assert result["warnings"] == ["cp1: kube-apiserver: not verified: feature gates A: 403"]
-    assert result["unverified"] == ["feature gates A: 403"]
+    assert result["warnings"] == ["cp1: kube-apiserver: not verified: whether feature gates A are as desired: 403"]
+    assert result["unverified"] == ["whether feature gates A are as desired: 403"]
     assert result["changed"] is True

@@ -393,7 +393,7 @@ class ResourceServer:
                 self._context.rescan()
                 raise Rejected(f"{self.resource.name}: device {known.candidate.id}: {error}") from error
             except Unreadable as error:
-                logs.info("cannot check a device before its allocation", device=known.candidate.id, reason=str(error))
+                logs.warn("cannot check a device before its allocation", device=known.candidate.id, reason=str(error))
         return found
 
 

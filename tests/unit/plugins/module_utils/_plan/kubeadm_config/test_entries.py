@@ -52,6 +52,7 @@ def test_what_is_the_same_everywhere_is_wanted_with_its_files() -> None:
         (told(value=("6",)), "its value differs between cp1 and cp2"),
         (told(files={"/a": "2"}), "/a differs between cp1 and cp2"),
         (told(files={"/a": rules.MISSING}), "/a does not exist on cp2"),
+        (told(files={"/a": rules.UNREADABLE}), "/a cannot be read on cp2"),
         (told(files={"/a": rules.UNKNOWN}), "cp2 has no sa.key"),
         (told(files={"/b": "1"}), "/b differs between cp1 and cp2"),
         (told(), "/a differs between cp1 and cp2"),

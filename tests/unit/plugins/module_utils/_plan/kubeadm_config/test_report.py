@@ -69,6 +69,12 @@ def test_a_refusal_is_told_with_what_is_lost(ending: str) -> None:
     assert found[1] == "kubeadm-config is not written: minikube renders it"
 
 
+@pytest.mark.parametrize("ending", [report.FAILED, report.PLANNED])
+def test_unreadable_config_is_reported_although_nothing_is_desired(ending: str) -> None:
+    outlook = report.Outlook(ending, "it could not be read", Entries({}, {}, []), None, {})
+    assert report.lines(outlook, diff=False) == ["kubeadm-config is not written: it could not be read"]
+
+
 def test_the_difference_is_shown_on_demand() -> None:
     assert "+  - name: v" in lines(report.NOT_ASKED, diff=True)
     assert not any(line.startswith(("+", "-")) for line in lines(report.NOT_ASKED))

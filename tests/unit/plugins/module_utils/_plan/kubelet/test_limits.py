@@ -86,6 +86,15 @@ def test_a_plan_tells_them_when_they_change() -> None:
     assert planned(config={"registryPullQPS": 3}) is None
 
 
+def test_limits_that_make_no_sense_are_not_verified() -> None:
+    def unverified(**desired: t.Any) -> list[str]:
+        return kubelet.unverified(kubelet.plan(parse_desired(kubelets.parameters(**desired)), kubelets.state()))
+
+    limit = "whether running pods still fit: what the kubelet leaves to them cannot be worked out from its settings"
+    assert unverified(config={"evictionHard": {"memory.available": "abc"}}) == [limit]
+    assert unverified(config={"maxPods": 3}) == []
+
+
 def test_huge_pages_are_taken_off_the_memory() -> None:
     limits = limit_settings.limits_of(settings(files=["evictionHard: {}"]))
     assert limits is not None

@@ -98,6 +98,12 @@ def test_what_makes_no_sense_is_left_to_the_kubelet(nonsense: str) -> None:
     assert len(named(CPU, f"{CPU}, {nonsense}")) == 1
 
 
+def test_unreadable_reservations_that_differ_are_a_difference() -> None:
+    before, after = (f"{CPU}, systemReserved: {{cpu: {amount}}}" for amount in ("many", "most"))
+    assert named(before, after) == ["reserved CPUs"]
+    assert named(before, before) == []
+
+
 def test_a_gate_that_goes_takes_the_state_files_along() -> None:
     on, off = f"featureGates: {{{GATE}: true}}", f"featureGates: {{{GATE}: false}}"
     assert named(on, off) == [GATE, GATE]

@@ -385,20 +385,25 @@ def test_a_change_that_is_in_doubt_failed() -> None:
     assert (found["failed"], found["msg"]) == (True, "doubt")
 
 
+USED, DEVICES = "whether it uses what is desired", "whether device plugins offer what they did"
+SWITCHED_OFF = "node_kubelet_check_api is false"
+
+
 @pytest.mark.parametrize(
     ("settings", "unverified"),
     [
-        ({**DESIRED, "node_kubelet_check_api": False}, 2),
-        ({"node_kubelet_check_api": False}, 1),
-        (DESIRED, 1),
+        (
+            {**DESIRED, "node_kubelet_check_api": False},
+            [f"{USED}: node_kubelet_check_api is false, so /configz was not compared", f"{DEVICES}: {SWITCHED_OFF}"],
+        ),
+        ({"node_kubelet_check_api": False}, [f"{DEVICES}: {SWITCHED_OFF}"]),
+        ({**DESIRED, "allocatable_timeout": 0}, [f"{DEVICES}: node_kubelet_allocatable_timeout is 0"]),
+        (DESIRED, []),
     ],
 )
-def test_change_that_was_not_compared_on_purpose_says_so(settings: Json, unverified: int) -> None:
+def test_change_that_was_not_compared_on_purpose_says_so(settings: Json, unverified: list[str]) -> None:
     done = host(settings=settings, **{**DONE, "change": made(changed=True, unverified=["its Node"])})
-    found = rollout.report(done)["unverified"]
-    assert len(found) == unverified
-    assert found[0] == "its Node"
-    assert "node_kubelet_check_api is false" in found[-1] or unverified == 1
+    assert rollout.report(done)["unverified"] == ["its Node", *unverified]
 
 
 OTHER: Json = {**OF, "mismatches": {"w1": "it uses something else."}}
@@ -478,7 +483,7 @@ def test_what_is_told_of_a_host_in_a_rollout(registers: Json, has_turn: bool, st
 
 
 def test_an_objection_is_told_of_its_host() -> None:
-    coordinator = {"pass": OF, "admit": {**OF, "objections": {"w1": "pods would be lost."}}}
+    coordinator: Json = {"pass": OF, "admit": {**OF, "objections": {"w1": "pods would be lost."}}}
     found = rollout.judged("w1", host(), coordinator, [], has_turn=True)
     assert (found["failed"], found["msg"]) == (True, "Nothing was changed, because pods would be lost.")
     assert found["operations"] == [SETTING]

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import typing as t
-
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import access
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.access import Right
@@ -22,7 +20,13 @@ LEASE = Right("update", "leases", "coordination.k8s.io", "kube-system", ("l",))
         (
             LEASE,
             "l",
-            {"verb": "update", "group": "coordination.k8s.io", "resource": "leases", "namespace": "kube-system", "name": "l"},
+            {
+                "verb": "update",
+                "group": "coordination.k8s.io",
+                "resource": "leases",
+                "namespace": "kube-system",
+                "name": "l",
+            },
         ),
     ],
 )
@@ -41,10 +45,15 @@ def test_account_with_all_rights_is_not_refused() -> None:
 
 @pytest.mark.parametrize(("user", "words"), [("u", "the account u lacks"), (None, "of these credentials lacks")])
 def test_refusal_names_account_rights_and_rules(user: str | None, words: str) -> None:
-    missing = access.question([Right("get", "nodes/proxy"), Right("get", "nodes", names=("w1",)), LEASE, Right("list", "nodes")])
+    missing = access.question(
+        [Right("get", "nodes/proxy"), Right("get", "nodes", names=("w1",)), LEASE, Right("list", "nodes")]
+    )
     message = access.refusal({"user": user, "missing": missing}, "x needs")
     assert words in message
-    assert "lacks rights that x needs: get nodes/proxy, get nodes w1, update leases l in kube-system, list nodes." in message
+    assert (
+        "lacks rights that x needs: get nodes/proxy, get nodes w1, update leases l in kube-system, list nodes."
+        in message
+    )
     assert "{apiGroups: [''], resources: [nodes/proxy], verbs: [get]}" in message
     assert "{apiGroups: [''], resources: [nodes], verbs: [get, list]}" in message
     assert "{apiGroups: ['coordination.k8s.io'], resources: [leases], verbs: [update]}" in message
@@ -61,7 +70,9 @@ def test_refusal_names_account_rights_and_rules(user: str | None, words: str) ->
 )
 def test_nodes_are_patched_where_something_is_desired(fields: list[str], resources: list[str]) -> None:
     rights = access.of_nodes(["w1"], fields)
-    assert [(right.verb, right.resource, right.names) for right in rights] == [("patch", each, ("w1",)) for each in resources]
+    assert [(right.verb, right.resource, right.names) for right in rights] == [
+        ("patch", each, ("w1",)) for each in resources
+    ]
 
 
 def test_right_to_create_has_no_name() -> None:
@@ -71,9 +82,7 @@ def test_right_to_create_has_no_name() -> None:
     assert all(right.names and right.namespace == "n" for right in rights if right.verb != "create")
 
 
-def test_pods_are_read_only_where_they_matter() -> None:
-    resources: t.Callable[[bool], list[str]] = lambda reads: [
-        right.resource for right in access.of_kubelets(["w1"], reads_pods=reads)
-    ]
-    assert "pods" in resources(True)
-    assert "pods" not in resources(False)
+@pytest.mark.parametrize("reads_pods", [False, True])
+def test_pods_are_read_only_where_they_matter(reads_pods: bool) -> None:
+    resources = [right.resource for right in access.of_kubelets(["w1"], reads_pods=reads_pods)]
+    assert ("pods" in resources) is reads_pods

@@ -290,6 +290,32 @@ def test_a_host_that_only_waited_is_busy() -> None:
     assert not rollout.is_busy(host("cp1"))
 
 
+def test_host_with_an_unreadable_manifest_blocks_other_turns() -> None:
+    """The kubelet stops the pod of a manifest that it cannot read any more."""
+    hosts = three()
+    plan = {**hosts["cp2"]["plan"], "others": {}, "unreadable_files": ["/m/etcd.yaml"]}
+    hosts["cp2"] = {**hosts["cp2"], "plan": plan}
+    assert not rollout.is_ready(hosts, 0)
+    refusal = rollout.readiness_refusal(hosts, "cp1")
+    assert "cp2 could not be checked (/m/etcd.yaml cannot be read, and may be etcd)" in refusal
+
+
+def test_control_planes_only_the_api_knows_are_not_verified() -> None:
+    hosts = three()
+    assert rollout.unverified(hosts, []) == []
+    limit = "whether API server and etcd of {} are ready: this run leaves them out"
+    assert rollout.unverified(hosts, ["cp4"]) == [limit.format("cp4")]
+    known = {"problem": None, "control_planes": ["cp1", "cp2", "cp3", "cp8", "cp9"]}
+    hosts["cp2"] = {**hosts["cp2"], "plan": {**hosts["cp2"]["plan"], "kubeadm_config": known}}
+    assert rollout.unverified(hosts, ["cp4"]) == [limit.format("cp8, cp9")]
+
+
+def test_unreadable_file_beside_all_vital_pods_blocks_nothing() -> None:
+    pods = {API_SERVER: {"ready": True}, ETCD: {"ready": True}}
+    assert rollout.unknown_readiness(pods, ["/m/README"]) == ""
+    assert rollout.unknown_readiness({API_SERVER: {"ready": True}}, []) == ""
+
+
 @pytest.mark.parametrize("step", ["plan", "change"])
 def test_a_host_whose_connection_broke_does_not_speak(step: str) -> None:
     hosts = three()

@@ -46,10 +46,10 @@ def test_every_other_end_is_a_failure_with_cause_and_ending(ended: str, words: s
 
 
 def test_earlier_commit_says_what_was_not_verified_and_noticed() -> None:
-    limits = {"proof": {"unverified": ["feature gates A: 403"]}, "notes": ["a copy was damaged"]}
+    limits = {"proof": {"unverified": ["whether feature gates A are as desired: 403"]}, "notes": ["a copy was damaged"]}
     message = messages.report("kube-apiserver", "cp1", {**transaction("committed"), **limits})
     assert "which was not followed to its end, was committed at" in message
-    assert message.endswith(" Not verified: feature gates A: 403. Note: a copy was damaged.")
+    assert message.endswith(" Not verified: whether feature gates A are as desired: 403. Note: a copy was damaged.")
 
 
 @pytest.mark.parametrize("proof", [{}, {"proof": None}, {"proof": {}}, {"proof": {"unverified": []}}])

@@ -115,7 +115,7 @@ def test_an_earlier_change_is_told_where_nothing_is_to_change() -> None:
     ]
 
 
-LIMIT = "feature gates A: 403"
+LIMIT = "whether feature gates A are as desired: 403"
 UNVERIFIED = {**COMMITTED, "proof": {"pid": 7, "uid": "u", "unverified": [LIMIT]}}
 
 
@@ -129,6 +129,12 @@ def test_what_was_not_verified_has_a_line_behind_the_operations() -> None:
 def test_what_was_not_verified_of_an_earlier_change_is_told() -> None:
     lines = report.kubelets({"w1": result(operations=[], previous_transaction=UNVERIFIED)})
     assert lines[1:] == [f"WARNING: w1 kubelet: not verified: {LIMIT}", "w1 kubelet: nothing to change"]
+
+
+def test_skipped_rehearsal_has_its_reason() -> None:
+    rehearsal = {"verdict": "skipped", "message": "its manifest has no command", "seconds": 0}
+    lines = report.static_pods({"cp1": {"kube-vip": result(rehearsal=rehearsal)}})
+    assert "rehearsal skipped (its manifest has no command) in 0.0 s" in lines[0]
 
 
 def test_hosts_without_a_change_have_one_line() -> None:

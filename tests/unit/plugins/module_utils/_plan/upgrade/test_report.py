@@ -203,6 +203,11 @@ def test_what_is_of_no_single_node() -> None:
     assert report.report_lines(outcome)[0] == "cluster: to be known: several versions"
 
 
+def test_checks_of_the_cluster_have_a_line() -> None:
+    outcome = report.report("1.37.2", {"cp1": result()}, {"checks": ["webhooks", "coredns"]})
+    assert report.report_lines(outcome)[0] == "cluster: checked: coredns, webhooks"
+
+
 def test_unread_check_of_the_cluster_fails_each_host() -> None:
     cluster = {"not_rehearsed": [checks.unrehearsed("webhooks", "forbidden", "")]}
     outcome = report.report("1.37.2", {"cp1": result(), "w1": result()}, cluster)

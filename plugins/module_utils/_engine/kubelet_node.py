@@ -1,0 +1,184 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What the API server knows of a kubelet: its Node, the Lease that it renews, and its static pods."""
+
+from __future__ import annotations
+
+import calendar
+import time
+import typing as t
+
+from .files import Json
+from .journal import ON_TRIAL, PREPARED, Former, Progress, UnitWatch
+from .node import Host, Process
+from .probes import Ask
+from .watcher import retry_until
+
+# For these the kubelet evicts pods.
+PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
+# An API server has other things to do than to tell four times a second that a Node is ready.
+NODE_SECONDS = 1.0
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+
+
+def _condition(thing: Json, kind: str) -> Json | None:
+    """A condition of a Node or a Pod."""
+    return next((entry for entry in thing["status"].get("conditions") or [] if entry["type"] == kind), None)
+
+
+class KubeletNode:
+    """The Node of a kubelet whose change a journal is about."""
+
+    def __init__(
+        self,
+        journal: Progress,
+        watch: UnitWatch,
+        host: Host,
+        ask: Ask,
+        clock: t.Callable[[], float],
+        sleep: t.Callable[[float], None],
+    ) -> None:
+        self.journal = journal
+        self.watch = watch
+        self.host = host
+        self.ask = ask
+        self.clock = clock
+        self.sleep = sleep
+        self._last: tuple[float, Json | None, str] | None = None
+        self._reporter = ""
+
+    def observe(self) -> Former:
+        """What is known of it before the change."""
+        node, dummy = retry_until(lambda node: node[0] is not None, self._read, self.clock, self.sleep)
+        return {
+            "node": node is not None,
+            "enough": self._with_pressure("False"),
+            "short": self._with_pressure("True"),
+            "static_pods": self._ready_before(is_known=node is not None),
+        }
+
+    def judge(self, process: Process) -> tuple[bool, str]:
+        """Whether the Node is ready, by a word of this process.
+
+        Where the API server could be asked before the change it must be possible after it. It may be this very change
+        that made it impossible; but an outage of the API server that was there before, or came while the former files
+        are verified, is not the kubelet's.
+        """
+        node, why = self._read()
+        phase = self.journal["phase"]
+        if node is None:
+            return phase not in ON_TRIAL or not self.journal["before"]["node"], f"its Node is not known ({why})"
+        ready = _condition(node, "Ready")
+        if ready is None or ready["status"] != "True":
+            return False, f"its Node is not ready ({(ready or {}).get('message', 'no condition')})"
+        if phase == PREPARED:
+            return True, "its Node is ready"
+        if process.uid != self.journal["before"]["invocation"] and not self._is_reported_by(process):
+            return False, "its Node is ready, as reported by the former process only"
+        missing = self._missing_static_pods()
+        return (False, f"its static pods are not ready yet ({missing})") if missing else (True, "its Node is ready")
+
+    def shortage(self) -> str:
+        """A threshold of eviction that the change made too high ends every pod of the node within seconds, and the Node stays ready.
+        What was not known before the change may be older than it."""
+        short = {kind: words for kind, (status, words) in self._pressures().items() if status == "True"}
+        found = ", ".join(
+            f"{kind} ({words})" for kind, words in short.items() if kind in self.journal["before"]["enough"]
+        )
+        return f"evicts pods, because with this change its Node reports {found}" if found else ""
+
+    def unverified(self) -> list[str]:
+        """What of it is not known although the change counts as healthy, each with the reason."""
+        node, why = self._read()
+        found = [f"whether its Node is ready and evicts no pods: {why}"] if node is None else []
+        # What the change brings ends it.
+        new = [kind for kind in self._with_pressure("True") if kind not in self.journal["before"].get("short", ())]
+        if new:
+            unknown = f"its Node reports {', '.join(new)}, and what it reported before the change is not known"
+            found.append(f"whether it evicts pods because of the change: {unknown}")
+        if self.journal["before"]["static_pods"] is None:
+            pods, why = self._static_pods()
+            found += [f"whether its static pods are ready: {why}"] if pods is None else []
+        return found
+
+    def renewed(self) -> str | None:
+        """When the Node's Lease was renewed."""
+        node = self.watch["node"]
+        lease, dummy = self.ask(node["kubeconfig"], f"{LEASES}/{node['name']}")
+        renewed: str | None = lease["spec"].get("renewTime") if lease else None
+        return renewed
+
+    def _read(self) -> tuple[Json | None, str]:
+        if self._last is None or self.clock() - self._last[0] >= NODE_SECONDS:
+            node = self.watch["node"]
+            found = self.ask(node["kubeconfig"], f"/api/v1/nodes/{node['name']}")
+            self._last = (self.clock(), *found)
+        return self._last[1], self._last[2]
+
+    def _pressures(self) -> dict[str, tuple[str, str]]:
+        """What the kubelet itself says of shortages: condition -> status and message."""
+        node = self._read()[0] or {}
+        return {
+            condition["type"]: (condition["status"], condition.get("message", ""))
+            for condition in node.get("status", {}).get("conditions") or []
+            if condition["type"] in PRESSURES
+        }
+
+    def _with_pressure(self, status: str) -> list[str]:
+        """The shortages of which the kubelet says this: True, False or Unknown."""
+        return sorted(kind for kind, (found, dummy) in self._pressures().items() if found == status)
+
+    def _is_reported_by(self, process: Process) -> bool:
+        """Whether this process told the API server that it lives. It renews its Lease as soon as it runs; the conditions of
+        its Node it writes only when they change, and every five minutes."""
+        if self._reporter == process.uid:
+            return True
+        mark = self.journal.get("mark")
+        renewed = self.renewed()
+        if renewed is None or (mark and renewed == mark["renewed"]):
+            return False
+        # Both clocks are this node's; the beginning of the one is known to a second.
+        began = calendar.timegm(time.strptime(renewed[:19], "%Y-%m-%dT%H:%M:%S"))
+        if began < (self.host.started(process.pid) or 0.0) - 1:
+            return False
+        self._reporter = process.uid
+        return True
+
+    # A setting that changes a pod's defaults gives every static pod another UID: then all of them restart, and with them a member of
+    # etcd. The next node must not have its turn before they are back.
+
+    def _ready_before(self, *, is_known: bool) -> list[str] | None:
+        """The static pods that are ready; None when that is not known. is_known: whether the API server answers."""
+        if not self.watch["has_static_pods"]:
+            return []
+        if not is_known:
+            return None
+        found, dummy = retry_until(lambda pods: pods[0] is not None, self._static_pods, self.clock, self.sleep)
+        return None if found is None else sorted(name for name, is_ready in found.items() if is_ready)
+
+    def _missing_static_pods(self) -> str:
+        """The static pods that were ready and are not, by name. Where those were not known, all that there are have to be."""
+        before = self.journal["before"]["static_pods"]
+        is_on_trial = self.journal["phase"] in ON_TRIAL
+        if before == [] or (before is None and not is_on_trial):
+            return ""
+        found, why = self._static_pods()
+        if found is None:
+            return f"not known: {why}" if before else ""
+        return ", ".join(name for name in sorted(found if before is None else before) if not found.get(name))
+
+    def _static_pods(self) -> tuple[dict[str, bool] | None, str]:
+        """Whether each static pod of this node is ready, by what the API server knows of it; None, and why, when it does not tell."""
+        path = f"/api/v1/pods?fieldSelector=spec.nodeName%3D{self.watch['node']['name']}"
+        found, why = self.ask(self.watch["node"]["kubeconfig"], path)
+        if found is None:
+            return None, why
+        return {
+            pod["metadata"]["name"]: (_condition(pod, "Ready") or {}).get("status") == "True"
+            for pod in found.get("items") or []
+            if "kubernetes.io/config.mirror" in (pod["metadata"].get("annotations") or {})
+        }, ""
