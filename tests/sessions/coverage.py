@@ -29,6 +29,8 @@ def measure(session: nox.Session) -> list[str]:
 
 def report_lines(report: Path) -> list[str]:
     """The whole and the files that are reached least, for a person."""
+    if not report.exists():  # such as with --install-only
+        return ["Coverage was not measured."]
     measured = json.loads(report.read_text(encoding="utf-8"))
     files = {name: file["summary"] for name, file in measured["files"].items()}
     sizable = [name for name, summary in files.items() if summary["num_statements"] >= SMALLEST]

@@ -23,3 +23,7 @@ def test_least_covered_files_are_named_but_for_the_smallest(tmp_path: Path) -> N
     assert first == "Coverage by unit tests: 55.0 % of 1103 lines of plugins/. Least:"
     assert [line.split()[-1] for line in least] == [f"plugins/{number:02d}.py" for number in range(LEAST)]
     assert least[0] == " 50.0 % of 100  plugins/00.py"
+
+
+def test_run_without_a_report_says_that_nothing_was_measured(tmp_path: Path) -> None:
+    assert report_lines(tmp_path / "coverage.json") == ["Coverage was not measured."]
