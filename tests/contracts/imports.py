@@ -123,7 +123,8 @@ PLACES = {
     # Names that Ansible looks for; what they do stands in plugin_utils.
     "plugins.action": Place(places=("plugins.plugin_utils",), outside=frozenset({"__future__"})),
     "plugins.plugin_utils": Place(
-        places=("plugins.plugin_utils", f"{UTILS}._plan"), outside=STANDARD_NO_PROCESS | {"ansible"}
+        places=("plugins.plugin_utils", f"{UTILS}._engine", f"{UTILS}._plan"),
+        outside=STANDARD_NO_PROCESS | {"ansible"},
     ),
     # Decisions that roles and playbooks ask for.
     "plugins.filter": Place(places=(f"{UTILS}._plan",), outside=frozenset({"__future__", "dataclasses", "typing"})),

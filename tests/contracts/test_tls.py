@@ -14,14 +14,14 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT, 
 HOME = Path("plugins/module_utils/_engine/tls.py")
 # What builds a context when it is called. As a type it may stand anywhere.
 BUILDERS = {"SSLContext", "create_default_context", "_create_unverified_context", "_create_stdlib_context"}
-# What builds one of its own, with or without being asked to.
+# What builds one of its own, with or without being asked to, unless it is given one.
 CONNECTIONS = {"HTTPSConnection", "HTTPSHandler", "urlopen", "get_server_certificate"}
 
 
 def uses(source: str) -> t.Iterator[str]:
     """Where a file builds a context, or has one built."""
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call):
+        if isinstance(node, ast.Call) and "context" not in {keyword.arg for keyword in node.keywords}:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if name in BUILDERS | CONNECTIONS:
                 yield f"{node.lineno}: {name}()"
@@ -65,6 +65,7 @@ def test_a_breach_is_found(source: str) -> None:
         "import ssl\nwaiting: list[ssl.SSLContext] = []",
         "import ssl\nisinstance(x, ssl.SSLContext)",
         "from . import tls\ntls.client_context()",
+        "import urllib.request\nurllib.request.HTTPSHandler(context=context)",
     ],
 )
 def test_a_type_is_no_breach(source: str) -> None:

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import email.message
+import http.client
 import os
 import types
 import typing as t
@@ -13,7 +15,6 @@ from pathlib import Path
 
 import pytest
 from ansible.errors import AnsibleConnectionFailure
-from ansible.module_utils import urls
 from ansible.plugins.action import ActionBase
 from ansible.plugins.connection import ConnectionBase
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller import (
@@ -21,7 +22,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller impo
     lock_waiter,
     transaction_follower,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import CERTIFICATE_PEM, Web
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import SERVER, Authority
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.tls_server import Server, server_context
 
 # As nodes give them; the follower's module takes no others.
 ID = "20260101T000000.000000Z-abcdef"
@@ -237,8 +239,7 @@ class Api:
         self.answers = list(answers)
         self.asked: list[dict[str, t.Any]] = []
         run.args = {"confirm": "yes", "confirm_url": URL}
-        fake = types.SimpleNamespace(open_url=self._open, ConnectionError=urls.ConnectionError)
-        monkeypatch.setattr(confirmer, "urls", fake)
+        monkeypatch.setattr(confirmer, "_opener", lambda _authority: types.SimpleNamespace(open=self._open))
 
     def _open(self, url: str, **options: t.Any) -> t.Any:
         self.asked.append({"url": url, **options})
@@ -247,7 +248,7 @@ class Api:
             raise answer
         if answer >= 300:
             raise urllib.error.HTTPError(url, answer, "no", email.message.Message(), None)
-        return types.SimpleNamespace(status=answer)
+        return contextlib.nullcontext(types.SimpleNamespace(status=answer))
 
 
 REFUSED = urllib.error.URLError("connection refused")
@@ -262,7 +263,7 @@ def test_any_answer_of_the_api_server_confirms(run: Run, monkeypatch: pytest.Mon
     assert len(api.asked) == 2, "before the change, and when the node waits"
 
 
-@pytest.mark.parametrize("answer", [REFUSED, 503, urls.ConnectionError("no"), TimeoutError("timed out")])
+@pytest.mark.parametrize("answer", [REFUSED, 503, http.client.BadStatusLine("no"), TimeoutError("timed out")])
 def test_out_of_reach_before_the_change_nothing_is_changed(
     run: Run, monkeypatch: pytest.MonkeyPatch, answer: t.Any
 ) -> None:
@@ -332,22 +333,43 @@ def test_a_word_that_comes_too_late_is_no_reason_to_stop_following(run: Run, mon
     assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, ID, None, None]
 
 
-def test_a_certificate_is_verified_when_its_authority_is_given(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+class Site(t.NamedTuple):
+    """A server of TLS that the controller asks. authorities: who signed its certificate, and that one's issuer."""
+
+    server: Server
+    authorities: tuple[Authority, Authority]
+
+
+@pytest.fixture(name="site")
+def fixture_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> t.Iterator[Site]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    web = Web(tls=True)
-    authority = tmp_path / "ca.crt"
-    authority.write_text(CERTIFICATE_PEM, encoding="ascii")
-    web.status = 403
-    try:
-        run.args = {"confirm": True, "confirm_url": f"https://127.0.0.1:{web.port}/readyz"}
-        assert run({**STARTED, "transaction": None})["changed"] is True
-        run.args["confirm_ca_cert"] = str(authority)  # the certificate is of another name
-        result = run({**STARTED, "transaction": None})
-        assert "certificate verify failed" in result["msg"]
-    finally:
-        web.close()
+    root = Authority(tmp_path / "root")
+    intermediate = Authority(tmp_path / "kubernetes", issuer=root)
+    server = Server(server_context(tmp_path, root, intermediate.issue(names="IP:127.0.0.1", usage=SERVER)))
+    run.args = {"confirm": True, "confirm_url": f"{server.url}/readyz", "confirm_ca_cert": str(tmp_path / "ca.crt")}
+    yield Site(server, (intermediate, root))
+    server.close()
+
+
+def test_an_authority_that_another_one_signed_vouches_for_the_api_server(run: Run, site: Site, tmp_path: Path) -> None:
+    """As the file kubernetes-ca.crt of a cluster whose authority is an intermediate one."""
+    (tmp_path / "ca.crt").write_bytes(site.authorities[0].certificate)
+    assert run({**STARTED, "transaction": None})["changed"] is True
+    assert [path for path, _headers in site.server.asked] == ["/readyz"]
+
+
+def test_a_certificate_is_verified_when_its_authority_is_given(run: Run, site: Site, tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_bytes(site.authorities[1].certificate)  # without the intermediate one
+    assert "certificate verify failed" in run({**STARTED, "transaction": None})["msg"]
+    del run.args["confirm_ca_cert"]
+    assert run({**STARTED, "transaction": None})["changed"] is True
+
+
+def test_a_file_without_an_authority_is_named(run: Run, site: Site, tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_bytes(b"nothing")
+    problem = f"(confirm_ca_cert {tmp_path}/ca.crt: the authority's file holds no certificate"
+    assert problem in run({**STARTED, "transaction": None})["msg"]
+    assert site.server.asked == []
 
 
 def test_what_was_noticed_on_the_way_is_a_warning(run: Run) -> None:
