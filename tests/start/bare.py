@@ -50,6 +50,8 @@ OF_THIS_RUN = (
     "XDG",
 )
 DIRECTORIES = ("bin", "sbin", "local/bin", "local/sbin", "local/go/bin", "lib/podman", "libexec/podman")
+# Whatever an entry leaves at work ends with it: the first of them begins to compile a cluster's programs.
+ALONE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 LONGEST = 120  # seconds that an entry may take to what is waited for
 
 APT_GET = """#!/bin/sh
@@ -106,7 +108,7 @@ class Bare:
         began = time.monotonic()
         process = subprocess.Popen(
             # Ctrl-C has to reach it, also where the tests themselves were started to take no notice of that.
-            ["env", "--default-signal=INT", *(("unshare", "--mount") if setup else ()), "sh", "-euc", script],
+            ["env", "--default-signal=INT", *ALONE, *(("--mount",) if setup else ()), "sh", "-euc", script],
             env=self._variables(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
