@@ -59,7 +59,7 @@ CORES = {
 # The unit tests meet the oldest and the newest core, each on a Python it supports. Older Pythons
 # run no ansible-core of today: there the tests of what needs none run, the node's side.
 UNIT_CORES = {"3.11": "2.18", "3.12": "2.20", "3.13": "2.21", "3.14": "2.21"}
-# A release that is still to come has a session of its own.
+# A release that is still to come.
 CANDIDATE = "2.22"
 # The versions of Kubernetes that `make test-lab` plays.
 LAB_VERSIONS = ("1.32", "1.34", "1.35", "1.36", "1.37")
@@ -96,19 +96,23 @@ CONTROLLER = CONTROLLERS[-1]
 SANITY_PYTHONS = {
     name: next((python for python in core.pythons if python in PYTHONS), None) for name, core in CORES.items()
 }
-UNIT_SESSIONS = tuple(f"unit-{python}" for python in dict.fromkeys((PYTHONS[0], CONTROLLERS[0], CONTROLLER)))
-CANDIDATE_SESSIONS = (f"unit_candidate({CANDIDATE})",) if SANITY_PYTHONS[CANDIDATE] else ()
+UNIT_SESSIONS = tuple(f"unit-{python}" for python in dict.fromkeys((PYTHONS[0], CONTROLLER)))
+OLDEST = next(iter(CORES))
+# What the other sessions of the unit tests do not meet: an old core, and one that is still to come.
+UNIT_CORE_PYTHONS = {name: SANITY_PYTHONS[name] for name in (OLDEST, CANDIDATE) if SANITY_PYTHONS[name]}
+UNIT_CORE_SESSIONS = tuple(f"unit_core({name})" for name in UNIT_CORE_PYTHONS)
 RELEASED = [name for name, core in CORES.items() if "rc" not in core.release and SANITY_PYTHONS[name]]
 
 # What `make test` runs. First what finds most mistakes, for a verdict within four minutes: all unit tests on the newest Python, and
 # beside them style and types.
 FIRST_SESSIONS = ((f"unit-{CONTROLLER}",), ("ruff", "yamllint", "typing"))
-# Then the others, the cheap ones first. Its unit tests meet the oldest and the newest of the Pythons and cores, its sanity tests the
-# newest core; `make test-unit` and `make test-sanity` meet all. The scenarios come last and alone: clusters need both cores.
+# Then the scenarios, whose clusters mostly wait, and beside them the others, the cheap ones first. Their unit tests meet the oldest and the
+# newest of the Pythons and cores, their sanity tests the newest core; `make test-unit` and `make test-sanity` meet all.
 LATER_SESSIONS = (
+    ("scenarios",),
     (
         *(name for name in UNIT_SESSIONS if name != f"unit-{CONTROLLER}"),
-        *CANDIDATE_SESSIONS,
+        *UNIT_CORE_SESSIONS,
         "plays",
         "contracts",
         "faults",
@@ -125,14 +129,13 @@ LATER_SESSIONS = (
         "importer",
         "installed",
         f"sanity({RELEASED[-1]})",
-        "scenarios",
     ),
 )
 TEST_SESSIONS = tuple(name for group in (*FIRST_SESSIONS, *LATER_SESSIONS) for name in group)
 LINT_SESSIONS = tuple(
     name
     for name in TEST_SESSIONS
-    if name not in (*UNIT_SESSIONS, *CANDIDATE_SESSIONS, "plays", "faults", "start", "scenarios")
+    if name not in (*UNIT_SESSIONS, *UNIT_CORE_SESSIONS, "plays", "faults", "start", "scenarios")
     and not name.startswith(("device_plugin", "sanity"))
 )
 
@@ -185,10 +188,10 @@ def unit(session: nox.Session) -> None:
 @nox.session(default=False)
 @nox.parametrize(
     "python,core",
-    [nox.param(python, CANDIDATE, id=CANDIDATE) for python in (SANITY_PYTHONS[CANDIDATE],) if python is not None],
+    [nox.param(python, name, id=name) for name, python in UNIT_CORE_PYTHONS.items()],
 )
-def unit_candidate(session: nox.Session, core: str) -> None:
-    """The unit tests of what imports ansible-core, on its release candidate."""
+def unit_core(session: nox.Session, core: str) -> None:
+    """The unit tests of what imports ansible-core, on its oldest release and on its release candidate."""
     run_core_tests(session, CORES[core].release)
 
 

@@ -28,6 +28,7 @@ if t.TYPE_CHECKING:
 # The seconds that each session took when it ran in this clone last, and on two idle cores.
 DURATIONS = BUILD / "durations.json"
 USUAL_DURATIONS = ROOT / "tests" / "sessions" / "durations.json"
+BEHIND = 10  # how nice groups are that take what another leaves
 EVERY = 60  # seconds between two lines that say how long it still takes
 BEGUN = re.compile(r"nox > Running session (\S+)")
 ENDED = re.compile(r"nox > Session (\S+) (?:was successful|failed|aborted|skipped)")
@@ -42,7 +43,8 @@ def run_counted(
     later: t.Sequence[Group],
     without: t.Sequence[str],
 ) -> None:
-    """Run sessions and count what passed and failed. Groups run at once, the sessions of one after each other.
+    """Run sessions and count what passed and failed. Groups run at once, the sessions of one after each other; the first group has the
+    processors first, for it takes longest, and clusters count on answers in time.
 
     first: those that give the first verdict: when one fails, the later ones do not run, unless KEEP_GOING is 1.
     without: what does not run for want of a Python.
@@ -95,13 +97,15 @@ def read_durations(path: Path) -> dict[str, float]:
 def run_groups(groups: t.Sequence[Group], watch: Watch) -> list[Entry]:
     """Run groups of sessions at once; returns nox's entry of each session."""
     with ThreadPoolExecutor(max(len(groups), 1)) as pool:
-        return [entry for entries in pool.map(lambda group: run_group(group, watch), groups) for entry in entries]
+        runs = [pool.submit(run_group, group, watch, BEHIND if number else 0) for number, group in enumerate(groups)]
+        return [entry for run in runs for entry in run.result()]
 
 
-def run_group(names: Group, watch: Watch) -> list[Entry]:
+def run_group(names: Group, watch: Watch, niceness: int) -> list[Entry]:
     """Run sessions one after the other; returns nox's entry of each."""
     report = RESULTS / f"nox-{names[0]}.json"
-    nox_command = [sys.executable, "-m", "nox", f"--noxfile={ROOT / 'noxfile.py'}", "--non-interactive"]
+    nox_command = ["nice", f"--adjustment={niceness}", sys.executable, "-m", "nox"]
+    nox_command += [f"--noxfile={ROOT / 'noxfile.py'}", "--non-interactive"]
     command = [*nox_command, f"--report={report}", "--sessions", *names]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         for block in blocks(t.cast("t.IO[str]", process.stdout), watch):

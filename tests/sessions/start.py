@@ -45,7 +45,7 @@ VENV = BUILD / "nox"
 TOOLS = ("antsibull-nox", "nox", "uv")
 
 # The sessions of entries that are not called like one.
-SESSIONS = {"test-unit": ("unit", "unit_candidate", "plays_whole", "device_plugin"), "test-sanity": ("sanity",)}
+SESSIONS = {"test-unit": ("unit", "unit_core", "plays_whole", "device_plugin"), "test-sanity": ("sanity",)}
 # Entries that work on the lab LAB and tell their own story; what nox says is only in the log.
 STORIES = ("demo", "bench", "lab-up", "lab-down")
 # What lab/tasks/name.yml takes.

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
+import re
 import typing as t
 from pathlib import Path
 
@@ -52,12 +54,12 @@ def test_counts_add_up() -> None:
 
 # Stands in for nox: runs the sessions that it is told, of which the one called bad fails, and writes its report.
 NOX = """
-import json, sys
+import json, os, sys
 *_, names = " ".join(sys.argv).partition("--sessions ")
 names = names.split()
 for name in names:
     print(f"nox > Running session {name}")
-    print("work")
+    print(f"works with niceness {os.nice(0)}")
     print(f"nox > Session {name} {'failed' if name == 'bad' else 'was successful'}.")
 (report,) = (argument.partition("=")[2] for argument in sys.argv if argument.startswith("--report="))
 entry = lambda name: {"name": name, "signatures": [name], "result": "failed" if name == "bad" else "success", "duration": 2.0}
@@ -103,6 +105,14 @@ def test_later_sessions_run_after_a_verdict_that_is_good(
     assert output.index("First verdict") < output.index("Running session later-a")
     assert "     2.0 s  later-c\n" in output
     assert json.loads((tmp_path / "durations.json").read_text(encoding="utf-8"))["a"] == 2.0
+
+
+def test_the_first_group_has_the_processors_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Checked(tmp_path, monkeypatch, [["a"]])
+    found = dict(re.findall(r"session (\S+)\nworks with niceness (\d+)\n", capfd.readouterr().out))
+    assert [int(found[name]) - os.nice(0) for name in ("a", "later-a", "later-b", "later-c")] == [0, 0, 0, 10]
 
 
 def test_later_sessions_do_not_run_after_a_failure(

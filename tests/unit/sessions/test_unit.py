@@ -14,7 +14,7 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions.identity import NotAll
 SESSIONS: dict[str, t.Callable[[t.Any], None]] = {
     "unit": lambda session: unit.run_unit_tests(session, "2.21.5", profile="brief"),
     "unit without ansible-core": lambda session: unit.run_unit_tests(session, None, profile="brief"),
-    "unit_candidate": lambda session: unit.run_core_tests(session, "2.22.0rc1"),
+    "unit_core": lambda session: unit.run_core_tests(session, "2.22.0rc1"),
     "plays": lambda session: unit.run_plays(session, "2.21.5", "-m", "slice"),
 }
 
