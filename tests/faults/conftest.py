@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.mutations import MUTATIO
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Worker, copy_code
 from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import Scenario
 from ansible_collections.nodecraft.kubeadm.tests.faults.station import Station
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web, served_web
 
 
 @pytest.fixture(scope="session", name="worker")
@@ -32,9 +32,8 @@ def fixture_worker(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Worke
 
 @pytest.fixture(scope="session", name="session_web")
 def fixture_session_web() -> t.Iterator[Web]:
-    web = Web()
-    yield web
-    web.close()
+    with served_web() as web:
+        yield web
 
 
 Make = t.Callable[[Scenario], Station]

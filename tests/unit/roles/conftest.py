@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.roles.mutations import CHOSEN, MUTATIONS
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Stage
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import served_web
 
 
 @pytest.fixture(name="stage")
@@ -26,8 +26,5 @@ def fixture_stage(tmp_path: Path) -> Stage:
 @pytest.fixture(name="confirm_url")
 def fixture_confirm_url() -> t.Iterator[str]:
     """An address that answers the controller, as it has to before a change that it is to confirm."""
-    web = Web()
-    try:
+    with served_web() as web:
         yield f"http://127.0.0.1:{web.port}/readyz"
-    finally:
-        web.close()

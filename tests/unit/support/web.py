@@ -1,10 +1,13 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real web server on this machine that answers as a component does: health and metrics."""
+"""What a component answers: health, metrics and objects, from a real web server on this machine or in place of a request."""
 
 from __future__ import annotations
 
 import base64
+import contextlib
+import email.message
+import http.client
 import http.server
 import json
 import ssl
@@ -13,7 +16,13 @@ import textwrap
 import threading
 import typing as t
 
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.http_requests import Headers, Response, Server
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import Address, Client, Probe
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import url_of
+
+# Of the discard protocol: nothing listens there.
+UNUSED_PORT = 9
 
 # A key that was made for these tests and guards nothing, and its certificate for the name unit-tests, as they stand in a kubeconfig's fields.
 _KEY = (
@@ -69,13 +78,14 @@ def kubeconfig(server: str = "https://unit-tests:6443", *cluster: str, user: t.M
 
 
 class Web:
-    """The server. What it answers is set by its attributes.
+    """A component. What it answers is set by its attributes.
 
     up: False hangs up on every caller. status: of the health paths. admission: the answer to a request for an object.
     statuses: the same for single objects. objects: what is in them. gates: what /metrics tells; None answers 403.
     """
 
-    def __init__(self, *, tls: bool = False) -> None:
+    def __init__(self, port: int, scheme: str = "http") -> None:
+        self.port, self.scheme = port, scheme
         self.up = True
         self.status = 200
         self.admission = 200
@@ -85,14 +95,6 @@ class Web:
         self.gate_metric = "kubernetes_feature_enabled"
         self.requests: list[str] = []
         self.headers: list[dict[str, str]] = []
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        if tls:
-            self._server.socket = _server_context().wrap_socket(self._server.socket, server_side=True)
-        self.scheme = "https" if tls else "http"
-        self.port = int(self._server.server_address[1])
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
 
     def probe(self, path: str = "/livez") -> Probe:
         """The address of a health path as a journal holds it."""
@@ -107,47 +109,72 @@ class Web:
         """Where it answers, as a journal holds it."""
         return {"scheme": self.scheme, "host": "127.0.0.1", "port": self.port}
 
-    def close(self) -> None:
-        """End the server."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    def respond(self, path: str, headers: t.Mapping[str, str], *, is_known: bool = True) -> tuple[int, str] | None:
+        """The status and the body; None to hang up. is_known: whether the caller has shown a certificate, where one is asked for."""
+        self.requests.append(path)
+        self.headers.append(dict(headers))
+        if not self.up:
+            return None
+        if path == "/metrics":
+            return self._metrics() if is_known and self.gates is not None else (403, "Forbidden")
+        if path.startswith("/api/"):
+            return self.statuses.get(path, self.admission), json.dumps(self.objects.get(path, {}))
+        return self.status, "ok"
 
-    def _handler(self) -> type[http.server.BaseHTTPRequestHandler]:
-        web = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                web.requests.append(self.path)
-                web.headers.append(dict(self.headers))
-                if not web.up:
-                    return
-                if self.path == "/metrics":
-                    self._answer(*web._metrics(self.connection))
-                elif self.path.startswith("/api/"):
-                    status = web.statuses.get(self.path, web.admission)
-                    self._answer(status, json.dumps(web.objects.get(self.path, {})))
-                else:
-                    self._answer(web.status, "ok")
-
-            def _answer(self, status: int, body: str) -> None:
-                self.send_response(status)
-                self.end_headers()
-                self.wfile.write(body.encode())
-
-            def log_request(self, code: t.Any = "-", size: t.Any = "-") -> None:
-                """Say nothing."""
-
-        return Handler
-
-    def _metrics(self, connection: t.Any) -> tuple[int, str]:
-        known = not isinstance(connection, ssl.SSLSocket) or connection.getpeercert()
-        if self.gates is None or not known:
-            return 403, "Forbidden"
+    def _metrics(self) -> tuple[int, str]:
         lines = ["# TYPE kubernetes_feature_enabled gauge", "other_metric 5"]
-        for gate, on in self.gates.items():
+        for gate, on in (self.gates or {}).items():
             lines.append(f'{self.gate_metric}{{name="{gate}",stage="BETA"}} {int(on)}')
         return 200, "\n".join(lines) + "\n"
+
+
+@contextlib.contextmanager
+def served_web(*, tls: bool = False) -> t.Iterator[Web]:
+    """A component behind a real server."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            connection: t.Any = self.connection
+            is_known = not isinstance(connection, ssl.SSLSocket) or bool(connection.getpeercert())
+            response = web.respond(self.path, dict(self.headers), is_known=is_known)
+            if response is not None:
+                self.send_response(response[0])
+                self.end_headers()
+                self.wfile.write(response[1].encode())
+
+        def log_request(self, code: t.Any = "-", size: t.Any = "-") -> None:
+            """Say nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    if tls:
+        server.socket = _server_context().wrap_socket(server.socket, server_side=True)
+    web = Web(int(server.server_address[1]), "https" if tls else "http")
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield web
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def web_in_place(monkeypatch: pytest.MonkeyPatch) -> Web:
+    """A component that answers without a connection: a transaction asks a hundred times. Other addresses are asked as ever."""
+    web = Web(UNUSED_PORT)
+    genuine = Server.request
+
+    def request(server: Server, method: str, target: str, *, headers: Headers = (), **options: t.Any) -> Response:
+        if server.url != url_of(web.address):
+            return genuine(server, method, target, headers=headers, **options)
+        response = web.respond(target, dict(headers))
+        if response is None:
+            raise http.client.RemoteDisconnected("Remote end closed connection without response")
+        return Response(response[0], email.message.Message(), response[1].encode())
+
+    monkeypatch.setattr(Server, "request", request)
+    return web
 
 
 def _server_context() -> ssl.SSLContext:

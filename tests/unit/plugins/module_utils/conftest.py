@@ -11,15 +11,22 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import FakeEtcd
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web, served_web, web_in_place
 
 
 @pytest.fixture(name="web")
 def fixture_web() -> t.Iterator[Web]:
-    """A component's web server."""
-    web = Web()
-    yield web
-    web.close()
+    """A component that answers without a connection."""
+    # Not the patch of the test: what a test replaces has its own place again before its node is looked at for the last time.
+    with pytest.MonkeyPatch.context() as patch:
+        yield web_in_place(patch)
+
+
+@pytest.fixture(name="served_web")
+def fixture_served_web() -> t.Iterator[Web]:
+    """A component behind a real server."""
+    with served_web() as web:
+        yield web
 
 
 @pytest.fixture(name="node")

@@ -77,8 +77,8 @@ def test_a_word_that_is_not_heard_is_missed_where_it_was_heard_before(demanded: 
     )
 
 
-def test_of_grpc_the_port_is_looked_at_then(web: Web) -> None:
-    listening = t.cast(Probe, {"kind": "grpc", "host": "127.0.0.1", "port": web.port})
+def test_of_grpc_the_port_is_looked_at_then(served_web: Web) -> None:
+    listening = t.cast(Probe, {"kind": "grpc", "host": "127.0.0.1", "port": served_web.port})
     silent = t.cast(Probe, {"kind": "grpc", "host": "127.0.0.1", "port": 1})
     assert heard(None, PROCESS, listening)[0] is None
     ok, text = heard(None, PROCESS, silent, EXEC)

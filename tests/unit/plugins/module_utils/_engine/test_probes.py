@@ -21,7 +21,19 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes i
     read_gates,
     run_probe,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import CERTIFICATE_PEM, Web, kubeconfig
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import (
+    CERTIFICATE_PEM,
+    Web,
+    kubeconfig,
+    served_web,
+)
+
+
+@pytest.fixture(name="web")
+def fixture_web() -> t.Iterator[Web]:
+    """Here it is the requests that are tested."""
+    with served_web() as web:
+        yield web
 
 
 @pytest.mark.parametrize(("status", "passes"), [(200, True), (302, True), (399, True), (400, False), (500, False)])
@@ -60,9 +72,8 @@ def test_tcp_probes_only_connect(web: Web) -> None:
 
 @pytest.fixture(name="secure")
 def fixture_secure() -> t.Iterator[Web]:
-    web = Web(tls=True)
-    yield web
-    web.close()
+    with served_web(tls=True) as web:
+        yield web
 
 
 def test_probes_over_tls_need_no_trust_and_metrics_the_client_certificate(secure: Web, tmp_path: Path) -> None:

@@ -81,12 +81,12 @@ def test_each_address_is_asked(member: FakeEtcd, caller: Caller) -> None:
     assert etcd.health_for_api_server(caller.files("unix:///run/etcd.sock")) == []
 
 
-def test_what_speaks_otherwise_is_not_called_ill(web: Web, caller: Caller) -> None:
-    web.up = False  # it closes the connection without a word
-    (health,) = etcd.health_for_api_server(caller.files(f"http://127.0.0.1:{web.port}"))
+def test_what_speaks_otherwise_is_not_called_ill(served_web: Web, caller: Caller) -> None:
+    served_web.up = False  # it closes the connection without a word
+    (health,) = etcd.health_for_api_server(caller.files(f"http://127.0.0.1:{served_web.port}"))
     assert (health.ok, "cannot be queried" in health.words) == (None, True)
-    web.up = True  # an answer, but not etcd's
-    (health,) = etcd.health_for_api_server(caller.files(f"http://127.0.0.1:{web.port}"))
+    served_web.up = True  # an answer, but not etcd's
+    (health,) = etcd.health_for_api_server(caller.files(f"http://127.0.0.1:{served_web.port}"))
     assert (health.ok, "answers 200" in health.words) == (None, True)
 
 
