@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-import io
+import ast
 import re
-import tokenize
 import typing as t
 from pathlib import Path
 
@@ -76,8 +75,11 @@ def names(path: Path, text: str) -> t.Iterator[str]:
     if not any(word in joined for word in JOINED):
         return
     if path.suffix == ".py":
-        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-        yield from (token.string for token in tokens if token.type == tokenize.NAME)
+        # Not its tokens: before Python 3.12 an f-string is one of them.
+        for node in ast.walk(ast.parse(text)):
+            for _field, value in () if isinstance(node, ast.Constant) else ast.iter_fields(node):
+                found = value if isinstance(value, list) else [value]
+                yield from (name for dotted in found if isinstance(dotted, str) for name in dotted.split("."))
     elif path.suffix in {".j2", ".yaml", ".yml"}:
         yield from YAML_KEY.findall(text)
         yield from (word for word in WORD.findall(text) if "_" in word)

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.sessions import results as module
-from ansible_collections.nodecraft.kubeadm.tests.sessions.results import Count, Watch, blocks, count_of
+from ansible_collections.nodecraft.kubeadm.tests.sessions.results import BEHIND, Count, Watch, blocks, count_of
+
+MOST_NICE = 19  # these tests may be nice themselves
 
 
 def session(name: str, *, passed: bool) -> dict[str, object]:
@@ -112,7 +114,8 @@ def test_the_first_group_has_the_processors_first(
 ) -> None:
     Checked(tmp_path, monkeypatch, [["a"]])
     found = dict(re.findall(r"session (\S+)\nworks with niceness (\d+)\n", capfd.readouterr().out))
-    assert [int(found[name]) - os.nice(0) for name in ("a", "later-a", "later-b", "later-c")] == [0, 0, 0, 10]
+    behind = min(os.nice(0) + BEHIND, MOST_NICE)
+    assert [int(found[name]) for name in ("a", "later-a", "later-b", "later-c")] == [*[os.nice(0)] * 3, behind]
 
 
 def test_later_sessions_do_not_run_after_a_failure(
