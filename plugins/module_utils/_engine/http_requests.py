@@ -84,7 +84,10 @@ class Server:
 
         Raises ValueError for a header that cannot be sent, and what connect raises.
         """
-        connection.putrequest(method, f"{self._prefix}{target}")
+        # The library has one of its own for each of these, and a server refuses a request with two hosts.
+        named = {name.lower() for name, _value in headers}
+        skipped = {"skip_host": "host" in named, "skip_accept_encoding": "accept-encoding" in named}
+        connection.putrequest(method, f"{self._prefix}{target}", **skipped)
         for name, value in (*headers, *self._own_headers):
             connection.putheader(name, value)
         if body is not None:

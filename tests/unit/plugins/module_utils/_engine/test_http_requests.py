@@ -4,6 +4,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import threading
+import time
 import typing as t
 
 import pytest
@@ -24,6 +28,44 @@ def test_path_of_the_address_comes_before_each_target(peer: tls_server.Server) -
     assert Server(f"{peer.url}/base/").request("GET", "/a?b=c", headers=[("X", "1")], timeout=5).status == 200
     path, headers = peer.asked[0]
     assert (path, headers["X"], headers["Host"]) == ("/base/a?b=c", "1", f"127.0.0.1:{peer.port}")
+
+
+class Listener:
+    """Sends these texts to whoever connects, with a pause before each but the first. received: what it was sent before that."""
+
+    def __init__(self, texts: t.Iterable[bytes], pause: float = 0.05) -> None:
+        self.received = b""
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self._texts = texts
+        self._pause = pause
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        connection, _address = self._socket.accept()
+        # Whoever has heard enough hangs up.
+        with connection, contextlib.suppress(OSError):
+            while not self.received.endswith(b"\r\n\r\n"):
+                self.received += connection.recv(65536)
+            for text in self._texts:
+                connection.sendall(text)
+                time.sleep(self._pause)
+
+    def __enter__(self) -> Listener:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._thread.join()
+        self._socket.close()
+
+
+def test_header_of_the_caller_replaces_that_of_the_library() -> None:
+    """Go's servers refuse a request that names two hosts."""
+    with Listener([b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"], 0) as peer:
+        headers = [("Host", "health.example.com"), ("Accept-Encoding", "gzip")]
+        assert Server(f"http://127.0.0.1:{peer.port}").request("GET", "/", headers=headers, timeout=5).status == 200
+    assert sorted(peer.received.split(b"\r\n")[1:-2]) == [b"Accept-Encoding: gzip", b"Host: health.example.com"]
 
 
 def test_proxy_gets_the_whole_address_of_what_is_not_encrypted(peer: tls_server.Server) -> None:
