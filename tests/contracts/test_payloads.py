@@ -22,10 +22,10 @@ KILOBYTES = {
     "kubeadm_config_check": 207,
     "kubelet": 183,
     "kubelet_info": 114,
-    "node_image": 58,
+    "node_image": 59,
     "node_transaction": 25,
     "static_pod": 222,
-    "static_pod_info": 127,
+    "static_pod_info": 128,
     "static_pod_plan": 247,
     "upgrade_check": 212,
 }

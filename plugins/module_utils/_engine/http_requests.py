@@ -9,8 +9,12 @@
 from __future__ import annotations
 
 import base64
+import functools
 import http.client
+import io
+import socket
 import ssl
+import time
 import typing as t
 from email.message import Message
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -52,7 +56,8 @@ class Server:
     ) -> None:
         self.url = url.rstrip("/")
         self._address = _split(self.url, ("https", "http"), "address")
-        self._server_name = server_name or self._address.hostname or ""
+        # No certificate has the dot at the end of a complete name.
+        self._server_name = (server_name or self._address.hostname or "").rstrip(".")
         self._context = (context or tls.client_context()) if self._address.scheme == "https" else None
         self._proxy = _split(proxy.url, ("http",), "proxy") if proxy else None
         self._proxy_headers = {**_credentials_in(self._proxy), **proxy.headers} if proxy and self._proxy else {}
@@ -98,8 +103,11 @@ class Server:
     def request(
         self, method: str, target: str, *, headers: Headers = (), body: bytes | None = None, timeout: float
     ) -> Response:
-        """One request over a connection of its own. Raises one of FAILURES."""
+        """One request over a connection of its own, with its response within the timeout. Raises one of FAILURES."""
+        deadline = time.monotonic() + timeout
         connection = self.connect(timeout)
+        # The library calls it, and nothing else.
+        connection.response_class = t.cast("t.Any", functools.partial(_TimelyResponse, deadline=deadline))
         try:
             response = self.send(connection, method, target, headers=headers, body=body)
             return Response(response.status, response.headers, response.read())
@@ -113,8 +121,43 @@ class Server:
             return http.client.HTTPConnection(host, port, timeout=timeout)
         connection = _TlsConnection(host, port, self._context, self._server_name, timeout)
         if self._proxy:
-            connection.set_tunnel(self._address.hostname or "", _port(self._address), self._proxy_headers)
+            target = self._address.hostname or ""
+            # Before Python 3.13 the library does not do that.
+            target = f"[{target}]" if ":" in target else target
+            connection.set_tunnel(target, _port(self._address), self._proxy_headers)
         return connection
+
+
+class _TimelyResponse(http.client.HTTPResponse):
+    """A response that ends at a deadline: the timeout of a socket begins again with each byte."""
+
+    def __init__(self, sock: socket.socket, *arguments: t.Any, deadline: float, **more: t.Any) -> None:
+        super().__init__(sock, *arguments, **more)
+        self.fp = io.BufferedReader(_TimelyReader(self.fp, sock, deadline))
+
+
+class _TimelyReader(io.RawIOBase):
+    def __init__(self, stream: io.BufferedReader, sock: socket.socket, deadline: float) -> None:
+        super().__init__()
+        self._stream = stream
+        self._sock = sock
+        self._deadline = deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: t.Any) -> int:
+        """Read what comes until the deadline. Raises OSError behind it."""
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise socket.timeout("timed out")
+        self._sock.settimeout(left)
+        return self._stream.readinto1(buffer)
+
+    def close(self) -> None:
+        """End the stream, too."""
+        self._stream.close()
+        super().close()
 
 
 class _TlsConnection(http.client.HTTPConnection):
@@ -163,6 +206,7 @@ def _split(url: str, schemes: t.Sequence[str], what: str) -> SplitResult:
     try:
         address = urlsplit(url)
         valid = address.scheme in schemes and bool(address.hostname) and (address.port is None or address.port > 0)
+        (address.hostname or "").encode("idna")  # as the library does, later, and with an error that names nothing
     except ValueError:
         valid = False
     if not valid:

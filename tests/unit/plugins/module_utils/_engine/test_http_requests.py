@@ -5,15 +5,19 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import socket
 import threading
 import time
 import typing as t
+from pathlib import Path
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import tls
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import CredentialError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.http_requests import Proxy, Server, header_lines
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import tls_server
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority
 
 
 @pytest.fixture(name="peer")
@@ -68,6 +72,33 @@ def test_header_of_the_caller_replaces_that_of_the_library() -> None:
     assert sorted(peer.received.split(b"\r\n")[1:-2]) == [b"Accept-Encoding: gzip", b"Host: health.example.com"]
 
 
+@pytest.mark.parametrize("begin", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["head", "body"])
+def test_response_that_comes_in_drops_ends_in_time(begin: bytes) -> None:
+    with Listener([begin, *itertools.repeat(b".", 60)]) as peer:
+        began = time.monotonic()
+        with pytest.raises(OSError, match="timed out"):
+            Server(f"http://127.0.0.1:{peer.port}").request("GET", "/", timeout=0.2)
+        assert time.monotonic() - began < 2
+
+
+def test_dot_at_the_end_of_a_name_is_none_of_the_certificate(tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "authority")
+    server = tls_server.Server(tls_server.server_context(tmp_path, authority, authority.issue()))
+    try:
+        context = tls.client_context(authority.certificate)
+        for name in ("localhost", "localhost."):
+            assert Server(server.url, context=context, server_name=name).request("GET", "/", timeout=5).status == 200
+    finally:
+        server.close()
+
+
+def test_address_of_ipv6_is_in_brackets_for_a_proxy() -> None:
+    with Listener([b"HTTP/1.0 502 none\r\n\r\n"], 0) as peer:
+        with pytest.raises(OSError, match="502"):
+            Server("https://[::1]:6443", proxy=Proxy(f"http://127.0.0.1:{peer.port}")).connect(5)
+    assert peer.received.startswith(b"CONNECT [::1]:6443 HTTP/")
+
+
 def test_proxy_gets_the_whole_address_of_what_is_not_encrypted(peer: tls_server.Server) -> None:
     proxy = Proxy(peer.url.replace("//", "//me:p%40ss@"), {"User-Agent": "x"})
     assert Server("http://api.example.com/k8s", proxy=proxy).request("GET", "/version", timeout=5).status == 200
@@ -77,7 +108,11 @@ def test_proxy_gets_the_whole_address_of_what_is_not_encrypted(peer: tls_server.
 
 
 @pytest.mark.parametrize(
-    "url", ["api.example.com", "https://", "ftp://a", "https://a:b", "https://a:99999", "https://[a"]
+    "url",
+    [
+        *("api.example.com", "https://", "ftp://a", "https://a:b", "https://a:99999", "https://[a"),
+        *("https://api..example.com", f"https://{'a' * 64}.example.com"),
+    ],
 )
 def test_address_that_cannot_be_used_is_named(url: str) -> None:
     with pytest.raises(CredentialError, match=r"invalid address .*: must be https://HOST:PORT or http"):
