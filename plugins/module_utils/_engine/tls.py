@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import ssl
 import tempfile
 import typing as t
@@ -22,6 +23,7 @@ from .errors import CredentialError
 
 # The name came with Python 3.10.
 _PARTIAL_CHAIN = getattr(ssl, "VERIFY_X509_PARTIAL_CHAIN", 0x80000)
+_CERTIFICATE = re.compile(r"^-----BEGIN CERTIFICATE-----.*?^-----END CERTIFICATE-----", re.DOTALL | re.MULTILINE)
 
 
 class Pair(t.NamedTuple):
@@ -76,13 +78,15 @@ def server_context(authority: bytes | None = None) -> ssl.SSLContext:
 
 
 def _trust(context: ssl.SSLContext, authority: bytes) -> None:
-    """Have a context trust each certificate in a PEM text. Raises CredentialError when there is none."""
+    """Have a context trust each certificate in a PEM text, but for those that cannot be read. Raises CredentialError when none is left."""
     context.verify_flags |= _PARTIAL_CHAIN
-    try:
-        # What stands between certificates may be in any language.
-        context.load_verify_locations(cadata=authority.decode("ascii", "ignore"))
-    except (ssl.SSLError, ValueError) as exc:
-        raise CredentialError(f"the authority's file holds no certificate ({getattr(exc, 'reason', exc)})") from exc
+    for certificate in _CERTIFICATE.findall(authority.decode("ascii", "ignore")):
+        with contextlib.suppress(ssl.SSLError):
+            context.load_verify_locations(cadata=certificate)
+    if not context.cert_store_stats()["x509"]:
+        raise CredentialError(
+            "the authority's file holds no certificate that can be read: replace it with a complete one"
+        )
 
 
 def load_pair(context: ssl.SSLContext, pair: Pair) -> None:

@@ -192,6 +192,13 @@ def fixture_connect(tmp_path: Path) -> t.Iterator[t.Callable[[Connection], Site]
 
 # ---- the table -------------------------------------------------------------------------------------------------------
 
+UNREADABLE = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+
+
+def _trusting(connection: Connection, trusted: bytes) -> Connection:
+    return connection._replace(trusted=trusted)
+
+
 ACCEPTED: dict[str, t.Callable[[Pki], Connection]] = {
     "root": lambda pki: pki.of(pki.root),
     "intermediate": lambda pki: pki.of(pki.intermediate),
@@ -201,6 +208,8 @@ ACCEPTED: dict[str, t.Callable[[Pki], Connection]] = {
     ),
     "expired_one_before_it": lambda pki: pki.of(pki.root, pki.expired.certificate + pki.root.certificate),
     "expired_one_behind_it": lambda pki: pki.of(pki.root, pki.root.certificate + pki.expired.certificate),
+    "one_that_cannot_be_read_before_it": lambda pki: _trusting(pki.of(pki.root), UNREADABLE + pki.root.certificate),
+    "one_that_cannot_be_read_behind_it": lambda pki: _trusting(pki.of(pki.root), pki.root.certificate + UNREADABLE),
     "words_between": lambda pki: pki.of(pki.root, "# Zürich\n".encode() + pki.root.certificate),
     "ed25519": lambda pki: pki.of(pki.ed25519),
     "rsa": lambda pki: pki.of(pki.rsa),
@@ -212,6 +221,7 @@ REFUSED: dict[str, tuple[t.Callable[[Pki], Connection], str]] = {
     ),
     "other_authority": (lambda pki: pki.of(pki.root, pki.other.certificate), "unable to get local issuer certificate"),
     "expired_authority": (lambda pki: pki.of(pki.expired), "certificate has expired"),
+    "authority_that_cannot_be_read": (lambda pki: _trusting(pki.of(pki.root), UNREADABLE), "holds no certificate"),
     "no_authority": (lambda pki: pki.of(pki.root)._replace(trusted=b"nothing"), "holds no certificate"),
     "key_with_a_password": (lambda pki: pki.encrypted("pkcs8", "-topk8"), PASSWORD),
     "key_with_a_password_of_old": (lambda pki: pki.encrypted("ec", "-aes256"), PASSWORD),
