@@ -9,11 +9,12 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import contextlib
 import dataclasses
 import os
 import typing as t
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from . import tls
 from .errors import CredentialError
@@ -30,7 +31,10 @@ KINDS = ("clusters", "users", "contexts")
 # Who gets credentials in one of these ways can use them only where a program of that name, or a provider, is at hand.
 FOREIGN = ("exec", "auth-provider")
 _FILES = {"clusters": ("certificate-authority",), "users": ("client-certificate", "client-key", "tokenFile")}
+_INSECURE = "insecure-skip-tls-verify"
 _IMPERSONATION = {"as": "Impersonate-User", "as-uid": "Impersonate-Uid"}
+_IMPERSONATION_LISTS = ("as-groups", "as-user-extra")
+_HEADER_CHARACTERS = "!#$&'*+^`|"  # that a name may have besides those of a URL
 
 
 def _no_headers() -> HeaderValues:
@@ -63,8 +67,9 @@ class Credentials:
 
     @property
     def certificate_name(self) -> str:
-        """The name that the server's certificate has to be for."""
-        return self.server_name or urlsplit(self.server).hostname or ""
+        """The name that the server's certificate has to be for. Raises CredentialError."""
+        with naming(self.source):
+            return self.server_name or urlsplit(self.server).hostname or ""
 
     def at(self, url: str = "", server_name: str = "") -> Server:
         """The server, or directly the one at another address, with a certificate of the same authority for that address or for a name.
@@ -73,6 +78,8 @@ class Credentials:
         """
         pair = tls.Pair(self.user.certificate, self.user.key) if self.user.certificate else None
         with naming(self.source):
+            if pair and not pair.key:
+                raise ValueError("it has a client certificate without its key")
             is_tls = urlsplit(url or self.server).scheme == "https"
             context = tls.client_context(self.authority or None, pair, verify=self.verify) if is_tls else None
             if url:
@@ -81,7 +88,9 @@ class Credentials:
 
 
 class Selection(t.NamedTuple):
-    """What a context chooses. user: None where the kubeconfig has none of that name, so that no one is named to the server."""
+    """What a context chooses. user: None where the kubeconfig has none of that name, so that no one is named to the server; without
+    credentials where the server is asked without encryption.
+    """
 
     cluster: Json
     user_name: str
@@ -117,8 +126,8 @@ def read_cluster(path: str, root: str = "/") -> Cluster:
     server = ""
     try:
         cluster = select_context(load_config(path, root)).cluster
-        server = server_of(cluster)
-        return Cluster(server, content_of(cluster, "certificate-authority"))
+        server = _server_of(cluster)
+        return Cluster(server, _content_of(cluster, "certificate-authority"))
     except (CredentialError, OSError, ValueError):
         return Cluster(server)
 
@@ -147,9 +156,18 @@ def load_config(path: str, root: str = "/") -> Json:
         # Go's parser takes one document, and tabs between words. JSON is YAML, too.
         content = next(yaml.safe_load_all(stream.read().replace("\t", " ")), None)
         config = dict(_mapping(content, "kubeconfig"))
+        for kind in KINDS:
+            _refuse_namesakes(config, kind)
         for kind, names in _FILES.items():
             config[kind] = [_with_paths(entry, kind[:-1], names, root, place) for entry in _entries(config, kind)]
         return config
+
+
+def _refuse_namesakes(config: Json, kind: str) -> None:
+    names = [str(entry.get("name")) for entry in _entries(config, kind)]
+    doubles = ", ".join(sorted({name for name in names if names.count(name) > 1}))
+    if doubles:
+        raise ValueError(f"it has more than one {kind[:-1]} {doubles}, which Kubernetes refuses: remove all but one")
 
 
 def _below(root: str, path: str) -> str:
@@ -173,7 +191,11 @@ def select_context(config: Json, context: str | None = None) -> Selection:
     users = {
         str(entry.get("name")): _mapping(entry.get("user"), "user") for entry in reversed(_entries(config, "users"))
     }
-    return Selection(_entry(config, "clusters", chosen.get("cluster")), user_name, users.get(user_name))
+    cluster, user = _entry(config, "clusters", chosen.get("cluster")), users.get(user_name)
+    if user and not _is_encrypted(_server_of(cluster)):
+        # As Kubernetes' own clients do it: no secret goes where everybody can read it.
+        user = {key: value for key, value in user.items() if key in (*_IMPERSONATION, *_IMPERSONATION_LISTS)}
+    return Selection(cluster, user_name, user)
 
 
 def _entry(config: Json, kind: str, name: object) -> Json:
@@ -212,16 +234,15 @@ def _texts(entry: Json, key: str) -> list[str]:
     return values
 
 
-def content_of(entry: Json, name: str) -> bytes:
+def _content_of(entry: Json, name: str) -> bytes:
     """PEM, out of the kubeconfig or of a file that it names; empty without either. Raises OSError, ValueError."""
-    data = _text(entry, f"{name}-data")
-    if data:
-        try:
-            return base64.b64decode(data)
-        except ValueError:
-            raise ValueError(f"invalid {name}-data: must be in base64") from None
-    path = _text(entry, name)
-    return _read(path) if path else b""
+    data, path = _text(entry, f"{name}-data"), _text(entry, name)
+    if data and path:
+        raise ValueError(f"it has both {name} and {name}-data, which Kubernetes refuses: remove one")
+    try:
+        return _read(path) if path else base64.b64decode(data)
+    except binascii.Error:
+        raise ValueError(f"invalid {name}-data: must be in base64") from None
 
 
 def _read(path: str) -> bytes:
@@ -229,26 +250,30 @@ def _read(path: str) -> bytes:
         return stream.read()
 
 
-def server_of(cluster: Json) -> str:
-    """The URL of a cluster's API server. Without a scheme it is encrypted where there is anything to encrypt it with."""
+def _server_of(cluster: Json) -> str:
+    """The URL of a cluster's API server. Without a scheme it is not encrypted, whatever there is to encrypt it with."""
     server = _text(cluster, "server")
-    if "://" in server or not server:
-        return server
-    own = ("certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify")
-    return f"{'https' if any(cluster.get(name) for name in own) else 'http'}://{server}"
+    return f"http://{server}" if server and "://" not in server else server
+
+
+def _is_encrypted(server: str) -> bool:
+    return server.lower().startswith("https://")
 
 
 def credentials_of(source: str, cluster: Json, user: User) -> Credentials:
     """The credentials of a user for a cluster. Raises OSError, ValueError."""
-    server, proxy = server_of(cluster), _text(cluster, "proxy-url")
+    server, proxy = _server_of(cluster), _text(cluster, "proxy-url")
+    authority, verify = _content_of(cluster, "certificate-authority"), cluster.get(_INSECURE) is not True
     if not server:
         raise ValueError("its cluster has no server")
+    if authority and not verify:
+        raise ValueError(f"it has both {_INSECURE} and an authority, which Kubernetes refuses: remove one")
     return Credentials(
         source=source,
         server=server,
         user=user,
-        authority=content_of(cluster, "certificate-authority"),
-        verify=cluster.get("insecure-skip-tls-verify") is not True,
+        authority=authority,
+        verify=verify,
         server_name=_text(cluster, "tls-server-name"),
         proxy=Proxy(proxy) if proxy else None,
     )
@@ -260,6 +285,8 @@ def user_of(user: Json, name: str) -> User:
     if foreign:
         raise ValueError(f"the user {name} gets its credentials by {foreign}, which cannot be used on a node")
     path, token, account = _text(user, "tokenFile"), _text(user, "token"), _text(user, "username")
+    if account and (path or token):
+        raise ValueError(f"the user {name} has both a token and a username, which Kubernetes refuses: remove one")
     impersonation = _impersonation(user)
 
     def headers() -> HeaderValues:
@@ -271,17 +298,19 @@ def user_of(user: Json, name: str) -> User:
         return impersonation
 
     headers()  # a file that cannot be read is found now
-    return User(content_of(user, "client-certificate"), content_of(user, "client-key"), headers)
+    return User(_content_of(user, "client-certificate"), _content_of(user, "client-key"), headers)
 
 
 def _bearer(path: str, token: str) -> str:
     """The file of a token is written again before it runs out, and counts before the token that stands beside its name."""
     try:
-        bearer = _read(path).decode("utf-8").strip() if path else token
+        bearer = (_read(path).decode("utf-8").strip() if path else "") or token
     except OSError:
         if not token:
             raise
         bearer = token
+    if path and not bearer:
+        raise ValueError(f"{path} holds no token")
     # The library that sends it would show it in its error.
     if not (bearer.isascii() and bearer.isprintable()):
         raise ValueError("invalid token: must be of characters that a header may have")
@@ -294,6 +323,7 @@ def _impersonation(user: Json) -> HeaderValues:
     extra = _mapping(user.get("as-user-extra"), "as-user-extra")
     lists = {
         "Impersonate-Group": _texts(user, "as-groups"),
-        **{f"Impersonate-Extra-{key}": _texts(extra, key) for key in extra},
+        # Some of Kubernetes' own keys have a slash, which no name of a header has.
+        **{f"Impersonate-Extra-{quote(str(key), safe=_HEADER_CHARACTERS)}": _texts(extra, key) for key in extra},
     }
     return {header: value for header, value in {**texts, **lists}.items() if value}

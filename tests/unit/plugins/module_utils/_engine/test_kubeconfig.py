@@ -117,10 +117,6 @@ def test_files_beside_the_kubeconfig_and_data_are_mixed(tmp_path: Path) -> None:
     user = {"client-certificate": str(tmp_path / "client.crt"), "client-key-data": encoded("key")}
     found = read_credentials(written(tmp_path / "c", config({"certificate-authority": "ca.crt"}, user)))
     assert (found.authority, found.user.certificate, found.user.key) == (b"authority", b"certificate", b"key")
-    data = {"certificate-authority": "none.crt", "certificate-authority-data": encoded("data")}
-    assert read_credentials(written(tmp_path / "c", config(data))).authority == b"data", (
-        "the data counts where both are there"
-    )
 
 
 def test_name_proxy_and_verification_of_the_server(tmp_path: Path) -> None:
@@ -137,7 +133,7 @@ def test_name_proxy_and_verification_of_the_server(tmp_path: Path) -> None:
     [
         ({"server": "http://127.0.0.1:10261"}, "http://127.0.0.1:10261"),
         ({"server": "127.0.0.1:8080"}, "http://127.0.0.1:8080"),
-        ({"server": "10.0.0.1:6443", "certificate-authority-data": encoded("a")}, "https://10.0.0.1:6443"),
+        ({"server": "10.0.0.1:6443", "certificate-authority-data": encoded("a")}, "http://10.0.0.1:6443"),
         ({"server": "https://rancher/k8s/clusters/c-1"}, "https://rancher/k8s/clusters/c-1"),
     ],
 )
@@ -154,15 +150,16 @@ def test_server_is_a_url_or_an_address(tmp_path: Path, cluster: Json, server: st
         ({"tokenFile": "token"}, {"Authorization": "Bearer of the file"}),
         ({"token": "t", "tokenFile": "token"}, {"Authorization": "Bearer of the file"}),
         ({"token": "t", "tokenFile": "none"}, {"Authorization": "Bearer t"}),
+        ({"token": "t", "tokenFile": "empty"}, {"Authorization": "Bearer t"}),
         ({"username": "me", "password": "p"}, {"Authorization": "Basic bWU6cA=="}),
         (
-            {"token": "t", "as": "you", "as-uid": "1", "as-groups": ["g", "h"], "as-user-extra": {"k": ["v"]}},
+            {"token": "t", "as": "you", "as-uid": "1", "as-groups": ["g", "h"], "as-user-extra": {"k.io/a%": ["v"]}},
             {
                 "Authorization": "Bearer t",
                 "Impersonate-User": "you",
                 "Impersonate-Uid": "1",
                 "Impersonate-Group": ["g", "h"],
-                "Impersonate-Extra-k": ["v"],
+                "Impersonate-Extra-k.io%2Fa%25": ["v"],
             },
         ),
         ({}, {}),
@@ -170,7 +167,21 @@ def test_server_is_a_url_or_an_address(tmp_path: Path, cluster: Json, server: st
 )
 def test_user_is_named_by_headers(tmp_path: Path, user: Json, headers: Json) -> None:
     (tmp_path / "token").write_text("of the file\n", encoding="ascii")
+    (tmp_path / "empty").touch()
     assert read_credentials(written(tmp_path / "c", config(user=user))).user.headers() == headers
+
+
+@pytest.mark.parametrize("server", ["http://10.0.0.1:8080", "10.0.0.1:8080"])
+@pytest.mark.parametrize(
+    "user",
+    [
+        *({"token": "t"}, {"tokenFile": "none"}, {"username": "me", "password": "p"}),
+        *({"client-certificate": "none", "client-key": "none"}, {"exec": {"command": "login"}}),
+    ],
+)
+def test_credentials_are_not_sent_without_encryption(tmp_path: Path, server: str, user: Json) -> None:
+    found = read_credentials(written(tmp_path / "c", config({"server": server}, {**user, "as": "you"}))).user
+    assert (found.certificate, found.key, found.headers()) == (b"", b"", {"Impersonate-User": "you"})
 
 
 def test_token_is_read_again_for_each_request(tmp_path: Path) -> None:
@@ -181,6 +192,28 @@ def test_token_is_read_again_for_each_request(tmp_path: Path) -> None:
 
 
 # ---- what cannot be used ---------------------------------------------------------------------------------------------
+
+# client-go refuses these, too.
+CONFLICTS: list[tuple[Json, str]] = [
+    (config(user={"tokenFile": "/dev/null"}), "/dev/null holds no token"),
+    (
+        config(users=2 * [{"name": "v"}]),
+        "it has more than one user v, which Kubernetes refuses: remove all but one",
+    ),
+    (
+        config({"certificate-authority": "a", "certificate-authority-data": "a"}),
+        "it has both certificate-authority and certificate-authority-data, which Kubernetes refuses: remove one",
+    ),
+    (
+        config({"insecure-skip-tls-verify": True, "certificate-authority-data": encoded("authority")}),
+        "it has both insecure-skip-tls-verify and an authority, which Kubernetes refuses: remove one",
+    ),
+    (config(user={"client-certificate-data": encoded("c")}), "it has a client certificate without its key"),
+    (
+        config(user={"token": "secret", "username": "me"}),
+        "the user u has both a token and a username, which Kubernetes refuses: remove one",
+    ),
+]
 
 
 @pytest.mark.parametrize(
@@ -208,6 +241,7 @@ def test_token_is_read_again_for_each_request(tmp_path: Path) -> None:
         (config(user={"auth-provider": {"name": "oidc"}}), "the user u gets its credentials by auth-provider"),
         (config({"proxy-url": "socks5://me:secret@proxy:1"}), "invalid proxy 'proxy:1': must be http://HOST:PORT"),
         (config({"server": "ftp://10.0.0.1"}), "invalid address 'ftp://10.0.0.1': must be https://HOST:PORT"),
+        *CONFLICTS,
     ],
 )
 def test_what_cannot_be_used_is_named_and_not_shown(tmp_path: Path, content: str | Json, problem: str) -> None:

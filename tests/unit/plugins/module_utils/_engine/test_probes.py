@@ -171,6 +171,7 @@ def test_this_very_server_has_to_be_the_one_of_the_kubeconfig(tmp_path: Path, se
     assert request("https://other:6443", trusted, "tls-server-name: unit-tests").is_ok()
     assert request("https://other:6443", "insecure-skip-tls-verify: true").is_ok()
     assert secure.requests == ["/api/v1/namespaces/x"] * 3
+    assert request("https://[::1", trusted).is_final, "an address that is none is no crash"
     for fields in ((), (trusted,), (trusted, "tls-server-name: another"), ("certificate-authority: none.crt",)):
         response = request("https://other:6443", *fields)
         assert (response.is_ok(), response.is_final, response.status) == (False, True, None)
