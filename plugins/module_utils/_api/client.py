@@ -308,8 +308,8 @@ class Client:
     def _sent(
         self, pool: Pool, verb: str, target: str, *, headers: Headers, body: bytes | None, timeout: float
     ) -> ApiAnswer:
-        own = header_lines(self._headers())
         try:
+            own = header_lines(self._headers())
             response = pool.request(verb, target, headers=[*headers, *own], body=body, timeout=timeout)
         except ReadTimeout as exc:
             # As an API server says it of what is behind it.

@@ -155,7 +155,9 @@ def _user(user: User, named: Json) -> User:
         if named.get(name):
             account[header] = named[name]
     former = user.headers
-    if named.get("client_cert") and named.get("client_key"):
+    if bool(named.get("client_cert")) != bool(named.get("client_key")):
+        raise KubeadmError("client_cert and client_key are needed together, and one of them is missing.")
+    if named.get("client_cert"):
         certificate, key = read_pem(named["client_cert"]), read_pem(named["client_key"])
     else:
         certificate, key = user.certificate, user.key

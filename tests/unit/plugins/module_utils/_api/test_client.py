@@ -52,6 +52,14 @@ def test_a_token_that_is_none_is_not_shown(serve: Serve, token: str) -> None:
     assert "geh" not in str(caught.value)
 
 
+def test_token_that_became_unusable_is_an_error_of_the_task(serve: Serve) -> None:
+    def headers() -> t.NoReturn:
+        raise ValueError("invalid token")
+
+    with pytest.raises(KubeadmError, match="cannot be sent: api_key or another credential"):
+        Client([Pool(Server(serve(node("w1")).url))], headers).get("nodes/w1")
+
+
 def test_a_token_may_end_with_its_line(serve: Serve) -> None:
     api = serve(node("w1"))
     Client([Pool(Server(api.url))], lambda: {"authorization": "Bearer t\n"}).get("nodes/w1")

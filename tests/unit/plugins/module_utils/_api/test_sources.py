@@ -94,10 +94,18 @@ def test_options_go_on_top_of_a_kubeconfig(files: t.Callable[[str], str], tmp_pa
     assert (found.user.certificate, found.user.key) == (b"cert", b"key")
 
 
-@pytest.mark.parametrize("option", ["ca_cert", "client_cert"])
-def test_a_file_that_is_not_there_is_named(option: str) -> None:
+@pytest.mark.parametrize(("option", "others"), [("ca_cert", {}), ("client_cert", {"client_key": "/nope/y"})])
+def test_a_file_that_is_not_there_is_named(option: str, others: dict[str, str]) -> None:
     with pytest.raises(KubeadmError, match=r"no usable credentials .*/nope/x\.pem: No such file"):
-        sources.find({"host": "https://a", "client_key": "/nope/y", option: "/nope/x.pem"}, {})
+        sources.find({"host": "https://a", option: "/nope/x.pem", **others}, {})
+
+
+@pytest.mark.parametrize("option", ["client_cert", "client_key"])
+def test_half_a_pair_is_refused(option: str) -> None:
+    with pytest.raises(
+        KubeadmError, match=r"client_cert and client_key are needed together, and one of them is missing"
+    ):
+        sources.find({"host": "https://a", option: "/nope/x.pem"}, {})
 
 
 @pytest.mark.parametrize(

@@ -93,9 +93,8 @@ def test_dot_at_the_end_of_a_name_is_none_of_the_certificate(tmp_path: Path) -> 
 
 
 def test_address_of_ipv6_is_in_brackets_for_a_proxy() -> None:
-    with Listener([b"HTTP/1.0 502 none\r\n\r\n"], 0) as peer:
-        with pytest.raises(OSError, match="502"):
-            Server("https://[::1]:6443", proxy=Proxy(f"http://127.0.0.1:{peer.port}")).connect(5)
+    with Listener([b"HTTP/1.0 502 none\r\n\r\n"], 0) as peer, pytest.raises(OSError, match="502"):
+        Server("https://[::1]:6443", proxy=Proxy(f"http://127.0.0.1:{peer.port}")).connect(5)
     assert peer.received.startswith(b"CONNECT [::1]:6443 HTTP/")
 
 
