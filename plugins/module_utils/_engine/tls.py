@@ -7,7 +7,8 @@
 """TLS contexts, built here and nowhere else: each side takes the certificates that Go's side of Kubernetes takes, and no others.
 
 A certificate in the authority's file vouches for what it signed, whether or not it signed itself. A name counts only among a
-certificate's alternative names. No key touches a disk, and no password is read from a terminal.
+certificate's alternative names. No key touches a disk, and no password is read from a terminal. How weak a key may be is the
+decision of the machine's OpenSSL: Go takes RSA with 1024 bits, and Debian does not.
 """
 
 from __future__ import annotations
@@ -102,6 +103,10 @@ def load_pair(context: ssl.SSLContext, pair: Pair) -> None:
 def _pair_problem(pair: Pair, reason: str) -> str:
     if "MISMATCH" in reason or reason == "NO_CERTIFICATE_ASSIGNED":  # the latter of a key of another kind
         return "the certificate does not match its key: name the key that belongs to it"
+    if "TOO_SMALL" in reason or "TOO_WEAK" in reason:
+        return (
+            f"the certificate is too weak for the OpenSSL of this machine ({reason}): have one with a longer key issued"
+        )
     if b"ENCRYPTED" in pair.key:
         return "the key has a password, which no component of Kubernetes asks for: store it without one"
     return f"the certificate or its key is not a readable PEM file ({reason}): replace it with a complete one"

@@ -38,6 +38,12 @@ def test_pair_is_used_where_memory_is_no_file(pair: Pair, monkeypatch: pytest.Mo
         tls.client_context(pair=tls.Pair(pair.certificate, b""))
 
 
+def test_weak_key_is_called_weak(tmp_path: Path) -> None:
+    weak = Authority(tmp_path / "weak", key=("rsa:512",)).issue()
+    with pytest.raises(CredentialError, match=r"too weak for the OpenSSL of this machine \(.*KEY_TOO_SMALL\)"):
+        tls.client_context(pair=tls.Pair(*weak))
+
+
 def test_contexts_take_no_protocol_that_go_has_retired() -> None:
     for context in (tls.client_context(), tls.client_context(verify=False), tls.server_context()):
         assert context.minimum_version == ssl.TLSVersion.TLSv1_2
