@@ -20,11 +20,11 @@ OWN = "ansible_collections/nodecraft/kubeadm/plugins"
 # every module differs between its versions, and is about 106.
 KILOBYTES = {
     "kubeadm_config_check": 207,
-    "kubelet": 183,
+    "kubelet": 184,
     "kubelet_info": 114,
     "node_image": 59,
     "node_transaction": 25,
-    "static_pod": 222,
+    "static_pod": 223,
     "static_pod_info": 128,
     "static_pod_plan": 247,
     "upgrade_check": 212,

@@ -12,6 +12,7 @@ import re
 import socket
 import ssl
 import typing as t
+from urllib.parse import quote
 
 from . import tls
 from .errors import CredentialError
@@ -22,6 +23,7 @@ from .kubeconfig import naming, read_credentials
 
 PROBE_TIMEOUT = 5.0
 REFUSED = (401, 403)
+_TARGET_CHARACTERS = "%/?:@!$&'()*+,;=[]"  # that are sent as they stand, besides letters and digits
 
 Ask = t.Callable[[str, str], tuple[t.Optional[Json], str]]
 
@@ -41,10 +43,15 @@ def run_probe(probe: Probe) -> tuple[bool, str]:
         context = _probe_context(probe) if probe["scheme"] == "https" else None
         server = Server(url_of(address), context=context)
         headers = header_lines(probe.get("headers", {}))
-        status = server.request("GET", probe["path"], headers=headers, timeout=PROBE_TIMEOUT).status
+        status = server.request("GET", _target_of(probe["path"]), headers=headers, timeout=PROBE_TIMEOUT).status
         return 200 <= status < 400, f"{name} answers {status}"
     except (CredentialError, *FAILURES) as exc:
         return False, f"{name}: {exc}"
+
+
+def _target_of(path: str) -> str:
+    """What is requested for the path of a probe, which may begin without a slash, and have characters that no request has."""
+    return quote(f"{'' if path.startswith('/') else '/'}{path.partition('#')[0]}", safe=_TARGET_CHARACTERS)
 
 
 def _probe_context(probe: Probe) -> ssl.SSLContext:

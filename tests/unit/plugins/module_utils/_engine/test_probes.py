@@ -45,6 +45,20 @@ def test_http_probes_take_200_to_399(web: Web, status: int, passes: bool) -> Non
     assert web.requests == ["/readyz"]
 
 
+@pytest.mark.parametrize(
+    ("path", "target"),
+    [
+        ("healthz", "/healthz"),
+        ("?verbose", "/?verbose"),
+        ("/a b/ü?x=c d&y=%20#z", "/a%20b/%C3%BC?x=c%20d&y=%20"),
+        ("/livez?exclude=etcd", "/livez?exclude=etcd"),
+    ],
+)
+def test_path_of_a_probe_is_requested_as_by_the_kubelet(web: Web, path: str, target: str) -> None:
+    assert run_probe(web.probe(path))[0]
+    assert web.requests == [target]
+
+
 def test_a_server_that_hangs_up_does_not_pass(web: Web) -> None:
     web.up = False
     assert not run_probe(web.probe())[0]
