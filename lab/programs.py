@@ -128,6 +128,7 @@ class Release:
     def noting_progress(self) -> t.Iterator[t.Callable[[int, int], None]]:
         """Yields what writes down how many packages are compiled, of how many; nothing stays of it afterwards."""
         began = time.time()
+        self._progress.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield lambda compiled, total: write_whole(self._progress, f"{compiled} {total} {began}")
         finally:
@@ -190,7 +191,7 @@ def compile_programs(release: Release, directory: Path, *packages: str) -> int:
     flags = [*FLAGS, "-ldflags", release.linker_flags, "-o", f"{directory}{os.sep}"]
     with release.noting_progress() as note:
         for module in modules:
-            status = go_build(module, [*flags, *(packages or ("./...",))], environment, note)
+            status = go_build(module, flags, packages or ("./...",), environment, note)
             if status != 0:
                 return status
     shutil.rmtree(source)
@@ -226,12 +227,15 @@ def write_modules(release: Release, directory: Path, environment: t.Mapping[str,
 
 
 def go_build(
-    module: Path, arguments: t.Sequence[str], environment: t.Mapping[str, str], note: t.Callable[[int, int], None]
+    module: Path,
+    flags: t.Sequence[str],
+    packages: t.Sequence[str],
+    environment: t.Mapping[str, str],
+    note: t.Callable[[int, int], None],
 ) -> int:
     """Build programs of a Go module, with a note of each package. Returns Go's exit status."""
-    package = arguments[-1]
     listed = subprocess.run(
-        ["go", "list", "-mod=mod", "-deps", package],
+        ["go", "list", "-mod=mod", "-deps", *packages],
         cwd=module,
         env=environment,
         check=False,
@@ -239,7 +243,7 @@ def go_build(
         text=True,
     )
     total, compiled = len(listed.stdout.splitlines()), 0
-    command = ["nice", "go", "build", "-v", *arguments]
+    command = ["nice", "go", "build", "-v", *flags, *packages]
     with subprocess.Popen(command, cwd=module, env=environment, stderr=subprocess.PIPE, text=True) as process:
         for line in t.cast("t.IO[str]", process.stderr):
             # With -v Go names each package that it compiles, but for those that it compiled before; all else is for the reader.

@@ -26,7 +26,7 @@ case "$1 $2" in
   "list -mod=mod") printf 'a\\nb\\nc\\n' ;;
   "build -v")
     echo a >&2; echo 'go: a warning' >&2; echo b >&2
-    until grep -qs '^2 ' "$PROGRESS"; do :; done
+    for attempt in 1 2 3 4 5 6 7 8 9 10; do grep -qs '^2 ' "$PROGRESS" && break; sleep 0.1; done
     cp "$PROGRESS" "$CALLS.progress"
     exit "${GO_STATUS:-0}" ;;
 esac
@@ -46,12 +46,19 @@ class Compiled:
     """A release that was compiled with a Go that only notes what it is told."""
 
     def __init__(
-        self, directory: Path, monkeypatch: pytest.MonkeyPatch, *, etcd: str, version: str = "go1.26.8", status: int = 0
+        self,
+        directory: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        *,
+        etcd: str,
+        version: str = "go1.26.8",
+        status: int = 0,
+        packages: tuple[str, ...] = (),
     ) -> None:
         self.release = Release("1.99.2", "3.9.1", "1.26.0")
         self.directory = directory / "programs.part"
         self._calls = directory / "calls"
-        monkeypatch.setattr(programs, "CACHE", directory)
+        monkeypatch.setattr(programs, "CACHE", directory / "cache")
         (directory / "go").write_text(GO, encoding="utf-8")
         (directory / "go").chmod(0o755)
         (directory / "demands").write_text(DEMANDS.format(etcd=etcd), encoding="utf-8")
@@ -64,13 +71,17 @@ class Compiled:
             "PROGRESS": self.release.directory.with_name(f"{self.release.directory.name}.progress"),
         }.items():
             monkeypatch.setenv(name, str(value))
-        self.status = programs.compile_programs(self.release, self.directory)
+        self.status = programs.compile_programs(self.release, self.directory, *packages)
+
+    def calls(self, command: str) -> list[list[str]]:
+        """The words of each call of this command of Go, and before them its directory."""
+        calls = [line.split() for line in self._calls.read_text(encoding="utf-8").splitlines()]
+        return [call for call in calls if call[1] == command]
 
     @property
     def builds(self) -> list[str]:
         """Where Go was to build programs, relative to the sources."""
-        calls = [line.split() for line in self._calls.read_text(encoding="utf-8").splitlines()]
-        return [os.path.relpath(call[0], self.directory / "source") for call in calls if call[1] == "build"]
+        return [os.path.relpath(call[0], self.directory / "source") for call in self.calls("build")]
 
 
 def test_etcd_that_kubernetes_demands_is_built_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,6 +100,11 @@ def test_progress_goes_with_the_build_and_warnings_are_shown(
     assert (tmp_path / "calls.progress").read_text(encoding="utf-8").startswith("2 3 ")
     assert compiled.release.progress is None
     assert capfd.readouterr().err == "go: a warning\n"
+
+
+def test_all_named_packages_are_counted_and_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = Compiled(tmp_path, monkeypatch, etcd="3.9.1", packages=("./a", "./b"))
+    assert [call[-2:] for command in ("list", "build") for call in compiled.calls(command)] == [["./a", "./b"]] * 2
 
 
 def test_kubernetes_modules_replace_those_of_its_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
