@@ -71,11 +71,12 @@ def pool_of(credentials: Credentials, url: str = "") -> Pool:
 
 
 def _merged(source: Source) -> Json:
-    """One mapping of all files, in which the first entry of a name counts."""
+    """One mapping of all files that are there, in which the first entry of a name counts."""
     if not isinstance(source, str):
         return source
     merged: Json = {kind: [] for kind in KINDS}
-    for path in filter(None, source.split(os.pathsep)):
+    paths = list(filter(None, source.split(os.pathsep)))
+    for path in [path for path in paths if os.path.exists(os.path.expanduser(path))] or paths:
         found = load_config(path)
         for kind in KINDS:
             merged[kind] += found.get(kind) or []

@@ -56,6 +56,13 @@ def test_first_of_several_files_counts_and_any_context_can_be_named(tmp_path: Pa
         load_credentials(both, "c")
 
 
+def test_missing_one_of_several_files_is_passed_over(tmp_path: Path) -> None:
+    path = written(tmp_path / "a", config())
+    assert load_credentials(f"/nope/config:{path}").server == "https://a:6443"
+    with pytest.raises(KubeadmError, match=r"^/nope/a cannot be used: /nope/a: No such file"):
+        load_credentials("/nope/a:/nope/b")
+
+
 def test_user_that_is_not_there_is_named() -> None:
     with pytest.raises(KubeadmError, match=r"the kubeconfig of the task cannot be used: it has no user a\."):
         load_credentials({**config(), "users": []})
