@@ -37,13 +37,15 @@ class Behaviour:
     """How a kubelet with some settings fares, in seconds from its start.
 
     healthy: until its health port answers (None: never). beat: until its Node is ready by its own word (None: never).
-    alive: until it ends by itself (None: it lives). says: its words in the journal.
+    alive: until it ends by itself (None: it lives). says: its words in the journal. has_lease: whether the API shows
+    the Lease of its Node.
     """
 
     healthy: float | None = 1.0
     beat: float | None = 2.0
     alive: float | None = None
     says: str = "started"
+    has_lease: bool = True
 
 
 # One that finds a state file of another policy than its own.
@@ -183,6 +185,8 @@ class FakeUnit:
         if not self.api_is_up:
             return None, "the API server cannot be queried: refused"
         if path == f"{LEASES}/w1":
+            if not self.behaviour.has_lease:
+                return None, "the API server answers 404"
             renewed = time.strftime("%Y-%m-%dT%H:%M:%S.123456Z", time.gmtime(BOOT + self.last_beat))
             return {"spec": {"renewTime": renewed}}, ""
         if path == "/api/v1/pods?fieldSelector=spec.nodeName%3Dw1":

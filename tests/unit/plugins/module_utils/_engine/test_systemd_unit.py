@@ -52,8 +52,9 @@ def test_a_healthy_change_is_committed_with_one_restart(unit: FakeUnit) -> None:
     assert result["restart_seconds"] == pytest.approx(2.0, abs=1.3)
 
 
-def test_a_node_is_ready_by_the_word_of_the_new_process_only(unit: FakeUnit) -> None:
-    unit.behaviours["v=2"] = Behaviour(beat=None)
+@pytest.mark.parametrize("behaviour", [Behaviour(beat=None), Behaviour(has_lease=False)], ids=["silent", "no lease"])
+def test_a_node_is_ready_by_the_word_of_the_new_process_only(unit: FakeUnit, behaviour: Behaviour) -> None:
+    unit.behaviours["v=2"] = behaviour
     result = unit.change(wait_timeout=20)
     assert result["outcome"] == ROLLED_BACK
     assert "as reported by the former process only" in result["reason"]
