@@ -17,7 +17,7 @@ from urllib.parse import quote
 from . import tls
 from .errors import CredentialError
 from .files import Json, json_object
-from .http_requests import FAILURES, Server, header_lines
+from .http_requests import FAILURES, Server, describe_failure, header_lines
 from .journal import Address, Client, Probe
 from .kubeconfig import naming, read_credentials
 
@@ -104,7 +104,9 @@ def api_request(kubeconfig: str, path: str, at: Address | None = None) -> ApiRes
         response = server.request("GET", path, headers=headers, timeout=PROBE_TIMEOUT)
     except FAILURES as exc:
         is_other_server = isinstance(exc, ssl.SSLCertVerificationError)
-        return ApiResponse(None, b"", f"the API server cannot be queried: {exc}", refused=is_other_server)
+        return ApiResponse(
+            None, b"", f"the API server cannot be queried: {describe_failure(exc)}", refused=is_other_server
+        )
     status = response.status
     return ApiResponse(status, response.data, f"the API server answers {status}", refused=status in REFUSED)
 
@@ -145,7 +147,7 @@ def read_gates(metrics: Client | None) -> tuple[dict[str, bool] | None, str]:
     except CredentialError as exc:
         return None, f"{exc}, and /metrics answers only an administrator"
     except FAILURES as exc:
-        return None, f"/metrics cannot be read: {exc}"
+        return None, f"/metrics cannot be read: {describe_failure(exc)}"
     if response.status != 200:
         return None, f"/metrics answers {response.status} to the client of {metrics['kubeconfig']}"
     gates = _GATE_METRIC.findall(response.data.decode("utf-8", "replace"))
