@@ -107,6 +107,7 @@ def test_what_was_not_rehearsed_is_not_safe() -> None:
         f" the report says how, or accept it by name: -e {ACCEPT}=etcd"
     )
     assert report.failure(outcome, "w1") == ""
+    assert outcome["not_checked"] == [], "that is for nodes"
 
 
 def test_what_is_accepted_by_name_is_safe() -> None:
