@@ -190,6 +190,7 @@ class NodeKubeletRollout(RoleRollout):
             reasons = " ".join(mismatches.values())
             found.update(refusal=reasons, msg=f"Nothing was changed. {reasons}")
         found.update(objections=judged.by_host, mismatches=mismatches, offers=offers)
+        found["told"] = [*found["told"], *report.limits(kubelets.unverified_idle(hosts, answer))]
         found["warnings"] = [*found.get("warnings", ()), *kubelets.unreached(hosts, turns, answer)]
         return found
 
@@ -307,7 +308,7 @@ class NodeKubeletRollout(RoleRollout):
         responding = admitted.get("api", {}).get("host")
         candidates = sorted(self._decision["candidates"], key=lambda host: host != responding)
         api = self._api_hosts(candidates, changing=batch)[0]
-        offered = admitted.get("offers", {}).get(self._pass.host, {})
+        offered = admitted.get("offers", {}).get(self._pass.host) or {}
         # The result of the change tells by its item to which pass it belongs.
         changes = [{"host": self._pass.host, "pass": self._pass.own["pass"]["pass"]}]
         return {"api": api, "lease": lease, "offered": offered, "changes": changes}
@@ -324,11 +325,12 @@ class NodeKubeletRollout(RoleRollout):
         devices = {"nodes": [plan["node"]]} if turn["offered"] and settings["allocatable_timeout"] > 0 else {}
         if not compared and not devices:
             return {}
-        cluster = {"cluster": self._coordinator_admit["cluster"]}
-        answer = self._pass.ask("node_resource_info", {**compared, **devices, **cluster})
+        # What pods request is not counted: the account need not be allowed to list them.
+        common = {"requested": False, "cluster": self._coordinator_admit["cluster"]}
+        answer = self._pass.ask("node_resource_info", {**compared, **devices, **common})
         problem = kubelets.doubt(plan["node"], answer, changed=bool(change.get("changed"))) if compared else ""
         if not problem and devices:
-            problem = self._loss(plan["node"], turn["offered"], answer, {**devices, **cluster})
+            problem = self._loss(plan["node"], turn["offered"], answer, {**devices, **common})
         return {"failed": True, "msg": problem} if problem else {}
 
     def _loss(self, node: str, offered: t.Mapping[str, int], answer: Json, question: Json) -> str:

@@ -92,7 +92,8 @@ def offering(node: str, *numbers: t.Any) -> t.Callable[[Call], Json]:
     left = list(numbers)
 
     def answer(call: Call) -> Json:
-        asked_for = [name for option in ("nodes", "restarted_nodes") for name in call.arguments.get(option, [])]
+        options = ("nodes", "kubelets") if call.arguments.get("readmission") else ("nodes",)
+        asked_for = [name for option in options for name in call.arguments.get(option, [])]
         if node not in asked_for:
             return nodes_of(call)
         number = left.pop(0) if len(left) > 1 else left[0]

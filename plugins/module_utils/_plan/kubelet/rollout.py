@@ -53,6 +53,7 @@ _TURN_SECONDS = 180
 # After this part of that time a turn renews the Lease; before, none has to.
 _RENEWED_AFTER = 0.5
 # What is said of each host when the API does not tell of any.
+_DEVICES = "whether device plugins offer what they did"
 NOT_COMPARED = "nothing is to change, but whether kubelets use what is desired could not be compared"
 _KEPT = "Nothing was rolled back, and no later node was changed."
 
@@ -100,7 +101,7 @@ def rights(hosts: Hosts, turns: t.Sequence[str], settings: Result) -> list[acces
     """What the account must be allowed before kubelets are restarted: to read what they use afterwards, and the Lease. settings: of the host
     that sends the requests."""
     nodes = [registers["plan"]["node"] for registers in hosts.values()]
-    reads_pods = any(not rollout.settings_of(hosts[host])["force"] for host in turns)
+    reads_pods = bool(_asking(hosts, turns))
     of_lease = access.of_lease(LEASE, LEASE_NAMESPACE) if settings["node_kubelet_lease"] else []
     return [*access.of_kubelets(nodes, reads_pods=reads_pods), *of_lease]
 
@@ -114,7 +115,8 @@ def question(hosts: Hosts, turns: t.Sequence[str]) -> dict[str, t.Any]:
     return {
         "requested": False,
         "readmission": True,
-        "restarted_nodes": [plan["node"] for plan in plans],
+        # Where pods may be lost they are not read: an account that may not list them would be told nothing else either.
+        "restarted_nodes": [hosts[host]["plan"]["node"] for host in _asking(hosts, turns)],
         "limits": {plan["node"]: plan["limits"] for plan in plans},
         "kubelets": {**read, **by_node(hosts, idle_settings(hosts))},
     }
@@ -130,7 +132,7 @@ class Objections:
 
 def objections(hosts: Hosts, turns: t.Sequence[str], answer: Result) -> Objections:
     """Judge what the API told of the nodes whose kubelets are restarted. turns: the hosts that have a turn. answer: to the question."""
-    asking = [host for host in turns if not rollout.settings_of(hosts[host])["force"]]
+    asking = _asking(hosts, turns)
     if not asking:
         return Objections({}, "")
     if "nodes" not in answer:
@@ -150,6 +152,11 @@ def objections(hosts: Hosts, turns: t.Sequence[str], answer: Result) -> Objectio
     return Objections(by_host, " ".join(by_host.values()))
 
 
+def _asking(hosts: Hosts, turns: t.Sequence[str]) -> list[str]:
+    """The hosts that have a turn and must not lose pods by it."""
+    return [host for host in turns if not rollout.settings_of(hosts[host])["force"]]
+
+
 def unverified_nodes(nodes: Result | None, why: str) -> list[str]:
     """What could not be verified before kubelets are restarted. nodes: of the API; None when it did not tell. why: not."""
     if nodes is not None:
@@ -159,8 +166,10 @@ def unverified_nodes(nodes: Result | None, why: str) -> list[str]:
     ]
 
 
-def offers(answer: Result, node: str) -> dict[str, int]:
-    """What device plugins offer on a node, as numbers by resource. Empty when the API does not tell."""
+def offers(answer: Result, node: str) -> dict[str, int] | None:
+    """What device plugins offer on a node, as numbers by resource; None when the API does not tell."""
+    if not _of_node(answer, node):
+        return None
     resources = _of_node(answer, node).get("extended_resources") or {}
     return {
         name: number
@@ -200,6 +209,12 @@ def idle_mismatches(hosts: Hosts, answer: Result) -> dict[str, str]:
         for host, why in found.items()
         if why
     }
+
+
+def unverified_idle(hosts: Hosts, answer: Result) -> list[str]:
+    """What could not be verified of kubelets with nothing to change, in a run that changes others. answer: as above."""
+    idle = ", ".join(by_node(hosts, idle_settings(hosts)))
+    return [f"whether the kubelets of {idle} use what is desired: {_said(answer)}"] if idle and "nodes" not in answer else []
 
 
 def unread(answer: Result) -> str:
@@ -419,12 +434,21 @@ def report(registers: Registers) -> dict[str, t.Any]:
 
 def _unverified(plan: Result, settings: Result) -> list[str]:
     """What the variables of the role leave out after a kubelet was restarted."""
-    devices = "whether device plugins offer what they did"
     if settings["node_kubelet_check_api"]:
-        return [] if settings["allocatable_timeout"] > 0 else [f"{devices}: node_kubelet_allocatable_timeout is 0"]
+        return [] if settings["allocatable_timeout"] > 0 else [f"{_DEVICES}: node_kubelet_allocatable_timeout is 0"]
     why = "node_kubelet_check_api is false"
     compared = f"whether it uses what is desired: {why}, so /configz was not compared"
-    return [*([compared] if is_compared(expected(plan, settings)) else ()), f"{devices}: {why}"]
+    return [*([compared] if is_compared(expected(plan, settings)) else ()), f"{_DEVICES}: {why}"]
+
+
+def _with_unknown_devices(found: dict[str, t.Any], registers: Registers, known: Result, host: str) -> dict[str, t.Any]:
+    """The same report, with what could not be verified because nobody knew it before the change. known: what device plugins offered, by host."""
+    is_changed = was_changed(rollout.change_of(registers), check_mode=False)
+    is_wanted = is_changed and rollout.settings_of(registers)["allocatable_timeout"] > 0
+    if not is_wanted or known.get(host, NOTHING) is not None:
+        return found
+    limit = f"{_DEVICES}: the API did not show that before the change"
+    return {**found, "unverified": [*(found.get("unverified") or ()), limit]}
 
 
 def judged(
@@ -436,6 +460,7 @@ def judged(
     """
     found = report(registers)
     admitted = rollout.of_pass(coordinator, "admit")
+    found = _with_unknown_devices(found, registers, admitted.get("offers") or NOTHING, host)
     # A playbook compares once more after its changes.
     compared = rollout.of_pass(coordinator, "compare") or admitted
     mismatches = compared.get("mismatches") or NOTHING
