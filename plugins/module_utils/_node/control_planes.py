@@ -15,7 +15,7 @@ import typing as t
 
 from .._engine import probes
 from .._engine.node import Host
-from .._plan.kubernetes.control_planes import COMPONENTS, component_of_pod, role_label
+from .._plan.kubernetes.control_planes import API_SERVER, COMPONENTS, component_of_pod, role_label
 from .kubelet_units import KubeletUnit
 from .manifest_files import manifest_files
 
@@ -35,30 +35,43 @@ def reasons(
 
     The API is asked with the kubelet's own credential, and only about a node on which nothing else says so.
     """
-    directory = unit.layout.settings.field(("staticPodPath",))
-    found = [*_manifests(str(directory) if directory else ""), *_processes(host), *_data(host, etcd_data)]
-    if found:
-        return found
+    found = [*(reason for dummy, reason in _components(unit, host)), *_data(host, etcd_data)]
+    return found or _label(unit, ask)
+
+
+def has_api_server(unit: KubeletUnit, host: Host, *, ask: probes.Ask = probes.api_get) -> bool:
+    """Whether this node has an API server, whatever its manifest is called. The Node's label tells of one whose manifest was moved away."""
+    return any(component == API_SERVER for component, dummy in _components(unit, host)) or bool(_label(unit, ask))
+
+
+def _label(unit: KubeletUnit, ask: probes.Ask) -> list[str]:
     node, dummy = ask(unit.kubeconfig, f"/api/v1/nodes/{unit.node_name}")
     label = role_label(node)
     return [f"its Node has the label {label}"] if label else []
 
 
-def _manifests(directory: str) -> t.Iterator[str]:
+def _components(unit: KubeletUnit, host: Host) -> t.Iterator[tuple[str, str]]:
+    """The components that belong to this node, each with the reason."""
+    directory = unit.layout.settings.field(("staticPodPath",))
+    yield from _manifests(str(directory) if directory else "")
+    yield from _processes(host)
+
+
+def _manifests(directory: str) -> t.Iterator[tuple[str, str]]:
     """A pod that cannot be read is none that the kubelet would start."""
     for path in manifest_files(directory) if os.path.isdir(directory) else []:
         with contextlib.suppress(OSError, ValueError, yaml.YAMLError):
             with open(path, encoding="utf-8") as stream:
                 component = component_of_pod(yaml.safe_load(stream))
             if component:
-                yield f"{path} is a manifest of {component}"
+                yield component, f"{path} is a manifest of {component}"
 
 
-def _processes(host: Host) -> t.Iterator[str]:
+def _processes(host: Host) -> t.Iterator[tuple[str, str]]:
     """One with a network of its own belongs to a hosted control plane, or to a rehearsal."""
     for component in COMPONENTS:
         for process in host.in_host_network(component, others=()):
-            yield f"{component} runs in the host's network as process {process.pid}"
+            yield component, f"{component} runs in the host's network as process {process.pid}"
 
 
 def _data(host: Host, directory: str) -> t.Iterator[str]:

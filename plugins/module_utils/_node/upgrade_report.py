@@ -18,7 +18,7 @@ from .._plan.kubeadm_config.cluster_configuration import ClusterConfiguration
 from .._plan.upgrade import checks, steps
 from .._plan.upgrade.api_versions import api_version_findings
 from .._plan.upgrade.findings import UpgradeFindings
-from . import upgrade_checks, upgrade_static_pods
+from . import control_planes, upgrade_checks, upgrade_static_pods
 from .kubelet import version_of
 from .kubelet_units import read_unit
 from .runtime import runtime_at
@@ -44,7 +44,7 @@ def read_all(
     wanted_version = steps.target_of(target, configuration.version)
     unit = read_unit(run, host)
     manifest_dir = str(unit.layout.settings.field(("staticPodPath",)) or "")
-    is_control_plane = os.path.exists(os.path.join(manifest_dir, f"{API_SERVER}.yaml"))
+    is_control_plane = control_planes.has_api_server(unit, host)
     programs = NewPrograms(params["programs"], target, run)
     programs.check([KUBELET, KUBEADM] if is_control_plane else [KUBELET])
     found = UpgradeFindings()

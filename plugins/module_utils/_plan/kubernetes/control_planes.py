@@ -13,7 +13,7 @@ import posixpath
 import typing as t
 
 # With one of these a node is a control plane: a second one that restarts with it costs the API, or the majority of etcd.
-COMPONENTS = ("kube-apiserver", "etcd")
+COMPONENTS = API_SERVER, _ETCD = ("kube-apiserver", "etcd")
 LABEL = "node-role.kubernetes.io/control-plane"
 GROUP = "kube_control_plane"  # of an inventory
 _LABELS = (LABEL, "node-role.kubernetes.io/master")

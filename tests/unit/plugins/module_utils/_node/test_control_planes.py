@@ -44,11 +44,16 @@ class Node:
         (self.root / "proc" / "locks").write_text(lines, encoding="ascii")
 
     def reasons(self) -> list[str]:
+        unit, host = self.unit()
+        return control_planes.reasons(unit, host, etcd_data=str(self.root / "etcd"), ask=self.ask)
+
+    def has_api_server(self) -> bool:
+        return control_planes.has_api_server(*self.unit(), ask=self.ask)
+
+    def unit(self) -> tuple[KubeletUnit, Host]:
         main = kubelets.MAIN_TEXT.replace("/etc/kubernetes/manifests", str(self.manifests))
         state = kubelets.state(main=main)
-        unit = KubeletUnit(state, state.layout(), 7, "w1", ClusterIdentity())
-        host = Host(proc=str(self.root / "proc"))
-        return control_planes.reasons(unit, host, etcd_data=str(self.root / "etcd"), ask=self.ask)
+        return KubeletUnit(state, state.layout(), 7, "w1", ClusterIdentity()), Host(proc=str(self.root / "proc"))
 
     def ask(self, kubeconfig: str, path: str) -> tuple[dict[str, t.Any] | None, str]:
         self.asked.append((kubeconfig, path))
@@ -115,3 +120,20 @@ def test_the_label_of_its_node_tells(node: Node) -> None:
 def test_an_api_that_does_not_answer_tells_nothing(node: Node) -> None:
     node.answer = None
     assert node.reasons() == []
+
+
+@pytest.mark.parametrize("name", ["kube-apiserver.yaml", "apiserver.yaml"])
+def test_manifest_of_any_name_tells_of_an_api_server(node: Node, name: str) -> None:
+    (node.manifests / name).write_text(ETCD.replace("etcd", "kube-apiserver"), encoding="utf-8")
+    assert node.has_api_server()
+
+
+def test_api_server_without_a_manifest_is_told_by_its_process_or_its_label(node: Node) -> None:
+    (node.manifests / "etcd.yaml").write_text(ETCD, encoding="utf-8")
+    assert not node.has_api_server()
+    node.answer = LABELLED
+    assert node.has_api_server()
+    node.answer = None
+    assert not node.has_api_server()
+    node.add_process(8, "/usr/bin/kube-apiserver")
+    assert node.has_api_server()

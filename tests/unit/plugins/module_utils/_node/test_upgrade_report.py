@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import upgrade_report
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_units import KubeletUnit
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.space import Space
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import versions
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import checks
@@ -33,11 +33,18 @@ class Check:
 
     def __init__(self, master: FakeNode, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.master = master
+        self.host = master.host
         self.run = UpgradeRun()
         self.run.answers["containerd"] = (0, "containerd github.com/containerd/containerd v1.7.24 x\n", "")
         self.run.manifests = {version: {NAME: pod("--v=1")} for version in (f"v{TARGET}", CURRENT)}
         self.programs = programs
         self.stay_at(str(master.manifests), monkeypatch)
+
+    def be_worker(self, empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Have neither static pods nor processes. empty: a directory that does not exist yet."""
+        empty.mkdir()
+        self.host = self.host._replace(proc=str(empty))
+        self.stay_at(str(empty), monkeypatch)
 
     def stay_at(self, manifest_dir: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """Have the kubelet read static pods from there."""
@@ -58,7 +65,7 @@ class Check:
             "kubelet": None,
         }
         return upgrade_report.read_all(
-            {**params, **given}, run=self.run, host=self.master.host, clock=self.master.clock
+            {**params, **given}, run=self.run, host=self.host, clock=self.master.clock
         )
 
 
@@ -98,11 +105,31 @@ def test_a_control_plane(upgrade: Check) -> None:
 
 
 def test_a_worker_needs_a_kubelet_only(upgrade: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    upgrade.stay_at(f"{tmp_path}/none", monkeypatch)
+    upgrade.be_worker(tmp_path / "none", monkeypatch)
     (upgrade.programs / "kubeadm").unlink()
     result = upgrade(patches="/none")
     assert (result["is_control_plane"], result["versions"]["kube-apiserver"]) == (False, None)
     assert [each["component"] for each in result["rehearsed"]] == ["kubelet"]
+
+
+def test_control_plane_whose_manifest_has_another_name_is_no_worker(
+    upgrade: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "apiserver.yaml").write_text(pod("--v=1"), encoding="utf-8")
+    upgrade.stay_at(f"{tmp_path}/other", monkeypatch)
+    result = upgrade()
+    assert result["is_control_plane"]
+    assert [each["component"] for each in result["rehearsed"]] == [NAME, "kubelet"]
+
+
+def test_control_plane_whose_manifest_is_away_is_no_worker(
+    upgrade: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other").mkdir()
+    upgrade.stay_at(f"{tmp_path}/other", monkeypatch)
+    with pytest.raises(KubeadmError, match="there is no manifest of kube-apiserver"):
+        upgrade()
 
 
 def test_proxy_is_rehearsed_on_control_planes_only(
@@ -116,7 +143,7 @@ def test_proxy_is_rehearsed_on_control_planes_only(
         "kubelet",
     ]
     assert names(upgrade(kube_proxy_configuration=None)) == [*NOT_GENERATED, "kube-proxy"]
-    upgrade.stay_at(f"{tmp_path}/none", monkeypatch)
+    upgrade.be_worker(tmp_path / "none", monkeypatch)
     assert [each["component"] for each in upgrade(kube_proxy_configuration=proxy)["rehearsed"]] == ["kubelet"]
     assert upgrade(kube_proxy_configuration=None)["not_rehearsed"] == []
 
