@@ -164,6 +164,11 @@ class StaticPodWatcher:
         self.journal["gates"] = {gate: gates.get(gate) for gate in wanted}
         return wrong_gates(wanted, gates) or None
 
+    def unverified(self) -> list[str]:
+        """What its probes leave open."""
+        observation = self.look()
+        return observation.unverified() if observation.healthy else []
+
     def log(self, observation: Observation) -> list[str]:
         """The end of the newest container's log."""
         return last_words(observation.logs)
@@ -182,7 +187,7 @@ class StaticPodWatcher:
             "arguments": self.watch[side]["written"],
             "probes": list(observation.probes),
             "feature_gates": self.journal.get("gates") if is_new else None,
-            "unverified": self.journal.get("unverified", []) if is_new else [],
+            "unverified": self.journal.get("unverified", []),
             "clients": self.journal.get("clients", []) if is_new else [],
             "config_hash": self.journal.get("config_hash") if is_new else None,
             "etcd": self.journal.get("etcd") if is_new else None,

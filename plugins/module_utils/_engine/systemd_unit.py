@@ -280,10 +280,14 @@ class UnitWatcher:
         former = [*self.journal["before"]["complaints"], *self.watch["complaints"]]
         complaints, why = self._complaints(self._show_known()["InvocationID"])
         unread = [f"whether it ignored errors in its configuration: {why}"] if why else []
-        for text in [*unverified_health(self.watch["after"]), *self.node.unverified(), *unread]:
+        for text in [*self.unverified(), *unread]:
             add_unverified(self.journal, text)
         new = [line for line in complaints if line not in former]
         return f"it ignored errors in its configuration: {'; '.join(new)}" if new else None
+
+    def unverified(self) -> list[str]:
+        """What neither its own health nor its Node tells."""
+        return [*unverified_health(self.watch[WANTED[self.journal["phase"]]]), *self.node.unverified()]
 
     def _complaints(self, invocation: str) -> tuple[list[str], str]:
         """What an instance logged about its configuration, and why that is not known; empty when it is. A kubelet always logs something."""
@@ -306,5 +310,5 @@ class UnitWatcher:
             "pid": observation.process.pid,
             "arguments": list(observation.process.arguments),
             "probes": list(observation.probes),
-            "unverified": self.journal.get("unverified", []) if self.journal["phase"] in ON_TRIAL else [],
+            "unverified": self.journal.get("unverified", []),
         }

@@ -373,6 +373,9 @@ class Engine:
     def _verify(self) -> None:
         failure, observation = self._watch_until_healthy()
         edited = self._edited()
+        self.journal["unverified"] = []
+        for text in self.watcher.unverified() if failure is None else ():
+            add_unverified(self.journal, text)
         if edited is None and (failure is None or not self.journal["before"]["healthy"]):
             # What was broken before need not be healthy now: it is as it was.
             self._close(ROLLED_BACK, self.journal["reason"], observation)

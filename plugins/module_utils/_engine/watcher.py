@@ -111,6 +111,9 @@ class Watcher(t.Protocol):
     def verify(self) -> str | None:
         """What is wrong with an instance that is healthy; None when nothing is."""
 
+    def unverified(self) -> list[str]:
+        """What is not known of an instance that counts as healthy, each with the reason."""
+
     def log(self, observation: Observation) -> list[str]:
         """The component's last words."""
 

@@ -32,6 +32,8 @@ def failure(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str | N
     ending = _ENDINGS[transaction["outcome"]]
     if transaction["outcome"] == ROLLED_BACK and not transaction.get("healthy"):
         ending = "the change was rolled back, and the component is as unhealthy as it was before"
+    elif transaction["outcome"] == ROLLED_BACK and unverified(transaction):
+        ending = f"the change was rolled back, but of the former state it is not verified {'; '.join(unverified(transaction))}"
     if transaction["outcome"] == ALARM:
         shows = "kubelet_info" if name == "kubelet" else "static_pod_info"
         ending = f"{ending}, {shows} shows what runs and what the files say"
@@ -112,7 +114,7 @@ def report(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str:
 
 
 def unverified(transaction: t.Mapping[str, t.Any]) -> list[str]:
-    """What of a change that stands could not be verified, each with the reason; nothing for another outcome."""
+    """What of the state that a transaction left could not be verified, each with the reason: of a change that stands, or of the former state."""
     return list((transaction.get("proof") or {}).get("unverified") or ())
 
 

@@ -253,6 +253,8 @@ def test_an_api_server_that_stays_away_is_no_alarm(unit: FakeUnit) -> None:
     result = unit.change(wait_timeout=20)
     assert result["outcome"] == ROLLED_BACK
     assert "its Node is not known" in result["reason"]
+    limit = "whether its Node is ready and evicts no pods: the API server cannot be queried: refused"
+    assert result["proof"]["unverified"] == [limit]
 
 
 # ---- an engine that dies ---------------------------------------------------------------------------------------------
