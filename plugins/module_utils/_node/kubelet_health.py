@@ -45,8 +45,11 @@ def watch_until_healthy(
     seconds: float,
     clock: t.Callable[[], float],
     sleep: t.Callable[[float], None],
-) -> tuple[UnitObservation, list[str]]:
-    """The look at a kubelet that runs and answers, or the last one when it does not get so; and its last words."""
+) -> tuple[UnitObservation, list[str], list[str]]:
+    """The look at a kubelet that runs and answers, or the last one when it does not get so; its last words; and what is not verified of it.
+
+    Its Node is looked at, and not waited for: what is wrong with that need not be the kubelet's.
+    """
     now = instance(unit.layout)
     watch: UnitWatch = {
         "kind": SYSTEMD_UNIT,
@@ -63,14 +66,17 @@ def watch_until_healthy(
     while True:
         observation = watcher.look()
         if (observation.process is not None and observation.probes_ok) or clock() >= limit:
-            return observation, watcher.log(observation)
+            not_ready = [] if observation.node_ok else [f"whether it works: {observation.node}"]
+            return observation, watcher.log(observation), [*watcher.unverified(), *not_ready]
         sleep(POLL_SECONDS)
 
 
 def problem_of(unit: KubeletUnit, host: Host, run: Run, patience: float) -> str:
     """Why a kubelet does not work, with its last words; empty when it does. patience: seconds for a moment's weakness, up to those of a hiccup."""
     seconds = min(patience, HICCUP_SECONDS)
-    observation, log = watch_until_healthy(unit, host, run=run, seconds=seconds, clock=time.monotonic, sleep=time.sleep)
+    observation, log, dummy = watch_until_healthy(
+        unit, host, run=run, seconds=seconds, clock=time.monotonic, sleep=time.sleep
+    )
     if observation.process is not None and observation.probes_ok:
         return ""
     return messages.down(KUBELET_NAME, unit.node_name, observation.missing(), observation.probes, log)

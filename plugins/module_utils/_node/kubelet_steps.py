@@ -17,7 +17,7 @@ import typing as t
 
 from .._engine.journal import SYSTEMD_UNIT, Journal, SetAside, UnitWatch
 from .._engine.node import NODE, Host
-from .._engine.systemd_unit import ASIDE, unverified_health
+from .._engine.systemd_unit import ASIDE
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.verdict import Verdict
 from .._plan.kubelet import layout as kubelet_layout
@@ -129,7 +129,7 @@ class KubeletSteps(TransactionSteps):
         unit = observed.unit
         if observed.earlier.open is not None:  # it is in the middle of a change
             return ()
-        observation, log = watch_until_healthy(
+        observation, log, limits = watch_until_healthy(
             unit, self._host, run=self._run, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
         )
         if observation.process is None or not observation.probes_ok:
@@ -137,7 +137,7 @@ class KubeletSteps(TransactionSteps):
             raise KubeadmError(
                 messages.unwell(KUBELET_NAME, unit.node_name, observation.missing(), observation.probes, log, last)
             )
-        return self._limit(unverified_health(instance(unit.layout)), messages.not_verified)
+        return self._limit(limits, messages.not_verified)
 
     def report(self, observed: Observed | None, plan: KubeletPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""

@@ -426,19 +426,21 @@ def report(registers: Registers) -> dict[str, t.Any]:
     if verified.get("failed"):
         found.update(failed=True, msg=verified["msg"])
     is_changed = was_changed(rollout.change_of(registers), check_mode=False)
-    limits = _unverified(plan, rollout.settings_of(registers)) if is_changed else []
+    limits = _unverified(plan, rollout.settings_of(registers), is_changed=is_changed)
     if limits:
         found["unverified"] = [*(found.get("unverified") or ()), *limits]
     return found
 
 
-def _unverified(plan: Result, settings: Result) -> list[str]:
-    """What the variables of the role leave out after a kubelet was restarted."""
+def _unverified(plan: Result, settings: Result, *, is_changed: bool) -> list[str]:
+    """What the variables of the role leave out after a kubelet was restarted, or of one that has nothing to change."""
     if settings["node_kubelet_check_api"]:
-        return [] if settings["allocatable_timeout"] > 0 else [f"{_DEVICES}: node_kubelet_allocatable_timeout is 0"]
+        is_skipped = is_changed and settings["allocatable_timeout"] <= 0
+        return [f"{_DEVICES}: node_kubelet_allocatable_timeout is 0"] if is_skipped else []
     why = "node_kubelet_check_api is false"
     compared = f"whether it uses what is desired: {why}, so /configz was not compared"
-    return [*([compared] if is_compared(expected(plan, settings)) else ()), f"{_DEVICES}: {why}"]
+    is_due = is_compared(expected(plan, settings)) and (is_changed or not plan["operations"])
+    return [*([compared] if is_due else ()), *([f"{_DEVICES}: {why}"] if is_changed else ())]
 
 
 def _with_unknown_devices(found: dict[str, t.Any], registers: Registers, known: Result, host: str) -> dict[str, t.Any]:

@@ -99,6 +99,9 @@ def test_idle_kubelets_are_not_compared_without_the_api() -> None:
     variables = {**DESIRED, "node_kubelet_check_api": False}
     found = run("cp1", "w1", plans=ALL_IDLE, variables=variables, answers={"node_resource_info": SILENT})
     assert (found.failures, asked(found)) == ({}, [])
+    limit = "whether it uses what is desired: node_kubelet_check_api is false, so /configz was not compared"
+    assert found.report("w1")["unverified"] == [limit]
+    assert f"WARNING: w1 kubelet: not verified: {limit}" in found.lines
 
 
 @pytest.mark.parametrize("check_mode", [False, True])

@@ -193,7 +193,7 @@ RESOURCES = {
 
 def test_what_device_plugins_offer() -> None:
     assert rollout.offers({"nodes": {"w1": {"extended_resources": RESOURCES}}}, "w1") == {"a/plugged": 4}
-    assert rollout.offers({"msg": "silent"}, "w1") == {}
+    assert rollout.offers({"msg": "silent"}, "w1") is None
 
 
 # ---- the Lease -------------------------------------------------------------------------------------------------------
