@@ -40,13 +40,14 @@ class Earlier:
 @dataclasses.dataclass
 class Told:
     """What every result says, whichever step fails: noted as soon as it is known. unverified: what of the component cannot be verified, or
-    will not be after the change, each with the reason."""
+    will not be after the change, each with the reason. foreseen: those of them that the change itself will show."""
 
     node: str | None = None
     cluster: ClusterIdentity = dataclasses.field(default_factory=ClusterIdentity)
     earlier: Earlier = Earlier()
     transaction: Json | None = None
     unverified: list[str] = dataclasses.field(default_factory=list)
+    foreseen: list[str] = dataclasses.field(default_factory=list)
     busy: bool = False
 
 
@@ -136,6 +137,8 @@ class TransactionSteps:
     def _limit(self, unverified: t.Sequence[str], message: t.Callable[[str, str, str], str]) -> list[str]:
         """Note for the result what cannot be verified. Returns it as warnings. message: of name, node and what."""
         self._told.unverified += unverified
+        if message is messages.will_not_be_verified:
+            self._told.foreseen += unverified
         return [message(self._name, str(self._told.node), what) for what in unverified]
 
     def finish(self, observed: object, plan: object, *, dry: bool) -> t.Sequence[str]:
@@ -145,6 +148,7 @@ class TransactionSteps:
     def _start(self, journal: Journal) -> None:
         """Hand the change to the node's engine."""
         transactions.start(journal, run=self._run)
+        self._told.unverified = [what for what in self._told.unverified if what not in self._told.foreseen]
         self._told.transaction = {
             "id": journal["id"],
             "requested": journal["requested"],

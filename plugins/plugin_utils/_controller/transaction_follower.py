@@ -53,8 +53,9 @@ class TransactionFollower(Confirmer):
             return result
         name, node = result["name"], result["node"]
         result["transaction"] = ended
-        result["unverified"] = outcome.unverified(ended)
-        limits = [outcome.not_verified(name, node, what) for what in result["unverified"]]
+        limits = [outcome.not_verified(name, node, what) for what in outcome.unverified(ended)]
+        # What the preflight could not look at was warned of already.
+        result["unverified"] = list(dict.fromkeys([*(result.get("unverified") or ()), *outcome.unverified(ended)]))
         notes = [f"{node}: {name}: {note}" for note in ended.get("notes") or ()]
         result["warnings"] = [*result.get("warnings", ()), *notes, *limits]
         result["changed"] = outcome.changed(ended["outcome"])

@@ -65,6 +65,15 @@ def test_kubeconfig_that_is_missing_is_a_warning_before_the_change(
     assert [warning for warning in change.plan().warnings if warning.startswith(begin)][:1] == [begin + of_admin]
 
 
+def test_change_that_begins_keeps_what_only_its_preflight_could_not_verify(gated: FakeNode, run: FakeRun) -> None:
+    gated.allowed.add(pod("--v=1", "--feature-gates=A=true").encode())
+    gated.web.gates = None
+    found = carry_out(gated, run, **GATES)["unverified"]
+    assert [each for each in found if each.startswith("whether its kubelet is healthy: ")]
+    # What the change shows by itself, such as feature gates, its engine tells.
+    assert without_limits_of_fakes(found) == []
+
+
 def test_metrics_that_are_forbidden_are_a_warning_before_the_change(gated: FakeNode, run: FakeRun) -> None:
     gated.web.gates = None
     (limit,) = without_limits_of_fakes(plan_gate(gated, run).report()["unverified"])

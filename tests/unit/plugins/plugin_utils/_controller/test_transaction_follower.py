@@ -387,3 +387,13 @@ def test_what_could_not_be_verified_is_a_warning_and_in_the_result(run: Run) -> 
     assert result["warnings"] == ["cp1: kube-apiserver: not verified: whether feature gates A are as desired: 403"]
     assert result["unverified"] == ["whether feature gates A are as desired: 403"]
     assert result["changed"] is True
+
+
+def test_what_the_preflight_could_not_look_at_stays_in_the_result(run: Run) -> None:
+    end = ended("committed")
+    end["transaction"]["proof"] = {"unverified": ["whether its probes pass: no answer"]}
+    result = run({**STARTED, "unverified": ["whether the image a is in containerd: none shows it"]}, end)
+    assert result["unverified"] == [
+        "whether the image a is in containerd: none shows it",
+        "whether its probes pass: no answer",
+    ]
