@@ -24,6 +24,11 @@ _NAMESPACE = "namespaces/kube-system"
 _CONFIG_MAPS = f"{_NAMESPACE}/configmaps"
 CONFIG_MAP = f"{_CONFIG_MAPS}/kubeadm-config"
 _WEBHOOKS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+# Where what kubeadm installs runs, by the name of its ConfigMap, and the label by which kubeadm knows it.
+_ADD_ONS = {
+    checks.KUBE_PROXY: ("/apis/apps/v1/namespaces/kube-system/daemonsets", "k8s-app=kube-proxy"),
+    "coredns": ("/apis/apps/v1/namespaces/kube-system/deployments", "k8s-app=kube-dns"),
+}
 _SERVICE_LABEL = "kubernetes.io/service-name"
 
 
@@ -78,9 +83,15 @@ def kubeadm_config(client: Client) -> Json:
 
 
 def _text_of(client: Client, name: str, key: str) -> str:
-    """What a ConfigMap of an add-on has under a key; empty without the ConfigMap. Raises KubeadmError where it lacks the key."""
+    """What a ConfigMap of an add-on has under a key; empty without the add-on. Raises KubeadmError where it runs without that."""
     config_map = client.find(f"{_CONFIG_MAPS}/{name}")
     if config_map is None:
+        path, label = _ADD_ONS[name]
+        running = [each["metadata"]["name"] for each in client.list(path, labelSelector=label)]
+        if running:
+            raise checks.NotChecked(
+                f"there is no ConfigMap kube-system/{name} at {client.url}, and {running[0]} runs (label {label}), so what an upgrade does to it is not known. Create it again"
+            )
         return ""
     if key not in (config_map.get("data") or {}):
         raise checks.NotChecked(f"ConfigMap kube-system/{name} of {client.url} has no key {key}")

@@ -19,6 +19,7 @@ NAMESPACE = "/api/v1/namespaces/kube-system"
 CONFIG_MAP = f"{NAMESPACE}/configmaps/kubeadm-config"
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/ns/endpointslices"
+WORKLOADS = "/apis/apps/v1/namespaces/kube-system"
 CLASSES = "/apis/resource.k8s.io/v1"
 PROXY = "kind: KubeProxyConfiguration\n"
 CHECKS = ["deprecated-apis", "webhooks", "device-classes", "kube-proxy", "coredns"]
@@ -131,9 +132,23 @@ def test_addon_that_is_not_understood_is_not_checked(api: FakeApi, name: str, da
     assert (entry["name"], words in entry["reason"]) == (name, True)
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "app"), [("kube-proxy", "daemonsets", "kube-proxy"), ("coredns", "deployments", "kube-dns")]
+)
+def test_addon_that_runs_without_its_configuration_is_not_checked(api: FakeApi, name: str, kind: str, app: str) -> None:
+    api.answers[f"{NAMESPACE}/configmaps/{name}"] = Refused(404, "not found")
+    api.answers[f"{WORKLOADS}/{kind}"] = [{"metadata": {"name": name, "labels": {"k8s-app": app}}}]
+    found = read(api)
+    (entry,) = found["not_rehearsed"]
+    assert entry["name"] == name
+    assert f"there is no ConfigMap kube-system/{name} at {api.url}, and {name} runs" in entry["reason"]
+    assert name not in found["checks"]
+
+
 def test_cluster_without_addons_and_resources_is_checked(api: FakeApi) -> None:
-    for name in ("kube-proxy", "coredns"):
+    for name, kind in (("kube-proxy", "daemonsets"), ("coredns", "deployments")):
         api.answers[f"{NAMESPACE}/configmaps/{name}"] = Refused(404, "not found")
+        api.answers[f"{WORKLOADS}/{kind}"] = []
     api.answers[CLASSES] = Refused(404, "no such group")
     found = read(api)
     assert (found["checks"], found["not_rehearsed"], found["kube_proxy_configuration"]) == (CHECKS, [], "")
