@@ -36,6 +36,7 @@ _ROLES: dict[str, type[RoleRollout]] = {
 _BEGIN, _DECIDE, _END = "__play_begin", "__play_decide", "__play_end"
 # By the steps split and note.
 _NOTE = "__play_note"
+_SKIPPED = "The first task of the playbook was skipped. Run it from there, without --start-at-task."
 _UPGRADE_INFO, _UPGRADE_CHECK, _UPGRADE_AGAIN = "__play_upgrade_info", "__play_upgrade_check", "__play_upgrade_again"
 # Those that can revert what they set, with the variable that says so.
 _STATES = {"control_plane": "control_plane_state", "node_kubelet": "node_kubelet_state"}
@@ -44,6 +45,11 @@ _PRESENT = "present"
 
 class SiteSteps(Steps):
     """The steps of site and its parts. C(begin) and C(decide) are taken once, on the first host, for all."""
+
+    def check(self, step: str) -> None:
+        """Raise Refusal for a run that would change something and whose variables were not looked at."""
+        if step == "decide" and not self._pass.registered(_BEGIN):
+            raise Refusal(f"Nothing was changed. {_SKIPPED}")
 
     def begin(self) -> Json:
         """Note which variables a run sets, and refuse one that sets none."""
@@ -322,6 +328,8 @@ class UpgradeCheckSteps(Steps):
 
     def report(self) -> Json:
         """Show the lines on the first host, and fail on each on which the upgrade breaks something, or that was not checked."""
+        if not self._pass.registered(_BEGIN):
+            raise Refusal(f"Nothing was checked. {_SKIPPED}")
         end = self._pass.registered(_END)
         lines = list(end.get("lines") or ()) if self._pass.host == self._pass.all_play_hosts[0] else []
         why = upgrade_report.failure(end["report"], self._pass.host) if "report" in end else ""

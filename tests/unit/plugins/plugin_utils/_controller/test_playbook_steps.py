@@ -76,7 +76,8 @@ class Site:
         answers: Json | None = None,
         **settings: t.Any,
     ) -> None:
-        hosts: dict[str, Json] = {name: {"node_resources_node_name": name} for name in ("cp1", "w1")}
+        begun = {"__play_begin": {"named": list(named)}}
+        hosts: dict[str, Json] = {name: {"node_resources_node_name": name, **begun} for name in ("cp1", "w1")}
         taints = dict.fromkeys(("node_taint", "node_extended_resource", "node_label"), resources)
         self.play = FakePlay(
             hosts,
@@ -501,3 +502,12 @@ def test_the_first_role_that_did_not_begin_is_named(kubelets: list[Json], first:
     site = Site([ON], kubelets, changes={"control_plane": {"cp1": FAILED}}, answers={"node_label": labels}).run()
     assert site.ended("cp1")["reports"]["node_resources"]["labels"]["begun"] is False
     assert site.ended("cp1")["left"] == f"{first} did not begin on cp1, because cp1 failed."
+
+
+def test_run_whose_first_task_was_skipped_is_refused_before_its_first_write() -> None:
+    site = Site([ON], [])
+    for variables in site.play.hostvars.values():
+        del variables["__play_begin"]
+    site.run()
+    assert site.work == []
+    assert "The first task of the playbook was skipped" in site.play.hostvars["cp1"]["__play_decide"]["msg"]

@@ -334,3 +334,9 @@ def test_a_check_that_did_not_begin_tells_nothing() -> None:
     play = upgrade(begin={"failed": True, "msg": "no"}, w1={})
     assert ended(play)["lines"] == []
     assert play.take("upgrade_check", "report", "w1") == {"changed": False}
+
+
+def test_upgrade_check_whose_first_task_was_skipped_is_no_success() -> None:
+    found = upgrade(begin={}, cp1=checked("cp1", plane=True)).take("upgrade_check", "report", "cp1")
+    assert found["failed"]
+    assert found["msg"].startswith("Nothing was checked. The first task of the playbook was skipped.")
