@@ -23,7 +23,8 @@ extends_documentation_fragment:
 notes:
   - The account needs the verb C(get) on the ConfigMap C(kube-system/kubeadm-config) and C(list) on C(nodes); with O(target) also C(get) on
     C(/metrics), on the namespace C(kube-system) and its ConfigMaps C(kube-proxy) and C(coredns), and C(list) on webhook configurations,
-    EndpointSlices and DeviceClasses; where one of these two ConfigMaps does not exist, also on the DaemonSets or Deployments of that namespace. What may not be read is in RV(not_rehearsed).
+    EndpointSlices and DeviceClasses; where one of these two ConfigMaps does not exist, also on the DaemonSets or Deployments of that namespace.
+    What may not be read is in RV(not_rehearsed).
 options:
   target:
     description:

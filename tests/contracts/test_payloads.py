@@ -27,7 +27,7 @@ KILOBYTES = {
     "static_pod": 223,
     "static_pod_info": 128,
     "static_pod_plan": 247,
-    "upgrade_check": 212,
+    "upgrade_check": 214,
 }
 NODE_MODULES = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["node"]
 

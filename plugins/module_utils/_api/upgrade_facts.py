@@ -90,7 +90,8 @@ def _text_of(client: Client, name: str, key: str) -> str:
         running = [each["metadata"]["name"] for each in client.list(path, labelSelector=label)]
         if running:
             raise checks.NotChecked(
-                f"there is no ConfigMap kube-system/{name} at {client.url}, and {running[0]} runs (label {label}), so what an upgrade does to it is not known. Create it again"
+                f"there is no ConfigMap kube-system/{name} at {client.url}, and {running[0]} runs (label {label}), so what an upgrade does to it is"
+                " not known. Create it again"
             )
         return ""
     if key not in (config_map.get("data") or {}):

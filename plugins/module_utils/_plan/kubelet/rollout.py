@@ -214,7 +214,11 @@ def idle_mismatches(hosts: Hosts, answer: Result) -> dict[str, str]:
 def unverified_idle(hosts: Hosts, answer: Result) -> list[str]:
     """What could not be verified of kubelets with nothing to change, in a run that changes others. answer: as above."""
     idle = ", ".join(by_node(hosts, idle_settings(hosts)))
-    return [f"whether the kubelets of {idle} use what is desired: {_said(answer)}"] if idle and "nodes" not in answer else []
+    return (
+        [f"whether the kubelets of {idle} use what is desired: {_said(answer)}"]
+        if idle and "nodes" not in answer
+        else []
+    )
 
 
 def unread(answer: Result) -> str:
@@ -444,7 +448,7 @@ def _unverified(plan: Result, settings: Result, *, is_changed: bool) -> list[str
 
 
 def _with_unknown_devices(found: dict[str, t.Any], registers: Registers, known: Result, host: str) -> dict[str, t.Any]:
-    """The same report, with what could not be verified because nobody knew it before the change. known: what device plugins offered, by host."""
+    """The same report, with what could not be verified because it was not known before the change. known: what device plugins offered, by host."""
     is_changed = was_changed(rollout.change_of(registers), check_mode=False)
     is_wanted = is_changed and rollout.settings_of(registers)["allocatable_timeout"] > 0
     if not is_wanted or known.get(host, NOTHING) is not None:

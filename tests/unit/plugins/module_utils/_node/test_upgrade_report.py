@@ -64,9 +64,7 @@ class Check:
             "purge": False,
             "kubelet": None,
         }
-        return upgrade_report.read_all(
-            {**params, **given}, run=self.run, host=self.host, clock=self.master.clock
-        )
+        return upgrade_report.read_all({**params, **given}, run=self.run, host=self.host, clock=self.master.clock)
 
 
 @pytest.fixture(name="upgrade")

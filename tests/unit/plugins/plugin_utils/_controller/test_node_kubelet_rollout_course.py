@@ -410,45 +410,6 @@ def test_a_control_plane_that_answered_is_asked_again() -> None:
     assert [call.on for call in found.play.calls("node_resource_info")] == ["cp8", "cp9", "cp9", "cp9"]
 
 
-def listing_no_pods(call: Call, **nodes: Json) -> Json:
-    """An account that may not list pods is told nothing where they are asked for, too."""
-    lists_pods = call.arguments.get("requested", True) or call.arguments.get("restarted_nodes")
-    return SILENT if lists_pods else labelled("cp1", **nodes)(call)
-
-
-def test_forced_run_of_an_account_that_may_not_list_pods() -> None:
-    answers = {"node_resource_info": lambda call: listing_no_pods(call, w9={})}
-    found = run("cp1", variables={"node_kubelet_force": True}, answers=answers)
-    assert (found.failures, found.changed) == ({}, ["cp1"])
-    assert "not in this run: w9" in found.lines
-    assert "not verified" not in found.lines
-
-
-def test_forced_run_of_an_account_that_may_not_list_pods_compares_idle_kubelets() -> None:
-    wrong = {"kubelet": {"config": None, "differences": [], "problem": "its kubelet answers 500"}}
-    answers = {"node_resource_info": lambda call: listing_no_pods(call, w1=wrong)}
-    found = course("cp1", "w1", plans={"w1": IDLE}, variables={"node_kubelet_force": True}, answers=answers)
-    found.desire(config={"maxPods": 50})
-    found.run()
-    assert found.changed == []
-    assert "its kubelet answers 500" in found.lines
-
-
-def test_forced_run_reports_kubelets_and_devices_that_the_api_does_not_show() -> None:
-    def answer(call: Call) -> Json:
-        return SILENT if call.arguments.get("readmission") else labelled("cp1", w1={})(call)
-
-    variables = {"node_kubelet_force": True}
-    found = course("cp1", "w1", plans={"w1": IDLE}, variables=variables, answers={"node_resource_info": answer})
-    found.desire(config={"maxPods": 50})
-    found.run()
-    assert found.changed == ["cp1"]
-    assert "WARNING: not verified: whether the kubelets of w1 use what is desired: " in found.lines
-    devices = "whether device plugins offer what they did: the API did not show that before the change"
-    assert found.report("cp1")["unverified"] == [devices]
-    assert f"WARNING: cp1 kubelet: not verified: {devices}" in found.lines
-
-
 UNREAD = (
     "WARNING: not verified: whether nodes are missing in this run, and whether restarted kubelets would reject pods: "
 )

@@ -66,8 +66,13 @@ def test_what_was_broken_before_is_not_called_verified() -> None:
 def test_former_state_is_called_verified_only_where_it_is() -> None:
     ended = {**transaction("rolled_back"), "healthy": True}
     assert "the former state is verified" in str(messages.failure("kubelet", "w1", ended))
-    message = str(messages.failure("kubelet", "w1", {**ended, "proof": {"unverified": ["whether its Node is ready: refused"]}}))
-    assert "the change was rolled back, but of the former state it is not verified whether its Node is ready: refused" in message
+    message = str(
+        messages.failure("kubelet", "w1", {**ended, "proof": {"unverified": ["whether its Node is ready: refused"]}})
+    )
+    assert (
+        "the change was rolled back, but of the former state it is not verified whether its Node is ready: refused"
+        in message
+    )
 
 
 def test_check_mode_names_the_transaction_that_waits() -> None:
