@@ -113,7 +113,7 @@ def test_the_first_group_has_the_processors_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     Checked(tmp_path, monkeypatch, [["a"]])
-    found = dict(re.findall(r"session (\S+)\nworks with niceness (\d+)\n", capfd.readouterr().out))
+    found = dict(re.findall(r"session (\S+)\nworks with niceness (-?\d+)\n", capfd.readouterr().out))
     behind = min(os.nice(0) + BEHIND, MOST_NICE)
     assert [int(found[name]) for name in ("a", "later-a", "later-b", "later-c")] == [*[os.nice(0)] * 3, behind]
 
