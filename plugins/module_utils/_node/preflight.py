@@ -114,6 +114,9 @@ def _etcd_of_api_server(pod: static_pods.StaticPod, files: ComponentFiles, node:
         node.unverified.append("whether its etcd answers: --etcd-servers has no address with http or https")
         return []
     bad = "; ".join(answer.words for answer in answers if not answer.ok)
+    if _is_enough(answers) and not any(answer.ok for answer in answers):
+        node.unverified.append(f"whether its etcd answers: {bad}")
+        return []
     if _is_enough(answers):
         return [f"of the etcd that {pod.name} uses, {bad}"] if bad else []
     problem = f"no etcd that --etcd-servers names is healthy for {os.uname().nodename} ({bad})"

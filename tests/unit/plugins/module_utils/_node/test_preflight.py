@@ -179,6 +179,15 @@ def test_etcd_without_http_address_is_not_verified(site: Site, client: Client) -
     assert site.unverified(pod, v=4)[-1] == limit
 
 
+def test_etcd_that_answers_otherwise_is_not_verified(site: Site, client: Client) -> None:
+    pod = client(f"http://127.0.0.1:{site.web.port}")
+    site.start(pod)
+    (limit,) = (each for each in site.unverified(pod, v=4) if each.startswith("whether its etcd answers: "))
+    assert "/health?" in limit
+    assert limit.endswith(" answers 200")
+    assert site.check(pod, v=4) == ()
+
+
 def test_an_api_server_that_is_down_can_be_repaired_without_etcd(site: Site, client: Client) -> None:
     (warning,) = site.check(client("https://127.0.0.1:1"), v=4)
     assert "does not run, so the change is tried anyway" in warning
