@@ -127,6 +127,7 @@ def test_what_stands_there_already_is_neither_verified_nor_a_reason_for_the_leas
 def test_a_playbook_is_told_that_it_is_to_be_written(persists: bool) -> None:
     found = course(persists=persists)
     found.is_plan_only = True
+    found.play.hostvars["cp1"]["__play_begin"] = {"named": ["control_plane_components"]}
     found.plan(NAMES)
     settings = {"roles": ["control_plane"], "named": ["control_plane_components"], "in_pass": "whole"}
     found.play.hostvars["cp1"]["__play_begin"] = {"named": settings["named"]}
