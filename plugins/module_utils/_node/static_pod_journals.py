@@ -12,7 +12,7 @@ import dataclasses
 
 from .._engine.journal import STATIC_POD, Address, Client, FileEntry, Instance, Journal, Places, StaticPodWatch
 from .._engine.node import Host
-from .._engine.probes import read_gates, unread_gates, wrong_gates
+from .._engine.probes import api_request, read_gates, unread_gates, wrong_gates
 from .._plan.common.errors import KubeadmError
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest
@@ -78,6 +78,22 @@ def unverifiable(pod: StaticPod, plan: static_pod.StaticPodPlan, clients: ApiCli
     if gates is None and look(pod, host).healthy:
         limits.append(unread_gates(wanted, why))
     return limits
+
+
+def unverified_clients(pod: StaticPod, clients: ApiClients) -> list[str]:
+    """What could not be verified of whom a running API server answers, as the engine asks it after a change."""
+    if pod.name != API_SERVER:
+        return []
+    server = _address(instance_of(pod.manifest)) or advertised(pod.manifest)
+    asked = {each["kubeconfig"]: api_request(each["kubeconfig"], each["path"], server) for each in clients.credentials()}
+    return [
+        *clients.unverified(),
+        *(
+            f"whether it answers the client of {kubeconfig}: {response.problem}"
+            for kubeconfig, response in asked.items()
+            if not response.is_ok()
+        ),
+    ]
 
 
 def verify_gates(pod: StaticPod, clients: ApiClients) -> list[str]:

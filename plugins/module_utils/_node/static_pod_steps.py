@@ -178,7 +178,9 @@ class StaticPodSteps(TransactionSteps):
             raise KubeadmError(
                 messages.unwell(self._name, kubelet.node_name, observation.missing(), observation.probes, log, last)
             )
-        limits = [*observation.unverified(), *static_pod_journals.verify_gates(pod, _clients(observed))]
+        clients = _clients(observed)
+        gates = static_pod_journals.verify_gates(pod, clients)
+        limits = [*observation.unverified(), *static_pod_journals.unverified_clients(pod, clients), *gates]
         return self._limit(limits, messages.not_verified)
 
     def rehearse(self, observed: Observed, plan: StaticPodPlan) -> Verdict:

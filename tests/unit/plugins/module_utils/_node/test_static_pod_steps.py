@@ -269,7 +269,7 @@ def test_component_with_unknown_probe_is_not_verified(
         found.read()
         found.plan()
         found.verify()
-    assert found.report()["unverified"] == [f"whether its probes pass: {UNKNOWN}"]
+    assert found.report()["unverified"][0] == f"whether its probes pass: {UNKNOWN}"
 
 
 def test_what_another_program_changed_is_foreign_from_then_on(master: FakeNode, run: FakeRun) -> None:

@@ -38,7 +38,8 @@ def fixture_gated(master: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode
     """A node whose API server has a probe, so that the address of its metrics is known, and whose administrator may read them."""
     monkeypatch.setattr(api_clients, "ADMIN", (str(master.kubeconfig),))
     master.kubeconfig.write_text(kubeconfig(), encoding="ascii")
-    master.kubelet_conf.touch()
+    master.kubelet_conf.write_text(kubeconfig(), encoding="ascii")
+    monkeypatch.setattr(static_pod_journals, "advertised", lambda manifest: master.web.address)
     metrics = master.web.metrics(str(master.kubeconfig))
     source = static_pod_journals.gate_source
     monkeypatch.setattr(static_pod_journals, "gate_source", lambda *given: (source(*given)[0], metrics))
@@ -107,6 +108,27 @@ def test_gates_are_verified_with_nothing_to_change(
     expected = [f"{limit} {gated.kubeconfig}" for limit in limits]
     assert without_limits_of_fakes(idle.report()["unverified"]) == expected
     assert without_limits_of_fakes(warnings) == [f"cp1: kube-apiserver: not verified: {each}" for each in expected]
+
+
+def verified_idle(master: FakeNode, run: FakeRun) -> list[str]:
+    """What is not verified of an API server with nothing to change."""
+    idle = steps(master, run, args={"v": 1})
+    with idle.session():
+        idle.read()
+        idle.plan()
+        idle.verify()
+    return without_limits_of_fakes(idle.report()["unverified"])
+
+
+def test_idle_api_server_names_clients_it_does_not_answer(gated: FakeNode, run: FakeRun) -> None:
+    assert verified_idle(gated, run) == []
+    gated.web.admission = 403
+    limit = "whether it answers the client of {}: the API server answers 403"
+    assert verified_idle(gated, run) == [limit.format(gated.kubeconfig), limit.format(gated.kubelet_conf)]
+    gated.kubeconfig.unlink()
+    of_admin, of_kubelet = verified_idle(gated, run)
+    assert of_admin.startswith(f"whether it answers its administrator: {gated.kubeconfig} does not exist on ")
+    assert of_kubelet == limit.format(gated.kubelet_conf)
 
 
 def test_other_gates_in_the_process_fail_a_run_with_nothing_to_change(gated: FakeNode, run: FakeRun) -> None:
