@@ -126,14 +126,15 @@ kubeadm_config:
   type: dict
 others:
   description: >-
-    The other static pods of the node by their names, each with C(ready), C(problem) and C(open_transaction) as in RV(static_pods). Empty when
-    the task failed before the kubelet was read.
+    The other static pods of the node by their names, each with C(ready), C(problem) and C(open_transaction) as in RV(static_pods), and
+    C(unverified), what is not known of one that counts as ready. Empty when the task failed before the kubelet was read.
   returned: always
   type: dict
   sample:
     etcd:
       ready: true
       problem: null
+      unverified: []
       open_transaction: null
 unreadable_files:
   description: >-

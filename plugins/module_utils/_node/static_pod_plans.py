@@ -179,10 +179,13 @@ class _PlanSteps(StaticPodSteps):
     def report(self, observed: Observed | None, plan: StaticPodPlan | None) -> Json:
         """What the module C(static_pod) reports, and of C(static_pod_info) what a rollout goes by."""
         directory = self._params["manifest_dir"] or self._found.kubelet.manifest_dir
+        made = super().report(observed, plan)
         return {
-            **super().report(observed, plan),
+            **made,
             "persistable": self._persistable(plan) if plan else None,
             **_observed(self._name, directory, self._found.kubelet, self._host),
+            # A plan looks at more than whether the static pod is ready.
+            "unverified": made["unverified"],
         }
 
     def _persistable(self, plan: StaticPodPlan) -> Json:

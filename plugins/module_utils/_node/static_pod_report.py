@@ -63,7 +63,7 @@ def read_all(
 
 
 def readiness(name: str, directory: str, node_name: str, host: Host) -> Json:
-    """Whether a static pod runs what its manifest says and is ready, and what is wrong otherwise, by one look."""
+    """Whether a static pod runs what its manifest says and is ready, what is wrong otherwise, and what of that is not known, by one look."""
     try:
         path, dummy = static_pods.find(name, directory)
         return _judge(static_pods.look(static_pods.parse_static_pod(name, path, node_name), host))
@@ -73,14 +73,14 @@ def readiness(name: str, directory: str, node_name: str, host: Host) -> Json:
 
 def _judge(observation: PodObservation) -> Json:
     return (
-        {"ready": True, "problem": None}
+        {"ready": True, "problem": None, "unverified": observation.unverified()}
         if observation.healthy
         else _unready("; ".join((observation.missing(), *observation.probes)))
     )
 
 
 def _unready(problem: str) -> Json:
-    return {"ready": False, "problem": problem}
+    return {"ready": False, "problem": problem, "unverified": []}
 
 
 def _describe(name: str, directory: str, kubelet: Kubelet, host: Host) -> Json:
@@ -124,7 +124,7 @@ def _describe_pod(name: str, directory: str, kubelet: Kubelet, host: Host) -> Js
     try:
         pod = static_pods.parse_static_pod(name, path, kubelet.node_name, joined=kubelet.joined)
     except KubeadmError as exc:
-        unknown = {**_unready(str(exc)), "unverified": [], "stray_files": [], "error": str(exc)}
+        unknown = {**_unready(str(exc)), "stray_files": [], "error": str(exc)}
         return {**nothing, "manifest": path, **unknown}
     values = pod.manifest.values()
     process = static_pods.running_process(pod, host)
@@ -143,7 +143,6 @@ def _describe_pod(name: str, directory: str, kubelet: Kubelet, host: Host) -> Js
         "process": None if process is None else _describe_process(process, pod, host),
         "in_sync": process is not None and _in_sync(process, pod.manifest),
         **_judge(observation),
-        "unverified": observation.unverified() if observation.healthy else [],
         "stray_files": static_pods.stray_files(path, others, pod.manifest.pod),
         "error": None,
     }

@@ -238,7 +238,7 @@ class ControlPlaneRollout(RoleRollout):
         host = self._pass.asked_host
         answer = self._pass.ask("static_pod_info", {})
         pods, problem = answer.get("static_pods"), answer.get("kubelet_problem") or answer.get("msg")
-        kept = [{key: pod[key] for key in ("name", "ready", "problem")} for pod in pods or ()]
+        kept = [{key: pod[key] for key in ("name", "ready", "problem", "unverified")} for pod in pods or ()]
         problem = problem or control_planes.unknown_readiness(
             {pod["name"]: pod for pod in kept}, answer.get("unreadable_files", ())
         )
@@ -330,7 +330,7 @@ class ControlPlaneRollout(RoleRollout):
         lines = [
             *first,
             *(f"WARNING: {warning}" for warning in warnings if warning),
-            *report.limits(control_planes.unverified(hosts, self._skipped(hosts)) if decision["turns"] else ()),
+            *(self._unverified(hosts, reports) if decision["turns"] else ()),
             *report.static_pods(reports, lost, warns=persistence is None),
             *kept[len(first) :],
             *report.limits(
@@ -341,6 +341,14 @@ class ControlPlaneRollout(RoleRollout):
         ]
         told_for = {name: reports[name] for name in lost}
         return self._ended(own, [line for line in lines if line], told_for)
+
+    def _unverified(self, hosts: rollout.Hosts, reports: t.Mapping[str, t.Mapping[str, Json]]) -> list[str]:
+        """A line for each part that could not be verified before API servers and etcds were stopped, beside what the reports tell."""
+        lines = report.limits(control_planes.unverified(hosts, self._skipped(hosts)))
+        for host, name, what in control_planes.assumed_ready(hosts):
+            if what not in reports.get(host, {}).get(name, {}).get("unverified", ()):
+                lines += report.limits([what], f"{host} {name}")
+        return lines
 
     def _ended(self, report: Json, lines: t.Sequence[str] = (), others: Json | None = None) -> Json:
         # With ignore_unreachable a host that was lost ends too, maybe before the one that says on the Lease what was asked of it.

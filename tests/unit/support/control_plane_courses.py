@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import API_SERVER, ETCD, ON, pod
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import API_SERVER, ETCD, ON, observed, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import ControlPlanes, held
 
@@ -16,7 +16,7 @@ NOTHING: Json = {API_SERVER: pod(**REHEARSED)}
 DOWN: Json = {API_SERVER: pod(ON, problem="is down", **REHEARSED)}
 FAILED: Json = {"changed": True, "failed": True, "msg": "the change was rolled back"}
 SILENT: Json = {"failed": True, "api_reachable": False, "msg": "the API server did not answer."}
-READY: Json = {"static_pods": [{"name": name, "ready": True, "problem": None} for name in (API_SERVER, ETCD)]}
+READY: Json = {"static_pods": [observed(name) for name in (API_SERVER, ETCD)]}
 TRANSACTION: Json = {"outcome": "committed", "seconds": 1.0, "outage_seconds": 1.0, "proof": {"pid": 1, "uid": "u"}}
 
 

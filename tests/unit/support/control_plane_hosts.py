@@ -84,4 +84,4 @@ def looked(registers: Json, **told: t.Sequence[Json] | str) -> Json:
 
 def observed(name: str, problem: str | None = None) -> Json:
     """A static pod as C(static_pod_info) tells it."""
-    return {"name": name, "ready": problem is None, "problem": problem, "open_transaction": None}
+    return {"name": name, "ready": problem is None, "problem": problem, "unverified": [], "open_transaction": None}

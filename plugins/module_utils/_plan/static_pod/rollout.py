@@ -334,17 +334,30 @@ def left(reports_by_host: t.Mapping[str, t.Mapping[str, Result]]) -> dict[str, d
 
 
 def unverified(hosts: Hosts, skipped: t.Sequence[str]) -> list[str]:
-    """What could not be verified before API servers and etcds were stopped, of the control planes that the API knows and the run leaves out.
+    """What could not be verified before API servers and etcds were stopped, of the control planes that the run leaves out.
 
-    skipped: those of the inventory that take no part, for a run whose nodes could not ask the API.
+    skipped: those of the inventory that take no part. The API may not show them as control planes, and then only the inventory names them.
     """
     plans = [registers.get("plan", NOTHING) for registers in hosts.values()]
     known = next(
         (found for plan in plans if (found := (plan.get("kubeadm_config") or NOTHING).get("control_planes"))), ()
     )
     nodes = [plan.get("node") for plan in plans]
-    absent = ", ".join([name for name in known if name not in nodes] if known else skipped)
+    absent = ", ".join(dict.fromkeys([*(name for name in known if name not in nodes), *skipped]))
     return [f"whether API server and etcd of {absent} are ready: this run leaves them out"] if absent else []
+
+
+def assumed_ready(hosts: Hosts) -> list[tuple[str, str, str]]:
+    """What is not known of the API servers and etcds that count as ready for the turns of this run: host, static pod, and what it is."""
+    found = {
+        (host, name, what): None
+        for turn in turns(hosts)
+        for host, pods in _observed(hosts, turn).items()
+        for name, pod in ({} if isinstance(pods, str) else pods).items()
+        for what in pod.get("unverified") or ()
+        if name in _VITAL and pod["ready"]
+    }
+    return list(found)
 
 
 def lost(hosts: Hosts) -> list[str]:

@@ -213,7 +213,8 @@ def test_what_is_not_planned_is_told_as_far_as_a_rollout_goes_by_it(master: Fake
     node_plans = plans(master, run, {OTHER: {}})
     assert node_plans.report({})["others"] == {}, "the kubelet is not read yet"
     node_plans.read()
-    ready = {"ready": True, "problem": None, "open_transaction": None}
+    limit = "whether it works: its manifest has no probe, so only its process was watched"
+    ready = {"ready": True, "problem": None, "unverified": [limit], "open_transaction": None}
     assert node_plans.report({OTHER: {"failed": False}})["others"] == {NAME: ready}
     found = node_plans.report({NAME: {"failed": False}})["others"][OTHER]
     assert (found["ready"], found["open_transaction"]) == (False, None)

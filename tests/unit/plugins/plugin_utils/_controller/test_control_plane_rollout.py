@@ -279,12 +279,12 @@ def test_what_an_earlier_run_left_is_acknowledged_by_the_host_itself() -> None:
 
 
 def test_a_host_is_asked_for_another() -> None:
-    pods = [{"name": "etcd", "ready": False, "problem": "starts", "env": ["A"]}]
+    pods = [{**observed("etcd", "starts"), "env": ["A"]}]
     its_pass = FakePass(two(), answer={"static_pods": pods})
     its_pass.asked_host = "cp2"
     found = its_pass.take("look")
     assert (found["host"], found["awaited"]) == ("cp2", ["etcd"])
-    assert found["static_pods"] == [{"name": "etcd", "ready": False, "problem": "starts"}]
+    assert found["static_pods"] == [{"name": "etcd", "ready": False, "problem": "starts", "unverified": []}]
 
 
 @pytest.mark.parametrize(("answer", "told"), [({"unreachable": True, "msg": "gone"}, "gone"), ({}, "no answer")])
@@ -294,7 +294,7 @@ def test_a_host_that_cannot_be_asked_is_not_waited_for(answer: Json, told: str) 
 
 
 def test_host_with_unreadable_manifest_instead_of_etcd_is_unknown() -> None:
-    pods = [{"name": API_SERVER, "ready": True, "problem": None}]
+    pods = [observed(API_SERVER)]
     answer = {"static_pods": pods, "unreadable_files": ["/m/etcd.yaml"]}
     found = FakePass(two(), answer=answer).take("look")
     assert (found["static_pods"], found["awaited"]) == (None, [])

@@ -19,7 +19,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_cour
     plan,
     run,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import API_SERVER, ETCD, ON, pod
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import API_SERVER, ETCD, ON, observed, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import ControlPlanes, held
 
@@ -318,16 +318,22 @@ def test_a_node_that_stays_busy_is_no_failed_desired_state() -> None:
 # ---- readiness -------------------------------------------------------------------------------------------------------
 
 
+def test_others_that_count_as_ready_unseen_are_in_the_report() -> None:
+    limit = "whether its probes pass: exec probe: not known"
+    others = {"etcd": {**observed("etcd"), "unverified": [limit]}}
+    found = run(None, NOTHING, plans={"cp2": {**plan("cp2", NOTHING), "others": others}})
+    assert found.changed == ["cp1"]
+    assert f"WARNING: cp2 etcd: not verified: {limit}" in found.lines
+    assert "not verified" not in run(NOTHING, NOTHING, plans={"cp2": {**plan("cp2", NOTHING), "others": others}}).lines
+
+
 def unready(name: str, **problems: str) -> t.Callable[[Call], Json]:
     """What the nodes say of themselves. problems: of the static pods of one."""
 
     def answer(call: Call) -> Json:
         if call.on != name:
             return READY
-        pods = [{"name": API_SERVER, "ready": True, "problem": None}]
-        return {
-            "static_pods": [*pods, *({"name": each, "ready": False, "problem": why} for each, why in problems.items())]
-        }
+        return {"static_pods": [observed(API_SERVER), *(observed(each, why) for each, why in problems.items())]}
 
     return answer
 

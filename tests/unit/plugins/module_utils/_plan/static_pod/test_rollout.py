@@ -307,7 +307,19 @@ def test_control_planes_only_the_api_knows_are_not_verified() -> None:
     assert rollout.unverified(hosts, ["cp4"]) == [limit.format("cp4")]
     known = {"problem": None, "control_planes": ["cp1", "cp2", "cp3", "cp8", "cp9"]}
     hosts["cp2"] = {**hosts["cp2"], "plan": {**hosts["cp2"]["plan"], "kubeadm_config": known}}
-    assert rollout.unverified(hosts, ["cp4"]) == [limit.format("cp8, cp9")]
+    assert rollout.unverified(hosts, []) == [limit.format("cp8, cp9")]
+    assert rollout.unverified(hosts, ["cp9", "cp4"]) == [limit.format("cp8, cp9, cp4")], "cp4 has no label"
+
+
+def test_what_counts_as_ready_without_being_known_is_named_for_others_too() -> None:
+    probe = "whether its probes pass: exec probe: not known"
+    quiet = {**pod(), "unverified": [probe]}
+    hosts = three(cp2=host("cp2", {API_SERVER: pod()}, others={ETCD: quiet, SCHEDULER: quiet}))
+    assert rollout.assumed_ready(hosts) == [("cp2", ETCD, probe)]
+    seen = {**observed(ETCD), "unverified": [probe]}
+    hosts["cp1"] = looked(hosts["cp1"], cp1=[], cp2="no answer", cp3=[seen])
+    hosts["cp3"] = looked(hosts["cp3"], cp1=[], cp2=[], cp3=[{**seen, "ready": False}])
+    assert rollout.assumed_ready(hosts) == [("cp3", ETCD, probe)]
 
 
 def test_unreadable_file_beside_all_vital_pods_blocks_nothing() -> None:
