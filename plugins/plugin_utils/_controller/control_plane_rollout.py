@@ -107,10 +107,13 @@ class ControlPlaneRollout(RoleRollout):
         rights = [*(_LEASE_RIGHTS if acquires else ()), *(persistence.rights if persistence else ())]
         if rights and self._api(hosts)["host"] != self._pass.asked_host:
             return {"api_reachable": False}
-        if refusal := self._access_refusal(hosts, rights):
+        refusal, told = self._access(hosts, rights)
+        if refusal:
             return {**found, "failed": True, "msg": f"Nothing was changed on {self._pass.host}: {refusal}"}
         if acquires:
             found.update(self._admission(hosts, int(time.time() - planned_at)), at=time.time())
+        if told:
+            found.update({name: [*told, *found.get(name, ())] for name in ("told", "warnings")})
         return {**found, "is_ready": control_planes.is_ready(hosts, time.time() - planned_at)}
 
     @property
@@ -140,13 +143,14 @@ class ControlPlaneRollout(RoleRollout):
         """As in all roles: static pods are started by a kubelet that works."""
         return control_planes.kubelet_refusal(self._pass.hosts(), repaired)
 
-    def _access_refusal(self, hosts: rollout.Hosts, rights: t.Sequence[access.Right]) -> str:
-        """Why the account must not begin what it could not end; empty when it has these rights. A repair does not wait for an API server that may
-        be what it repairs."""
+    def _access(self, hosts: rollout.Hosts, rights: t.Sequence[access.Right]) -> tuple[str, list[str]]:
+        """Why the account must not begin what it could not end, empty when it has these rights, and what is to be told where that is not known. A
+        repair does not wait for an API server that may be what it repairs."""
         if not rights or control_planes.impaired(hosts):
-            return ""
-        dummy, refusal = self._review(rights, control_planes.cluster(hosts), "control_plane needs until its last write")
-        return refusal
+            return "", []
+        purpose = "control_plane needs until its last write"
+        result, refusal = self._review(rights, control_planes.cluster(hosts), purpose)
+        return refusal, [f"not verified: {what}" for what in access.unverified(result, purpose)]
 
     @staticmethod
     def _kept_lease(former: rollout.Result) -> Json:

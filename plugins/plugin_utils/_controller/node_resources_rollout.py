@@ -13,6 +13,7 @@ import typing as t
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._plan.common.errors import Refusal
+from ...module_utils._plan.kubernetes import access
 from ...module_utils._plan.node import rollout as resources
 from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.report import limits
@@ -90,8 +91,8 @@ class NodeResourcesRollout(RoleRollout):
                 found[kind]["msg"] += self._without_api(hosts)
                 found.update(failed=True, msg=found[kind]["msg"])
                 break
-        if not found.get("failed") and (refusal := self._access_refusal(hosts)):
-            found.update(failed=True, msg=refusal)
+        if not found.get("failed"):
+            found.update(self._reviewed(hosts))
         results = [found[kind] for kind in resources.TASKS if kind in found]
         diffs = [each for result in results for each in _listed(result.pop("diff", None))]
         if self._plan_only:
@@ -104,16 +105,19 @@ class NodeResourcesRollout(RoleRollout):
             **({"diff": diffs} if diffs else {}),
         }
 
-    def _access_refusal(self, hosts: rollout.Hosts) -> str:
-        """Why a run must not restart kubelets whose nodes it could not set right again afterwards; empty where it restarts none, or may. What is to
-        change now was sent as a dry run."""
+    def _reviewed(self, hosts: rollout.Hosts) -> Json:
+        """A failure where a run must not restart kubelets whose nodes it could not set right again afterwards, and a warning where that is not known.
+        What is to change now was sent as a dry run."""
         plans = [self._pass.registered(_KUBELET_PLAN, host) for host in hosts] if self._plan_only else []
         rights = resources.rights(hosts) if any(plan.get("operations") for plan in plans) else []
         if not rights:
-            return ""
+            return {}
         cluster = resources.arguments("labels", hosts).get("cluster")
-        dummy, refusal = self._review(rights, cluster, "node_resources needs after the kubelets are restarted")
-        return f"Nothing was changed: {refusal}" if refusal else ""
+        purpose = "node_resources needs after the kubelets are restarted"
+        result, refusal = self._review(rights, cluster, purpose)
+        limits = access.unverified(result, purpose)
+        failure = {"failed": True, "msg": f"Nothing was changed: {refusal}"} if refusal else {}
+        return {**failure, "unverified": limits, "warnings": [f"not verified: {what}" for what in limits]}
 
     def _without_api(self, hosts: t.Iterable[str]) -> str:
         """What to do about kubelets that this run found down and has not repaired yet."""

@@ -112,6 +112,13 @@ def refusal(result: t.Mapping[str, t.Any], purpose: str) -> str:
     )
 
 
+def unverified(result: t.Mapping[str, t.Any], purpose: str) -> list[str]:
+    """What of the rights is not known, because the API server did not tell. The arguments are those of refusal()."""
+    if "missing" in result:
+        return []
+    return [f"whether the account has the rights that {purpose}: {result.get('msg') or 'the API does not answer'}"]
+
+
 def rules(rights: t.Iterable[Right]) -> list[str]:
     """The rules that grant rights, as YAML in one line each."""
     verbs: dict[tuple[str, str], dict[str, None]] = {}

@@ -83,7 +83,8 @@ def arguments(kind: str, hosts: Hosts) -> dict[str, t.Any]:
 
 def unverified(hosts: Hosts, applied: t.Mapping[str, t.Any]) -> list[str]:
     """What the tasks could not verify, and whose API it is, where no node was asked. applied: the results of the tasks for all hosts, by kind."""
-    found = [text for kind in TASKS for text in (applied.get(kind) or {}).get("unverified") or ()]
+    results = [applied, *((applied.get(kind) or {}) for kind in TASKS)]
+    found = [text for result in results for text in result.get("unverified") or ()]
     settings = [rollout.settings_of(registers) for registers in hosts.values()]
     if settings and not any(each["cluster"] for each in settings):
         found.append("whether the API is that of these nodes: all of them have node_resources_node_name")

@@ -327,6 +327,15 @@ def test_others_that_count_as_ready_unseen_are_in_the_report() -> None:
     assert "not verified" not in run(NOTHING, NOTHING, plans={"cp2": {**plan("cp2", NOTHING), "others": others}}).lines
 
 
+@pytest.mark.parametrize("answer", [{"failed": True, "msg": "the API server answers 500."}, GONE])
+def test_rights_that_could_not_be_reviewed_are_in_the_report(answer: Json) -> None:
+    found = run(None, answers={"access_info": answer})
+    assert found.changed == ["cp1"]
+    limit = f"whether the account has the rights that control_plane needs until its last write: {answer['msg']}"
+    assert f"WARNING: not verified: {limit}" in found.lines
+    assert f"not verified: {limit}" in found.result("decide", "cp1")["warnings"]
+
+
 def unready(name: str, **problems: str) -> t.Callable[[Call], Json]:
     """What the nodes say of themselves. problems: of the static pods of one."""
 

@@ -308,6 +308,20 @@ def test_missing_right_is_refused_where_kubelets_restart(
     assert rights == (["nodes/status"] if refused else [])
 
 
+def test_rights_that_could_not_be_reviewed_are_told_before_kubelets_restart() -> None:
+    found = course("cp1", answers={"access_info": {"failed": True, "msg": "the API server answers 500."}})
+    answer = node(Call("", "cp1", "cp1", {}, False))
+    found.play.hostvars["cp1"].update(
+        node_resources_extended_resources={"a/b": 1}, __node_kubelet_plan={**answer, "operations": [LABEL]}
+    )
+    found.is_plan_only = True
+    found.run()
+    assert found.failures == {}
+    purpose = "node_resources needs after the kubelets are restarted"
+    limit = f"not verified: whether the account has the rights that {purpose}: the API server answers 500."
+    assert limit in found.result("apply", "cp1")["warnings"]
+
+
 def test_hosts_that_skip_the_role_are_excluded_wherever_they_stand() -> None:
     found = course("cp1", "w1")
     found.run()
