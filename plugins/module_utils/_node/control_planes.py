@@ -15,6 +15,7 @@ import typing as t
 
 from .._engine import probes
 from .._engine.node import Host
+from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes.control_planes import API_SERVER, COMPONENTS, component_of_pod, role_label
 from .kubelet_units import KubeletUnit
 from .manifest_files import manifest_files
@@ -40,14 +41,27 @@ def reasons(
 
 
 def has_api_server(unit: KubeletUnit, host: Host, *, ask: probes.Ask = probes.api_get) -> bool:
-    """Whether this node has an API server, whatever its manifest is called. The Node's label tells of one whose manifest was moved away."""
-    return any(component == API_SERVER for component, dummy in _components(unit, host)) or bool(_label(unit, ask))
+    """Whether this node has an API server, whatever its manifest is called. The Node's label tells of one whose manifest was moved away. Raises
+    KubeadmError where nothing else tells and the Node cannot be read."""
+    if any(component == API_SERVER for component, dummy in _components(unit, host)):
+        return True
+    node, why = ask(unit.kubeconfig, _node_path(unit))
+    if node is None:
+        raise KubeadmError(
+            f"whether {unit.node_name} is a control plane is not known: it has no manifest of kube-apiserver, which may have been moved away, and"
+            f" its Node cannot be read with {unit.kubeconfig}: {why.rstrip('.')}. Repair that, and check it again."
+        )
+    return role_label(node) is not None
 
 
 def _label(unit: KubeletUnit, ask: probes.Ask) -> list[str]:
-    node, dummy = ask(unit.kubeconfig, f"/api/v1/nodes/{unit.node_name}")
+    node, dummy = ask(unit.kubeconfig, _node_path(unit))
     label = role_label(node)
     return [f"its Node has the label {label}"] if label else []
+
+
+def _node_path(unit: KubeletUnit) -> str:
+    return f"/api/v1/nodes/{unit.node_name}"
 
 
 def _components(unit: KubeletUnit, host: Host) -> t.Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import control_planes
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_units import KubeletUnit
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 
@@ -57,7 +58,7 @@ class Node:
 
     def ask(self, kubeconfig: str, path: str) -> tuple[dict[str, t.Any] | None, str]:
         self.asked.append((kubeconfig, path))
-        return self.answer, ""
+        return self.answer, "" if self.answer else "no answer"
 
 
 @pytest.fixture(name="node")
@@ -134,6 +135,7 @@ def test_api_server_without_a_manifest_is_told_by_its_process_or_its_label(node:
     node.answer = LABELLED
     assert node.has_api_server()
     node.answer = None
-    assert not node.has_api_server()
+    with pytest.raises(KubeadmError, match="whether w1 is a control plane is not known: .*: no answer. Repair"):
+        node.has_api_server()
     node.add_process(8, "/usr/bin/kube-apiserver")
     assert node.has_api_server()

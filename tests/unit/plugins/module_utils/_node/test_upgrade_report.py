@@ -9,7 +9,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import upgrade_report
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import control_planes, upgrade_report
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_units import KubeletUnit
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.space import Space
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
@@ -41,7 +41,11 @@ class Check:
         self.stay_at(str(master.manifests), monkeypatch)
 
     def be_worker(self, empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Have neither static pods nor processes. empty: a directory that does not exist yet."""
+        """Have neither static pods nor processes, and a Node without a label. empty: a directory that does not exist yet."""
+        genuine = control_planes.has_api_server
+        monkeypatch.setattr(
+            control_planes, "has_api_server", lambda unit, host: genuine(unit, host, ask=lambda *_request: ({}, ""))
+        )
         empty.mkdir()
         self.host = self.host._replace(proc=str(empty))
         self.stay_at(str(empty), monkeypatch)
@@ -127,6 +131,15 @@ def test_control_plane_whose_manifest_is_away_is_no_worker(
     (tmp_path / "other").mkdir()
     upgrade.stay_at(f"{tmp_path}/other", monkeypatch)
     with pytest.raises(KubeadmError, match="there is no manifest of kube-apiserver"):
+        upgrade()
+
+
+def test_node_of_unknown_role_is_not_checked(upgrade: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no kubeconfig of a kubelet here."""
+    (tmp_path / "none").mkdir()
+    upgrade.host = upgrade.host._replace(proc=f"{tmp_path}/none")
+    upgrade.stay_at(f"{tmp_path}/none", monkeypatch)
+    with pytest.raises(KubeadmError, match="whether cp1 is a control plane is not known"):
         upgrade()
 
 
