@@ -62,6 +62,10 @@ class ApiError(KubeadmError):
         self.status = status
 
 
+class Unanswered(ApiError):
+    """No API server answered in time: what was sent may have taken effect all the same. status: of the last answer in its place; 0 for none."""
+
+
 class ApiAnswer(t.NamedTuple):
     """What came back. status: of HTTP; None for no answer. found: its JSON object, if it is one. text: else its words.
 
@@ -338,7 +342,7 @@ class Client:
             self._silent_since = now
         left = self._silent_since + self._patience - now
         if left <= 0:
-            raise ApiError(
+            raise Unanswered(
                 f"the API server {self.url} did not answer for {self._patience:.0f} s. Check that it runs and that this is its address."
                 f" The last attempt was {problem}",
                 status,

@@ -23,7 +23,7 @@ from .._plan.node import evictions, readmission
 from .._plan.node import plan as node_plan
 from .._plan.node import taints as node_taints
 from .._plan.node.plan import Kind, NodePlan
-from .client import ApiError, Connect, Json, Params
+from .client import ApiError, Connect, Json, Params, Unanswered
 from .conflicts import retry_on_conflict
 from .objects import check_asked, read_nodes, read_pods
 from .steps import ApiSteps, difference
@@ -235,6 +235,8 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
             self._patch(target, dry_run=dry_run)
         except KubeadmError as exc:
             target.error = f"{target.name}: {exc}"
+            if isinstance(exc, Unanswered) and not dry_run:
+                self._unverified.append(f"whether the node {target.name} was changed: the API server stopped answering")
         return not target.error
 
     def _patch(self, target: NodeTarget, *, dry_run: bool) -> None:
@@ -274,8 +276,13 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
             return not waiting
 
         timeout = self._params["wait_timeout"]
-        self._api.poll(is_shown, timeout, _LOOK_AGAIN, look=look)
         place = " in allocatable" if self._kind.needs_kubelet else ""
+        try:
+            self._api.poll(is_shown, timeout, _LOOK_AGAIN, look=look)
+        except KubeadmError as exc:  # the nodes are changed all the same
+            for target in waiting:
+                target.error = f"{target.name}: whether it shows{place} what is desired is not known: {exc}"
+            return
         for target in waiting:
             lacks = "; ".join(self._missing(target))
             target.error = f"{target.name}: not seen{place} within {timeout} s: {lacks}."

@@ -378,6 +378,32 @@ def test_waiting_for_the_kubelet(serve: Serve) -> None:
     assert (done.report["unverified"], done.warnings) == ([limit], [f"not verified: {limit}"])
 
 
+def test_api_that_is_gone_while_waiting_leaves_the_change_in_the_result(serve: Serve) -> None:
+    api, clock = serve(node("w1")), Clock()
+    clock.on_sleep = lambda: setattr(api, "balancer", 503)
+    done = run(RESOURCES, api, clock=clock, nodes=["w1"], resources={D: 4}, wait=True)
+    assert t.cast(Incomplete, done.error).changed
+    assert (done.nodes["w1"]["changed"], done.nodes["w1"]["failed"]) == (True, True)
+    assert str(done.error).startswith("w1: whether it shows in allocatable what is desired is not known: the API server ")
+
+
+def test_patch_without_an_answer_may_have_changed_the_node(serve: Serve) -> None:
+    api = serve(node("w1"))
+    send = api._patched
+
+    def patched(*arguments: t.Any, **options: t.Any) -> Json:
+        send(*arguments, **options)
+        api.balancer = 503
+        raise Refused(503, "gone")
+
+    api._patched = patched  # type: ignore[method-assign]
+    done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
+    assert api.objects["w1"]["metadata"]["labels"]["x"] == "1"
+    assert "did not answer for" in str(done.error)
+    assert not done.nodes["w1"]["changed"]
+    assert done.report["unverified"] == ["whether the node w1 was changed: the API server stopped answering"]
+
+
 def test_waiting_in_vain_names_what_was_found(serve: Serve) -> None:
     api = serve(*nodes(20))
     done = run(RESOURCES, api, nodes=names(20), resources={D: 4}, wait=True, wait_timeout=5)
