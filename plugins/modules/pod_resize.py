@@ -248,6 +248,7 @@ pods:
           task that waits.
         - V(infeasible), there will never be room, or the node does not support it.
         - V(refused), by the API server or before anything was sent.
+        - V(unknown), the API server stopped answering, so the change may have been made.
         - V(gone), the pod does not exist, or no longer.
         - V(not_tried), because of other pods.
       type: str

@@ -22,8 +22,18 @@ from .._plan.pod import resize as pod_resize
 from .._plan.pod import resize_state as pod_resize_state
 from .._plan.pod import templates as pod_templates
 from .._plan.pod.resize import Desired, PodPlan
-from .._plan.pod.resize_state import ACCEPTED, GONE, INFEASIBLE, NOT_TRIED, REFUSED, RESIZED, RESTARTED, UNCHANGED
-from .client import ApiError, Connect, Json, Params
+from .._plan.pod.resize_state import (
+    ACCEPTED,
+    GONE,
+    INFEASIBLE,
+    NOT_TRIED,
+    REFUSED,
+    RESIZED,
+    RESTARTED,
+    UNCHANGED,
+    UNKNOWN,
+)
+from .client import ApiError, Connect, Json, Params, Unanswered
 from .conflicts import retry_on_conflict
 from .steps import ApiSteps, difference
 from .target import Target, leave_rest, send_each
@@ -310,6 +320,10 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
                 lambda _refusal: self._plan_again(target),
                 others="another client changed the pod",
             )
+        except Unanswered as exc:
+            target.fail(UNKNOWN, str(exc))
+            if not dry_run:
+                self._unverified.append(f"whether the pod {target.full_name} was changed: the API server stopped answering")
         except ApiError as exc:
             if exc.status == HTTPStatus.NOT_FOUND:
                 target.fail_gone()

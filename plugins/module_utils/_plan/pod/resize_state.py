@@ -20,7 +20,7 @@ from .resize import STEPS, Desired, amounts_of, containers_of
 # Outcomes.
 UNCHANGED, ACCEPTED, RESIZED, RESTARTED = "unchanged", "accepted", "resized", "restarted"
 IN_PROGRESS, DEFERRED, INFEASIBLE = "in_progress", "deferred", "infeasible"
-REFUSED, GONE, NOT_TRIED = "refused", "gone", "not_tried"
+REFUSED, GONE, NOT_TRIED, UNKNOWN = "refused", "gone", "not_tried", "unknown"
 
 _STATUSES = ("containerStatuses", "initContainerStatuses")
 _PENDING, _PROGRESS = "PodResizePending", "PodResizeInProgress"

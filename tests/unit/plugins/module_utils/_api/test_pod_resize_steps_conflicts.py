@@ -128,6 +128,20 @@ def test_an_answer_that_was_lost(serve_pods: Serve) -> None:
     assert done.pods["web-1"]["changed"]
 
 
+def test_patch_without_an_answer_is_no_refusal(serve_pods: Serve) -> None:
+    api = serve_pods(sized())
+
+    def patch_and_go(name: str) -> None:
+        api.refusals[name] = Refused(503, "gone")
+        api.balancer = 503
+
+    api.before_pod_patch = patch_and_go
+    done = run(api, names=["web-1"])
+    assert "did not answer for" in str(done.error)
+    assert done.outcomes == {"web-1": "unknown"}
+    assert done.report["unverified"] == ["whether the pod shop/web-1 was changed: the API server stopped answering"]
+
+
 def test_a_failure_can_stop_the_others(web: FakePods) -> None:
     web.refusals["web-1"] = Refused(422, "no")
     done = run(web, owner=OWNER, on_error="stop", concurrency=1)
