@@ -323,7 +323,9 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         except Unanswered as exc:
             target.fail(UNKNOWN, str(exc))
             if not dry_run:
-                self._unverified.append(f"whether the pod {target.full_name} was changed: the API server stopped answering")
+                self._unverified.append(
+                    f"whether the pod {target.full_name} was changed: the API server stopped answering"
+                )
         except ApiError as exc:
             if exc.status == HTTPStatus.NOT_FOUND:
                 target.fail_gone()

@@ -85,7 +85,9 @@ def unverified_clients(pod: StaticPod, clients: ApiClients) -> list[str]:
     if pod.name != API_SERVER:
         return []
     server = _address(instance_of(pod.manifest)) or advertised(pod.manifest)
-    asked = {each["kubeconfig"]: api_request(each["kubeconfig"], each["path"], server) for each in clients.credentials()}
+    asked = {
+        each["kubeconfig"]: api_request(each["kubeconfig"], each["path"], server) for each in clients.credentials()
+    }
     return [
         *clients.unverified(),
         *(

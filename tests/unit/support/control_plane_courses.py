@@ -6,7 +6,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import API_SERVER, ETCD, ON, observed, pod
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import (
+    API_SERVER,
+    ETCD,
+    ON,
+    observed,
+    pod,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import ControlPlanes, held
 

@@ -384,7 +384,9 @@ def test_api_that_is_gone_while_waiting_leaves_the_change_in_the_result(serve: S
     done = run(RESOURCES, api, clock=clock, nodes=["w1"], resources={D: 4}, wait=True)
     assert t.cast(Incomplete, done.error).changed
     assert (done.nodes["w1"]["changed"], done.nodes["w1"]["failed"]) == (True, True)
-    assert str(done.error).startswith("w1: whether it shows in allocatable what is desired is not known: the API server ")
+    assert str(done.error).startswith(
+        "w1: whether it shows in allocatable what is desired is not known: the API server "
+    )
 
 
 def test_patch_without_an_answer_may_have_changed_the_node(serve: Serve) -> None:

@@ -19,7 +19,13 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_cour
     plan,
     run,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import API_SERVER, ETCD, ON, observed, pod
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import (
+    API_SERVER,
+    ETCD,
+    ON,
+    observed,
+    pod,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import ControlPlanes, held
 
