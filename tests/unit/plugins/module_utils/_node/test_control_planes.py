@@ -135,7 +135,7 @@ def test_api_server_without_a_manifest_is_told_by_its_process_or_its_label(node:
     node.answer = LABELLED
     assert node.has_api_server()
     node.answer = None
-    with pytest.raises(KubeadmError, match="whether w1 is a control plane is not known: .*: no answer. Repair"):
+    with pytest.raises(KubeadmError, match=r"whether w1 is a control plane is not known: .*: no answer. Repair"):
         node.has_api_server()
     node.add_process(8, "/usr/bin/kube-apiserver")
     assert node.has_api_server()
