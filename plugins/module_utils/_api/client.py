@@ -62,7 +62,7 @@ class ApiError(KubeadmError):
         self.status = status
 
 
-class Unanswered(ApiError):
+class NoResponse(ApiError):
     """No API server answered in time: what was sent may have taken effect all the same. status: of the last answer in its place; 0 for none."""
 
 
@@ -342,7 +342,7 @@ class Client:
             self._silent_since = now
         left = self._silent_since + self._patience - now
         if left <= 0:
-            raise Unanswered(
+            raise NoResponse(
                 f"the API server {self.url} did not answer for {self._patience:.0f} s. Check that it runs and that this is its address."
                 f" The last attempt was {problem}",
                 status,

@@ -23,7 +23,7 @@ from .._plan.node import evictions, readmission
 from .._plan.node import plan as node_plan
 from .._plan.node import taints as node_taints
 from .._plan.node.plan import Kind, NodePlan
-from .client import ApiError, Connect, Json, Params, Unanswered
+from .client import ApiError, Connect, Json, Params, NoResponse
 from .conflicts import retry_on_conflict
 from .objects import check_asked, read_nodes, read_pods
 from .steps import ApiSteps, difference
@@ -235,7 +235,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
             self._patch(target, dry_run=dry_run)
         except KubeadmError as exc:
             target.error = f"{target.name}: {exc}"
-            if isinstance(exc, Unanswered) and not dry_run:
+            if isinstance(exc, NoResponse) and not dry_run:
                 self._unverified.append(f"whether the node {target.name} was changed: the API server stopped answering")
         return not target.error
 

@@ -33,7 +33,7 @@ from .._plan.pod.resize_state import (
     UNCHANGED,
     UNKNOWN,
 )
-from .client import ApiError, Connect, Json, Params, Unanswered
+from .client import ApiError, Connect, Json, Params, NoResponse
 from .conflicts import retry_on_conflict
 from .steps import ApiSteps, difference
 from .target import Target, leave_rest, send_each
@@ -320,7 +320,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
                 lambda _refusal: self._plan_again(target),
                 others="another client changed the pod",
             )
-        except Unanswered as exc:
+        except NoResponse as exc:
             target.fail(UNKNOWN, str(exc))
             if not dry_run:
                 self._unverified.append(
