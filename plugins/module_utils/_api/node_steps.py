@@ -23,7 +23,7 @@ from .._plan.node import evictions, readmission
 from .._plan.node import plan as node_plan
 from .._plan.node import taints as node_taints
 from .._plan.node.plan import Kind, NodePlan
-from .client import ApiError, Connect, Json, Params, NoResponse
+from .client import ApiError, Connect, Json, NoResponse, Params
 from .conflicts import retry_on_conflict
 from .objects import check_asked, read_nodes, read_pods
 from .steps import ApiSteps, difference

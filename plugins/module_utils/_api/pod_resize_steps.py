@@ -33,7 +33,7 @@ from .._plan.pod.resize_state import (
     UNCHANGED,
     UNKNOWN,
 )
-from .client import ApiError, Connect, Json, Params, NoResponse
+from .client import ApiError, Connect, Json, NoResponse, Params
 from .conflicts import retry_on_conflict
 from .steps import ApiSteps, difference
 from .target import Target, leave_rest, send_each
