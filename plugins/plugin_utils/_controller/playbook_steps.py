@@ -232,11 +232,11 @@ class RollbackSteps(Steps):
 
     def decide(self) -> Json:
         """Refuse what cannot be reverted at once."""
-        undos = {}
+        undos, unread = {}, {}
         for host in self._pass.play_hosts:
             pods, kubelet = (self._pass.registered(name, host) for name in self._settings["looks"])
-            undos[host] = rollback.undos_of(pods, kubelet)
-        self._refuse(self._begun(rollback.objection(self._request(), undos, self._pass.all_play_hosts)))
+            undos[host], unread[host] = rollback.undos_of(pods, kubelet), pods.get("unreadable_files") or ()
+        self._refuse(self._begun(rollback.objection(self._request(), undos, self._pass.all_play_hosts, unread)))
         return {}
 
     def _request(self) -> rollback.RollbackRequest:

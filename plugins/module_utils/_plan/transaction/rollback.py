@@ -75,18 +75,28 @@ def misnamed(names: t.Iterable[str], ignored: t.Collection[str]) -> str:
     )
 
 
-def objection(request: RollbackRequest, undos: t.Mapping[str, t.Mapping[str, Json]], hosts: t.Collection[str]) -> str:
-    """Why this cannot be reverted at once; empty when it can. undos: host -> component -> its rollback. hosts: of the play."""
+def objection(
+    request: RollbackRequest,
+    undos: t.Mapping[str, t.Mapping[str, Json]],
+    hosts: t.Collection[str],
+    unread: t.Mapping[str, t.Sequence[str]],
+) -> str:
+    """Why this cannot be reverted at once; empty when it can.
+
+    undos: host -> component -> its rollback. hosts: of the play. unread: host -> files that may be manifests and cannot be read.
+    """
     strangers = [node for node in request.nodes if node not in hosts]
     if strangers:
         return f"rollback_nodes names {', '.join(strangers)}, which is not a host of this run."
     found = _shown(request, undos)
     if not request.components:
         there = "; ".join(undo.text for undo in found) or "none"
-        return f"Set rollback_components to those whose last change is to be reverted. There is {there}."
-    unknown = [name for name in request.components if name not in (*STATIC_PODS, KUBELET)]
-    if unknown:
-        return f"invalid rollback_components {', '.join(unknown)}: must be of {', '.join(STATIC_PODS)} and {KUBELET}."
+        files = ", ".join(f"{path} on {host}" for host, paths in unread.items() for path in paths)
+        unknown = f" Whether there is one of {files} is not known: it cannot be read." if files else ""
+        return f"Set rollback_components to those whose last change is to be reverted. There is {there}.{unknown}"
+    strange = [name for name in request.components if name not in (*STATIC_PODS, KUBELET)]
+    if strange:
+        return f"invalid rollback_components {', '.join(strange)}: must be of {', '.join(STATIC_PODS)} and {KUBELET}."
     blocked = [undo.text for undo in found if undo.blocked_by]
     if blocked:
         return " ".join(blocked)

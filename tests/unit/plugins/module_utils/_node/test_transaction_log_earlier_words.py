@@ -138,7 +138,7 @@ def test_a_node_with_a_closed_history_shows_the_words_of_today_and_its_last_chan
 
     # What rollback.yml checks, and then what the role has the module do.
     undos = {NODE: rollback.undos_of({"static_pods": [found]}, {})}
-    assert rollback.objection(rollback.RollbackRequest([NAME], [NODE]), undos, [NODE]) == ""
+    assert rollback.objection(rollback.RollbackRequest([NAME], [NODE]), undos, [NODE], {}) == ""
     assert carry_out(master, run, state="previous")["reverts"] == outcomes[3]["id"]
     assert (master.result()["outcome"], master.manifest.read_text(encoding="utf-8")) == (COMMITTED, FOUR)
     assert json.loads(record.read_text(encoding="utf-8"))["owned"]["args"]["v"]["set"] == ["4"]

@@ -86,6 +86,13 @@ def test_names_that_are_not_known() -> None:
     ],
 )
 def test_what_is_not_reverted_at_once(components: list[str], nodes: list[str], undos: Json, words: str) -> None:
-    found = rollback.objection(RollbackRequest(components, nodes), undos, HOSTS)
+    found = rollback.objection(RollbackRequest(components, nodes), undos, HOSTS, {})
     assert words in found
     assert bool(found) is bool(words)
+
+
+def test_manifests_that_were_not_read_are_named_with_what_there_is() -> None:
+    unread = {"cp1": ["/m/etcd.yaml"], "w1": []}
+    found = rollback.objection(RollbackRequest([], HOSTS), {}, HOSTS, unread)
+    assert found.endswith("There is none. Whether there is one of /m/etcd.yaml on cp1 is not known: it cannot be read.")
+    assert rollback.objection(RollbackRequest(["kubelet"], HOSTS), {}, HOSTS, unread) == "", "the role refuses its own"
