@@ -61,7 +61,7 @@ def _read_nodes(client: Client, params: Params, warn: t.Callable[[str], None]) -
         pass
     if _problems(checks) and reader.observed.daemon_set is not None:
         checks = reader.look_closer()
-    unverified = [] if _problems(checks) else reader.unverified(checks)
+    unverified = reader.unverified(checks)
     for what in unverified:
         warn(f"not verified: {what}")
     return _nodes(checks, client.clock() - began, unverified)
@@ -124,7 +124,7 @@ class _Reader:
 
     def unverified(self, checks: t.Mapping[str, NodeCheck]) -> list[str]:
         """What could not be verified of nodes that offer what is expected. Another plugin than ours tells nothing of itself."""
-        pods = {check.pod.partition("/")[2] for check in checks.values() if check.pod}
+        pods = {check.pod.partition("/")[2] for check in checks.values() if check.pod and not check.problem}
         ours = [pod["metadata"]["name"] for pod in self.observed.pods if _is_ours(pod)]
         return device_plugin_check.unverified(self.observed, [name for name in ours if name in pods])
 
@@ -137,8 +137,11 @@ class _Reader:
         return device_plugin.check_cdi([self._nodes[name] for name in sorted(self._wanted)])
 
     def look_closer(self) -> dict[str, NodeCheck]:
-        """The last look again, with what only matters when something is wrong: warnings, and what the plugin says itself."""
-        self._ask([check.pod for check in self._checks().values() if check.problem])
+        """The last look again, with what only matters when something is wrong: warnings, and what the plugin says itself. Nodes that seem to work
+        are asked as they are where all do."""
+        checks = self._checks().values()
+        self._ask([check.pod for check in checks if check.problem])
+        self._ask([check.pod for check in checks if not check.problem], stop_at_failure=True)
         self.observed = dataclasses.replace(self.observed, events=self._warnings())
         return self._checks()
 
@@ -146,7 +149,7 @@ class _Reader:
         """Have pods of our plugin tell of themselves. pods: full names. stop_at_failure: ask no more after one that does not."""
         names = {pod.partition("/")[2] for pod in pods if pod}
         asked = [pod for pod in self.observed.pods if pod["metadata"]["name"] in names and _is_ours(pod)]
-        told: dict[str, Json] = {}
+        told = dict(self.observed.told)
 
         def ask(pod: Json) -> bool:
             answer = self._tell(pod)
@@ -212,6 +215,8 @@ class _Reader:
         """What our own plugin says of its devices; nothing where it does not answer."""
         path = f"namespaces/{self._namespace}/pods/{pod['metadata']['name']}:{PORT}/proxy/devices"
         try:
-            return self._client.once().get(path)
+            found = self._client.once().get(path)
         except KubeadmError:
             return {}
+        # Another program may listen there.
+        return found if all(isinstance(each, dict) for each in found.values()) else {}

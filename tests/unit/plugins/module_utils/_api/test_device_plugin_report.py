@@ -175,6 +175,17 @@ def test_a_pod_that_is_not_ready_is_told(desk: Desk) -> None:
     assert desk.read()["problems"] == ["w1: the pod x/p-1 is not ready: it is being started"]
 
 
+@pytest.mark.parametrize("answer", [Refused(503, "no route"), {"x": "y"}])
+def test_silent_plugin_beside_a_node_with_a_problem_is_not_verified(desk: Desk, answer: t.Any) -> None:
+    desk.api.objects["w2"] = node("w2", capacity={D: "3"})
+    desk.api.answers[PODS] = [plugin_pod(ours=True), plugin_pod("p-2", "w2", ours=True)]
+    desk.api.answers[TOLD] = desk.api.answers[TOLD.replace("p-1", "p-2")] = answer
+    found = desk.read()
+    assert [each.partition(":")[0] for each in found["problems"]] == ["w2"]
+    limit = "whether the plugin itself finds its devices healthy: p-1 could not be asked"
+    assert (found["unverified"], desk.warnings) == ([limit], [f"not verified: {limit}"])
+
+
 def test_plugins_out_of_reach_are_not_all_waited_for(desk: Desk) -> None:
     names = [f"w{number}" for number in range(1, 9)]
     desk.api.objects = {name: node(name, capacity={D: "4"}) for name in names}
