@@ -130,7 +130,6 @@ def test_a_playbook_is_told_that_it_is_to_be_written(persists: bool) -> None:
     found.play.hostvars["cp1"]["__play_begin"] = {"named": ["control_plane_components"]}
     found.plan(NAMES)
     settings = {"roles": ["control_plane"], "named": ["control_plane_components"], "in_pass": "whole"}
-    found.play.hostvars["cp1"]["__play_begin"] = {"named": settings["named"]}
     decided = found.play.take("site", "decide", "cp1", settings=settings)
     assert decided["work"] == (["control_plane"] if persists else [])
 
