@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The account in docs/credentials.md has every right that the roles review before their first write."""
+"""The account in docs/credentials.md has every right that the roles review before their first write, and its kubeconfig has nothing of another one."""
 
 from __future__ import annotations
 
@@ -53,3 +53,22 @@ def test_right_that_no_rule_grants_is_found() -> None:
     assert is_granted(Right("get", "configmaps", "", "kube-system"), rules)
     assert not is_granted(Right("get", "configmaps", "", "default"), rules)
     assert not is_granted(Right("get", "nodes/proxy"), rules)
+
+
+# A copy of the administrator's kubeconfig keeps the administrator's key until its users are removed.
+IN_THIS_ORDER = ("umask 077", "config view --raw", "config unset users", "config set-credentials")
+
+
+def missing(text: str) -> list[str]:
+    """The commands that a page does not have in their order, so that the kubeconfig holds a token of the account, and nothing of another one."""
+    wanted = list(IN_THIS_ORDER)
+    for line in text.splitlines():
+        if wanted and line.startswith("$ ") and wanted[0] in line:
+            del wanted[0]
+    return wanted
+
+
+def test_the_kubeconfig_holds_nothing_of_another_account() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert missing(text) == []
+    assert missing(text.replace("config unset users", "config view")) == list(IN_THIS_ORDER[2:])
