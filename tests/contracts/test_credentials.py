@@ -32,8 +32,8 @@ def granted(text: str) -> set[tuple[str, str, str, str]]:
         for each in objects
         if each.get("kind") in ("ClusterRole", "Role")
         for rule in each["rules"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
+        for group in rule.get("apiGroups", [])
+        for resource in rule.get("resources", [])
         for verb in rule["verbs"]
     }
 
