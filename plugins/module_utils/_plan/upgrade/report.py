@@ -217,14 +217,22 @@ def failure(report: Json, host: str) -> str:
         reasons.append(
             f"the upgrade to {report['target']} breaks on {host}: {names}. The report says why and what to change."
         )
+    reasons += filter(None, [report["refusal"]])
     if missing:
         why = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in missing.items())
-        accept = ",".join(dict.fromkeys(name for names in missing.values() for name in names))
+        # The command replaces the former one, so it has the names that stay accepted, too.
+        kept = [
+            entry["name"]
+            for part in (report["cluster"], *report["nodes"].values())
+            for entry in part["not_rehearsed"]
+            if entry["accepted"]
+        ]
+        accept = ",".join(dict.fromkeys([*kept, *(name for names in missing.values() for name in names)]))
         reasons.append(
             f"the upgrade to {report['target']} is not known to be safe on {host}, because this was not rehearsed: {why}. Either have it rehearsed,"
             f" the report says how, or accept it by name: -e {checks.ACCEPT}={accept}"
         )
-    return " ".join([*reasons, *filter(None, [report["refusal"]])])
+    return " ".join(reasons)
 
 
 def _breaking(part: Json) -> list[Json]:

@@ -124,7 +124,7 @@ def test_accepting_one_name_leaves_the_others() -> None:
     entries = [NO_ETCD, checks.unrehearsed("certificates", "no CA")]
     outcome = report.report("1.37.2", {"cp1": result(checks=[], not_rehearsed=entries)}, accepted=["etcd"])
     assert not outcome["safe"]
-    assert report.failure(outcome, "cp1").endswith(f"-e {ACCEPT}=certificates")
+    assert report.failure(outcome, "cp1").endswith(f"-e {ACCEPT}=etcd,certificates")
 
 
 def test_what_breaks_cannot_be_accepted() -> None:
@@ -166,6 +166,19 @@ def test_name_of_what_was_rehearsed_is_refused(name: str) -> None:
     assert outcome["refusal"].startswith(f"invalid {ACCEPT} {name}: everything was rehearsed")
     assert report.failure(outcome, "cp1") == outcome["refusal"]
     assert outcome["refusal"] in report.report_lines(outcome)
+
+
+def test_the_command_comes_last_and_keeps_the_names_that_count() -> None:
+    """What is copied from the message accepts all that has to be, on every node, and nothing that is refused."""
+    entries = [NO_ETCD, checks.unrehearsed("user-namespaces", "no getsubids")]
+    results = {
+        "cp1": result(not_rehearsed=entries),
+        "w1": result(rehearsed=[], not_rehearsed=[checks.unrehearsed("kubelet", "newer")]),
+    }
+    outcome = report.report("1.37.2", results, accepted=["kubelet", "etcd", "certificates"])
+    told = report.failure(outcome, "cp1")
+    assert told.startswith(f"{outcome['refusal']} the upgrade to 1.37.2 is not known to be safe on cp1, because")
+    assert told.endswith(f" -e {ACCEPT}=etcd,kubelet,user-namespaces")
 
 
 def test_names_are_not_refused_while_a_node_is_unknown() -> None:
