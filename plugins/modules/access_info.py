@@ -25,7 +25,7 @@ notes:
     gives to every account. Without it that is the only missing right in the result, because no other one can be reviewed.
 options:
   rights:
-    description: The rights.
+    description: The rights, at least one.
     type: list
     elements: dict
     required: true

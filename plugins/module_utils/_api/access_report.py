@@ -12,6 +12,7 @@ import dataclasses
 import typing as t
 from http import HTTPStatus
 
+from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import access
 from .._plan.kubernetes.access import Right
 from .client import ApiError, Client, Connect, Json, Params
@@ -20,7 +21,9 @@ from .parallel import for_each
 
 
 def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> Json:
-    """Review each right, report whose account it is, and warn of an API server whose version is not tested."""
+    """Review each right, report whose account it is, and warn of an API server whose version is not tested. Raises KubeadmError for none."""
+    if not params["rights"]:
+        raise KubeadmError("invalid rights: must name at least one, because nothing is reviewed without.")
     client = connect()
     for warning in version_warnings(client):
         warn(warning)

@@ -10,6 +10,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.access_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import ApiError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import access
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.access import Right
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, Refused, client_of
@@ -46,6 +47,12 @@ def test_names_are_reviewed_only_where_all_are_denied(serve: Serve) -> None:
     api.granted = {("get", ""), ("list", "")}
     review(api, GET, LIST)
     assert len([request for request in api.requests if "selfsubjectaccessreviews" in request]) == 2
+
+
+def test_no_rights_at_all_are_refused(serve: Serve) -> None:
+    """A template that comes out empty would pass without a look."""
+    with pytest.raises(KubeadmError, match="invalid rights: must name at least one"):
+        review(serve())
 
 
 def test_account_that_cannot_be_reviewed_lacks_that_right(serve: Serve) -> None:
