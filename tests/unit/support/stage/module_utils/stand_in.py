@@ -87,6 +87,7 @@ def pod_of(name: str, said: t.Any, looks: int) -> Json:
         "name": name,
         "ready": not problem or is_open,
         "problem": None if is_open else problem or None,
+        "unverified": [],
         "open_transaction": {"id": "1", "phase": "waiting"} if is_open else None,
     }
 
