@@ -85,14 +85,14 @@ def unverified_clients(pod: StaticPod, clients: ApiClients) -> list[str]:
     if pod.name != API_SERVER:
         return []
     server = _address(instance_of(pod.manifest)) or advertised(pod.manifest)
-    asked = {
+    responses = {
         each["kubeconfig"]: api_request(each["kubeconfig"], each["path"], server) for each in clients.credentials()
     }
     return [
         *clients.unverified(),
         *(
             f"whether it answers the client of {kubeconfig}: {response.problem}"
-            for kubeconfig, response in asked.items()
+            for kubeconfig, response in responses.items()
             if not response.is_ok()
         ),
     ]

@@ -107,13 +107,13 @@ class ControlPlaneRollout(RoleRollout):
         rights = [*(_LEASE_RIGHTS if acquires else ()), *(persistence.rights if persistence else ())]
         if rights and self._api(hosts)["host"] != self._pass.asked_host:
             return {"api_reachable": False}
-        refusal, told = self._access(hosts, rights)
+        refusal, warnings = self._access(hosts, rights)
         if refusal:
             return {**found, "failed": True, "msg": f"Nothing was changed on {self._pass.host}: {refusal}"}
         if acquires:
             found.update(self._admission(hosts, int(time.time() - planned_at)), at=time.time())
-        if told:
-            found.update({name: [*told, *found.get(name, ())] for name in ("told", "warnings")})
+        if warnings:
+            found.update({name: [*warnings, *found.get(name, ())] for name in ("told", "warnings")})
         return {**found, "is_ready": control_planes.is_ready(hosts, time.time() - planned_at)}
 
     @property
@@ -144,7 +144,7 @@ class ControlPlaneRollout(RoleRollout):
         return control_planes.kubelet_refusal(self._pass.hosts(), repaired)
 
     def _access(self, hosts: rollout.Hosts, rights: t.Sequence[access.Right]) -> tuple[str, list[str]]:
-        """Why the account must not begin what it could not end, empty when it has these rights, and what is to be told where that is not known. A
+        """Why the account must not begin what it could not end, empty when it has these rights, and a warning where that is not known. A
         repair does not wait for an API server that may be what it repairs."""
         if not rights or control_planes.impaired(hosts):
             return "", []
