@@ -36,7 +36,7 @@ notes:
 attributes:
   check_mode:
     support: full
-    description: Sends the same objects as a dry run. The trial and the verification are skipped.
+    description: Sends the same objects as a dry run. Where the guard would be changed, its trial and its verification are skipped.
   diff_mode:
     support: full
     description: Returns the difference of every object that is created, changed or removed.

@@ -322,10 +322,11 @@ def test_an_exception_of_ones_own_is_named_where_it_may_be_the_cause(api: FakeGu
     assert words not in run(api, **ENFORCED).message
 
 
-def test_a_guard_that_stopped_working_is_told_by_the_next_run(api: FakeGuards) -> None:
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_guard_that_stopped_working_is_told_by_the_next_run(api: FakeGuards, *, dry: bool) -> None:
     run(api, **ENFORCED)
     api.in_force, api.taken_up = {}, False
-    done = run(api, **ENFORCED)
+    done = run(api, dry=dry, **ENFORCED)
     assert done.operations == 0
     assert "does not work as desired" in done.message
     assert not getattr(done.error, "changed", False)
