@@ -48,7 +48,7 @@ EXAMPLES = r"""
       state: present
       static_pods: [kube-apiserver, kube-scheduler]
       feature_gates:
-        InPlacePodVerticalScaling: true
+        CrossNamespaceVolumeDataSource: true
       admission_plugins: {}
       components: {}
 """

@@ -134,14 +134,14 @@ EXAMPLES = r"""
 - name: Turn on a feature gate and allow more pods
   nodecraft.kubeadm.kubelet:
     feature_gates:
-      InPlacePodVerticalScaling: true
+      QOSReserved: true
     config:
       maxPods: 200
 
 - name: Adopt a feature gate from KUBELET_EXTRA_ARGS
   nodecraft.kubeadm.kubelet:
     feature_gates:
-      InPlacePodVerticalScaling: true
+      QOSReserved: true
     adopt: true
 
 - name: Set the static CPU manager policy on a drained node
@@ -319,6 +319,10 @@ rehearsal:
       type: float
     command:
       description: The command line that was run; empty when none was.
+      type: list
+      elements: str
+    warnings:
+      description: What it says of a change that it accepts, such as a feature gate or a flag that will be removed, or a field that it ignores.
       type: list
       elements: str
 transaction:

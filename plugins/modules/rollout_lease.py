@@ -219,6 +219,10 @@ rehearsal:
       description: Always empty here.
       type: list
       elements: str
+    warnings:
+      description: Always empty here. What the API server warns of is in C(warnings) of the result.
+      type: list
+      elements: str
 """
 
 import typing as t

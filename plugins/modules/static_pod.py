@@ -184,7 +184,7 @@ EXAMPLES = r"""
   nodecraft.kubeadm.static_pod:
     name: kube-apiserver
     feature_gates:
-      InPlacePodVerticalScaling: true
+      CrossNamespaceVolumeDataSource: true
     admission_plugins:
       ExtendedResourceToleration: enabled
 
@@ -298,7 +298,7 @@ lost:
   type: dict
   sample:
     args: [audit-log-path, audit-policy-file]
-    feature_gates: [InPlacePodVerticalScaling]
+    feature_gates: [CrossNamespaceVolumeDataSource]
 diff:
   description: The difference of the manifest and of each file. Empty unless diff mode is on.
   returned: always
@@ -324,7 +324,7 @@ operations:
       type: raw
   sample:
     - field: feature_gates
-      key: InPlacePodVerticalScaling
+      key: CrossNamespaceVolumeDataSource
       before:
       after: true
 rehearsal:
@@ -343,6 +343,10 @@ rehearsal:
       type: float
     command:
       description: The command line that was run; empty when none was.
+      type: list
+      elements: str
+    warnings:
+      description: What it says of a change that it accepts, such as a feature gate or a flag that will be removed, or a field that it ignores.
       type: list
       elements: str
 transaction:

@@ -63,12 +63,12 @@ EXAMPLES = r"""
     static_pods:
       kube-apiserver:
         feature_gates:
-          InPlacePodVerticalScaling: true
+          CrossNamespaceVolumeDataSource: true
         admission_plugins:
           ExtendedResourceToleration: enabled
       kube-scheduler:
         feature_gates:
-          InPlacePodVerticalScaling: true
+          CrossNamespaceVolumeDataSource: true
       etcd:
         only_if_changed: true
     purge: true

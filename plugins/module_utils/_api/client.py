@@ -51,6 +51,7 @@ _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _JSON_PATCH = "application/json-patch+json"
 _STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _LACKS_A_RIGHT = re.compile(r"\bcannot [a-z]+ (?:resource|path) ")  # admission forbids in other words
 
 
@@ -70,6 +71,7 @@ class ApiAnswer(t.NamedTuple):
     """What came back. status: of HTTP; None for no answer. found: its JSON object, if it is one. text: else its words.
 
     wait: seconds for which the sender asks to be left alone. problem: what is wrong, as far as it is.
+    warnings: what the API server says of a request that it accepts.
     """
 
     status: int | None
@@ -77,6 +79,7 @@ class ApiAnswer(t.NamedTuple):
     found: Json | None = None
     text: str = ""
     wait: float = 0.0
+    warnings: tuple[str, ...] = ()
 
 
 class Client:
@@ -102,6 +105,7 @@ class Client:
         self.clock = clock
         self.sleep = sleep
         self.server = ""  # by which address, if any
+        self.warnings: dict[str, None] = {}  # the API server's own, each once
         self._pools = pools
         self._pool = pools[0]
         self._headers = headers
@@ -325,6 +329,7 @@ class Client:
             ) from None
         self._date = response.headers.get("Date", "")
         answer = _answer_of(response)
+        self.warnings.update(dict.fromkeys(answer.warnings))
         if answer.found is not None or answer.status not in _NO_BACKEND:
             self.server = pool.url
         return answer
@@ -359,6 +364,11 @@ def _answer_of(response: Response) -> ApiAnswer:
         found,
         "" if found else response.data.decode(errors="replace").strip(),
         float(wait) if wait.isdigit() else 0.0,
+        tuple(
+            re.sub(r"\\(.)", r"\1", text)
+            for header in response.headers.get_all("Warning", [])
+            for text in _WARNING.findall(header)
+        ),
     )
 
 

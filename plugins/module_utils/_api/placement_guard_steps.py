@@ -370,10 +370,13 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
 
     def _ask(self, case: Case) -> tuple[Json | None, str]:
         """Ask for a pod that is never made: what would become of it, or why it is refused."""
+        warnings = self._api.warnings.copy()
         try:
             return self._api.create(f"namespaces/{self._params['trial_namespace']}/pods", case.pod, dry_run=True), ""
         except ApiError as exc:
             return None, str(exc)
+        finally:  # what it warns of concerns nobody's pod
+            self._api.warnings = warnings
 
     def _complaints(self) -> list[str]:
         """What is said of the expressions of the copy, once a controller has looked at them."""

@@ -67,8 +67,9 @@ class ApiSteps(t.Generic[Observed, Planned]):
         return self._limits()
 
     def _limits(self) -> list[str]:
-        """A warning of each thing that could not be verified."""
-        return [f"not verified: {what}" for what in dict.fromkeys(self._unverified)]
+        """A warning of each thing that could not be verified, and the API server's own."""
+        unverified = [f"not verified: {what}" for what in dict.fromkeys(self._unverified)]
+        return [*unverified, *(f"the API server says: {text}" for text in self._api.warnings)]
 
     def _judge(self, ask: t.Callable[[], t.Sequence[str]], *, each: str) -> Verdict:
         """Have the API server judge changes without keeping them. ask: sends them and returns why some are declined."""

@@ -141,6 +141,7 @@ def _go(
                     module.warn(f"not rehearsed: {verdict.message}")
                 if verdict.verdict == REFUSED:
                     raise Refusal(f"refused in the rehearsal, nothing was changed: {verdict.message}")
+                warn_all(module, verdict.warnings)
                 if applies:
                     steps.apply(observed, plan)
             warn_all(module, steps.finish(observed, plan, dry=dry))
@@ -196,4 +197,5 @@ def _shown(verdict: Verdict) -> dict[str, t.Any]:
         "message": verdict.message,
         "seconds": verdict.seconds,
         "command": list(verdict.command),
+        "warnings": list(verdict.warnings),
     }

@@ -40,7 +40,8 @@ def rehearse(
     started = binary or unit.binary
     command = rehearsal.kubelet_command(plan.after.command)
     status, output = _start(started, plan, command, run)
-    verdict, message = _judge(status, output)
+    judged = rehearsal.judge(KUBELET_NAME, status, output)
+    verdict, message = judged.verdict, judged.message
     others = rehearsal.strict_errors(output)
     if verdict == ACCEPTED and plan.fragment is not None:
         alone = rehearsal.kubelet_command([unit.binary, f"--config={plan.fragment.path}"])
@@ -49,13 +50,9 @@ def rehearse(
         if errors:
             verdict, message = REFUSED, "; ".join(rehearsal.unquoted(error) for error in errors)
         elif not rehearsal.has_loaded_configuration(output):
-            verdict, message = REFUSED, f"{plan.fragment.path} was not decoded on its own: {_judge(status, output)[1]}"
-    return Verdict(verdict, message, round(clock() - began, 2), tuple(command)), others
-
-
-def _judge(status: int, output: str) -> tuple[str, str]:
-    verdict = rehearsal.judge(KUBELET_NAME, status, output)
-    return verdict.verdict, verdict.message
+            why = rehearsal.judge(KUBELET_NAME, status, output).message
+            verdict, message = REFUSED, f"{plan.fragment.path} was not decoded on its own: {why}"
+    return Verdict(verdict, message, round(clock() - began, 2), tuple(command), judged.warnings), others
 
 
 def _start(binary: str, plan: kubelet.KubeletPlan, command: t.Sequence[str], run: Run) -> tuple[int, str]:

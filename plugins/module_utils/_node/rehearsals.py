@@ -62,8 +62,8 @@ def rehearse(
     verdict = rehearsal.judge(pod.name, status, output)
     # Shown as the manifest has it: an expanded argument may hold the value of an environment variable.
     shown = rehearsal.command(pod.name, plan.after.arguments)
-    message = hide(verdict.message, plan.after.hidden)
-    return Verdict(verdict.verdict, message, round(clock() - began, 2), tuple(shown))
+    message, *told = (hide(text, plan.after.hidden) for text in (verdict.message, *verdict.warnings))
+    return Verdict(verdict.verdict, message, round(clock() - began, 2), tuple(shown), tuple(told))
 
 
 def _files(image: str | None, plan: static_pod.StaticPodPlan | None) -> Json:

@@ -84,7 +84,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if "/proxy/pod-resources" in self.path:
                 self._pass_on()
                 return
-            self._send(200, self._api._way(self.path)(self.command, self.path, body))
+            warning = {"Warning": self._api.warns} if self._api.warns and body else {}
+            self._send(200, self._api._way(self.path)(self.command, self.path, body), warning)
         except Refused as exc:
             self._send(exc.status, {"kind": "Status", "message": str(exc)}, exc.headers)
 
@@ -117,6 +118,7 @@ class FakeApi:
     refuses. secrets: by their names.
     troubles: what comes instead of the next answers: an exception, or None for hanging up.
     balancer: the status that a load balancer in front answers with, while there is no server behind it.
+    warns: what it says of each write that it accepts, as headers have it.
     ready: whether /readyz is well; while it is not, everything is forbidden.
     before_patch: called with the name of the node before a patch of it is applied.
     answers: what is answered at other paths, without the query: an object, a list of items, a text, or a refusal.
@@ -145,6 +147,7 @@ class FakeApi:
         self.connections = 0
         self.ready = True
         self.balancer: int | None = None
+        self.warns = ""
         self._lock = threading.Lock()
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, self))
         self._server.daemon_threads = True

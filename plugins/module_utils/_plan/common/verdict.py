@@ -21,9 +21,11 @@ class Verdict:
     message: the component's own word where there is one.
     seconds: how long it took.
     command: the command line that was run; empty when none was.
+    warnings: what was said of a change that is accepted, such as a feature gate that will be removed; each once, and with who says it.
     """
 
     verdict: str
     message: str
     seconds: float = 0.0
     command: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()

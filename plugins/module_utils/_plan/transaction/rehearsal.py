@@ -58,6 +58,18 @@ _PLAIN_ERROR = re.compile(
 )
 
 
+# What a component says of something that it takes. klog writes a warning as W or, where it has fields, as I with a word before it;
+# its JSON has no severity. pflag writes no header.
+_WARNS = re.compile(r"deprecat|GA feature gate|will be removed|ignor|no effect", re.IGNORECASE)
+_WARNING = "Warning: "
+_KLOG_HEADER = re.compile(r"(?P<severity>[IWE])\d{4} [\d:.]+ +\d+ [\w.-]+:\d+\] ")
+_DEPRECATED_FLAG = re.compile(r"Flag --\S+ has been deprecated, ")
+_LOG_FIELDS = ("ts", "caller", "msg", "v", "logger")
+_STRICT_ERROR = re.compile(
+    r"(?:^\t(strict decoding error: [^\n]*(?:\n\t[^\n]*)*)|strict decoding error: [^\n]*)", re.MULTILINE
+)
+
+
 def blocker(component: str, arguments: t.Sequence[str | None], program: str | None) -> str | None:
     """Why a component's start cannot be rehearsed; None when it can. An argument of None is one only the kubelet knows.
     program: what the manifest names to be started."""
@@ -133,7 +145,8 @@ def unquoted(message: str) -> str:
 def judge(component: str, returncode: int, output: str) -> Verdict:
     """What the component said. C(returncode) is the process's; C(output) standard output and error together."""
     if _ACCEPT_POINTS[component] in output:
-        return Verdict(ACCEPTED, f"{component} accepts its new command line")
+        told = tuple(f"{component} says: {text}" for text in warnings(output))
+        return Verdict(ACCEPTED, f"{component} accepts its new command line", warnings=told)
     message = error_message(output)
     if message:
         return Verdict(REFUSED, message)
@@ -143,6 +156,38 @@ def judge(component: str, returncode: int, output: str) -> Verdict:
             f"{component} was still running after {TIME_LIMIT} s: the rehearsal does not know this command line",
         )
     return Verdict(REFUSED, f"{component} ended with status {returncode} and no known message: {_tail(output)}")
+
+
+def warnings(output: str) -> list[str]:
+    """What a component says besides of what it takes: that it is deprecated, will be removed or is ignored. Each once, in its words."""
+    found = filter(None, map(_warning_in, output.splitlines()))
+    # klog quotes an error of one line, and sets one of several lines as a block.
+    ignored = (" ".join(text[1].split()) if text[1] else unquoted(text[0]) for text in _STRICT_ERROR.finditer(output))
+    return list(dict.fromkeys([*found, *ignored]))
+
+
+def _warning_in(line: str) -> str:
+    header = _KLOG_HEADER.match(line)
+    if header:
+        quoted = re.match(r'"((?:[^"\\]|\\.)*)"', line[header.end() :])
+        words = line[header.end() :] if quoted is None else unquoted(quoted[1]) + line[header.end() + quoted.end() :]
+        text = "" if header["severity"] == "I" and not words.startswith(_WARNING) else words
+    elif line.startswith("{"):
+        text = _words_of_json(line)
+    else:
+        text = line if _DEPRECATED_FLAG.match(line) else ""
+    return text.removeprefix(_WARNING) if _WARNS.search(text) else ""
+
+
+def _words_of_json(line: str) -> str:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return ""
+    if entry.get("err"):
+        return ""
+    fields = [f"{name}={json.dumps(value)}" for name, value in entry.items() if name not in _LOG_FIELDS]
+    return " ".join([str(entry.get("msg", "")), *fields])
 
 
 def error_message(output: str) -> str | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import typing as t
 
+from ..common.batch import joined
 from ..common.verdict import SKIPPED
 from . import messages
 from .outcomes import COMMITTED
@@ -34,6 +35,7 @@ def static_pods(
             lines += _change(f"{host} {component}", result, _verified_pod, static_pod_operation, is_lost=host in lost)
         if not any(result["operations"] or result.get("failed") for result in components.values()):
             lines.append(f"{host} static pods: nothing to change")
+    lines += _warnings({host: list(components.values()) for host, components in reports.items()})
     if warns and any(
         _is_undone_by_upgrade(result) for components in reports.values() for result in components.values()
     ):
@@ -51,7 +53,17 @@ def kubelets(reports: t.Mapping[str, Result], lost: t.Collection[str] = ()) -> l
         lines += _change(what, result, _verified_kubelet, kubelet_operation, is_lost=host in lost)
         if not result.get("operations") and not result.get("failed"):
             lines.append(f"{what}: nothing to change")
-    return lines
+    return lines + _warnings({host: [result] for host, result in reports.items()})
+
+
+def _warnings(reports: t.Mapping[str, t.Iterable[Result]]) -> list[str]:
+    """What programs say of a change that they accept, each once, with the hosts on which they do. reports: by host."""
+    hosts: dict[str, dict[str, None]] = {}
+    for host, results in reports.items():
+        for result in results:
+            for text in (result.get("rehearsal") or {}).get("warnings") or ():
+                hosts.setdefault(text, {})[host] = None
+    return [f"WARNING: {text} ({joined(found)})" for text, found in hosts.items()]
 
 
 def static_pod_operation(operation: Result) -> str:

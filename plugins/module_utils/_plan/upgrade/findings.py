@@ -90,10 +90,12 @@ class UpgradeFindings:
             self.not_rehearsed.append(entry)
 
     def note(self, component: str, what: str, verdict: Verdict) -> None:
-        """Note a rehearsal. what: C(generated), C(today) or C(desired)."""
+        """Note a rehearsal, and as findings what it warns of. what: C(generated), C(today) or C(desired)."""
         if verdict.verdict == SKIPPED:
             self.skip(component, verdict.message, "")  # whatever is there to start, its start is not rehearsed
             return
+        told = (Finding(component, WARNS, text) for text in verdict.warnings)
+        self.findings += [finding for finding in told if finding not in self.findings]
         self.rehearsed.append(
             {
                 "component": component,

@@ -76,7 +76,8 @@ def blamed(message: str, values: Values) -> list[Setting]:
 def verdict_of(program: str, status: int, output: str, *, accepts: bool) -> Verdict:
     """What a new program that was started for a part of its settings said of them. accepts: whether it came as far as it should."""
     if accepts:
-        return Verdict(ACCEPTED, f"{program} of the new version accepts them")
+        told = tuple(f"{program} says: {text}" for text in rehearsal.warnings(output))
+        return Verdict(ACCEPTED, f"{program} of the new version accepts them", warnings=told)
     return Verdict(
         REFUSED, rehearsal.error_message(output) or f"{program} ended with status {status} and no known message"
     )

@@ -85,6 +85,16 @@ def test_one_node(serve: Serve) -> None:
     assert api.objects["w1"]["metadata"]["annotations"] == {RESOURCES.annotation: record}
 
 
+@pytest.mark.parametrize("dry", [True, False])
+def test_what_the_api_server_warns_of_is_told_once(serve: Serve, *, dry: bool) -> None:
+    api = serve(*nodes(3))
+    api.warns = r'299 - "metadata.labels[\"x\"]: deprecated"'
+    done = run(LABELS, api, dry=dry, nodes=names(3), labels={"failure-domain.beta.kubernetes.io/zone": "a"})
+    assert [warning for warning in done.warnings if "says" in warning] == [
+        'the API server says: metadata.labels["x"]: deprecated'
+    ]
+
+
 def test_there_and_back_leaves_no_trace(serve: Serve) -> None:
     api = serve(node("w1", annotations={"a": "b"}))
     run(LABELS, api, nodes=["w1"], labels={"x": 1})

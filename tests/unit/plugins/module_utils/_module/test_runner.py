@@ -64,7 +64,7 @@ class FakeSteps:
         self.unrehearsed = unrehearsed
         self.limits: list[str] = []
         self.changes = changes
-        self.verdict = Verdict(verdict, "its words", 0.1, ("kube-apiserver",))
+        self.verdict = Verdict(verdict, "its words", 0.1, ("kube-apiserver",), ("deprecated",))
         self.fails_in = fails_in
         self.error = error or KubeadmError("cannot")
         self.calls: list[str] = []
@@ -149,9 +149,15 @@ def test_the_way_of_a_change() -> None:
     assert module.result == {
         "changed": True,
         "name": "x",
-        "rehearsal": {"verdict": ACCEPTED, "message": "its words", "seconds": 0.1, "command": ["kube-apiserver"]},
+        "rehearsal": {
+            "verdict": ACCEPTED,
+            "message": "its words",
+            "seconds": 0.1,
+            "command": ["kube-apiserver"],
+            "warnings": ["deprecated"],
+        },
     }
-    assert module.warnings == NEWS
+    assert module.warnings == [*NEWS, "deprecated"]
 
 
 def test_check_mode_does_everything_but_the_change() -> None:
@@ -243,6 +249,11 @@ def test_a_rehearsal_that_was_switched_off_is_skipped_in_silence() -> None:
 
 def test_a_rehearsal_that_is_not_possible_is_a_warning() -> None:
     assert any("not rehearsed: its words" in warning for warning in run(FakeSteps(verdict=SKIPPED)).warnings)
+
+
+def test_what_is_said_of_an_accepted_change_is_a_warning() -> None:
+    assert "deprecated" in run(FakeSteps()).warnings
+    assert "deprecated" not in run(FakeSteps(verdict=REFUSED)).warnings
 
 
 def told(error: Exception, what_came_of_it: str = "") -> str:
@@ -339,7 +350,13 @@ def test_plans_are_made_one_after_the_other_and_never_applied(check_mode: bool) 
     assert [steps.handed["read"] for steps in (one, idle)] == [(check_mode,)] * 2
     assert one.calls == ["session", "read", "notes", "plan", "preflight", "rehearse", "finish", "release", "report"]
     assert idle.calls == ["session", "read", "notes", "plan", "preflight", "verify", "finish", "release", "report"]
-    accepted = {"verdict": ACCEPTED, "message": "its words", "seconds": 0.1, "command": ["kube-apiserver"]}
+    accepted = {
+        "verdict": ACCEPTED,
+        "message": "its words",
+        "seconds": 0.1,
+        "command": ["kube-apiserver"],
+        "warnings": ["deprecated"],
+    }
     assert module.result["plans"]["one"] == {
         "changed": True,
         "failed": False,

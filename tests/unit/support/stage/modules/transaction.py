@@ -63,6 +63,7 @@ def plan_of(call: stand_in.StandIn, name: str, behaviour: str) -> dict[str, t.An
             "message": "",
             "seconds": 0.1,
             "command": [],
+            "warnings": [],
         },
         "transaction": None,
         "previous_transaction": None,

@@ -125,6 +125,55 @@ def test_an_end_without_a_word_is_a_refusal() -> None:
     assert "(no output)" in rehearsal.judge("kube-scheduler", 0, "\n").message
 
 
+KUBELET_ENDS = KLOG.format(f"invalid kubeconfig: stat {rehearsal.KUBELET_END}: no such file or directory")
+WARNED = {  # seen of 1.32.2 and 1.37.2
+    "gate": (
+        "W1128 10:49:38.182851    6953 feature_gate.go:354] Setting GA feature gate A=true. It will be removed in a future release.",
+        "Setting GA feature gate A=true. It will be removed in a future release.",
+    ),
+    "gate as a structure": (
+        'I1128 10:49:35.011626    6627 feature_gate.go:362] "Warning: setting GA feature gate. It will be removed in a future release."'
+        ' featureGate="A" value=true',
+        'setting GA feature gate. It will be removed in a future release. featureGate="A" value=true',
+    ),
+    "gate as JSON": (
+        '{"ts":1795863035090.8,"caller":"featuregate/feature_gate.go:362","msg":"Warning: setting deprecated feature gate.","v":0,'
+        '"featureGate":"A","value":true}',
+        'setting deprecated feature gate. featureGate="A" value=true',
+    ),
+    "flag": (
+        "Flag --pod-infra-container-image has been deprecated, will be removed in 1.35.",
+        "Flag --pod-infra-container-image has been deprecated, will be removed in 1.35.",
+    ),
+    "field": (
+        'I1128 10:50:34.657292    9729 codec.go:102] "Using lenient decoding as strict decoding failed" err=<\n'
+        '\tstrict decoding error: yaml: unmarshal errors:\n\t  line 5: key "maxPods" already set in map, unknown field "nosuch"\n >',
+        'strict decoding error: yaml: unmarshal errors: line 5: key "maxPods" already set in map, unknown field "nosuch"',
+    ),
+}
+
+
+@pytest.mark.parametrize(("output", "told"), WARNED.values(), ids=WARNED)
+def test_what_is_said_of_an_accepted_change_is_kept_once(output: str, told: str) -> None:
+    verdict = rehearsal.judge("kubelet", 1, f"{output}\n{output}\n{KUBELET_ENDS}")
+    assert verdict.verdict == verdicts.ACCEPTED
+    assert verdict.warnings == (f"kubelet says: {told}",)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "I1128 10:49:39.916127    7497 options.go:238] external host was not specified, using 192.0.2.2",
+        "W1128 10:49:39.551062    7497 registry.go:256] calling componentGlobalsRegistry.AddFlags more than once",
+        'I1128 10:50:34.659565    9729 server.go:257] "Effective KubeletConfiguration" config=<\n\tignored: deprecated\n >',
+        '{"ts":1,"caller":"cli/run.go:72","msg":"command failed","err":"deprecated"}',
+        "{ no JSON, deprecated",
+    ],
+)
+def test_what_warns_of_nothing_is_left_out(line: str) -> None:
+    assert rehearsal.judge("kubelet", 1, f"{line}\n{KUBELET_ENDS}").warnings == ()
+
+
 def test_an_acceptance_is_not_read_out_of_another_file_that_is_missing() -> None:
     output = KLOG.format(f"open /etc{END}.bak: no such file or directory")
     assert rehearsal.judge("kube-scheduler", 1, output).verdict == verdicts.REFUSED

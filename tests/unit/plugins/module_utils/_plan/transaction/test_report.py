@@ -137,6 +137,14 @@ def test_skipped_rehearsal_has_its_reason() -> None:
     assert "rehearsal skipped (its manifest has no command) in 0.0 s" in lines[0]
 
 
+def test_what_programs_say_of_what_they_accept_is_told_once() -> None:
+    gate = "kube-scheduler says: Setting GA feature gate A=true. It will be removed in a future release."
+    own = result(rehearsal={**REHEARSAL, "warnings": [gate]})
+    told = report.static_pods({"cp1": {"kube-scheduler": own}, "cp2": {"kube-scheduler": own}}, warns=False)
+    assert told[4:] == [f"WARNING: {gate} (cp1, cp2)"]
+    assert report.kubelets({"w1": own})[2:] == [f"WARNING: {gate} (w1)"]
+
+
 def test_hosts_without_a_change_have_one_line() -> None:
     unchanged = {"etcd": result(operations=[]), "kube-apiserver": result(operations=[])}
     assert report.static_pods({"cp1": unchanged}) == ["cp1 static pods: nothing to change"]
