@@ -260,9 +260,10 @@ class Former(t.TypedDict, total=False):
 
     clients: whether each kubeconfig's was answered by the API server; None for no answer at all. silent: why not. admits: in place of
     that in journals of a former version. mirrored: whether the kubelet had reported the instance that ran to this API server.
-    reported: whether its report could be read, where probes are its to run. enough, short: the shortages that its Node denied and
-    reported. static_pods: those that were ready; None when that is not known. unverified: what is no part of the proof, because it
-    could not be read or was wrong then, each with the reason.
+    reported: whether its report could be read, where probes are its to run. not_ready: why its Node was not ready; empty when it was,
+    or when that is not known. enough, short: the shortages that its Node denied and reported. static_pods: those that were ready; None
+    when that is not known. unverified: what is no part of the proof, because it could not be read or was wrong then, each with the
+    reason.
     """
 
     healthy: bool
@@ -276,6 +277,7 @@ class Former(t.TypedDict, total=False):
     starts: dict[str, int]
     invocation: str
     node: bool
+    not_ready: str
     enough: list[str]
     short: list[str]
     static_pods: list[str] | None
@@ -284,10 +286,10 @@ class Former(t.TypedDict, total=False):
 
 
 class Mark(t.TypedDict):
-    """The instance of a unit that has to go, and when its Node's Lease was renewed last."""
+    """The instance of a unit that has to go, and when it said last whether its Node is ready."""
 
     invocation: str
-    renewed: str | None
+    heartbeat: str | None
 
 
 class Result(t.TypedDict):

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""What the API server knows of a kubelet: its Node, the Lease that it renews, and its static pods."""
+"""What the API server knows of a kubelet: its Node, and its static pods."""
 
 from __future__ import annotations
 
@@ -22,12 +22,31 @@ from .watcher import retry_until
 PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
 # An API server has other things to do than to tell four times a second that a Node is ready.
 NODE_SECONDS = 1.0
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+# How a kubelet begins what it says of its Node while it does not start pods: its runtime, or its own start.
+_OF_THE_RUNTIME = ("container runtime is down", "container runtime status check", "container runtime not ready", "PLEG")
 
 
 def _condition(thing: Json, kind: str) -> Json | None:
     """A condition of a Node or a Pod."""
     return next((entry for entry in thing["status"].get("conditions") or [] if entry["type"] == kind), None)
+
+
+def _why_not_ready(node: Json) -> str:
+    """Why a Node is not ready, by its kubelet; empty when it is."""
+    ready = _condition(node, "Ready")
+    if ready is not None and ready["status"] == "True":
+        return ""
+    return str((ready or {}).get("message") or "no condition")
+
+
+def _starts_pods(why: str) -> bool:
+    """Whether a kubelet that is not ready for this reason starts pods all the same, such as those that bring the network."""
+    return not any(words in why for words in _OF_THE_RUNTIME)
+
+
+def _heartbeat(node: Json) -> str | None:
+    ready = _condition(node, "Ready")
+    return ready.get("lastHeartbeatTime") if ready else None
 
 
 class KubeletNode:
@@ -49,13 +68,13 @@ class KubeletNode:
         self.clock = clock
         self.sleep = sleep
         self._last: tuple[float, Json | None, str] | None = None
-        self._reporter = ""
 
     def observe(self) -> Former:
         """What is known of it before the change."""
         node, dummy = retry_until(lambda node: node[0] is not None, self._read, self.clock, self.sleep)
         return {
             "node": node is not None,
+            "not_ready": "" if node is None else _why_not_ready(node),
             "enough": self._with_pressure("False"),
             "short": self._with_pressure("True"),
             "static_pods": self._ready_before(is_known=node is not None),
@@ -72,15 +91,16 @@ class KubeletNode:
         phase = self.journal["phase"]
         if node is None:
             return phase not in ON_TRIAL or not self.journal["before"]["node"], f"its Node is not known ({why})"
-        ready = _condition(node, "Ready")
-        if ready is None or ready["status"] != "True":
-            return False, f"its Node is not ready ({(ready or {}).get('message', 'no condition')})"
+        why = _why_not_ready(node)
+        state = f"its Node is not ready ({why})" if why else "its Node is ready"
         if phase == PREPARED:
-            return True, "its Node is ready"
-        if process.uid != self.journal["before"]["invocation"] and not self._is_reported_by(process):
-            return False, "its Node is ready, as reported by the former process only"
+            return not why, state
+        if why and not (why == self.journal["before"].get("not_ready") and _starts_pods(why)):
+            return False, state
+        if process.uid != self.journal["before"]["invocation"] and not self._is_reported_by(process, node):
+            return False, f"{state}, as reported by the former process only"
         missing = self._missing_static_pods()
-        return (False, f"its static pods are not ready yet ({missing})") if missing else (True, "its Node is ready")
+        return (False, f"its static pods are not ready yet ({missing})") if missing else (True, state)
 
     def shortage(self) -> str:
         """A threshold of eviction that the change made too high ends every pod of the node within seconds, and the Node stays ready.
@@ -107,12 +127,10 @@ class KubeletNode:
             found += [f"whether its static pods are ready: {why}"] if pods is None else []
         return found
 
-    def renewed(self) -> str | None:
-        """When the Node's Lease was renewed."""
-        node = self.watch["node"]
-        lease, dummy = self.ask(node["kubeconfig"], f"{LEASES}/{node['name']}")
-        renewed: str | None = lease["spec"].get("renewTime") if lease else None
-        return renewed
+    def heartbeat(self) -> str | None:
+        """When its kubelet said last whether it is ready; None when that is not known."""
+        self._last = None  # right before the switch, and so as late as can be
+        return _heartbeat(self._read()[0] or {"status": {}})
 
     def _read(self) -> tuple[Json | None, str]:
         if self._last is None or self.clock() - self._last[0] >= NODE_SECONDS:
@@ -134,21 +152,18 @@ class KubeletNode:
         """The shortages of which the kubelet says this: True, False or Unknown."""
         return sorted(kind for kind, (found, dummy) in self._pressures().items() if found == status)
 
-    def _is_reported_by(self, process: Process) -> bool:
-        """Whether this process told the API server that it lives. It renews its Lease as soon as it runs; the conditions of
-        its Node it writes only when they change, and every five minutes."""
-        if self._reporter == process.uid:
-            return True
-        mark = self.journal.get("mark")
-        renewed = self.renewed()
-        if renewed is None or (mark and renewed == mark["renewed"]):
+    def _is_reported_by(self, process: Process, node: Json) -> bool:
+        """Whether this process said of the Node whether it is ready.
+
+        A kubelet renews its Lease while it still starts: one with a kubeReserved larger than the machine did so for 25 s, and then
+        ended for ever. Of the Node it tells with its first status, behind all that can end its start.
+        """
+        heartbeat, mark = _heartbeat(node), self.journal.get("mark")
+        if heartbeat is None or (mark and heartbeat == mark.get("heartbeat")):
             return False
-        # Both clocks are this node's; the beginning of the one is known to a second.
-        began = calendar.timegm(time.strptime(renewed[:19], "%Y-%m-%dT%H:%M:%S"))
-        if began < (self.host.started(process.pid) or 0.0) - 1:
-            return False
-        self._reporter = process.uid
-        return True
+        # Both clocks are this node's. The heartbeat is of whole seconds, and the process's beginning is known to a second.
+        said = calendar.timegm(time.strptime(heartbeat[:19], "%Y-%m-%dT%H:%M:%S"))
+        return said >= (self.host.started(process.pid) or 0.0) - 1
 
     # A setting that changes a pod's defaults gives every static pod another UID: then all of them restart, and with them a member of
     # etcd. The next node must not have its turn before they are back.

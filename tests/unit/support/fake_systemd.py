@@ -20,7 +20,6 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     save_journal,
     version_of,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.kubelet_node import LEASES
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.state_files import named_policy
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.transaction import Engine
@@ -37,15 +36,13 @@ class Behaviour:
     """How a kubelet with some settings fares, in seconds from its start.
 
     healthy: until its health port answers (None: never). beat: until its Node is ready by its own word (None: never).
-    alive: until it ends by itself (None: it lives). says: its words in the journal. has_lease: whether the API shows
-    the Lease of its Node.
+    alive: until it ends by itself (None: it lives). says: its words in the journal.
     """
 
     healthy: float | None = 1.0
     beat: float | None = 2.0
     alive: float | None = None
     says: str = "started"
-    has_lease: bool = True
 
 
 # One that finds a state file of another policy than its own.
@@ -78,6 +75,7 @@ class FakeUnit:
         self.api_is_up = True
         self.lists_pods = True
         self.is_ready = True
+        self.why = "no network"
         self.short_of: set[str] = set()
         self.unknown: set[str] = set()
         self.ready_pods = {"etcd", "plain"}
@@ -180,21 +178,21 @@ class FakeUnit:
         )
 
     def ask(self, kubeconfig: str, path: str) -> tuple[Json | None, str]:
-        """The API server. Conditions of a Node are written when they change, its Lease all the time."""
+        """The API server. What stands in a Node stays there until its kubelet writes it again."""
         assert kubeconfig == "/kubelet.conf"
         if not self.api_is_up:
             return None, "the API server cannot be queried: refused"
-        if path == f"{LEASES}/w1":
-            if not self.behaviour.has_lease:
-                return None, "the API server answers 404"
-            renewed = time.strftime("%Y-%m-%dT%H:%M:%S.123456Z", time.gmtime(BOOT + self.last_beat))
-            return {"spec": {"renewTime": renewed}}, ""
         if path == "/api/v1/pods?fieldSelector=spec.nodeName%3Dw1":
             if not self.lists_pods:
                 return None, "the API server answers 503"
             return {"items": [self._pod(name, name in self.ready_pods) for name in ("etcd", "broken", "plain")]}, ""
         assert path == "/api/v1/nodes/w1"
-        condition = {"type": "Ready", "status": "True" if self.is_ready else "False", "message": "no network"}
+        condition = {
+            "type": "Ready",
+            "status": "True" if self.is_ready else "False",
+            "message": self.why,
+            "lastHeartbeatTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(BOOT + self.last_beat)),
+        }
         shortages = [
             {
                 "type": f"{kind}Pressure",

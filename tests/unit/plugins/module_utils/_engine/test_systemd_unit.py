@@ -52,9 +52,10 @@ def test_a_healthy_change_is_committed_with_one_restart(unit: FakeUnit) -> None:
     assert result["restart_seconds"] == pytest.approx(2.0, abs=1.3)
 
 
-@pytest.mark.parametrize("behaviour", [Behaviour(beat=None), Behaviour(has_lease=False)], ids=["silent", "no lease"])
-def test_a_node_is_ready_by_the_word_of_the_new_process_only(unit: FakeUnit, behaviour: Behaviour) -> None:
-    unit.behaviours["v=2"] = behaviour
+@pytest.mark.parametrize("is_ready", [True, False])
+def test_a_node_is_ready_by_the_word_of_the_new_process_only(unit: FakeUnit, *, is_ready: bool) -> None:
+    unit.behaviours["v=2"] = Behaviour(beat=None)
+    unit.is_ready = is_ready
     result = unit.change(wait_timeout=20)
     assert result["outcome"] == ROLLED_BACK
     assert "as reported by the former process only" in result["reason"]
@@ -68,6 +69,43 @@ def test_a_node_that_is_not_ready_is_restored(unit: FakeUnit) -> None:
     result = unit.change(wait_timeout=20)
     assert result["outcome"] == ROLLED_BACK
     assert "its Node is not ready (no network)" in result["reason"]
+
+
+def test_a_kubelet_that_ends_late_in_its_start_is_not_committed(unit: FakeUnit) -> None:
+    """Seen with kubeReserved of 500Gi: healthz answers, the Lease is renewed, and after 25 s it ends, again and again."""
+    unit.behaviours["v=2"] = Behaviour(beat=None, alive=25.0)
+    result = unit.change()
+    assert result["outcome"] == ROLLED_BACK
+    assert "crashed 2 times and was never ready" in result["reason"]
+
+
+def test_min_ready_seconds_begin_with_the_word_of_the_new_process(unit: FakeUnit) -> None:
+    unit.behaviours["v=2"] = Behaviour(beat=40.0)
+    result = unit.change(min_ready_seconds=10)
+    assert result["outcome"] == COMMITTED
+    assert result["seconds"] >= 40 + 10 - 1
+
+
+def test_a_node_without_a_network_before_is_as_it_was(unit: FakeUnit) -> None:
+    unit.is_ready = False
+    result = unit.change()
+    assert result["outcome"] == COMMITTED
+    assert result["proof"]["probes"][1] == "its Node is not ready (no network)"
+
+
+@pytest.mark.parametrize("why", ["no network, container runtime is down", "another reason"])
+def test_a_node_that_is_not_ready_for_another_reason_is_restored(unit: FakeUnit, why: str) -> None:
+    unit.is_ready = False
+    unit.at(11, lambda: setattr(unit, "why", why))
+    result = unit.change(wait_timeout=20)
+    assert result["outcome"] == ROLLED_BACK
+    assert f"its Node is not ready ({why})" in result["reason"]
+
+
+def test_a_runtime_that_was_down_before_proves_nothing(unit: FakeUnit) -> None:
+    unit.is_ready = False
+    unit.why = "[container runtime is down]"
+    assert unit.change(wait_timeout=20)["outcome"] == ROLLED_BACK
 
 
 def test_a_shortage_that_the_change_makes_is_restored_at_once(unit: FakeUnit) -> None:
