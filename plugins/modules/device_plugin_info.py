@@ -24,7 +24,8 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.versions
 notes:
   - For V(nodes) of O(gather_subset) the account needs the verb C(list) on C(nodes), and in O(namespace) C(get) on C(daemonsets), and C(list)
-    on C(pods) and C(controllerrevisions). With C(list) on C(events) and C(get) on C(pods/proxy) the reasons are more detailed.
+    on C(pods) and C(controllerrevisions). With C(list) on all C(pods) it tells which of them ended. With C(list) on C(events) and C(get) on
+    C(pods/proxy) the reasons are more detailed.
   - For V(objects) and V(others) it needs C(get) on the namespace, on C(daemonsets) and C(secrets), and C(list) on C(configmaps). For V(others)
     of a namespace that the role created it needs C(list) on all kinds that are read. Of Secrets and of most other objects only the metadata is
     read.
@@ -153,6 +154,14 @@ problems:
   returned: success
   type: list
   elements: str
+ended_pods:
+  description: >-
+    The pods on these nodes that ended with C(UnexpectedAdmissionError), one text for each: a kubelet that starts, after a reboot for instance,
+    ends a pod whose devices no plugin offers yet. Its controller makes another one; delete it.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 unverified:
   description: What could not be verified, each entry with the reason. Each is a warning, too.
   returned: success

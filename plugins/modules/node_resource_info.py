@@ -24,12 +24,12 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.api.actiongroup_api
   - nodecraft.kubeadm.versions
 notes:
-  - The account needs the verbs C(get) and C(list) on C(nodes), C(list) on C(pods) unless O(requested=false), and for O(kubelets) the
-    verb C(get) on C(nodes/proxy).
+  - The account needs the verbs C(get) and C(list) on C(nodes), C(list) on C(pods) unless O(requested=false) and no other option needs
+    them, and for O(kubelets) the verb C(get) on C(nodes/proxy).
 options:
   requested:
     description:
-      - Count what pods request of extended resources. With V(false) no pods are read, unless O(readmission=true) needs them.
+      - Count what pods request of extended resources. With V(false) no pods are read, unless another option needs them.
     type: bool
     default: true
   readmission:
@@ -48,6 +48,15 @@ options:
       - What kubelets will leave to pods after their next start, by node, as C(limits) of M(nodecraft.kubeadm.kubelet) in check mode.
         A node without an entry, or with V(null), keeps what it has.
       - Used with O(readmission=true) only.
+    type: dict
+  running:
+    description:
+      - Read the pods that run, to see after a restart of their kubelet what became of them.
+    type: bool
+    default: false
+  running_before:
+    description:
+      - By node the pods that ran before its kubelet was restarted, as O(running) gave them. The result tells which of them were lost.
     type: dict
   kubelets:
     description:
@@ -132,6 +141,26 @@ nodes:
         V(null) unless O(readmission=true), and for nodes that are not in O(restarted_nodes).
       type: list
       elements: dict
+    running:
+      description: >-
+        By UID the pods that run, each with C(pod) (namespace and name) and C(containers) (the IDs of those that run, by name);
+        V(null) unless O(running=true).
+      type: dict
+    losses:
+      description: What became of the pods that ran before; V(null) for nodes that O(running_before) does not name.
+      type: dict
+      contains:
+        watched:
+          description: How many ran before.
+          type: int
+        lost:
+          description: Those that the kubelet rejected or stopped for good, each with C(pod) and C(reason). A deleted pod is none of them.
+          type: list
+          elements: dict
+        restarted:
+          description: Those of which a container was ended and did not end by itself, each with C(pod) and C(reason).
+          type: list
+          elements: dict
     kubelet:
       description: Configuration of the node's kubelet; V(null) for nodes that O(kubelets) does not name.
       type: dict
@@ -167,6 +196,8 @@ nodes:
         resources:
           - example.com/dongle
       readmission:
+      running:
+      losses:
       kubelet:
 """
 
@@ -191,6 +222,8 @@ def main() -> t.NoReturn:
             "readmission": {"type": "bool", "default": False},
             "restarted_nodes": {"type": "list", "elements": "str"},
             "limits": {"type": "dict"},
+            "running": {"type": "bool", "default": False},
+            "running_before": {"type": "dict"},
             "kubelets": {"type": "dict"},
             **concurrency_option(),
         }

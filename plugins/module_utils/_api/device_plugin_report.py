@@ -17,14 +17,17 @@ from .._plan.device import placement as device_plugin
 from .._plan.device.check import NAME_LABEL, OURS, REVISION_LABEL, NodeCheck, Observation
 from .._plan.device.placement import Expectation, ExpectedAmounts, Placement
 from .._plan.kubernetes import names as node_names
+from .._plan.kubernetes.pods import full_name
 from .._plan.node import plan as node_plan
 from .._plan.pod import templates as pod_templates
-from .client import Client, Connect, Json, Params
+from .client import ApiError, Client, Connect, Json, Params
 from .cluster_versions import version_warnings
 from .device_plugin_objects import read_objects
 from .parallel import for_each
 
 PORT = 9808  # where our plugin tells of itself
+# The reason of a pod that a kubelet ended at its start, after a reboot for instance, before the plugin had registered.
+NO_DEVICES = "UnexpectedAdmissionError"
 _LOOK_AGAIN = 2.0  # seconds between two looks
 
 
@@ -61,20 +64,25 @@ def _read_nodes(client: Client, params: Params, warn: t.Callable[[str], None]) -
         pass
     if _problems(checks) and reader.observed.daemon_set is not None:
         checks = reader.look_closer()
-    unverified = reader.unverified(checks)
+    ended, unread = reader.ended_pods()
+    unverified = [*reader.unverified(checks), *unread]
     for what in unverified:
         warn(f"not verified: {what}")
-    return _nodes(checks, client.clock() - began, unverified)
+    return _nodes(checks, client.clock() - began, unverified, ended)
 
 
-def _nodes(checks: t.Mapping[str, NodeCheck], seconds: float, unverified: t.Sequence[str] = ()) -> dict[str, t.Any]:
+def _nodes(
+    checks: t.Mapping[str, NodeCheck], seconds: float, unverified: t.Sequence[str] = (), ended: t.Sequence[str] = ()
+) -> dict[str, t.Any]:
     return {
+        "ended_pods": list(ended),
         "selected": sorted(checks),
         "nodes": {name: dataclasses.asdict(check) for name, check in checks.items()},
         "problems": _problems(checks),
         "unverified": list(unverified),
         "summary": [
             *(f"{name}: {check}" for name, check in checks.items()),
+            *ended,
             *(f"not verified: {what}" for what in unverified),
         ],
         "waited_seconds": seconds,
@@ -127,6 +135,18 @@ class _Reader:
         pods = {check.pod.partition("/")[2] for check in checks.values() if check.pod and not check.problem}
         ours = [pod["metadata"]["name"] for pod in self.observed.pods if _is_ours(pod)]
         return device_plugin_check.unverified(self.observed, [name for name in ours if name in pods])
+
+    def ended_pods(self) -> tuple[list[str], list[str]]:
+        """The pods that ended on these nodes because a starting kubelet had no devices for them, in words; and why they are not known."""
+        try:
+            failed = self._client.list("pods", fieldSelector="status.phase=Failed")
+        except ApiError as exc:
+            return [], [f"whether pods ended because their devices were missing: {exc}"]
+        return [
+            f"{pod['spec']['nodeName']}: {full_name(pod)} ended with {NO_DEVICES}: {pod['status'].get('message') or 'no message'}"
+            for pod in failed
+            if pod["status"].get("reason") == NO_DEVICES and pod["spec"].get("nodeName") in self._wanted
+        ], []
 
     def version_warnings(self) -> list[str]:
         """What to say of the versions of the API server and of the kubelets that get the plugin."""

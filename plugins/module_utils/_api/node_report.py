@@ -33,8 +33,14 @@ def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None])
         names = list(dict.fromkeys([*(names or []), *kubelets]))
     restarted = params["restarted_nodes"]
     client, found = open_asked(params, names, needed=restarted or (), connect=connect, warn=warn)
-    readmit = set(found if restarted is None else restarted) if params["readmission"] else set()
-    nodes = _describe_all(found, client, counts=params["requested"], readmit=readmit, limits=params["limits"] or {})
+    asked = _Pods(
+        counts=params["requested"],
+        readmit=set(found if restarted is None else restarted) if params["readmission"] else set(),
+        limits=params["limits"] or {},
+        runs=params["running"],
+        before=params["running_before"] or {},
+    )
+    nodes = _describe_all(found, client, asked)
     running = read_kubelets(client, list(kubelets), workers=params["concurrency"])
     compared = {name: _kubelet(expected or {}, running[name]) for name, expected in kubelets.items()}
     problems = {name: each["problem"] for name, each in compared.items() if each["problem"]}
@@ -50,34 +56,51 @@ def _kubelet(expected: Json, running: Json | str) -> Json:
     return {"config": running, "differences": [dataclasses.asdict(each) for each in differences], "problem": None}
 
 
-def _describe_all(
-    found: t.Mapping[str, Json],
-    client: Client,
-    *,
-    counts: bool,
-    readmit: t.Collection[str],
-    limits: t.Mapping[str, Limits | None],
-) -> dict[str, Json]:
-    concerned = [name for name, node in found.items() if name in readmit or (counts and node_resources.capacity(node))]
+@dataclasses.dataclass(frozen=True)
+class _Pods:
+    """What is asked about pods. counts: what they request. readmit: on which nodes they would be rejected, with these limits by node. runs:
+    which run. before: by node those that ran before, of which it is told what became of them."""
+
+    counts: bool
+    readmit: t.Collection[str]
+    limits: t.Mapping[str, Limits | None]
+    runs: bool
+    before: t.Mapping[str, readmission.Running]
+
+    def concern(self, name: str, node: Json) -> bool:
+        """Whether the pods of a node are read."""
+        has_resources = self.counts and bool(node_resources.capacity(node))
+        return has_resources or self.runs or name in self.readmit or name in self.before
+
+    def told(self, name: str, node: Json, on_node: list[Json]) -> Json:
+        """What is told of the pods of a node; None for what was not asked."""
+        limits = self.limits.get(name)
+        rejections = readmission.rejected(on_node, conditions_of(node, limits=limits)) if name in self.readmit else None
+        losses = readmission.losses(self.before[name], on_node) if name in self.before else None
+        return {
+            "readmission": None if rejections is None else [dataclasses.asdict(entry) for entry in rejections],
+            "running": readmission.running(on_node) if self.runs else None,
+            "losses": None if losses is None else dataclasses.asdict(losses),
+        }
+
+
+def _describe_all(found: t.Mapping[str, Json], client: Client, asked: _Pods) -> dict[str, Json]:
+    concerned = [name for name, node in found.items() if asked.concern(name, node)]
     on_node = read_pods(client, concerned) if concerned else {}
     return {
-        name: _describe(
-            node,
-            on_node.get(name, []) if counts else None,
-            readmission.rejected(on_node[name], conditions_of(node, limits=limits.get(name)))
-            if name in readmit
-            else None,
-        )
+        name: {
+            **_describe(node, on_node.get(name, []) if asked.counts else None),
+            **asked.told(name, node, on_node.get(name, [])),
+        }
         for name, node in found.items()
     }
 
 
-def _describe(node: Json, on_node: list[Json] | None, rejections: list[readmission.Rejection] | None) -> Json:
+def _describe(node: Json, on_node: list[Json] | None) -> Json:
     return {
         "ready": node_plan.is_ready(node),
         "labels": LABELS.live(node),
         "taints": node_taints.of_node(node) or [],
         "extended_resources": node_resources.described(node, on_node),
         "owned": {kind.field: sorted(node_plan.read_record(kind, node)) for kind in (LABELS, TAINTS, RESOURCES)},
-        "readmission": None if rejections is None else [dataclasses.asdict(entry) for entry in rejections],
     }

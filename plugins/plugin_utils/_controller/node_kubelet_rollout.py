@@ -311,38 +311,55 @@ class NodeKubeletRollout(RoleRollout):
         offered = admitted.get("offers", {}).get(self._pass.host) or {}
         # The result of the change tells by its item to which pass it belongs.
         changes = [{"host": self._pass.host, "pass": self._pass.own["pass"]["pass"]}]
-        return {"api": api, "lease": lease, "offered": offered, "changes": changes}
+        return {"api": api, "lease": lease, "offered": offered, "changes": changes, **self._watched(admitted)}
+
+    def _watched(self, admitted: Json) -> Json:
+        """The pods that run when the turn begins: C(running), or C(unwatched), why they are not known."""
+        if self._pass.check_mode or not rollout.settings_of(self._pass.own)["node_kubelet_check_api"]:
+            return {}
+        node = self._pass.own["plan"]["node"]
+        question = {"nodes": [node], "requested": False, "running": True, "cluster": admitted["cluster"]}
+        return kubelets.watched(self._pass.ask("node_resource_info", question), node)
 
     def verify(self) -> Json:
-        """Ask the API whether the restarted kubelet uses what was asked for, and whether its node has its devices back."""
+        """Ask the API whether the restarted kubelet uses what was asked for, what became of the pods, and whether the node has its devices
+        back."""
         own, settings = self._pass.own, rollout.settings_of(self._pass.own)
         plan, turn = own["plan"], rollout.of_pass(own, "turn")
         change = rollout.change_of(own)
         if not (settings["node_kubelet_check_api"] and kubelets.has_ended(change, check_mode=self._pass.check_mode)):
             return {}
-        expected = kubelets.expected(plan, settings)
-        compared = {"kubelets": {plan["node"]: expected}} if kubelets.is_compared(expected) else {}
-        devices = {"nodes": [plan["node"]]} if turn["offered"] and settings["allocatable_timeout"] > 0 else {}
-        if not compared and not devices:
+        node, expected = plan["node"], kubelets.expected(plan, settings)
+        compared = {"kubelets": {node: expected}} if kubelets.is_compared(expected) else {}
+        pods = {"running_before": {node: turn["running"]}} if "running" in turn else {}
+        has_devices = bool(turn["offered"]) and settings["allocatable_timeout"] > 0
+        if not (compared or pods or has_devices):
             return {}
         # What pods request is not counted: the account need not be allowed to list them.
-        common = {"requested": False, "cluster": self._coordinator_admit["cluster"]}
-        answer = self._pass.ask("node_resource_info", {**compared, **devices, **common})
-        problem = kubelets.doubt(plan["node"], answer, changed=bool(change.get("changed"))) if compared else ""
-        if not problem and devices:
-            problem = self._loss(plan["node"], turn["offered"], answer, {**devices, **common})
-        return {"failed": True, "msg": problem} if problem else {}
+        common = {"nodes": [node], "requested": False, "cluster": self._coordinator_admit["cluster"]}
+        answer = self._pass.ask("node_resource_info", {**compared, **pods, **common})
+        problems = [kubelets.doubt(node, answer, changed=bool(change.get("changed")))] if compared else []
+        if has_devices and not any(problems):
+            answer, lacking = self._wait_for_devices(node, turn["offered"], answer, {**pods, **common})
+            problems.append(lacking)
+        problems += [kubelets.loss_of_pods(node, answer)] if pods else []
+        problem = " ".join(filter(None, problems))
+        found = {"pods": kubelets.losses(answer, node)} if pods else {}
+        return {**found, "failed": True, "msg": problem} if problem else found
 
-    def _loss(self, node: str, offered: t.Mapping[str, int], answer: Json, question: Json) -> str:
-        """Wait until a node offers what it did before. A restarted kubelet has nothing of a device plugin until that has registered again."""
+    def _wait_for_devices(
+        self, node: str, offered: t.Mapping[str, int], answer: Json, question: Json
+    ) -> tuple[Json, str]:
+        """Wait until a node offers what it did before. A restarted kubelet has nothing of a device plugin until that has registered again.
+        Returns the last answer, and what is said of a node that offers less."""
         seconds = rollout.settings_of(self._pass.own)["allocatable_timeout"]
         look_again = int(self._settings["look_again"])
         for _look in range(max(1, seconds // max(1, look_again))):
             if not kubelets.missing(offered, answer, node):
-                return ""
+                return answer, ""
             time.sleep(look_again)
             answer = self._pass.ask("node_resource_info", question)
-        return kubelets.loss(node, answer, kubelets.missing(offered, answer, node), seconds)
+        return answer, kubelets.loss(node, answer, kubelets.missing(offered, answer, node), seconds)
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 

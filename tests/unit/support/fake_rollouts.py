@@ -243,7 +243,7 @@ class Kubelets(Course):
                 self._turn(members)
 
     def _turn(self, hosts: t.Sequence[str]) -> None:
-        self.play.each(self.role, "turn", hosts, on=self._end_host)
+        self.play.each(self.role, "turn", hosts, on=lambda host: self._end_host(self._decides(host) or host))
 
         def change(host: str) -> Json:
             results = []
@@ -271,6 +271,11 @@ class Kubelets(Course):
             comparing,
             loop=lambda host: [each["host"] for each in self.result("decide", host)["compares"]],
         )
+
+    def _decides(self, host: str) -> str:
+        """Who decides, where that was told which host answers."""
+        coordinator = str(self.result("decide", host)["coordinator"])
+        return coordinator if self.result("admit", coordinator).get("api") else ""
 
     def _end_host(self, host: str) -> str:
         return str(self.result("admit", host).get("api", {"host": host})["host"])
@@ -370,6 +375,8 @@ def held(call: Call) -> Json:
     }
 
 
+# What became of pods that all go on.
+UNHURT: Json = {"watched": 2, "lost": [], "restarted": []}
 # A kubelet that uses what is expected.
 IN_USE: Json = {"config": {}, "differences": [], "problem": None}
 
@@ -378,10 +385,16 @@ def nodes_of(call: Call, **more: Json) -> Json:
     """What C(node_resource_info) tells of the nodes that it is asked for. more: of single nodes."""
     asked = [name for option in ("nodes", "restarted_nodes", "kubelets") for name in call.arguments.get(option, [])]
     named: Json = {name: {"labels": {}} for name in asked}
-    kubelets = call.arguments.get("kubelets", {})
+    kubelets, before = (call.arguments.get(option, {}) for option in ("kubelets", "running_before"))
     return {
         "nodes": {
-            name: {**({"kubelet": IN_USE} if name in kubelets else {}), **named.get(name, {}), **more.get(name, {})}
+            name: {
+                **({"kubelet": IN_USE} if name in kubelets else {}),
+                **({"running": {}} if call.arguments.get("running") else {}),
+                **({"losses": UNHURT} if name in before else {}),
+                **named.get(name, {}),
+                **more.get(name, {}),
+            }
             for name in {**named, **more}
         }
     }

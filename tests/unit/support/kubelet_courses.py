@@ -74,8 +74,8 @@ def run(*names: str, **more: t.Any) -> Kubelets:
 
 
 def asked(found: Kubelets) -> list[Json]:
-    """What the API was asked for of single nodes, in its order."""
-    calls = [call.arguments for call in found.play.calls("node_resource_info")]
+    """What the API was asked for of single nodes, in its order, but for the pods that run when a turn begins."""
+    calls = [call.arguments for call in found.play.calls("node_resource_info") if not call.arguments.get("running")]
     return [arguments for arguments in calls if arguments.keys() & {"nodes", "restarted_nodes", "kubelets"}]
 
 
@@ -94,7 +94,7 @@ def offering(node: str, *numbers: t.Any) -> t.Callable[[Call], Json]:
     def answer(call: Call) -> Json:
         options = ("nodes", "kubelets") if call.arguments.get("readmission") else ("nodes",)
         asked_for = [name for option in options for name in call.arguments.get(option, [])]
-        if node not in asked_for:
+        if node not in asked_for or call.arguments.get("running"):
             return nodes_of(call)
         number = left.pop(0) if len(left) > 1 else left[0]
         if number == "silent":

@@ -12,7 +12,7 @@ import dataclasses
 import typing as t
 
 from ..common.times import seconds_of
-from ..kubernetes.pods import Pod, full_name, is_ending
+from ..kubernetes.pods import Pod, container_statuses, full_name, is_ending
 from ..node import extended_resources as node_resources
 from ..node import labels as node_labels
 from ..node import plan as node_plan
@@ -172,7 +172,7 @@ def _trouble(pod: Pod, observed: Observation) -> str:
     status, name = pod.get("status", {}), pod["metadata"]["name"]
     if status.get("phase") == "Failed":
         return _joined(status.get("reason") or "it failed", status.get("message"))
-    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
+    for container in container_statuses(pod):
         trouble = _of_container(container)
         if trouble:
             return trouble

@@ -16,6 +16,7 @@ import json
 import math
 import typing as t
 
+from ..common.batch import joined
 from ..kubernetes import access, clusters
 from ..transaction import rollout
 from ..transaction.lease import LEASE_NAMESPACE
@@ -54,6 +55,7 @@ _TURN_SECONDS = 180
 _RENEWED_AFTER = 0.5
 # What is said of each host when the API does not tell of any.
 _DEVICES = "whether device plugins offer what they did"
+_PODS = "whether its restart ended pods"
 NOT_COMPARED = "nothing is to change, but whether kubelets use what is desired could not be compared"
 _KEPT = "Nothing was rolled back, and no later node was changed."
 
@@ -384,6 +386,31 @@ def mismatch(node: str, answer: Result) -> str:
     )
 
 
+def watched(answer: Result, node: str) -> dict[str, t.Any]:
+    """The pods that run before a kubelet is restarted: C(running), or C(unwatched), why they are not known. answer: of C(node_resource_info)."""
+    running = _of_node(answer, node).get("running")
+    return {"unwatched": _said(answer)} if running is None else {"running": running}
+
+
+def losses(answer: Result, node: str) -> Result:
+    """What became of the pods that ran before a restart, as C(losses) of C(node_resource_info); empty where it does not tell."""
+    return _of_node(answer, node).get("losses") or NOTHING
+
+
+def loss_of_pods(node: str, answer: Result) -> str:
+    """What is said of a node whose kubelet ended pods with its restart; empty when it did not. answer: of C(node_resource_info)."""
+    begin = f"The kubelet of {node} was changed and is healthy, but"
+    found = losses(answer, node)
+    if not found:
+        return (
+            f"{begin} the API does not show what became of the pods that ran there: {_said(answer)}. {_KEPT} {WAYS_OUT}"
+        )
+    ended = [f"{each['pod']} ({each['reason']})" for each in (*found["lost"], *found["restarted"])]
+    if not ended:
+        return ""
+    return f"{begin} its restart ended {len(ended)} of {found['watched']} pods: {joined(ended)}. {_KEPT} Another restart would end the next ones."
+
+
 def missing(offered: t.Mapping[str, int], answer: Result, node: str) -> list[str]:
     """What device plugins offer less of than before a restart, in words. offered: before."""
     resources = _of_node(answer, node).get("extended_resources") or {}
@@ -427,10 +454,15 @@ def report(registers: Registers) -> dict[str, t.Any]:
     known = {**plan, **rollout.change_of(registers)}
     found = {key: value for key, value in known.items() if key in _RESULT_KEYS}
     verified = rollout.of_pass(registers, "verify")
+    if verified.get("pods"):
+        found["pods"] = verified["pods"]
     if verified.get("failed"):
         found.update(failed=True, msg=verified["msg"])
     is_changed = was_changed(rollout.change_of(registers), check_mode=False)
     limits = _unverified(plan, rollout.settings_of(registers), is_changed=is_changed)
+    unwatched = rollout.of_pass(registers, "turn").get("unwatched")
+    if is_changed and unwatched:
+        limits.append(f"{_PODS}: {unwatched}")
     if limits:
         found["unverified"] = [*(found.get("unverified") or ()), *limits]
     return found
@@ -444,7 +476,7 @@ def _unverified(plan: Result, settings: Result, *, is_changed: bool) -> list[str
     why = "node_kubelet_check_api is false"
     compared = f"whether it uses what is desired: {why}, so /configz was not compared"
     is_due = is_compared(expected(plan, settings)) and (is_changed or not plan["operations"])
-    return [*([compared] if is_due else ()), *([f"{_DEVICES}: {why}"] if is_changed else ())]
+    return [*([compared] if is_due else ()), *([f"{_DEVICES}: {why}", f"{_PODS}: {why}"] if is_changed else ())]
 
 
 def _with_unknown_devices(found: dict[str, t.Any], registers: Registers, known: Result, host: str) -> dict[str, t.Any]:

@@ -44,9 +44,13 @@ def is_ready(pod: Pod) -> bool:
 
 def running(pod: Pod) -> set[str]:
     """The names of its containers that run at this moment, init containers among them."""
+    return {str(each["name"]) for each in container_statuses(pod) if "running" in (each.get("state") or {})}
+
+
+def container_statuses(pod: Pod) -> list[dict[str, t.Any]]:
+    """What is reported of its containers, init containers among them."""
     status = pod.get("status", {})
-    found = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
-    return {str(each["name"]) for each in found if "running" in (each.get("state") or {})}
+    return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
 
 
 def requesting(pod: Pod, resource: str) -> set[str]:

@@ -4,14 +4,15 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""Which running pods the kubelet would reject if it were restarted.
+"""Which running pods the kubelet would reject if it were restarted, and which it did.
 
 A kubelet admits the pods of its node again when it starts. A pod that no longer fits then fails, although it ran until
 that moment: its node selector or required affinity no longer matches the node's labels, an extended resource no longer
 suffices, the kubelet's settings leave less to pods, or it does not tolerate a taint with the effect NoExecute.
 
-Devices are an exception: the kubelet writes down which container holds which, and counts at least these when it admits
-the pods again, whatever their plugin offers by then.
+Devices are an exception: the kubelet writes down which container holds which, and leaves these to one that runs. One that does
+not run, such as an init container that is done or a container between two crashes, is given its devices again, and before their
+plugin has registered with the restarted kubelet there are none (kubernetes 138446, 133382, 123971): seen with 1.37.2.
 """
 
 from __future__ import annotations
@@ -43,13 +44,23 @@ class Conditions:
 
 @dataclasses.dataclass(frozen=True)
 class Rejection:
-    """A pod that would fail, and why."""
+    """A pod that would fail, or did, and why."""
 
     pod: str
     reason: str
 
     def __str__(self) -> str:
         return f"{self.pod} ({self.reason})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Losses:
+    """What became of pods that ran before a restart. watched: how many those are. lost: that their kubelet rejected or stopped for good.
+    restarted: with a container that it ended."""
+
+    watched: int
+    lost: t.Sequence[Rejection]
+    restarted: t.Sequence[Rejection]
 
 
 def rejected(found: t.Iterable[Pod], node: Conditions) -> list[Rejection]:
@@ -65,7 +76,8 @@ def rejected(found: t.Iterable[Pod], node: Conditions) -> list[Rejection]:
             _taint_reason(pod, node)
             or affinity_reason(pod, node.name, node.labels)
             or _sysctl_reason(pod, node)
-            or _resource_reason({name: takes[name] for name in takes if not _is_held(name, pod, node)}, left)
+            or _device_reason(pod, takes, node)
+            or _resource_reason({name: takes[name] for name in takes if name not in node.devices}, left)
         )
         if reason:
             rejections.append(Rejection(pods.full_name(pod), reason))
@@ -83,10 +95,15 @@ def _taint_reason(pod: Pod, node: Conditions) -> str | None:
     return None
 
 
-def _is_held(name: str, pod: Pod, node: Conditions) -> bool:
-    """Whether a pod has devices that a restarted kubelet leaves to it, whatever is offered then."""
-    # A container that does not run would be given them again, which takes a plugin that offers them.
-    return name in node.devices and pods.requesting(pod, name) <= pods.running(pod)
+def _device_reason(pod: Pod, takes: t.Iterable[str], node: Conditions) -> str | None:
+    for name in sorted(set(takes) & set(node.devices)):
+        idle = sorted(pods.requesting(pod, name) - pods.running(pod))
+        if idle:
+            return (
+                f"container {', '.join(idle)} does not run and requests {name}, which a restarted kubelet does not have until the device"
+                " plugin has registered again"
+            )
+    return None
 
 
 def _resource_reason(takes: t.Mapping[str, Fraction], left: t.Mapping[str, Fraction]) -> str | None:
@@ -125,4 +142,61 @@ def _term_matches(term: t.Mapping[str, t.Any], name: str, labels: Labels) -> boo
         return False  # an empty term matches nothing
     return all(selectors.meets(entry, labels) for entry in expressions) and all(
         selectors.meets(entry, {"metadata.name": name}) for entry in fields
+    )
+
+
+# ---- after a restart -------------------------------------------------------------------------------------------------
+
+Running = dict[str, dict[str, t.Any]]
+
+_KILLED = (137, 143)  # 128 and SIGKILL or SIGTERM, with which a container is ended
+_OF_THE_POD = ("DeadlineExceeded",)  # reasons that a kubelet writes for what a pod asked for
+
+
+def running(found: t.Iterable[Pod]) -> Running:
+    """The pods that run, by UID, each with C(pod), its name, and C(containers), the IDs of those that run by name."""
+    return {
+        pod["metadata"]["uid"]: {
+            "pod": pods.full_name(pod),
+            "containers": {
+                each["name"]: each.get("containerID", "")
+                for each in pods.container_statuses(pod)
+                if "running" in (each.get("state") or {})
+            },
+        }
+        for pod in found
+        if pods.is_active(pod) and not pods.is_ending(pod)
+    }
+
+
+def losses(before: Running, found: t.Iterable[Pod]) -> Losses:
+    """What became of pods. before: as C(running) had them. found: all that are on their node now; those that are not were deleted,
+    replaced or moved, which is no loss."""
+    lost, restarted = [], []
+    for pod in found:
+        entry = before.get(pod["metadata"]["uid"])
+        if entry is None or pods.is_ending(pod):
+            continue
+        status = pod.get("status", {})
+        reason = status.get("reason")
+        if status.get("phase") == "Failed" and reason and reason not in _OF_THE_POD:
+            lost.append(Rejection(entry["pod"], f"{reason}: {status.get('message') or 'no message'}"))
+            continue
+        ended = sorted(name for name, container in entry["containers"].items() if _was_ended(pod, container))
+        if ended:
+            restarted.append(Rejection(entry["pod"], f"container {', '.join(ended)} was ended"))
+    return Losses(len(before), lost, restarted)
+
+
+def _was_ended(pod: Pod, container: str) -> bool:
+    """Whether a container, by its ID, ended and not by itself."""
+    states = [each.get(key) or {} for each in pods.container_statuses(pod) for key in ("state", "lastState")]
+    ends = [state["terminated"] for state in states if "terminated" in state]
+    return any(
+        end.get("containerID") == container
+        and (
+            end.get("reason") == "ContainerStatusUnknown"
+            or (end.get("exitCode") in _KILLED and end.get("reason") != "OOMKilled")
+        )
+        for end in ends
     )

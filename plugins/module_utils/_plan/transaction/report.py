@@ -100,7 +100,7 @@ def _change(
         tried = f"rehearsal {rehearsal['verdict']}{why} in {_seconds(rehearsal)}"
         line = f"{what}: {_ending(result, verified, is_lost=is_lost)}; {tried}"
         named = {"reverts": result.get("reverts"), "snapshot": result.get("snapshot")}
-        lines.append("; ".join([line, *(f"{word} {value}" for word, value in named.items() if value)]))
+        lines.append("; ".join([line, *_pods(result), *(f"{word} {value}" for word, value in named.items() if value)]))
     elif result.get("failed"):
         # A change that was refused when its turn came tells no operations, though the plan had some.
         lines.append(f"{what}: {_ending(result, verified, is_lost=is_lost)}: {result.get('msg')}")
@@ -112,6 +112,14 @@ def _change(
         lost = [other for other in lost if other != place]
     lines += [f"{what}: {field} {key} {_LOST}; not set again, because it is not desired" for field, key in lost]
     return [*lines, *limits(result.get("unverified") or (), what)]
+
+
+def _pods(result: Result) -> list[str]:
+    """What became of the pods of a node whose kubelet was restarted."""
+    found = result.get("pods")
+    if not found:
+        return []
+    return [f"{found['watched']} pods, {len(found['lost'])} lost, {len(found['restarted'])} restarted"]
 
 
 def limits(unverified: t.Iterable[str], what: str = "") -> list[str]:

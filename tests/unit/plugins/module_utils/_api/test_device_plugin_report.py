@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.device_plug
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.daemons import NOW, daemon_set, plugin_pod, revision
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, Refused, client_of
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node, pod
 
 D = "example.com/dongle"
 SETS, REVISIONS = "/apis/apps/v1/namespaces/x/daemonsets/p", "/apis/apps/v1/namespaces/x/controllerrevisions"
@@ -60,6 +60,7 @@ def test_a_plugin_that_works(desk: Desk) -> None:
             "w1": {"pod": "x/p-1", "expected": {D: "4"}, "capacity": {D: "4"}, "allocatable": {D: "4"}, "problem": ""}
         },
         "problems": [],
+        "ended_pods": [],
         "unverified": [],
         "summary": [f"w1: {D} 4"],
         "waited_seconds": 0.0,
@@ -72,6 +73,25 @@ def test_a_plugin_that_works(desk: Desk) -> None:
     )
 
 
+def test_pods_that_a_starting_kubelet_ended_are_told(desk: Desk) -> None:
+    def failed(name: str, reason: str, on: str = "w1") -> Json:
+        found = pod(name, phase="Failed", node=on)
+        found["status"].update(reason=reason, message="no healthy devices present")
+        return found
+
+    gone = "UnexpectedAdmissionError"
+    desk.api.answers["/api/v1/pods"] = [failed("a", gone), failed("b", "Evicted"), failed("c", gone, on="w9")]
+    found = desk.read()
+    assert found["ended_pods"] == [f"w1: default/a ended with {gone}: no healthy devices present"]
+    assert found["ended_pods"][0] in found["summary"]
+
+
+def test_pods_that_may_not_be_listed_are_not_verified(desk: Desk) -> None:
+    desk.api.answers["/api/v1/pods"] = Refused(403, "pods is forbidden")
+    (limit,) = desk.read()["unverified"]
+    assert limit.startswith("whether pods ended because their devices were missing: ")
+
+
 def test_without_the_nodes_their_part_is_empty(desk: Desk) -> None:
     desk.api.answers = {
         "/api/v1/namespaces/x": {"metadata": {"name": "x"}},
@@ -82,6 +102,7 @@ def test_without_the_nodes_their_part_is_empty(desk: Desk) -> None:
         "selected": [],
         "nodes": {},
         "problems": [],
+        "ended_pods": [],
         "unverified": [],
         "summary": [],
         "waited_seconds": 0.0,

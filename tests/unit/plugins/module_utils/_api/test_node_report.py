@@ -25,6 +25,8 @@ def read_result(api: FakeApi, *, warn: t.Callable[[str], t.Any] = pytest.fail, *
         "readmission": False,
         "restarted_nodes": None,
         "limits": None,
+        "running": False,
+        "running_before": None,
         "kubelets": None,
         "concurrency": 8,
     }
@@ -36,6 +38,23 @@ def read(api: FakeApi, **params: t.Any) -> Json:
     result = read_result(api, **params)
     assert "failed" not in result
     return t.cast(Json, result["nodes"])
+
+
+def test_what_became_of_the_pods_of_a_restarted_kubelet(serve: Serve) -> None:
+    api = serve(node("w1"), node("w2"))
+    stays, goes = pod("stays"), pod("goes")
+    for each in (stays, goes):
+        each["metadata"]["uid"] = each["metadata"]["name"]
+    api.pods = [stays, goes]
+    before = read(api, requested=False, running=True)["w1"]["running"]
+    assert before == {name: {"pod": f"default/{name}", "containers": {"c": ""}} for name in ("stays", "goes")}
+    goes["status"].update(phase="Failed", reason="UnexpectedAdmissionError", message="no devices")
+    found = read(api, nodes=["w1"], requested=False, running_before={"w1": before})["w1"]
+    assert found["losses"] == {
+        "watched": 2,
+        "lost": [{"pod": "default/goes", "reason": "UnexpectedAdmissionError: no devices"}],
+        "restarted": [],
+    }
 
 
 def test_all_nodes(serve: Serve) -> None:
@@ -52,6 +71,8 @@ def test_all_nodes(serve: Serve) -> None:
         "extended_resources": {D: {"capacity": "4", "allocatable": "4", "requested": "3", "device_plugin": False}},
         "owned": {"labels": [], "taints": [], "resources": [D]},
         "readmission": None,
+        "running": None,
+        "losses": None,
         "kubelet": None,
     }
     assert (found["w2"]["ready"], found["w2"]["extended_resources"]) == (False, {})

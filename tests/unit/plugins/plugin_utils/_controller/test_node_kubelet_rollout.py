@@ -22,6 +22,7 @@ SETTINGS = {
     "allocatable_timeout": 7,
     "at": time.time(),
     "node_kubelet_api_host": "",
+    "node_kubelet_check_api": False,
 }
 HELD: Json = {"stale": False}
 TURN_SECONDS = 214
@@ -31,6 +32,7 @@ class FakePass:
     """A pass in which w1 coordinates and w2 has its turn. answer: of the Lease. age: seconds since it was acquired."""
 
     host = "w2"
+    check_mode = False
     play_hosts = ("w1", "w2")
 
     def __init__(self, answer: Json, age: float) -> None:

@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Ended, Json
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import held, nodes_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import UNHURT, held, nodes_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_courses import (
     DIFFERENT,
     FAILED,
@@ -36,9 +36,11 @@ def test_those_that_need_it_are_changed_one_after_the_other(forks: int) -> None:
     assert found.play.hostvars["w3"]["__node_kubelet_pass"]["ansible_stats"]["data"]["node_kubelet_report"].keys() == {
         "w3"
     }
-    # One request for the nodes that change.
-    assert [each["restarted_nodes"] for each in asked(found)] == [["cp1", "w1", "w3"]]
-    assert len(found.play.calls("node_resource_info")) == 1
+    # One request for the nodes that change, and in each turn two for its pods.
+    first, *later = asked(found)
+    assert first["restarted_nodes"] == ["cp1", "w1", "w3"]
+    assert [each["running_before"] for each in later] == [{"cp1": {}}, {"w1": {}}, {"w3": {}}]
+    assert len(found.play.calls("node_resource_info")) == 1 + 2 * 3
     assert list(found.told) == ["cp1"]
     # The others only hear who decides.
     decided = found.result("decide", "w1")
@@ -391,8 +393,10 @@ def test_an_api_that_cannot_be_asked_is_refused_with_the_ways_out(answer: Json) 
 
 
 def test_the_next_control_plane_is_asked_where_the_api_of_the_first_does_not_answer() -> None:
-    answers = {"node_resource_info": lambda call: SILENT if call.on == "cp1" else nodes_of(call)}
-    found = run("cp1", "cp2", "cp3", answers=answers)
+    def answer(call: Call) -> Json:
+        return SILENT if call.on == "cp1" and call.arguments.get("readmission") else nodes_of(call)
+
+    found = run("cp1", "cp2", "cp3", answers={"node_resource_info": answer})
     assert found.changed == ["cp1", "cp2", "cp3"]
     assert [call.on for call in found.play.calls("node_resource_info")][:2] == ["cp1", "cp2"]
     assert [call.on for call in found.play.calls("access_info")] == ["cp1", "cp2"]
@@ -407,7 +411,7 @@ def test_a_control_plane_that_answered_is_asked_again() -> None:
     found.desire(config={"maxPods": 50})
     found.run()
     assert (found.failures, found.changed) == ({}, ["w1", "w2"])
-    assert [call.on for call in found.play.calls("node_resource_info")] == ["cp8", "cp9", "cp9", "cp9"]
+    assert [call.on for call in found.play.calls("node_resource_info")] == ["cp8", *["cp9"] * 5]
 
 
 UNREAD = (
@@ -473,6 +477,42 @@ def test_a_kubelet_that_uses_something_else_stops_the_next_batch(ignores_errors:
 
 # ---- what device plugins offer ---------------------------------------------------------------------------------------
 
+
+def loses(node: str, **losses: t.Any) -> t.Callable[[Call], Json]:
+    """An API that tells of pods that a restarted kubelet ended."""
+    return lambda call: nodes_of(
+        call, **({node: {"losses": {**UNHURT, **losses}}} if "running_before" in call.arguments else {})
+    )
+
+
+@pytest.mark.parametrize("kind", ["lost", "restarted"])
+def test_pods_that_a_restart_ended_stop_the_rollout_and_are_named(kind: str) -> None:
+    ended = {"pod": "default/p", "reason": "UnexpectedAdmissionError: no devices"}
+    found = run("cp1", "w1", "w2", answers={"node_resource_info": loses("w1", **{kind: [ended]})})
+    assert found.changed == ["cp1", "w1"]
+    problem = found.failures["w1 verify"]
+    assert "its restart ended 1 of 2 pods: default/p (UnexpectedAdmissionError: no devices)." in problem
+    assert "Nothing was rolled back" in problem
+    assert f"2 pods, {int(kind == 'lost')} lost, {int(kind == 'restarted')} restarted" in found.lines
+    assert "cp1 kubelet: committed" in found.lines
+
+
+def test_pods_that_are_not_shown_after_a_restart_stop_the_rollout() -> None:
+    answers = {"node_resource_info": lambda call: SILENT if "running_before" in call.arguments else nodes_of(call)}
+    found = run("cp1", "w1", answers=answers)
+    assert found.changed == ["cp1"]
+    assert (
+        "the API does not show what became of the pods that ran there: no credentials." in found.failures["cp1 verify"]
+    )
+
+
+def test_pods_that_could_not_be_read_before_a_restart_are_not_verified() -> None:
+    answers = {"node_resource_info": lambda call: SILENT if call.arguments.get("running") else nodes_of(call)}
+    found = run("cp1", "w1", answers=answers)
+    assert found.changed == ["cp1", "w1"]
+    assert "cp1 kubelet: not verified: whether its restart ended pods: no credentials" in found.lines
+
+
 # There is no sleep between two looks, of which there are two.
 BRISK: Json = {"node_kubelet_allocatable_timeout": 2}
 
@@ -491,7 +531,7 @@ BRISK: Json = {"node_kubelet_allocatable_timeout": 2}
         ),
         ((4, None), 3, "a/b is 0, expected 4"),
         ((4, "silent"), 3, "the API does not show whether device plugins advertise there"),
-        ((0,), 0, ""),
+        ((0,), 1, ""),
     ],
 )
 @pytest.mark.parametrize("force", [False, True])
@@ -504,8 +544,8 @@ def test_a_restarted_kubelet_is_waited_for_until_it_offers_its_devices_again(
     assert sum(each.get("nodes") == ["w1"] for each in asked(found)) == looks
     assert problem in found.failures.get("w1 verify", "")
     assert found.changed == ["cp1", "w1", *([] if problem else ["w2"])]
-    # Who offered nothing before is not asked.
-    assert not any(each.get("nodes") == ["w2"] for each in asked(found))
+    # Who offered nothing before is not waited for.
+    assert sum(each.get("nodes") == ["w2"] for each in asked(found)) == (0 if problem else 1)
 
 
 @pytest.mark.parametrize("variable", ["node_kubelet_allocatable_timeout", "node_kubelet_check_api"])

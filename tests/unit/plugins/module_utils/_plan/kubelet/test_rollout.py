@@ -386,6 +386,7 @@ def test_a_change_that_is_in_doubt_failed() -> None:
 
 
 USED, DEVICES = "whether it uses what is desired", "whether device plugins offer what they did"
+PODS = "whether its restart ended pods"
 SWITCHED_OFF = "node_kubelet_check_api is false"
 
 
@@ -394,9 +395,13 @@ SWITCHED_OFF = "node_kubelet_check_api is false"
     [
         (
             {**DESIRED, "node_kubelet_check_api": False},
-            [f"{USED}: node_kubelet_check_api is false, so /configz was not compared", f"{DEVICES}: {SWITCHED_OFF}"],
+            [
+                f"{USED}: node_kubelet_check_api is false, so /configz was not compared",
+                f"{DEVICES}: {SWITCHED_OFF}",
+                f"{PODS}: {SWITCHED_OFF}",
+            ],
         ),
-        ({"node_kubelet_check_api": False}, [f"{DEVICES}: {SWITCHED_OFF}"]),
+        ({"node_kubelet_check_api": False}, [f"{DEVICES}: {SWITCHED_OFF}", f"{PODS}: {SWITCHED_OFF}"]),
         ({**DESIRED, "allocatable_timeout": 0}, [f"{DEVICES}: node_kubelet_allocatable_timeout is 0"]),
         (DESIRED, []),
     ],

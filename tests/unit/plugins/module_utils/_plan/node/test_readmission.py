@@ -89,16 +89,90 @@ def test_devices_stay_with_who_holds_them() -> None:
         assert readmission.rejected(found, offers) == []
     new = pod("new", requests={D: "1"}, created="2026-01-03T00:00:00Z", state={"waiting": {}}, phase="Pending")
     (rejection,) = readmission.rejected([new, *found], dataclasses.replace(node(allocatable={D: "3"}), devices=[D]))
-    assert str(rejection) == "default/new (requests 1 of example.com/dongle, 0 are left)"
+    assert str(rejection) == (
+        "default/new (container c does not run and requests example.com/dongle, which a restarted kubelet does not have until the device"
+        " plugin has registered again)"
+    )
     assert [entry.pod for entry in readmission.rejected(found, node(allocatable={D: "2"}))] == ["default/young"]
 
 
-def test_devices_of_a_container_that_does_not_run_are_given_again() -> None:
-    gone = dataclasses.replace(node(allocatable={D: "0"}), devices=[D])
+@pytest.mark.parametrize("offered", ["0", "9"])
+def test_devices_of_a_container_that_does_not_run_are_given_again(offered: str) -> None:
+    """By a kubelet to which no plugin has registered yet, whatever is offered now."""
+    gone = dataclasses.replace(node(allocatable={D: offered}), devices=[D])
     crashed = pod(requests={D: "1"}, state={"waiting": {"reason": "CrashLoopBackOff"}})
     done = pod(requests={D: "1"}, initContainers=[{"name": "i", "resources": {"requests": {D: "1"}}}])
     plain = pod(requests={D: "1"}, initContainers=[{"name": "i"}])
     assert [len(readmission.rejected([each], gone)) for each in (crashed, done, plain)] == [1, 1, 0]
+
+
+def container(number: int, **state: Json) -> Json:
+    """The status of a container that was started so often."""
+    return {"name": "c", "containerID": f"containerd://{number}", "state": state or {"running": {}}}
+
+
+def ended(number: int, **fields: t.Any) -> Json:
+    return {"terminated": {"containerID": f"containerd://{number}", **fields}}
+
+
+def before_and_after(status: Json, **metadata: t.Any) -> readmission.Losses:
+    """What came of a pod that ran one container."""
+    before, now = pod("p"), pod("p")
+    for each in (before, now):
+        each["metadata"]["uid"] = "u"
+        each["status"]["containerStatuses"] = [container(1)]
+    now["status"].update(status)
+    now["metadata"].update(metadata)
+    return readmission.losses(readmission.running([before]), [now])
+
+
+def test_a_pod_that_goes_on_is_no_loss() -> None:
+    assert before_and_after({}) == readmission.Losses(1, [], [])
+
+
+@pytest.mark.parametrize("reason", ["UnexpectedAdmissionError", "OutOfcpu", "NodeAffinity", "Evicted"])
+def test_a_pod_that_the_kubelet_rejected_is_lost(reason: str) -> None:
+    status = {"phase": "Failed", "reason": reason, "message": "no devices"}
+    (lost,) = before_and_after(status).lost
+    assert str(lost) == f"default/p ({reason}: no devices)"
+
+
+def test_a_pod_that_ended_by_itself_is_no_loss() -> None:
+    assert before_and_after({"phase": "Failed"}).lost == []
+    assert before_and_after({"phase": "Succeeded"}).lost == []
+    assert before_and_after({"phase": "Failed", "reason": "DeadlineExceeded"}).lost == []
+
+
+def test_a_pod_that_was_deleted_or_replaced_is_no_loss() -> None:
+    assert before_and_after({"phase": "Failed", "reason": "Evicted"}, uid="another").lost == []
+    assert before_and_after({"phase": "Failed", "reason": "Evicted"}, deletionTimestamp="now").lost == []
+
+
+@pytest.mark.parametrize(
+    ("state", "is_restarted"),
+    [
+        ({"exitCode": 137, "reason": "Error"}, True),
+        ({"exitCode": 143, "reason": "Error"}, True),
+        ({"exitCode": 0, "reason": "ContainerStatusUnknown"}, True),
+        ({"exitCode": 137, "reason": "OOMKilled"}, False),
+        ({"exitCode": 1, "reason": "Error"}, False),
+        ({"exitCode": 0, "reason": "Completed"}, False),
+    ],
+)
+def test_a_container_that_was_ended_is_a_restart(state: Json, *, is_restarted: bool) -> None:
+    new = {**container(2), "lastState": ended(1, **state)}
+    down = container(1, **ended(1, **state))
+    for status in (new, down):
+        found = before_and_after({"containerStatuses": [status]})
+        assert [each.reason for each in found.restarted] == ["container c was ended"] * is_restarted
+    older = {**container(2), "lastState": ended(0, **state)}
+    assert before_and_after({"containerStatuses": [older]}).restarted == []
+
+
+def test_what_had_ended_before_is_not_watched() -> None:
+    over = pod("p", phase="Succeeded")
+    over["metadata"]["uid"] = "u"
+    assert readmission.running([over]) == {}
 
 
 def test_their_number() -> None:
