@@ -262,8 +262,8 @@ class Former(t.TypedDict, total=False):
     that in journals of a former version. mirrored: whether the kubelet had reported the instance that ran to this API server.
     reported: whether its report could be read, where probes are its to run. not_ready: why its Node was not ready; empty when it was,
     or when that is not known. enough, short: the shortages that its Node denied and reported. static_pods: those that were ready; None
-    when that is not known. unverified: what is no part of the proof, because it could not be read or was wrong then, each with the
-    reason.
+    when that is not known. has_device_socket: whether its device manager had a socket where it is looked for. unverified: what is no
+    part of the proof, because it could not be read or was wrong then, each with the reason.
     """
 
     healthy: bool
@@ -281,15 +281,22 @@ class Former(t.TypedDict, total=False):
     enough: list[str]
     short: list[str]
     static_pods: list[str] | None
+    has_device_socket: bool
     complaints: list[str]
     unverified: list[str]
 
 
-class Mark(t.TypedDict):
-    """The instance of a unit that has to go, and when it said last whether its Node is ready."""
+class Reports(t.TypedDict):
+    """When a kubelet said last whether its Node is ready, and that it lives; None when that is not known."""
+
+    heartbeat: str | None
+    renewed: str | None
+
+
+class Mark(Reports):
+    """The instance of a unit that has to go, and what it reported last."""
 
     invocation: str
-    heartbeat: str | None
 
 
 class Result(t.TypedDict):

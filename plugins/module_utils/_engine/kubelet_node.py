@@ -4,16 +4,17 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""What the API server knows of a kubelet: its Node, and its static pods."""
+"""What the API server knows of a kubelet: its Node, the Lease that it renews, and its static pods."""
 
 from __future__ import annotations
 
 import calendar
+import os
 import time
 import typing as t
 
 from .files import Json
-from .journal import ON_TRIAL, PREPARED, Former, Progress, UnitWatch
+from .journal import ON_TRIAL, PREPARED, Former, Progress, Reports, UnitWatch
 from .node import Host, Process
 from .probes import Ask
 from .watcher import retry_until
@@ -22,6 +23,7 @@ from .watcher import retry_until
 PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
 # An API server has other things to do than to tell four times a second that a Node is ready.
 NODE_SECONDS = 1.0
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 # How a kubelet begins what it says of its Node while it does not start pods: its runtime, or its own start.
 _OF_THE_RUNTIME = ("container runtime is down", "container runtime status check", "container runtime not ready", "PLEG")
 
@@ -68,6 +70,7 @@ class KubeletNode:
         self.clock = clock
         self.sleep = sleep
         self._last: tuple[float, Json | None, str] | None = None
+        self._reporter = ""
 
     def observe(self) -> Former:
         """What is known of it before the change."""
@@ -78,6 +81,7 @@ class KubeletNode:
             "enough": self._with_pressure("False"),
             "short": self._with_pressure("True"),
             "static_pods": self._ready_before(is_known=node is not None),
+            "has_device_socket": os.path.exists(self.host.device_socket),
         }
 
     def judge(self, process: Process) -> tuple[bool, str]:
@@ -122,15 +126,24 @@ class KubeletNode:
         if new:
             unknown = f"its Node reports {', '.join(new)}, and what it reported before the change is not known"
             found.append(f"whether it evicts pods because of the change: {unknown}")
+        if node is not None and not self._is_known_to_have_started(node):
+            found.append(f"whether its start is over: there is no {self.host.device_socket}")
         if self.journal["before"]["static_pods"] is None:
             pods, why = self._static_pods()
             found += [f"whether its static pods are ready: {why}"] if pods is None else []
         return found
 
-    def heartbeat(self) -> str | None:
-        """When its kubelet said last whether it is ready; None when that is not known."""
+    def reports(self) -> Reports:
+        """When its kubelet said last whether it is ready, and that it lives."""
         self._last = None  # right before the switch, and so as late as can be
-        return _heartbeat(self._read()[0] or {"status": {}})
+        return {"heartbeat": _heartbeat(self._read()[0] or {"status": {}}), "renewed": self._renewed()}
+
+    def _renewed(self) -> str | None:
+        """When the Node's Lease was renewed."""
+        node = self.watch["node"]
+        lease, dummy = self.ask(node["kubeconfig"], f"{LEASES}/{node['name']}")
+        renewed: str | None = lease["spec"].get("renewTime") if lease else None
+        return renewed
 
     def _read(self) -> tuple[Json | None, str]:
         if self._last is None or self.clock() - self._last[0] >= NODE_SECONDS:
@@ -153,17 +166,41 @@ class KubeletNode:
         return sorted(kind for kind, (found, dummy) in self._pressures().items() if found == status)
 
     def _is_reported_by(self, process: Process, node: Json) -> bool:
-        """Whether this process said of the Node whether it is ready.
+        """Whether this process said of the Node whether it is ready, or can do so from now on.
 
         A kubelet renews its Lease while it still starts: one with a kubeReserved larger than the machine did so for 25 s, and then
-        ended for ever. Of the Node it tells with its first status, behind all that can end its start.
+        ended for ever. Behind all that can end its start, one of 1.37 writes the conditions of its Node. One of 1.32 writes them only
+        when they change, but has made the socket of its device manager by then.
         """
-        heartbeat, mark = _heartbeat(node), self.journal.get("mark")
-        if heartbeat is None or (mark and heartbeat == mark.get("heartbeat")):
+        if self._reporter != process.uid and (
+            self._is_of(process, _heartbeat(node), "heartbeat")
+            or (self._has_started(process) and self._is_of(process, self._renewed(), "renewed"))
+        ):
+            self._reporter = process.uid
+        return self._reporter == process.uid
+
+    def _is_of(self, process: Process, said: str | None, kind: t.Literal["heartbeat", "renewed"]) -> bool:
+        """Whether a time that stands at the API was written by this process."""
+        mark = self.journal.get("mark")
+        if said is None or (mark and said == mark.get(kind)):
             return False
-        # Both clocks are this node's. The heartbeat is of whole seconds, and the process's beginning is known to a second.
-        said = calendar.timegm(time.strptime(heartbeat[:19], "%Y-%m-%dT%H:%M:%S"))
-        return said >= (self.host.started(process.pid) or 0.0) - 1
+        # Both clocks are this node's; what is known to a second only may seem to be before the process's beginning.
+        return calendar.timegm(time.strptime(said[:19], "%Y-%m-%dT%H:%M:%S")) >= self._beginning(process)
+
+    def _has_started(self, process: Process) -> bool:
+        """Whether this process has made the socket of its device manager; where there was none before, that is not known."""
+        try:
+            return os.stat(self.host.device_socket).st_mtime >= self._beginning(process)
+        except OSError:
+            return not self.journal["before"].get("has_device_socket")
+
+    def _is_known_to_have_started(self, node: Json) -> bool:
+        mark = self.journal.get("mark")
+        is_told = mark is not None and _heartbeat(node) != mark.get("heartbeat")
+        return is_told or os.path.exists(self.host.device_socket)
+
+    def _beginning(self, process: Process) -> float:
+        return (self.host.started(process.pid) or 0.0) - 1
 
     # A setting that changes a pod's defaults gives every static pod another UID: then all of them restart, and with them a member of
     # etcd. The next node must not have its turn before they are back.

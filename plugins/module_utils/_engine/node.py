@@ -65,6 +65,7 @@ class Host(t.NamedTuple):
 
     pod_logs: the kubelet's default; more_pod_logs: where it is configured to write them. container_logs: its links to the logs
     of all containers, wherever it was configured to write these when they were started. kubelet_conf: its credential.
+    device_socket: of the device manager of whatever kubelet, which it makes at the end of its start.
     """
 
     proc: str = "/proc"
@@ -73,6 +74,7 @@ class Host(t.NamedTuple):
     container_logs: str = "/var/log/containers"
     kubelet_root: str = "/var/lib/kubelet"
     kubelet_conf: str = "/etc/kubernetes/kubelet.conf"
+    device_socket: str = "/var/lib/kubelet/device-plugins/kubelet.sock"
 
     def processes(self, uids: t.Container[str]) -> list[Process]:
         """The processes in the containers of these pods, without the pod's sandbox."""

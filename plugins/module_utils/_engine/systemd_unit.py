@@ -203,7 +203,7 @@ class UnitWatcher:
 
     def mark(self) -> Mark | None:
         """The instance that has to go. Raises EngineError."""
-        return {"invocation": self._invocation(), "heartbeat": self.node.heartbeat()}
+        return {"invocation": self._invocation(), **self.node.reports()}
 
     def switch(self) -> None:
         """Restart the unit, once: an engine that died after it had done so finds another instance than the marked one."""

@@ -20,6 +20,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     save_journal,
     version_of,
 )
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.kubelet_node import LEASES
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.state_files import named_policy
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.transaction import Engine
@@ -35,18 +36,22 @@ OLD, NEW = "v=1\n", "v=2\n"
 class Behaviour:
     """How a kubelet with some settings fares, in seconds from its start.
 
-    healthy: until its health port answers (None: never). beat: until its Node is ready by its own word (None: never).
-    alive: until it ends by itself (None: it lives). says: its words in the journal.
+    healthy: until its health port answers (None: never). beat: until it renews its Lease (None: never). over: until its start is over, so
+    that it makes its socket and may write the conditions of its Node (None: never). alive: until it ends by itself (None: it lives).
+    says: its words in the journal.
     """
 
     healthy: float | None = 1.0
-    beat: float | None = 2.0
+    beat: float | None = 0.5
+    over: float | None = 2.0
     alive: float | None = None
     says: str = "started"
 
 
 # One that finds a state file of another policy than its own.
-STRANGER = Behaviour(healthy=None, beat=None, alive=0.5, says="configured policy differs from state checkpoint policy")
+STRANGER = Behaviour(
+    healthy=None, beat=None, over=None, alive=0.5, says="configured policy differs from state checkpoint policy"
+)
 
 
 def state_of(policy: str) -> str:
@@ -84,7 +89,10 @@ class FakeUnit:
         self.restarts = 0
         self.started_at = 0.0
         self.due: float | None = None
-        self.last_beat = 0.0
+        self.last_beat = self.last_condition = 0.0
+        # As Kubernetes 1.37 does; 1.32 writes conditions only when they change.
+        self.writes_conditions = True
+        self.socket: Path | None = root / "kubelet.sock"
         self.starts = 0
         self.start()
         self.clock.now += 30
@@ -147,6 +155,16 @@ class FakeUnit:
         self.web.status = 200 if healthy else 500
         if self.pid is not None and behaviour.beat is not None and age >= behaviour.beat:
             self.last_beat = max(self.last_beat, self.started_at + behaviour.beat)
+        if self.pid is not None and behaviour.over is not None and age >= behaviour.over:
+            self.finish_start(self.started_at + behaviour.over)
+
+    def finish_start(self, at: float) -> None:
+        """What a kubelet does once all that can end its start is behind it."""
+        if self.writes_conditions:
+            self.last_condition = max(self.last_condition, at)
+        if self.socket is not None:
+            self.socket.touch()
+            os.utime(self.socket, (BOOT + at, BOOT + at))
 
     def run(self, arguments: t.Sequence[str]) -> tuple[int, str, str]:
         """systemctl and journalctl."""
@@ -186,12 +204,15 @@ class FakeUnit:
             if not self.lists_pods:
                 return None, "the API server answers 503"
             return {"items": [self._pod(name, name in self.ready_pods) for name in ("etcd", "broken", "plain")]}, ""
+        if path == f"{LEASES}/w1":
+            renewed = time.strftime("%Y-%m-%dT%H:%M:%S.123456Z", time.gmtime(BOOT + self.last_beat))
+            return {"spec": {"renewTime": renewed}}, ""
         assert path == "/api/v1/nodes/w1"
         condition = {
             "type": "Ready",
             "status": "True" if self.is_ready else "False",
             "message": self.why,
-            "lastHeartbeatTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(BOOT + self.last_beat)),
+            "lastHeartbeatTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(BOOT + self.last_condition)),
         }
         shortages = [
             {
@@ -259,7 +280,8 @@ class FakeUnit:
     @property
     def host(self) -> Host:
         """Where the engine looks."""
-        return Host(proc=str(self.proc), pod_logs="/nonexistent")
+        socket = str(self.socket or "/nonexistent")
+        return Host(proc=str(self.proc), pod_logs="/nonexistent", device_socket=socket)
 
     def new_engine(self, kind: type[Engine] = Engine) -> Engine:
         """An engine of this node."""

@@ -52,10 +52,20 @@ def test_a_healthy_change_is_committed_with_one_restart(unit: FakeUnit) -> None:
     assert result["restart_seconds"] == pytest.approx(2.0, abs=1.3)
 
 
+# Whether conditions are written at a start: by Kubernetes 1.37, and not by 1.32.
+WRITES = pytest.mark.parametrize("writes_conditions", [True, False])
+
+
+@WRITES
+@pytest.mark.parametrize(
+    "behaviour", [Behaviour(beat=None, over=None), Behaviour(over=None)], ids=["silent", "starting"]
+)
 @pytest.mark.parametrize("is_ready", [True, False])
-def test_a_node_is_ready_by_the_word_of_the_new_process_only(unit: FakeUnit, *, is_ready: bool) -> None:
-    unit.behaviours["v=2"] = Behaviour(beat=None)
-    unit.is_ready = is_ready
+def test_a_node_is_ready_by_the_word_of_the_new_process_only(
+    unit: FakeUnit, behaviour: Behaviour, *, is_ready: bool, writes_conditions: bool
+) -> None:
+    unit.behaviours["v=2"] = behaviour
+    unit.is_ready, unit.writes_conditions = is_ready, writes_conditions
     result = unit.change(wait_timeout=20)
     assert result["outcome"] == ROLLED_BACK
     assert "as reported by the former process only" in result["reason"]
@@ -71,23 +81,49 @@ def test_a_node_that_is_not_ready_is_restored(unit: FakeUnit) -> None:
     assert "its Node is not ready (no network)" in result["reason"]
 
 
-def test_a_kubelet_that_ends_late_in_its_start_is_not_committed(unit: FakeUnit) -> None:
+def test_a_kubelet_that_reaches_no_api_server_is_not_ready_by_its_socket(unit: FakeUnit) -> None:
+    unit.writes_conditions = False
+    unit.behaviours["v=2"] = Behaviour(beat=None)
+    assert unit.change(wait_timeout=20)["outcome"] == ROLLED_BACK
+
+
+def test_a_kubelet_without_a_socket_is_known_by_its_lease_and_says_so(unit: FakeUnit) -> None:
+    unit.writes_conditions, unit.socket = False, None
+    result = unit.change()
+    assert result["outcome"] == COMMITTED
+    assert result["proof"]["unverified"] == ["whether its start is over: there is no /nonexistent"]
+
+
+def test_a_socket_that_goes_is_waited_for(unit: FakeUnit) -> None:
+    unit.writes_conditions = False
+    assert unit.socket is not None
+    unit.behaviours["v=2"] = Behaviour(over=None)
+    unit.at(0.3, unit.socket.unlink)
+    assert unit.change(wait_timeout=20)["outcome"] == ROLLED_BACK
+
+
+@WRITES
+def test_a_kubelet_that_ends_late_in_its_start_is_not_committed(unit: FakeUnit, *, writes_conditions: bool) -> None:
     """Seen with kubeReserved of 500Gi: healthz answers, the Lease is renewed, and after 25 s it ends, again and again."""
-    unit.behaviours["v=2"] = Behaviour(beat=None, alive=25.0)
+    unit.writes_conditions = writes_conditions
+    unit.behaviours["v=2"] = Behaviour(over=None, alive=25.0)
     result = unit.change()
     assert result["outcome"] == ROLLED_BACK
     assert "crashed 2 times and was never ready" in result["reason"]
 
 
-def test_min_ready_seconds_begin_with_the_word_of_the_new_process(unit: FakeUnit) -> None:
-    unit.behaviours["v=2"] = Behaviour(beat=40.0)
+@WRITES
+def test_min_ready_seconds_begin_with_the_word_of_the_new_process(unit: FakeUnit, *, writes_conditions: bool) -> None:
+    unit.writes_conditions = writes_conditions
+    unit.behaviours["v=2"] = Behaviour(over=40.0)
     result = unit.change(min_ready_seconds=10)
     assert result["outcome"] == COMMITTED
     assert result["seconds"] >= 40 + 10 - 1
 
 
-def test_a_node_without_a_network_before_is_as_it_was(unit: FakeUnit) -> None:
-    unit.is_ready = False
+@WRITES
+def test_a_node_without_a_network_before_is_as_it_was(unit: FakeUnit, *, writes_conditions: bool) -> None:
+    unit.is_ready, unit.writes_conditions = False, writes_conditions
     result = unit.change()
     assert result["outcome"] == COMMITTED
     assert result["proof"]["probes"][1] == "its Node is not ready (no network)"
