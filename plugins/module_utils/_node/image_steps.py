@@ -14,7 +14,7 @@ import typing as t
 
 from .._engine.node import NODE, Host
 from .._plan.common.batch import TaskPlan
-from .._plan.common.errors import KubeadmError
+from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Change
 from .._plan.common.verdict import NOT_NEEDED, Verdict
 from .._plan.kubernetes import versions
@@ -79,7 +79,10 @@ class ImageSteps:
         return TaskPlan((Change("image", self._image, None, self._archive),), ())
 
     def preflight(self, observed: Observed, plan: TaskPlan) -> tuple[str, ...]:
-        """Only loading it shows whether an archive can be loaded."""
+        """See that the node can load an archive. Only loading it shows whether it can load this one. Raises Refusal."""
+        lack = observed.runtime.lack() if plan.operations else ""
+        if lack:
+            raise Refusal(f"{self._archive} cannot be loaded into {observed.runtime.name} of {observed.node}: {lack}.")
         return ()
 
     def verify(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:

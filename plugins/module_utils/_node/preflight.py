@@ -41,6 +41,10 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
         warnings += _etcd_of_api_server(pod, files, node)
     if pod.name == ETCD:
         warnings += etcd_preflight.check(pod, plan, node)
+    lack = runtime_at(node.kubelet.runtime, node.run).lack()
+    if lack:
+        needs = "the rehearsal of a component that is down, and an upgrade check, open its image"
+        warnings.append(f"{os.uname().nodename}: {lack}; {needs}")
     return tuple(warnings)
 
 

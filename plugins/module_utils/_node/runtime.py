@@ -24,12 +24,14 @@ from .state import Run
 # With a registry's name and a tag or a digest: containerd keeps it under exactly these letters.
 _WHOLE_NAME = re.compile(r"[^/]+[.:][^/]*/[^@:]+(?::[^/@]+|@sha256:[0-9a-f]{64})|localhost/[^@:]+:[^/@]+")
 _SECONDS = "10s"
+_NO_PROGRAM = 127
 
 
 class Runtime:
-    """A container runtime, by its own command line. socket: where the kubelet reaches it."""
+    """A container runtime, by its own command line. socket: where the kubelet reaches it. program: which shows and loads its images."""
 
     name: t.ClassVar[str]
+    program: t.ClassVar[str]
 
     def __init__(self, socket: str, run: Run) -> None:
         self.socket = socket
@@ -55,6 +57,15 @@ class Runtime:
         """Load the images of an archive; what was said. Raises KubeadmError with the reason."""
         return self._told(self._loader(archive))
 
+    def lack(self) -> str:
+        """What to install where the node has no program that shows and loads images; empty where it has."""
+        status, dummy, error = self._run([self.program, "--version"])
+        return f"{error.strip()}. {self._advice}" if status == _NO_PROGRAM else ""
+
+    @property
+    def _advice(self) -> str:
+        return f"Install {self.program} on the node: it shows and loads the images of {self.name}"
+
     def _loader(self, archive: str) -> list[str]:
         raise NotImplementedError
 
@@ -72,12 +83,14 @@ class Runtime:
     def _told(self, command: t.Sequence[str]) -> str:
         status, output, error = self._run(command)
         if status != 0:
-            raise KubeadmError(f"{self.name} at {self.socket}: {error.strip() or output.strip()}")
+            advice = f". {self._advice}" if status == _NO_PROGRAM else ""
+            raise KubeadmError(f"{self.name} at {self.socket}: {error.strip() or output.strip()}{advice}")
         return output.strip()
 
 
 class _Containerd(Runtime):
     name = "containerd"
+    program = "ctr"
 
     @property
     def _ctr(self) -> list[str]:
@@ -107,6 +120,7 @@ class _Crio(Runtime):
     """Its images are in the storage that podman uses as well."""
 
     name = "CRI-O"
+    program = "podman"
 
     def _asked(self, image: str) -> bool | None:
         return {0: True, 1: False}.get(self._run(["podman", "image", "exists", image])[0])
@@ -125,6 +139,7 @@ class _Crio(Runtime):
 
 class _Docker(Runtime):
     name = "Docker"
+    program = "docker"
 
     def _asked(self, image: str) -> bool | None:
         status, dummy, error = self._run(["docker", "image", "inspect", "--format={{.Id}}", image])

@@ -27,6 +27,7 @@ class FakeRun:
             "systemctl start": (0, "", ""),
             "systemctl daemon-reload": (0, "", ""),
             "crictl": (0, "", ""),
+            **{f"{program} --version": (0, "", "") for program in ("ctr", "podman", "docker")},
             "timeout": (1, "", f'E1 run.go:72] "command failed" err="{ACCEPTED}"\n'),
         }
 

@@ -70,11 +70,16 @@ def test_an_archive_of_something_else_is_refused(node: FakeNode, run: FakeRun) -
 
 def test_a_runtime_without_its_program_is_named(node: FakeNode, run: FakeRun) -> None:
     missing = (127, "", "there is no program podman in /usr/bin")
-    run.answers.update({"crictl": missing, "podman": missing})
+    run.answers.update({"crictl": missing, "podman": missing, "podman --version": missing})
     found = steps(node, run)
     assert (found.report()["node"], found.report()["runtime"], found.report()["present"]) == (NODE, "CRI-O", None)
-    found.plan()
-    with pytest.raises(KubeadmError, match=r"CRI-O at /run/crio/crio.sock: there is no program podman"):
+    with pytest.raises(
+        KubeadmError, match=r"there is no program podman in /usr/bin. Install podman on the node: it shows"
+    ):
+        found.plan()
+    with pytest.raises(
+        KubeadmError, match=r"CRI-O at /run/crio/crio.sock: there is no program podman in /usr/bin. Install podman"
+    ):
         found.apply()
 
 

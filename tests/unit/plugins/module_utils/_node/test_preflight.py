@@ -103,6 +103,17 @@ def test_an_image_that_is_not_there_stops_a_change_and_no_repair(site: Site) -> 
     assert "is tried anyway" in warning
 
 
+def test_a_node_without_the_program_of_its_runtime_is_told_what_to_install(site: Site) -> None:
+    pod = api_server(site)
+    site.start(pod)
+    site.run.answers["ctr --version"] = (127, "", "there is no program ctr in /usr/bin")
+    (warning,) = site.check(pod, v=4)
+    assert (
+        "there is no program ctr in /usr/bin. Install ctr on the node: it shows and loads the images of containerd; "
+        in warning
+    )
+
+
 def test_image_of_unknown_presence_is_not_verified(site: Site) -> None:
     pod = api_server(site)
     site.start(pod)
