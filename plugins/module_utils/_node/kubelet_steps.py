@@ -25,7 +25,7 @@ from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import undo as kubelet_undo
 from .._plan.kubelet.desired import SETTINGS, Desired, parse_desired
 from .._plan.kubelet.plan import KubeletPlan
-from .._plan.transaction import messages
+from .._plan.transaction import messages, rehearsal
 from .._plan.transaction.undo import PREVIOUS, Rollback, refuse_settings
 from . import control_planes, journals, kubelet_rehearsals, transaction_log, undo
 from .journals import TransactionSettings
@@ -117,7 +117,7 @@ class KubeletSteps(TransactionSteps):
         verdict, self._complaints = kubelet_rehearsals.rehearse(
             observed.unit, plan, run=self._run, clock=time.monotonic
         )
-        return verdict
+        return rehearsal.with_reverts(verdict, () if observed.rollback else plan.operations, self._desired.values)
 
     def apply(self, observed: Observed, plan: KubeletPlan) -> None:
         """Hand the change to the node's engine."""

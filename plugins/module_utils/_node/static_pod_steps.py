@@ -24,7 +24,7 @@ from .._plan.static_pod import undo as static_pod_undo
 from .._plan.static_pod.desired import SETTINGS, Desired, parse_desired
 from .._plan.static_pod.diff import diff
 from .._plan.static_pod.plan import State, StaticPodPlan
-from .._plan.transaction import messages
+from .._plan.transaction import messages, rehearsal
 from .._plan.transaction.undo import PREVIOUS, Rollback, refuse_settings
 from . import (
     etcd_preflight,
@@ -186,9 +186,10 @@ class StaticPodSteps(TransactionSteps):
     def rehearse(self, observed: Observed, plan: StaticPodPlan) -> Verdict:
         """Start the component with its new command line in a sandbox."""
         runtime = runtime_at(observed.kubelet.runtime, self._run)
-        return rehearsals.rehearse(
+        verdict = rehearsals.rehearse(
             observed.pod, plan, run=self._run, runtime=runtime, clock=time.monotonic, host=observed.host
         )
+        return rehearsal.with_reverts(verdict, () if observed.rollback else plan.operations, self._desired.values)
 
     def apply(self, observed: Observed, plan: StaticPodPlan) -> None:
         """Hand the change to the node's engine."""

@@ -15,10 +15,12 @@ See docs/rehearsal.md.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import typing as t
 
+from ..common.ownership import Change, Values
 from ..common.verdict import ACCEPTED, REFUSED, Verdict
 from ..kubernetes import flags
 
@@ -156,6 +158,18 @@ def judge(component: str, returncode: int, output: str) -> Verdict:
             f"{component} was still running after {TIME_LIMIT} s: the rehearsal does not know this command line",
         )
     return Verdict(REFUSED, f"{component} ended with status {returncode} and no known message: {_tail(output)}")
+
+
+def with_reverts(verdict: Verdict, operations: t.Iterable[Change], desired: Values) -> Verdict:
+    """The verdict, which where it is a refusal names what of the change is a revert, and the way out. desired: what the task names."""
+    reverts = [f"{each.field} {each.key}" for each in operations if each.key not in desired.get(each.field, {})]
+    if verdict.verdict != REFUSED or not reverts:
+        return verdict
+    told = (
+        f"{verdict.message.rstrip('.')}. Of this change, {', '.join(reverts)} is a revert to what was there before this collection: it is not"
+        " named any more. Name it again to keep it as it is, null for one that was removed."
+    )
+    return dataclasses.replace(verdict, message=told)
 
 
 def warnings(output: str) -> list[str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import verdict as verdicts
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rehearsal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rehearsal import END
 
@@ -172,6 +173,20 @@ def test_what_is_said_of_an_accepted_change_is_kept_once(output: str, told: str)
 )
 def test_what_warns_of_nothing_is_left_out(line: str) -> None:
     assert rehearsal.judge("kubelet", 1, f"{line}\n{KUBELET_ENDS}").warnings == ()
+
+
+def test_a_revert_that_is_refused_names_itself_and_the_way_out() -> None:
+    operations = [Change("args", "no-such-flag", None, ["1"]), Change("args", "v", ["2"], ["4"])]
+    refused = verdicts.Verdict(verdicts.REFUSED, "unknown flag: --no-such-flag")
+    told = rehearsal.with_reverts(refused, operations, {"args": {"v": ["4"]}}).message
+    assert told.startswith(
+        "unknown flag: --no-such-flag. Of this change, args no-such-flag is a revert to what was there"
+    )
+    assert "null for one that was removed" in told
+    both = {"args": {"v": ["4"], "no-such-flag": None}}
+    assert rehearsal.with_reverts(refused, operations, both) is refused
+    accepted = verdicts.Verdict(verdicts.ACCEPTED, "yes")
+    assert rehearsal.with_reverts(accepted, operations, {}) is accepted
 
 
 def test_an_acceptance_is_not_read_out_of_another_file_that_is_missing() -> None:
