@@ -30,7 +30,7 @@ NAMED = {
     "an upgrade": "ansible-galaxy collection install nodecraft.kubeadm --upgrade",
     "a given version": "nodecraft.kubeadm:==",
     "semantic versioning": "https://semver.org",
-    "the changelog": "/CHANGELOG.md",
+    "the changelog": "/changelogs/fragments",
     "the code of conduct": "/CODE_OF_CONDUCT.md",
     "the forum": "https://forum.ansible.com/c/help/6",
     "the tag": "https://forum.ansible.com/tag/kubernetes",
