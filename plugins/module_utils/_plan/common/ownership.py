@@ -20,10 +20,14 @@ Values = dict[str, dict[str, t.Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Owned:
-    """One key that we set: to what, and what stood there before us (None: nothing)."""
+    """One key that we set: to what, and what stood there before us (None: nothing).
+
+    blanks: how the lists and mappings around it were written that were empty before us, by their place.
+    """
 
     set: t.Any
     original: t.Any
+    blanks: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 Record = dict[str, dict[str, Owned]]
@@ -117,7 +121,7 @@ def _remember(record: Record, field: str, key: str, now: t.Any, target: t.Any, o
 def load_record(data: t.Mapping[str, t.Any]) -> Record:
     """The record from its JSON form."""
     return {
-        field: {key: Owned(entry["set"], entry["original"]) for key, entry in keys.items()}
+        field: {key: Owned(entry["set"], entry["original"], entry.get("blanks", {})) for key, entry in keys.items()}
         for field, keys in data.items()
     }
 
@@ -125,6 +129,11 @@ def load_record(data: t.Mapping[str, t.Any]) -> Record:
 def dump_record(record: Record) -> dict[str, t.Any]:
     """The record's JSON form."""
     return {
-        field: {key: dataclasses.asdict(entry) for key, entry in sorted(keys.items())}
+        field: {key: _dump(entry) for key, entry in sorted(keys.items())}
         for field, keys in sorted(record.items())
     }
+
+
+def _dump(entry: Owned) -> dict[str, t.Any]:
+    found = {"set": entry.set, "original": entry.original}
+    return {**found, "blanks": dict(entry.blanks)} if entry.blanks else found

@@ -46,8 +46,8 @@ class Operation:
     """One edit, in the terms of RFC 6902.
 
     op: C(add) appends a key to a mapping, or inserts a list item so that it gets the index that ends the path;
-    C(replace) gives a scalar a new value; C(remove) takes a key or a list item away. C(fill) is an C(add) that writes the first key of an empty
-    mapping C({}) in block style, and C(clear) makes one of a mapping, which YAML can only write in braces; its value is an empty mapping.
+    C(replace) gives a scalar a new value; C(remove) takes a key or a list item away. C(fill) gives a key whose mapping or list is empty, or
+    that has no value, its content in block style; C(clear) empties it again, and its value is the text that stands behind the colon then.
     path: keys and list indexes from the document's root.
     value: str, bool, int, or dicts and lists of them; not used by C(remove).
     """
@@ -85,6 +85,11 @@ class Document:
     def line(self, path: Path) -> int:
         """The number of the line where a value begins."""
         return _line(self.text, _Cursor(self.text, self.source, self.root).node(path).start_mark.index)
+
+    def written(self, path: Path) -> str:
+        """The text of a key's value, from the colon on."""
+        cursor = _Cursor(self.text, self.source, self.root)
+        return self.text[cursor.colon(path) : _content_end(self.text, cursor.node(path))]
 
     def apply(self, operation: Operation) -> Document:
         """Return the document after one edit.
@@ -239,6 +244,15 @@ class _Cursor:
             self.refuse(parent.start_mark.index, f"{step!r} is no position in this list.")
         return step
 
+    def colon(self, path: Path) -> int:
+        """The place behind the colon of a key."""
+        key, value = self.entry(self.node(path[:-1]), path[-1])
+        start, end = key.end_mark.index, value.end_mark.index
+        place = int(self.text.find(":", start, end + 1))
+        if key is value or place < 0:
+            self.refuse(start, f"{_pointer(path)} is not a key with a colon, so it cannot be filled in place.")
+        return place + 1
+
     def is_in_flow(self, path: Path) -> bool:
         """Whether a place is inside of brackets or braces."""
         return any(self.node(path[:depth]).flow_style for depth in range(len(path)))
@@ -253,6 +267,10 @@ class _Cursor:
         """Where the line after the one of `index` begins; the end of the text for the last line."""
         newline = self.text.find("\n", index)
         return len(self.text) if newline < 0 else newline + 1
+
+    def rest(self, index: int) -> str:
+        """What stands between `index` and the end of its line."""
+        return self.text[index : self.next_line(index)].rstrip("\r\n")
 
     def newline(self, index: int) -> str:
         """The line end in use around `index`."""
@@ -299,29 +317,20 @@ def _add_span(at: _Cursor, operation: Operation) -> _Span:
 
 
 def _fill_span(at: _Cursor, operation: Operation) -> _Span:
-    """An empty mapping is written in braces, whatever its own place looks like. Its first key need not be."""
-    if len(operation.path) < 2 or not isinstance(operation.path[-2], str) or at.is_in_flow(operation.path[:-1]):
-        return _add_span(at, operation)
-    key, parent = at.entry(at.node(operation.path[:-2]), operation.path[-2])
-    end = parent.end_mark.index
-    behind = at.next_line(end)
-    rest = at.text[end:behind].rstrip("\r\n")
-    if not isinstance(parent, yaml.MappingNode) or parent.value or rest.split("#")[0].strip():
-        return _add_span(at, operation)
-    start = at.text.index(":", key.end_mark.index) + 1
-    lines = _block_entry(operation.path[-1], operation.value, key.start_mark.column + 2)
-    newline = at.newline(end)
-    return start, behind, newline.join([rest, *lines]) + at.text[end + len(rest) : behind]
+    """An empty collection is written in braces, whatever its own place looks like. Its first entry need not be."""
+    key, node = at.entry(at.node(operation.path[:-1]), operation.path[-1])
+    start, end = at.colon(operation.path), _content_end(at.text, node)
+    if at.is_in_flow(operation.path):
+        return start, end, f" {_flow(operation.value)}"
+    rest = at.rest(end)  # a comment, at most
+    lines = _block_entry(operation.path[-1], operation.value, key.start_mark.column)[1:]
+    return start, end + len(rest), at.newline(end).join([rest, *lines])
 
 
 def _clear_span(at: _Cursor, operation: Operation) -> _Span:
-    key, node = at.entry(at.node(operation.path[:-1]), operation.path[-1])
-    start, end = node.start_mark.index, _content_end(at.text, node)
-    if node.flow_style:
-        return start, end, "{}"
-    colon = at.text.index(":", key.end_mark.index) + 1
-    rest = at.text[colon : at.next_line(colon)].rstrip("\r\n")  # a comment, at most
-    return colon, end, f" {{}}{rest}"
+    node = at.node(operation.path)
+    start, end = at.colon(operation.path), _content_end(at.text, node)
+    return start, end, str(operation.value) + ("" if node.flow_style else at.rest(start))
 
 
 def _add_to_flow(at: _Cursor, parent: t.Any, step: str | int, value: t.Any) -> _Span:
@@ -332,7 +341,7 @@ def _add_to_flow(at: _Cursor, parent: t.Any, step: str | int, value: t.Any) -> _
         last = before[-1] if is_list else before[-1][1]
         place = _content_end(at.text, last)
         return place, place, f", {text}"
-    place = parent.start_mark.index + 1
+    place = at.text.index("[" if is_list else "{", parent.start_mark.index) + 1  # behind a tag
     return place, place, f"{text}, " if parent.value else text
 
 
@@ -467,6 +476,8 @@ def _apply_to_data(data: t.Any, operation: Operation) -> t.Any:
         del parent[last]
     elif operation.op == "add" and isinstance(parent, list) and isinstance(last, int):
         parent.insert(last, operation.value)
+    elif operation.op == "clear":
+        parent[last] = yaml.safe_load(operation.value)
     else:
         parent[last] = operation.value
     return data

@@ -167,8 +167,10 @@ class Text:
             raise Refusal(f"{IN_CONFIG_MAP}: {'.'.join(map(str, path[:-1]))} is not a mapping.")
         if value is None:
             return self._remove(path) if path[-1] in parent else self
+        if not parent and len(path) > 1:
+            return self._apply("fill", path[:-1], {path[-1]: value})
         if path[-1] not in parent:
-            return self._apply("fill", path, value)
+            return self._apply("add", path, value)
         return self if parent[path[-1]] == value else self._apply("replace", path, value)
 
     def _insert(self, path: Path, index: int | None, item: t.Any) -> Text:
@@ -181,7 +183,7 @@ class Text:
         """Take an entry out, and every list and mapping around it in which nothing else is. A section is an empty mapping then, as kubeadm has it."""
         if len(self._at(path[:-1])) > 1:
             return self._apply("remove", path)
-        return self._apply("clear", path[:-1], {}) if len(path) == 2 else self._remove(path[:-1])
+        return self._apply("clear", path[:-1], " {}") if len(path) == 2 else self._remove(path[:-1])
 
     def _apply(self, operation: str, path: Path, value: t.Any = None) -> Text:
         return Text(self.document.apply(Operation(operation, path, value)))

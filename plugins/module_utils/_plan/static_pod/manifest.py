@@ -37,6 +37,15 @@ _OF_A_MOUNT = frozenset(("name", "mountPath", "readOnly"))
 _SHELLS = frozenset(("ash", "bash", "dash", "sh"))
 _NAMED = ("env", "volumes")  # lists whose entries are told by their names
 _PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
+# The lists and mappings in which a field stands; those of the container by their way from there.
+_VOLUMES, _ANNOTATIONS = "spec.volumes", "metadata.annotations"
+_OUTSIDE: dict[str, Path] = {_VOLUMES: ("spec", "volumes"), _ANNOTATIONS: ("metadata", "annotations")}
+_COLLECTIONS = {
+    "env": ("env",),
+    "volumes": (_VOLUMES, "volumeMounts"),
+    "annotations": (_ANNOTATIONS,),
+    "files": (_ANNOTATIONS,),  # their checksum
+}
 
 
 class _Probe(t.TypedDict):
@@ -65,10 +74,14 @@ class Mount:
 
 @dataclasses.dataclass(frozen=True)
 class Manifest:
-    """The manifest of one static pod and the container in it that is meant. Immutable."""
+    """The manifest of one static pod and the container in it that is meant. Immutable.
+
+    blanks: how lists and mappings that changes filled were written when they were empty, by their place: the text behind the colon.
+    """
 
     document: Document
     container_index: int
+    blanks: t.Mapping[str, str] = dataclasses.field(default_factory=dict, compare=False)
 
     @classmethod
     def parse(cls, text: str, source: str, name: str) -> Manifest:
@@ -337,6 +350,26 @@ class Manifest:
 
     # -- changing ------------------------------------------------------------------------------------------------------
 
+    def with_blanks(self, blanks: t.Mapping[str, str]) -> Manifest:
+        """With what is known of earlier changes, as far as it fits: what was empty then has entries now."""
+        return dataclasses.replace(self, blanks={name: text for name, text in blanks.items() if self._at(self._path(name))})
+
+    def blanks_of(self, field: str, key: str) -> dict[str, str]:
+        """What was empty of the lists and mappings around a value."""
+        return {
+            name: self.blanks[name]
+            for name in (*_COLLECTIONS.get(field, ()), *pod_fields.collections(field, key))
+            if name in self.blanks and self._at(self._path(name))
+        }
+
+    def _path(self, name: str) -> Path:
+        """Where a list or mapping stands, by its name in C(blanks)."""
+        return _OUTSIDE.get(name) or (*self._container_path, *name.split("."))
+
+    def _name(self, path: Path) -> str:
+        """The reverse of C(_path)."""
+        return ".".join(map(str, path[len(self._container_path) :] if path[:3] == self._container_path else path))
+
     def change(self, change: Change) -> Manifest:
         """The manifest with one value changed; every other byte stays. Raises Refusal when that cannot be done."""
         changed: Manifest = (
@@ -379,9 +412,20 @@ class Manifest:
 
     def _put(self, path: Path, value: t.Any) -> Manifest:
         """Set a value, with the mappings around it that are missing."""
-        if self._at(path[:-1]) is None:
-            return self._put(path[:-1], {path[-1]: value})
-        return self._set_key(path[:-1], path[-1], value)
+        parent = self._at(path[:-1])
+        if parent:
+            return self._set_key(path[:-1], path[-1], value)
+        if path[-2] in (self._at(path[:-2]) or ()):
+            return self._fill(path[:-1], path[-1], value)
+        return self._put(path[:-1], {path[-1]: value})
+
+    def _fill(self, path: Path, step: str | int, value: t.Any) -> Manifest:
+        """Give an empty list or mapping, or a key without a value, its first entry."""
+        blanks = {**self.blanks, self._name(path): self.document.written(path)}
+        is_null = self._at(path) is None
+        content = [value] if isinstance(step, int) else {step: value}
+        filled = self._apply("fill", path, content) if is_null else self._apply("add", (*path, step), value)
+        return dataclasses.replace(filled, blanks=blanks)
 
     def _change_args(self, key: str, after: t.Sequence[str] | None) -> Manifest:
         return self._set_flag(key, list(after or []))
@@ -430,9 +474,7 @@ class Manifest:
         path: Path = ("metadata", "annotations")
         if after is None:
             return self._remove(path + (key,))
-        if self.pod["metadata"].get("annotations") is None:
-            return self._set_key(path[:-1], path[-1], {key: after})
-        return self._set_key(path, key, after)
+        return self._put(path + (key,), after)
 
     def _change_volumes(self, key: str, after: t.Mapping[str, t.Any] | None) -> Manifest:
         volumes, mounts = ("spec", "volumes"), self._container_path + ("volumeMounts",)
@@ -520,13 +562,21 @@ class Manifest:
     def _append(self, path: Path, item: t.Any) -> Manifest:
         """Add an item to a list, creating the list when it is missing."""
         existing = self._at(path)
-        if existing is None:
-            return self._set_key(path[:-1], path[-1], [item])
-        return self._apply("add", path + (len(existing),), item)
+        if existing:
+            return self._apply("add", path + (len(existing),), item)
+        if path[-1] in self._at(path[:-1]):
+            return self._fill(path, 0, item)
+        return self._set_key(path[:-1], path[-1], [item])
 
     def _remove(self, path: Path) -> Manifest:
-        """Take an entry away, and every list and mapping around it in which nothing else is: YAML has no empty block."""
-        return self._apply("remove", path) if len(self._at(path[:-1])) > 1 else self._remove(path[:-1])
+        """Take an entry away, and every list and mapping around it in which nothing else is: YAML has no empty block.
+
+        What was empty before this collection filled it is written as it was then.
+        """
+        if len(self._at(path[:-1])) > 1:
+            return self._apply("remove", path)
+        blank = self.blanks.get(self._name(path[:-1]))
+        return self._remove(path[:-1]) if blank is None else self._apply("clear", path[:-1], blank)
 
     def _set_key(self, path: Path, key: str | int, value: t.Any) -> Manifest:
         """Set a key of a mapping; None takes it away."""

@@ -89,11 +89,12 @@ def plan(desired: Desired, state: State) -> StaticPodPlan:
     record = dict(resolution.record)
     if "files" in record:
         record["files"] = files.with_originals(record["files"], file_changes)
-    manifest = state.manifest
+    before = manifest = state.manifest.with_blanks(_blanks(state.record))
     for change in resolution.changes:
         if change.field != "files":
             manifest = manifest.change(change)
-    manifest = _with_checksum(manifest, record, file_changes, is_changed=manifest is not state.manifest)
+    manifest = _with_checksum(manifest, record, file_changes, is_changed=manifest is not before)
+    record = _with_blanks(record, manifest)
     _refuse_shared_mount_paths(manifest)
     pod_fields.refuse_contradictions(live, manifest.values())
     _refuse_anonymous_probes(desired, state.manifest, manifest)
@@ -110,6 +111,19 @@ def plan(desired: Desired, state: State) -> StaticPodPlan:
         # What is lost and neither asked for nor given up still counts as lost.
         image=state.written_image if _is_any_left(found.lost, record, manifest.values()) else image,
     )
+
+
+def _blanks(record: Record) -> dict[str, str]:
+    """What was empty in the manifest before us."""
+    return {name: text for keys in record.values() for entry in keys.values() for name, text in entry.blanks.items()}
+
+
+def _with_blanks(record: Record, manifest: Manifest) -> Record:
+    """The record with what was empty before us, noted with each value in it: it is gone with the last of them."""
+    return {
+        field: {key: dataclasses.replace(entry, blanks=manifest.blanks_of(field, key)) for key, entry in keys.items()}
+        for field, keys in record.items()
+    }
 
 
 def _is_any_left(lost: Record, record: Record, values: Values) -> bool:

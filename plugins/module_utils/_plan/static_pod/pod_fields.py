@@ -128,6 +128,11 @@ def place(field: str, key: str, container: Path) -> Path:
     return {RESOURCES: (*container, RESOURCES, *way), PROBES: (*container, *way), PRIORITY: ("spec", *way)}[field]
 
 
+def collections(field: str, key: str) -> tuple[str, ...]:
+    """The mappings in which a value stands and that may be empty, the outermost first."""
+    return (RESOURCES, f"{RESOURCES}.{key.partition('.')[0]}") if field == RESOURCES else ()
+
+
 # ---- the plan ----------------------------------------------------------------------------------------------------------
 
 

@@ -5,35 +5,48 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.yaml_edit import (
     Document,
     Operation,
     Path,
 )
 
-VALUE = {"x": ["y", {"z": "1"}]}
+VALUE = {"b": {"x": ["y", {"z": "1"}]}}
 BLOCK = '  b:\n    x:\n    - "y"\n    - z: "1"\n'
+ITEMS = ["y", {"z": "1"}]
 
 
 @pytest.mark.parametrize(
     ("text", "path", "expected"),
     [
-        ("a: {}\nc: d\n", ("a", "b"), f"a:\n{BLOCK}c: d\n"),
-        ("a: {} # why\nc: d\n", ("a", "b"), f"a: # why\n{BLOCK}c: d\n"),
-        ("a: {}", ("a", "b"), f"a:\n{BLOCK}".rstrip("\n")),
-        ("a: {}\r\nc: d\r\n", ("a", "b"), f"a:\n{BLOCK}c: d\n".replace("\n", "\r\n")),
-        ("a : { }\n", ("a", "b"), f"a :\n{BLOCK}"),
-        ("a:\n  {}\n", ("a", "b"), f"a:\n{BLOCK}"),
-        ("o:\n  a: {}\n", ("o", "a", "b"), "o:\n  a:\n" + "".join(f"  {line}\n" for line in BLOCK.splitlines())),
-        ("a: {c: d}\n", ("a", "b"), 'a: {c: d, b: {x: ["y", {z: "1"}]}}\n'),
-        ("o: {a: {}}\n", ("o", "a", "b"), 'o: {a: {b: {x: ["y", {z: "1"}]}}}\n'),
-        ("a:\n  c: d\n", ("a", "b"), f"a:\n  c: d\n{BLOCK}"),
-        ("c: d\n", ("b",), "c: d\n" + "".join(f"{line[2:]}\n" for line in BLOCK.splitlines())),
+        ("a: {}\nc: d\n", ("a",), f"a:\n{BLOCK}c: d\n"),
+        ("a: {} # why\nc: d\n", ("a",), f"a: # why\n{BLOCK}c: d\n"),
+        ("a: {}", ("a",), f"a:\n{BLOCK}".rstrip("\n")),
+        ("a: {}\r\nc: d\r\n", ("a",), f"a:\n{BLOCK}c: d\n".replace("\n", "\r\n")),
+        ("a : { }\n", ("a",), f"a :\n{BLOCK}"),
+        ("a:\n  {}\n", ("a",), f"a:\n{BLOCK}"),
+        ("a:\n", ("a",), f"a:\n{BLOCK}"),
+        ("a: ~\nc: d\n", ("a",), f"a:\n{BLOCK}c: d\n"),
+        ("'a:b': null # why\n", ("a:b",), f"'a:b': # why\n{BLOCK}"),
+        ("o:\n  a: {}\n", ("o", "a"), "o:\n  a:\n" + "".join(f"  {line}\n" for line in BLOCK.splitlines())),
+        ("o: {a: {}}\n", ("o", "a"), 'o: {a: {b: {x: ["y", {z: "1"}]}}}\n'),
+        ("o: {a: , c: d}\n", ("o", "a"), 'o: {a: {b: {x: ["y", {z: "1"}]}} , c: d}\n'),
     ],
 )
 def test_it_is_written_in_block_style_where_its_place_is(text: str, path: Path, expected: str) -> None:
-    found = Document.parse(text, "file").apply(Operation("fill", path, VALUE))
+    before = Document.parse(text, "file")
+    found = before.apply(Operation("fill", path, VALUE))
     assert found.text == expected
+    assert found.apply(Operation("clear", path, before.written(path))).text == text
+
+
+@pytest.mark.parametrize("text", ["a: []\n", "a: [ ] # why\nb: c\n", "o:\n- a: []\n  b: c\n", "a:\n"])
+def test_list_is_filled_and_cleared(text: str) -> None:
+    before, path = Document.parse(text, "file"), (("o", 0, "a") if text.startswith("o") else ("a",))
+    found = before.apply(Operation("fill", path, ITEMS))
+    assert '- "y"' in found.text
+    assert found.apply(Operation("clear", path, before.written(path))).text == text
 
 
 @pytest.mark.parametrize(
@@ -47,4 +60,9 @@ def test_it_is_written_in_block_style_where_its_place_is(text: str, path: Path, 
     ],
 )
 def test_what_is_cleared_is_an_empty_mapping(text: str, expected: str) -> None:
-    assert Document.parse(text, "file").apply(Operation("clear", ("a",), {})).text == expected
+    assert Document.parse(text, "file").apply(Operation("clear", ("a",), " {}")).text == expected
+
+
+def test_key_without_a_colon_is_refused() -> None:
+    with pytest.raises(Refusal, match="line 1: o.a is not a key with a colon"):
+        Document.parse("o: {a, b: c}\n", "file").apply(Operation("fill", ("o", "a"), VALUE))

@@ -547,10 +547,12 @@ def test_empty_annotations_are_filled() -> None:
 
 
 @pytest.mark.parametrize("nothing", ["annotations: null", "annotations:", "annotations: ~  # none"])
-def test_annotations_that_are_null_are_refused_with_the_line(nothing: str) -> None:
+def test_annotations_that_are_null_are_filled_and_restored(nothing: str) -> None:
     manifest = samples.manifest(samples.SCHEDULER.replace("metadata:\n", f"metadata:\n  {nothing}\n"), "kube-scheduler")
-    with pytest.raises(Refusal, match=r"line 4: metadata\.annotations"):
-        manifest.change(Change("annotations", "nodecraft/x", None, "1"))
+    filled = manifest.change(Change("annotations", "nodecraft/x", None, "1"))
+    comment = nothing.partition("~")[2]
+    assert f'\n  annotations:{comment}\n    nodecraft/x: "1"\n  name: kube-scheduler\n' in filled.text
+    assert filled.change(Change("annotations", "nodecraft/x", "1", None)).text == manifest.text
 
 
 # ---- the whole -------------------------------------------------------------------------------------------------------
