@@ -148,7 +148,7 @@ class _Process(t.TypedDict):
 class Instance(_Process, total=False):
     """How the component is recognised before the change, or after it. arguments: None stands for any. written: of a static pod,
     the arguments as they stand in its manifest. server: of an API server, where it answers. of_image: whether these are arguments of a
-    program that only the image names. etcd: of a member of etcd, how it is asked."""
+    program that only the image names, or that another one starts. etcd: of a member of etcd, how it is asked."""
 
     written: t.Sequence[str]
     server: Address

@@ -53,7 +53,7 @@ class Process(t.NamedTuple):
 
     def runs(self, expected: t.Sequence[str | None], *, of_image: bool = False) -> bool:
         """Whether it runs exactly this command line; None stands for any one argument. of_image: its program is the image's own,
-        with whatever arguments that puts before these."""
+        or started by another one, with whatever arguments that puts before these."""
         before = len(self.arguments) - len(expected)
         return (before == 0 or (of_image and before > 0)) and all(
             want in (None, have) for want, have in zip(expected, self.arguments[before:])

@@ -132,7 +132,7 @@ def _describe_pod(name: str, directory: str, kubelet: Kubelet, host: Host) -> Js
     return {
         "manifest": path,
         "image": pod.manifest.container.get("image"),
-        "arguments": pod.manifest.arguments,
+        "arguments": pod.manifest.command_line,
         "feature_gates": values["feature_gates"],
         "admission_plugins": values["admission_plugins"],
         "args": values["args"],
@@ -174,7 +174,7 @@ def _describe_process(process: Process, pod: static_pods.StaticPod, host: Host) 
 
 
 def _in_sync(process: Process, manifest: Manifest) -> bool:
-    return process.runs(manifest.expected_arguments(), of_image=manifest.entrypoint is None)
+    return process.runs(manifest.expected_arguments(), of_image=static_pods.instance_of(manifest)["of_image"])
 
 
 def _shown(argument: str, manifest: Manifest) -> str:

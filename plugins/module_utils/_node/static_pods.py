@@ -219,7 +219,7 @@ def instance_of(manifest: Manifest) -> Instance:
     return {
         "arguments": manifest.expected_arguments(),
         "written": manifest.arguments,
-        "of_image": manifest.entrypoint is None,
+        "of_image": manifest.entrypoint is None or manifest.is_wrapped,
         "probes": [{**probe} for probe in manifest.probes()],
     }
 

@@ -20,7 +20,7 @@ import typing as t
 from ..common.errors import Refusal
 from ..common.ownership import Change, Values
 from ..documents.yaml_edit import Document, Operation, Path
-from ..kubernetes import flags
+from ..kubernetes import flags, versions
 from . import pod_fields
 
 _MERGED_FLAGS = {
@@ -165,14 +165,32 @@ class Manifest:
 
     @property
     def entrypoint(self) -> str | None:
-        """What the container starts; None when the manifest leaves that to the image."""
-        command = self.container.get("command")
-        return str(command[0]) if command else None
+        """The component's program as the command names it; None when the manifest leaves that to the image."""
+        return self.arguments[0] if self.container.get("command") else None
+
+    @property
+    def command_line(self) -> list[str]:
+        """What the container is given to run, as written: the first word first, if the manifest names one."""
+        return list(self.container.get("command") or []) + list(self.container.get("args") or [])
 
     @property
     def arguments(self) -> list[str]:
-        """The command line as written: the program's name first, if the manifest names one."""
-        return list(self.container.get("command") or []) + list(self.container.get("args") or [])
+        """The component's own command line as written: its program first, if the manifest names one, without a wrapper in front."""
+        return self.command_line[self._wrapper_length :]
+
+    @property
+    def is_wrapped(self) -> bool:
+        """Whether another program, such as kube-log-runner, starts the component."""
+        return self._wrapper_length > 0
+
+    @property
+    def _wrapper_length(self) -> int:
+        """How many words stand before the component's program. Words of a shell are no command line of another program."""
+        line = self.command_line
+        names = {str(self.container["name"]), "etcd", *versions.COMPONENTS}
+        if not line or posixpath.basename(line[0]) in _SHELLS:
+            return 0
+        return next((index for index in range(len(line)) if _is_program(line, index, names)), 0)
 
     @property
     def environment(self) -> dict[str, str | None]:
@@ -186,7 +204,7 @@ class Manifest:
     @property
     def hidden(self) -> dict[str, str]:
         """Values of the environment that stand on the command line -> what is shown instead: they are secret."""
-        referenced = {match.group(1) for argument in self.arguments for match in _REFERENCE.finditer(argument)}
+        referenced = {match.group(1) for argument in self.command_line for match in _REFERENCE.finditer(argument)}
         return {
             value: f"$({name})"
             for name, value in self.environment.items()
@@ -197,12 +215,11 @@ class Manifest:
     @property
     def program(self) -> str:
         """The name of the component's program; where a shell or the image tells which that is, the container's name."""
-        command = self.container.get("command") or [""]
-        name = posixpath.basename(command[0])
+        name = posixpath.basename(self.entrypoint or "")
         return str(self.container["name"]) if not name or name in _SHELLS else name
 
     def expected_arguments(self) -> list[str | None]:
-        """The command line of the running process: C($(VAR)) expanded as the kubelet does.
+        """The command line of the component's process: C($(VAR)) expanded as the kubelet does.
 
         None for an argument that depends on a value which only the kubelet knows.
         """
@@ -280,7 +297,7 @@ class Manifest:
 
     def values(self) -> Values:
         """Everything that can be changed, as field -> key -> value."""
-        found = flags.parse(self.arguments)
+        found = self._flags()
         args: dict[str, t.Any] = {}
         for flag in found:
             if flag.name not in _MERGED_FLAGS:
@@ -299,6 +316,12 @@ class Manifest:
             **pod_fields.values(self.pod["spec"], self.container),
             "annotations": dict((self.pod.get("metadata") or {}).get("annotations") or {}),
         }
+
+    def _flags(self) -> list[flags.Flag]:
+        """The component's flags, with their places on the whole command line."""
+        before = self._wrapper_length
+        found = flags.parse(self.arguments)
+        return [dataclasses.replace(flag, index=flag.index + before) for flag in found]
 
     def _volume_values(self) -> dict[str, t.Any]:
         return {volume["name"]: self._volume_value(volume) for volume in self.pod["spec"].get("volumes") or []}
@@ -342,7 +365,7 @@ class Manifest:
 
     def _flags_for(self, field: str, key: str) -> list[flags.Flag]:
         """The flags that set an argument, or have a gate or a plugin among their values."""
-        found = flags.parse(self.arguments)
+        found = self._flags()
         if field == "args":
             return [flag for flag in found if flag.name == key]
         merged = [flag for flag in found if _MERGED_FLAGS.get(flag.name) == field]
@@ -431,7 +454,7 @@ class Manifest:
         return self._set_flag(key, list(after or []))
 
     def _change_feature_gates(self, key: str, after: bool | None) -> Manifest:
-        gates = flags.parse_gates(flags.values(flags.parse(self.arguments), flags.FEATURE_GATES))
+        gates = flags.parse_gates(flags.values(self._flags(), flags.FEATURE_GATES))
         spelling = flags.gate_key(gates, key)
         if after is None:
             gates.pop(spelling, None)
@@ -444,7 +467,7 @@ class Manifest:
         return manifest._set_plugin(flags.DISABLE_PLUGINS, key, after == "disabled")
 
     def _set_plugin(self, flag: str, plugin: str, wanted: bool) -> Manifest:
-        plugins = flags.parse_plugins(flags.values(flags.parse(self.arguments), flag))
+        plugins = flags.parse_plugins(flags.values(self._flags(), flag))
         if wanted == (plugin in plugins):
             return self
         plugins = plugins + [plugin] if wanted else [name for name in plugins if name != plugin]
@@ -515,8 +538,9 @@ class Manifest:
                 " changed here. env, volumes and files can; write a command to have flags changed, too."
             )
             self._refuse(self._container_path, why)
-        if posixpath.basename(self.entrypoint) in _SHELLS:
-            why = f"the component is started by a shell ({self.entrypoint}), so --{name} would not reach it. Start it directly."
+        shell = next((word for word in self.container["command"] if posixpath.basename(word) in _SHELLS), None)
+        if shell is not None and not self.is_wrapped:
+            why = f"the component is started by a shell ({shell}), so --{name} would not reach it. Start it directly."
             self._refuse(self._argument_path(0), why)
         manifest = self
         for number, value in enumerate(wanted):
@@ -527,7 +551,7 @@ class Manifest:
         return manifest
 
     def _occurrences(self, name: str) -> list[flags.Flag]:
-        return [flag for flag in flags.parse(self.arguments) if flag.name == name]
+        return [flag for flag in self._flags() if flag.name == name]
 
     def _argument_path(self, index: int) -> Path:
         """Where an item of the command line stands."""
@@ -550,12 +574,12 @@ class Manifest:
             return self._apply("replace", self._argument_path(flag.index + 1), value)
         # What looks like a flag has to be tied to its own.
         manifest = self._remove(self._argument_path(flag.index + 1)) if flag.split else self
-        spelling = self.arguments[flag.index].partition("=")[0]
+        spelling = self.command_line[flag.index].partition("=")[0]
         return manifest._apply("replace", self._argument_path(flag.index), f"{spelling}={value}")
 
     def _insert_flag(self, places: t.Sequence[flags.Flag], argument: str) -> Manifest:
         """Behind its last occurrence, else behind all arguments."""
-        before = places[-1].index + places[-1].split if places else len(self.arguments) - 1
+        before = places[-1].index + places[-1].split if places else len(self.command_line) - 1
         name, index = self._argument_place(before)
         return self._apply("add", (*self._container_path, name, index + 1), argument)
 
@@ -592,6 +616,16 @@ class Manifest:
         for step in path:
             data = data.get(step) if isinstance(data, dict) else None if data is None else data[step]
         return data
+
+
+def _is_program(line: t.Sequence[str], index: int, names: t.Container[str]) -> bool:
+    """Whether a word is the component's program: it has that name, and no words but flags follow a component's program.
+
+    A wrapper's flag may have a path that ends like the program: C(--log-file /var/log/etcd etcd --name=a).
+    """
+    following = line[index + 1 :][:1]
+    is_named = not line[index].startswith("-") and posixpath.basename(line[index]) in names
+    return is_named and (index == 0 or not following or following[0].startswith("-"))
 
 
 def _index_of(entries: t.Sequence[t.Mapping[str, t.Any]] | None, name: str) -> int | None:
