@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import dataclasses
+import typing as t
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,3 +31,15 @@ class Argument:
     text: str
     source: Source
     variable: str | None
+
+
+def find_program(words: t.Sequence[str], is_named: t.Callable[[str], bool]) -> int:
+    """Where on a command line the component's program stands, behind a wrapper such as nice or kube-log-runner; 0 when none has its name.
+
+    No words but flags follow the program, so C(--log-file /var/log/etcd etcd --name=a) names it with its third word.
+    """
+    for index, word in enumerate(words):
+        following = words[index + 1 : index + 2]
+        if not word.startswith("-") and is_named(word) and (not index or all(each.startswith("-") for each in following)):
+            return index
+    return 0

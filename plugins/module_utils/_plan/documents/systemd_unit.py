@@ -6,28 +6,30 @@
 
 """A systemd service as its files make it: the command line that it starts, and where each argument comes from.
 
-Only what decides a command line is read: C(ExecStart), C(Environment) and C(EnvironmentFile) of the section [Service],
-by the rules of systemd.service(5) and systemd.exec(5): later assignments win, an empty one starts again, a variable out
-of an environment file wins over one of the unit, C($NAME) is split into words and C(${NAME}) is not. Of the specifiers
-those of the unit's and the host's name are known.
+Only what decides a command line is read: C(ExecStart), C(Environment), C(EnvironmentFile), C(UnsetEnvironment) and
+C(PassEnvironment) of the section [Service], by the rules of systemd.service(5) and systemd.exec(5): later assignments win, an
+empty one starts again, a variable out of an environment file wins over one of the unit, C($NAME) is split into words and
+C(${NAME}) is not. Of the specifiers those of the unit's and the host's name are known.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import posixpath
 import re
 import typing as t
 
 from ..common.errors import Refusal
 from ..common.files import FileVersion, TextFile
-from .command_line import Argument, Source
+from .command_line import Argument, Source, find_program
 
 # What may stand before the path of a command without changing what the process gets.
 _PREFIXES = "-+!"
+KUBELET = "kubelet"
 _ESCAPES = {"n": "\n", "t": "\t", "s": " ", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _VARIABLE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\}|(?P<plain>[A-Za-z_][A-Za-z0-9_]*))")
-_ASSIGNMENT = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)", re.DOTALL)
+_ASSIGNMENT = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=(?P<value>.*)", re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,11 +44,14 @@ class Variable:
 
 @dataclasses.dataclass(frozen=True)
 class Service:
-    """What systemd starts. words: the words of C(ExecStart) before variables are put in."""
+    """What systemd starts. words: the kubelet's words of C(ExecStart) before variables are put in. unset: the variables that
+    C(UnsetEnvironment) removes, whoever sets them. wrapper: what stands before the kubelet, such as nice and its flags."""
 
     words: tuple[str, ...]
     variables: t.Mapping[str, Variable]
     arguments: tuple[Argument, ...]
+    unset: frozenset[str] = frozenset()
+    wrapper: tuple[str, ...] = ()
 
     @property
     def command(self) -> list[str]:
@@ -76,10 +81,24 @@ def with_file(files: t.Sequence[TextFile], path: str, version: FileVersion | Non
 
 
 def environment_files(files: t.Sequence[TextFile], host: str) -> list[str]:
-    """The environment files that a unit names, in the order in which they are read. host: the name of the host."""
+    """The environment files that a unit names, in the order in which they are read, with their wildcards. host: the name of the host."""
     specifiers = _specifiers(files, host)
     found = _reset(_settings(files), "EnvironmentFile")
-    return [_resolved(setting.value.lstrip("-"), setting.source, specifiers) for setting in found]
+    paths = [_resolved(re.sub("^-", "", setting.value), setting.source, specifiers) for setting in found]
+    return [path for path in paths if path.startswith("/")]  # systemd passes over the others
+
+
+def matching(pattern: str, paths: t.Iterable[str]) -> list[str]:
+    """Those of these files that a unit names by a path, which may have wildcards, in the order in which systemd reads them."""
+    parts = pattern.split("/")
+    return sorted(path for path in paths if path == pattern or _matches(path.split("/"), parts))
+
+
+def _matches(names: t.Sequence[str], patterns: t.Sequence[str]) -> bool:
+    return len(names) == len(patterns) and all(
+        fnmatch.fnmatchcase(name, pattern) and (pattern.startswith(".") or not name.startswith("."))
+        for name, pattern in zip(names, patterns)
+    )
 
 
 def exec_start(files: t.Sequence[TextFile]) -> tuple[str, Source]:
@@ -109,14 +128,60 @@ def read_service(files: t.Sequence[TextFile], environment: t.Mapping[str, str | 
     """
     specifiers = _specifiers(files, host)
     variables = _environment(_settings(files), specifiers)
-    for path in environment_files(files, host):
-        variables.update(file_variables(path, environment.get(path)))
+    for pattern in environment_files(files, host):
+        for path in matching(pattern, environment):
+            variables.update(file_variables(path, environment[path]))
+    unset = _names(_settings(files), "UnsetEnvironment", specifiers)
     value, source = exec_start(files)
-    words = tuple(split(value, source, specifiers))
-    arguments = [Argument(words[0].lstrip(_PREFIXES), source, None)]
-    for word in words[1:]:
-        arguments.extend(_expanded(word, source, variables))
-    return Service(words, variables, tuple(arguments))
+    words = split(value, source, specifiers)
+    _refuse_passed(files, specifiers, words, {*variables, *unset})
+    variables = {
+        name: each for name, each in variables.items() if not {name, f"{name}={each.value}"} & unset.keys()
+    }
+    arguments = [(0, Argument(words[0].lstrip(_PREFIXES), source, None))]
+    for number, word in enumerate(words[1:], start=1):
+        arguments.extend((number, argument) for argument in _expanded(word, source, variables))
+    program = find_program([argument.text for dummy, argument in arguments], _is_kubelet)
+    found = tuple(argument for dummy, argument in arguments)
+    if not found[program].text.startswith("/"):
+        raise Refusal(
+            f"{source}: ExecStart={value} is not understood here. Write the whole path of the kubelet behind {found[0].text}, run"
+            " systemctl daemon-reload and systemctl restart kubelet, and run again."
+        )
+    return Service(
+        words=tuple(words[arguments[program][0] :]),
+        variables=variables,
+        arguments=found[program:],
+        unset=frozenset(name.partition("=")[0] for name in unset),
+        wrapper=tuple(argument.text for argument in found[:program]),
+    )
+
+
+def _is_kubelet(word: str) -> bool:
+    name = posixpath.basename(word)
+    return name == KUBELET or (word.startswith("/") and name.startswith((f"{KUBELET}-", f"{KUBELET}_", f"{KUBELET}.")))
+
+
+def _names(
+    settings: t.Sequence[_Setting], option: str, specifiers: t.Mapping[str, str]
+) -> dict[str, Source]:
+    """The words of a setting that is a list, and where each stands."""
+    found = _reset(settings, option)
+    return {word: each.source for each in found for word in split(each.value, each.source, specifiers)}
+
+
+def _refuse_passed(
+    files: t.Sequence[TextFile], specifiers: t.Mapping[str, str], words: t.Sequence[str], known: t.Container[str]
+) -> None:
+    """Refuse a variable of the command that only the manager's own environment has, which no file says."""
+    used = {found.group("braced") or found.group("plain") for word in words for found in _VARIABLE.finditer(word)}
+    for name, source in _names(_settings(files), "PassEnvironment", specifiers).items():
+        if name in used and name not in known:
+            raise Refusal(
+                f"{source}: PassEnvironment={name} takes a part of the kubelet's command line out of systemd's own environment, which is"
+                f" not read here. Write Environment={name}=VALUE there, run systemctl daemon-reload and systemctl restart kubelet, and"
+                " run again."
+            )
 
 
 def unit_variables(file: TextFile, unit: str, host: str) -> dict[str, Variable]:
@@ -289,7 +354,7 @@ def quote_assignment(name: str, value: str) -> str:
 def file_variables(path: str, text: str | None) -> dict[str, Variable]:
     """The variables that an environment file with this text sets; None: it does not exist."""
     found: dict[str, Variable] = {}
-    for number, line in _environment_lines(text or ""):
+    for number, line in _environment_lines(path, text or ""):
         match = _ASSIGNMENT.match(line)
         if match:
             name = match.group("name")
@@ -298,14 +363,20 @@ def file_variables(path: str, text: str | None) -> dict[str, Variable]:
     return found
 
 
-def _environment_lines(text: str) -> t.Iterator[tuple[int, str]]:
+def _environment_lines(path: str, text: str) -> t.Iterator[tuple[int, str]]:
     """The lines of an environment file: joined at a closing backslash, without comments."""
-    pending, start = "", 0
+    pending, start, continued = "", 0, 0
     for number, line in enumerate(text.splitlines(), start=1):
         if not pending and line.lstrip().startswith(("#", ";")):
+            continued = number if _is_continued(line) else 0
             continue
-        start = start if pending else number
-        if line.endswith("\\"):
+        if continued and line.strip():
+            raise Refusal(
+                f"{Source(path, continued)}: a comment ends with a backslash, so systemd before 254 takes the next line for a part of it."
+                " Remove that backslash, run systemctl restart kubelet, and run again."
+            )
+        start, continued = start if pending else number, 0
+        if _is_continued(line):
             pending += line[:-1]
             continue
         yield start, pending + line
@@ -314,21 +385,28 @@ def _environment_lines(text: str) -> t.Iterator[tuple[int, str]]:
         yield start, pending
 
 
+def _is_continued(line: str) -> bool:
+    """Whether a line ends with a backslash that another one does not take the meaning of."""
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
+
+
 def _environment_value(text: str, source: Source) -> str:
-    """A value as systemd reads it: quotes go, and in double quotes a backslash keeps its meaning before few characters only."""
-    value, quote, position = "", "", 0
+    """A value as systemd reads it: quotes go where a value begins or another quoted part ended, and stay in the middle of a plain one. In
+    double quotes a backslash keeps its meaning before few characters only."""
+    value, quote, is_plain, position = "", "", False, 0
     while position < len(text):
         char = text[position]
         following = text[position + 1 : position + 2]
         if char == "\\" and quote != "'" and following:
             value += following if not quote or following in '"\\`$' else char + following
+            is_plain = not quote
             position += 1
         elif quote:
             quote, value = ("", value) if char == quote else (quote, value + char)
-        elif char in "\"'":
+        elif char in "\"'" and not is_plain:
             quote = char
-        else:
-            value += char
+        elif is_plain or not char.isspace():
+            is_plain, value = True, value + char
         position += 1
     if quote:
         raise Refusal(

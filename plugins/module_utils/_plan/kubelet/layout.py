@@ -62,7 +62,11 @@ def free_variable(service: Service) -> str | None:
     and that our drop-in can set. kubeadm's own before all, then one that nothing sets, because of the others our drop-in
     repeats what the unit says; the later on the command line the better, because the last flag wins."""
     words = [word[1:] for word in service.words if word.startswith("$") and word[1:].isidentifier()]
-    free = [name for name in words if words.count(name) == 1 and _is_settable(service.variables.get(name))]
+    free = [
+        name
+        for name in words
+        if words.count(name) == 1 and name not in service.unset and _is_settable(service.variables.get(name))
+    ]
     if HOOK in free:
         return HOOK
     free = [name for name in free if name not in _MEANT_FOR_FILES]

@@ -292,6 +292,14 @@ def _refuse_out_of_step(live: Layout, state: State) -> None:
     """A restart of the kubelet would bring in what others changed, and what is not part of the task."""
     if state.running is None or list(state.running) == live.command:
         return
+    wrapper = live.service.wrapper
+    if wrapper and list(state.running) == [*wrapper, *live.command]:
+        raise Refusal(
+            f"{live.service.arguments[0].source}: {wrapper[0]} starts the kubelet and stays in its place as the process of the unit, so what"
+            " becomes of the kubelet is not known. Start the kubelet itself there, with settings of the unit such as Nice=, CPUAffinity="
+            " or IOSchedulingClass=, or by a program that gives way to it, as nice and taskset do; run systemctl daemon-reload and"
+            " systemctl restart kubelet, and run again."
+        )
     pending = [argument for argument in live.command if argument not in state.running]
     gone = [argument for argument in state.running if argument not in live.command]
     raise Refusal(

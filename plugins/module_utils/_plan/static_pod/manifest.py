@@ -19,6 +19,7 @@ import typing as t
 
 from ..common.errors import Refusal
 from ..common.ownership import Change, Values
+from ..documents.command_line import find_program
 from ..documents.yaml_edit import Document, Operation, Path
 from ..kubernetes import flags, versions
 from . import pod_fields
@@ -190,7 +191,7 @@ class Manifest:
         names = {str(self.container["name"]), "etcd", *versions.COMPONENTS}
         if not line or posixpath.basename(line[0]) in _SHELLS:
             return 0
-        return next((index for index in range(len(line)) if _is_program(line, index, names)), 0)
+        return find_program(line, lambda word: posixpath.basename(word) in names)
 
     @property
     def environment(self) -> dict[str, str | None]:
@@ -616,16 +617,6 @@ class Manifest:
         for step in path:
             data = data.get(step) if isinstance(data, dict) else None if data is None else data[step]
         return data
-
-
-def _is_program(line: t.Sequence[str], index: int, names: t.Container[str]) -> bool:
-    """Whether a word is the component's program: it has that name, and no words but flags follow a component's program.
-
-    A wrapper's flag may have a path that ends like the program: C(--log-file /var/log/etcd etcd --name=a).
-    """
-    following = line[index + 1 :][:1]
-    is_named = not line[index].startswith("-") and posixpath.basename(line[index]) in names
-    return is_named and (index == 0 or not following or following[0].startswith("-"))
 
 
 def _index_of(entries: t.Sequence[t.Mapping[str, t.Any]] | None, name: str) -> int | None:

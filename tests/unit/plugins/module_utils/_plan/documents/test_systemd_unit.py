@@ -61,6 +61,13 @@ def test_command_lines(text: str, wanted: list[str]) -> None:
         ("A=1\nA=2\n", ["2"]),
         ("A=\n", []),
         ("no assignment\nA = spaced\nA=x   \n", ["x"]),
+        ("A = spaced\n", ["spaced"]),
+        ('A=--a="b c" d\n', ["--a=b c", "d"]),
+        ("A='a' \"b\"\n", ["ab"]),
+        ("A='a' b c\n", ["ab", "c"]),
+        ("A=a # b\n", ["a", "#", "b"]),
+        ("A=a\\\\\nB=c\n", ["a\\"]),
+        ("# no \\\n\nA=x\n", ["x"]),
     ],
 )
 def test_environment_files(text: str, wanted: list[str]) -> None:
@@ -82,11 +89,12 @@ def test_environment_files(text: str, wanted: list[str]) -> None:
         ("ExecStart=/a \\q", "the escape"),
         ("ExecStart=/a $?", "is not understood"),
         ("EnvironmentFile=/e\nExecStart=/a $A", "/e:1: a value over several lines"),
+        ("EnvironmentFile=/e\nExecStart=/a $B", "/e:1: a comment ends with a backslash"),
     ],
 )
 def test_what_is_not_understood_is_refused_with_its_line(text: str, words: str) -> None:
     with pytest.raises(Refusal, match=words):
-        command(text, "A='x\ny'\n" if "several" in words else "")
+        command(text, "A='x\ny'\n" if "several" in words else "# x\\\nB=y\n" if "comment" in words else "")
 
 
 def test_sources_are_files_and_lines() -> None:
