@@ -13,6 +13,7 @@ import typing as t
 from http import HTTPStatus
 
 from .._engine.kubeconfig import Credentials
+from .._plan.documents import configuration
 from .._plan.kubernetes.api_server import own_address
 from .._plan.kubernetes.proof import OwnCluster
 from . import sources
@@ -59,7 +60,7 @@ def _own_address() -> str | None:
     """Where the API server of this very node listens."""
     try:
         with open(MANIFEST, encoding="utf-8") as stream:
-            return own_address(yaml.safe_load(stream))
+            return own_address(configuration.load(stream.read()))
     except (OSError, ValueError, yaml.YAMLError):
         return None
 

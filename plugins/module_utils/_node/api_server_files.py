@@ -22,6 +22,7 @@ from .._plan.static_pod import plan as static_pod
 from . import etcd, static_pods
 from .component_files import ComponentFiles
 
+UNDETERMINED = "cannot be determined ("  # of a finding: what to look at could not be read
 _ENCRYPTION, _AUTHORIZATION, _ADMISSION = (
     "encryption-provider-config",
     "authorization-config",

@@ -16,6 +16,7 @@ import typing as t
 from .._engine import probes
 from .._engine.node import Host
 from .._plan.common.errors import KubeadmError
+from .._plan.documents import configuration
 from .._plan.kubernetes.control_planes import API_SERVER, COMPONENTS, component_of_pod, role_label
 from .kubelet_units import KubeletUnit
 from .manifest_files import manifest_files
@@ -76,7 +77,7 @@ def _manifests(directory: str) -> t.Iterator[tuple[str, str]]:
     for path in manifest_files(directory) if os.path.isdir(directory) else []:
         with contextlib.suppress(OSError, ValueError, yaml.YAMLError):
             with open(path, encoding="utf-8") as stream:
-                component = component_of_pod(yaml.safe_load(stream))
+                component = component_of_pod(configuration.load(stream.read()))
             if component:
                 yield component, f"{path} is a manifest of {component}"
 

@@ -16,6 +16,7 @@ import time
 import typing as t
 
 from .._engine.journal import SYSTEMD_UNIT, Journal, SetAside, UnitWatch
+from .._engine.kubeconfig import find_problem
 from .._engine.node import NODE, Host
 from .._engine.systemd_unit import ASIDE
 from .._plan.common.errors import KubeadmError, Refusal
@@ -194,7 +195,8 @@ def _refuse_undrained(unit: KubeletUnit, plan: KubeletPlan) -> None:
     if reason is not None:
         names = ", ".join(dict.fromkeys(name for change in plan.policies for name in change.differences))
         consequences = ". ".join(dict.fromkeys(change.policy.consequence for change in plan.policies))
+        is_unread = find_problem(unit.kubeconfig)
+        advice = f"Repair {unit.kubeconfig}, and run again." if is_unread else "Drain the node, or set force: true."
         raise Refusal(
-            f"config: {names} would change on {unit.node_name}, which is not drained: {reason}. {consequences}."
-            " Drain the node, or set force: true."
+            f"config: {names} would change on {unit.node_name}, which is not drained: {reason}. {consequences}. {advice}"
         )

@@ -102,9 +102,10 @@ def _only_on_purpose(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan,
     """Refuse what would leave an API server healthy and the cluster locked out, unless it is forced."""
     found = api_server_files.findings(pod, plan, node.host)
     if found and not node.force:
-        raise Refusal(
-            f"refused before anything was written on {os.uname().nodename}: {' '.join(found)} force: true changes it anyway."
-        )
+        # To force what is not known would switch off the checks of what is known, too.
+        is_known = not any(api_server_files.UNDETERMINED in finding for finding in found)
+        advice = "force: true changes it anyway." if is_known else "Repair what could not be read, and run again."
+        raise Refusal(f"refused before anything was written on {os.uname().nodename}: {' '.join(found)} {advice}")
     return [f"forced: {finding}" for finding in found]
 
 

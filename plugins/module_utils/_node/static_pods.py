@@ -26,6 +26,7 @@ from .._engine.static_pod_look import look as look_for
 from .._plan.common import ownership, times
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.files import FileVersion
+from .._plan.documents import configuration
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.desired import WantedFile
 from .._plan.static_pod.manifest import Manifest, Mount
@@ -187,9 +188,9 @@ def find(name: str, manifest_dir: str) -> tuple[str, list[str]]:
 def pod_identity(path: str) -> tuple[str, str] | None:
     """(namespace, name) of the pod that a file declares; None when it declares none."""
     try:
-        data = yaml.safe_load(_text(_version(path), path))
+        data = configuration.load(_text(_version(path), path))
         return str(data["metadata"].get("namespace", "default")), str(data["metadata"]["name"])
-    except (KubeadmError, yaml.YAMLError, KeyError, TypeError, AttributeError, OSError):
+    except (KubeadmError, yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, OSError):
         return None
 
 

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 
 from ..common.errors import Refusal
@@ -20,17 +21,63 @@ except ImportError:
 T = t.TypeVar("T")
 
 
+def is_json(text: str) -> bool:
+    """Whether Kubernetes reads a text as JSON: it does so with all that begins with a brace."""
+    try:
+        return text.lstrip("\ufeff \t\r\n").startswith("{") and isinstance(json.loads(text.lstrip("\ufeff")), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def load(text: str) -> t.Any:
+    """The value of a text in YAML or JSON, read as Kubernetes does. Raises yaml.YAMLError, ValueError."""
+    if is_json(text):
+        return json.loads(text.lstrip("\ufeff"))
+    root = compose(text)
+    return None if root is None else yaml.SafeLoader("").construct_document(root)
+
+
+def compose(text: str) -> t.Any:
+    """The nodes of a text in YAML or JSON. Raises yaml.YAMLError."""
+    return single_node(loader_of(text))
+
+
+def loader_of(text: str) -> t.Any:
+    """A reader of a text in YAML or JSON. Raises yaml.YAMLError."""
+    # A string of JSON holds no tab, and each place stays what it is.
+    return yaml.SafeLoader(text.replace("\t", " ") if is_json(text) else text)
+
+
+def single_node(loader: t.Any) -> t.Any:
+    """The nodes of the only document, which a line of dashes may follow. Raises yaml.YAMLError."""
+    root = loader.get_node() if loader.check_node() else None
+    while loader.check_node():
+        start = loader.peek_event().start_mark
+        other = loader.get_node()
+        if not isinstance(other, yaml.ScalarNode) or other.value:
+            context = "expected a single document in the stream"
+            raise yaml.composer.ComposerError(context, root.start_mark, "but found another document", start)
+    return root
+
+
+def problem_of_tab(exc: Exception) -> str | None:
+    """What to do about a tab that go-yaml takes for a blank, and PyYAML does not; None for another problem."""
+    is_tab = r"'\t' that cannot start" in str(getattr(exc, "problem", ""))
+    return "there is a tab, which not every reader of YAML takes for a blank; replace the tab by spaces" if is_tab else None
+
+
 def read(content: bytes, kind: str, take: t.Callable[[t.Any], T]) -> T:
     """What a function takes out of a file's YAML or JSON. Raises Refusal where it holds something else.
 
     kind: what the file is meant to hold, such as C(EncryptionConfiguration).
     """
     try:
-        data = yaml.safe_load(content)
-    except (yaml.YAMLError, ValueError) as exc:  # its own words quote the line
+        data = load(content.decode("utf-8"))
+    except (yaml.YAMLError, ValueError, RecursionError) as exc:  # its own words quote the line
         mark = getattr(exc, "problem_mark", None)
         where = f" (line {mark.line + 1})" if mark else ""
-        raise Refusal(f"it is not a single YAML document{where}") from None
+        tab = problem_of_tab(exc)
+        raise Refusal(f"{tab}{where}" if tab else f"it is not a single YAML document{where}") from None
     try:
         return take(data)
     except (AttributeError, KeyError, TypeError, ValueError):

@@ -21,6 +21,7 @@ import re
 import typing as t
 
 from ..common.errors import Refusal
+from . import configuration
 
 try:
     import yaml
@@ -80,7 +81,11 @@ class Document:
         line breaks that only some readers take for one.
         """
         root = _compose(text, source)
-        return cls(text=text, data=None if root is None else _construct(root, source), source=source, root=root)
+        if configuration.is_json(text):
+            data = configuration.load(text)
+        else:
+            data = None if root is None else _construct(root, source)
+        return cls(text=text, data=data, source=source, root=root)
 
     def line(self, path: Path) -> int:
         """The number of the line where a value begins."""
@@ -100,7 +105,7 @@ class Document:
         text = self.text[:start] + replacement + self.text[end:]
         wanted = _apply_to_data(self.data, operation)
         edited = _read(text, self.source)
-        if edited is None or edited.data != wanted:
+        if edited is None or edited.data != wanted or configuration.is_json(text) != configuration.is_json(self.text):
             raise Refusal(
                 f"{self.source} line {_line(self.text, start)}: {_pointer(operation.path)} cannot be changed in place"
                 " without changing other text. Write that list in plain block style, one item a line."
@@ -131,12 +136,14 @@ def _compose(text: str, source: str) -> t.Any:
     _refuse_rare_line_breaks(text, source)
     loader = None
     try:
-        loader = yaml.SafeLoader(text)
-        root = loader.get_single_node()
+        loader = configuration.loader_of(text)
+        root = configuration.single_node(loader)
     except (yaml.YAMLError, *_CONSTRUCTION_ERRORS) as exc:
-        line = _line_of(exc, text, default=loader.line + 1 if loader else 1)
-        raise Refusal(f"{source} line {line}: this is not a single YAML document: {_one_line(exc)}") from exc
-    _refuse_anchors(text, source)
+        tab = configuration.problem_of_tab(exc)
+        why = f"{tab}." if tab else f"this is not a single YAML document: {_one_line(exc)}"
+        raise Refusal(f"{source} line {_line_of(exc, text, default=loader.line + 1 if loader else 1)}: {why}") from exc
+    if not configuration.is_json(text):
+        _refuse_anchors(text, source)
     _refuse_duplicate_keys(root, source)
     return root
 
@@ -257,6 +264,10 @@ class _Cursor:
         """Whether a place is inside of brackets or braces."""
         return any(self.node(path[:depth]).flow_style for depth in range(len(path)))
 
+    def flow(self, value: t.Any) -> str:
+        """A value between brackets or braces."""
+        return json.dumps(value, ensure_ascii=False) if configuration.is_json(self.text) else _flow(value)
+
     def refuse(self, index: int, why: str) -> t.NoReturn:
         raise Refusal(f"{self.source} line {_line(self.text, index)}: {why}")
 
@@ -301,6 +312,8 @@ def _replace_span(at: _Cursor, operation: Operation) -> _Span:
     start, end = node.start_mark.index, node.end_mark.index
     if not isinstance(node, yaml.ScalarNode) or node.style in ("|", ">") or start == end:
         at.refuse(start, f"{_pointer(operation.path)} is not a value on one line, so it cannot be replaced in place.")
+    if configuration.is_json(at.text):
+        return start, end, at.flow(operation.value)
     return start, end, _scalar(operation.value, style=node.style, flow=at.is_in_flow(operation.path))
 
 
@@ -321,7 +334,7 @@ def _fill_span(at: _Cursor, operation: Operation) -> _Span:
     key, node = at.entry(at.node(operation.path[:-1]), operation.path[-1])
     start, end = at.colon(operation.path), _content_end(at.text, node)
     if at.is_in_flow(operation.path):
-        return start, end, f" {_flow(operation.value)}"
+        return start, end, f" {at.flow(operation.value)}"
     rest = at.rest(end)  # a comment, at most
     lines = _block_entry(operation.path[-1], operation.value, key.start_mark.column)[1:]
     return start, end + len(rest), at.newline(end).join([rest, *lines])
@@ -335,7 +348,7 @@ def _clear_span(at: _Cursor, operation: Operation) -> _Span:
 
 def _add_to_flow(at: _Cursor, parent: t.Any, step: str | int, value: t.Any) -> _Span:
     is_list = isinstance(parent, yaml.SequenceNode)
-    text = _flow(value) if is_list else f"{_scalar(step)}: {_flow(value)}"
+    text = at.flow(value) if is_list else f"{at.flow(step)}: {at.flow(value)}"
     before = parent.value[: at.position(parent, step)] if is_list else parent.value
     if before:
         last = before[-1] if is_list else before[-1][1]
@@ -477,7 +490,7 @@ def _apply_to_data(data: t.Any, operation: Operation) -> t.Any:
     elif operation.op == "add" and isinstance(parent, list) and isinstance(last, int):
         parent.insert(last, operation.value)
     elif operation.op == "clear":
-        parent[last] = yaml.safe_load(operation.value)
+        parent[last] = yaml.safe_load(operation.value.replace("\t", " "))
     else:
         parent[last] = operation.value
     return data

@@ -13,7 +13,7 @@ import re
 import typing as t
 
 from ..common.errors import Refusal
-from ..documents import yaml_edit
+from ..documents import configuration, yaml_edit
 from ..documents.yaml_edit import Path
 from ..kubernetes import flags
 
@@ -63,7 +63,7 @@ class ClusterConfiguration:
     def parse(cls, text: str) -> ClusterConfiguration:
         """Read the key ClusterConfiguration of the ConfigMap. Raises Refusal where kubeadm could not read it either."""
         try:
-            data = yaml.safe_load(text)
+            data = configuration.load(text)
             json.dumps(data, default=str)
         except (
             yaml.YAMLError,
@@ -73,9 +73,8 @@ class ClusterConfiguration:
         ) as exc:  # no such date, a date as a key, nested without end
             mark = getattr(exc, "problem_mark", None)
             where = f" line {mark.line + 1}" if mark else ""
-            raise Refusal(
-                f"{CONFIG_MAP_SOURCE}, {KIND}{where}: it is not a single YAML document, so no kubeadm upgrade begins. {_REPAIR}"
-            ) from exc
+            why = configuration.problem_of_tab(exc) or "it is not a single YAML document, so no kubeadm upgrade begins"
+            raise Refusal(f"{CONFIG_MAP_SOURCE}, {KIND}{where}: {why}. {_REPAIR}") from exc
         if not isinstance(data, dict) or data.get("kind") != KIND or not str(data.get("apiVersion")).startswith(GROUP):
             raise Refusal(f"{CONFIG_MAP_SOURCE} holds no {KIND} of {GROUP}, so no kubeadm upgrade begins. {_REPAIR}")
         return cls(text, data)

@@ -19,6 +19,7 @@ import typing as t
 
 from ..common.errors import Refusal
 from ..common.files import TextFile
+from ..documents import configuration
 from ..documents.command_line import Argument, Source
 from ..kubernetes import flags
 
@@ -121,7 +122,7 @@ class ConfigDocument:
 
     def source(self, path: FieldPath) -> Source | None:
         """Where the file sets a field, or something above it; None when it does not."""
-        node = yaml.compose(self.text, Loader=yaml.SafeLoader)
+        node = configuration.compose(self.text)
         line = None
         for part in path:
             pairs = node.value if isinstance(node, yaml.MappingNode) else []
@@ -136,8 +137,11 @@ class ConfigDocument:
 def parse(file: TextFile) -> ConfigDocument:
     """Read a configuration file. Raises Refusal when the kubelet could not."""
     try:
-        data = yaml.safe_load(file.text)
+        data = configuration.load(file.text)
     except yaml.YAMLError as exc:
+        tab, mark = configuration.problem_of_tab(exc), getattr(exc, "problem_mark", None)
+        if tab and mark:
+            raise Refusal(f"{file.path} line {mark.line + 1}: {tab}.") from exc
         raise Refusal(f"{file.path} is not YAML: {' '.join(str(exc).split())}.") from exc
     if not isinstance(data, dict):
         raise Refusal(f"{file.path} holds no KubeletConfiguration; a kubelet does not start with such a file.")

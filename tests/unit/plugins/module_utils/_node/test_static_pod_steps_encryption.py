@@ -253,6 +253,10 @@ def test_a_configuration_is_never_shown(server: Pod) -> None:
 def test_an_unreadable_configuration_is_not_left_without_force(server: Pod) -> None:
     server.start_with("k1", "identity")
     server.path.write_text("resources: [unfinished", encoding="ascii")
-    with pytest.raises(Refusal, match=r"reads and writes now cannot be determined \(it is not a single YAML document"):
+    with pytest.raises(
+        Refusal, match=r"reads and writes now cannot be determined \(it is not a single YAML document"
+    ) as refusal:
         server.plan(**server.desired("k1", "identity"))
+    assert str(refusal.value).endswith(" Repair what could not be read, and run again.")
+    assert "force" not in str(refusal.value)
     assert server.plan(**server.desired("k1", "identity", force=True)).operations
