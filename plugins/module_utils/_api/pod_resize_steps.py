@@ -330,7 +330,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
             if exc.status == HTTPStatus.NOT_FOUND:
                 target.fail_gone()
             else:
-                target.fail(*pod_resize_state.refusal(str(exc)))
+                target.fail(*pod_resize_state.refusal(str(exc), target.latest))
         except KubeadmError as exc:
             target.fail(REFUSED, str(exc))
         return not target.error

@@ -29,13 +29,19 @@ _NO_ROOM = re.compile("node didn't have enough allocatable resources", re.IGNORE
 # cgroups know no less, and the kubelet reports what they have.
 _LEAST = {"requests.cpu": Fraction(2, 1000), "limits.cpu": Fraction(10, 1000)}
 
+_QOS = re.compile(r'(?:Invalid value: "(?P<name>[A-Za-z]+)": )?Pod (?:QOS Class may not change|QoS is immutable)', re.IGNORECASE)
+_GUARANTEED, _BEST_EFFORT = "Guaranteed", "BestEffort"
+_ADVICE_BY_CLASS = {
+    _GUARANTEED: "A Guaranteed pod stays one: name requests and limits, and give both the same amounts, for cpu and memory of each"
+    " container that changes",
+    _BEST_EFFORT: "A pod without requests and limits cannot be given any: change the template, which creates new pods",
+}
+_ADVICE_BURSTABLE = (
+    "A Guaranteed pod needs requests that equal the limits, for cpu and memory of all its containers, and a Burstable pod must not"
+    " become one: leave one of its requests below its limit, or one of them without a limit"
+)
 # What there is to do about what the API server says.
 _ADVICE = (
-    (
-        re.compile("QOS Class may not change|QoS is immutable", re.IGNORECASE),
-        "A Guaranteed pod needs requests that equal the limits, for cpu and memory of all its containers, and another pod must not"
-        " become one: name requests and limits that keep it what it is",
-    ),
     (
         re.compile("memory limits cannot be decreased"),
         "Kubernetes 1.33 lowers a memory limit only where the container's resizePolicy for memory is RestartContainer, which a"
@@ -65,10 +71,15 @@ class ResizeState:
     reason: str = ""
 
 
-def refusal(words: str) -> tuple[str, str]:
-    """What an API server's refusal means: the outcome, and its words with what there is to do."""
+def refusal(words: str, pod: Pod | None = None) -> tuple[str, str]:
+    """What an API server's refusal means: the outcome, and its words with what there is to do. pod: the one that is not resized."""
     outcome = INFEASIBLE if _NO_ROOM.search(words) else REFUSED
-    advice = next((text for pattern, text in _ADVICE if pattern.search(words)), "")
+    qos = _QOS.search(words)
+    if qos:
+        name = ((pod or {}).get("status") or {}).get("qosClass") or qos.group("name")
+        advice = _ADVICE_BY_CLASS.get(name, _ADVICE_BURSTABLE)
+    else:
+        advice = next((text for pattern, text in _ADVICE if pattern.search(words)), "")
     return outcome, f"{words.rstrip('.')}. {advice}.".replace(". .", ".") if advice else words
 
 

@@ -196,3 +196,18 @@ def test_a_refusal_is_told_in_kubernetes_words(words: str, outcome: str, advice:
     assert (found, told.startswith(words)) == (outcome, True)
     assert advice in told
     assert told.endswith(".") or not advice
+
+
+@pytest.mark.parametrize("named", ["", "Burstable"])
+@pytest.mark.parametrize(
+    ("qos_class", "advice"),
+    [
+        ("Guaranteed", "A Guaranteed pod stays one: name requests and limits, and give both the same amounts"),
+        ("Burstable", "a Burstable pod must not become one: leave one of its requests below its limit"),
+        ("BestEffort", "A pod without requests and limits cannot be given any: change the template"),
+    ],
+)
+def test_advice_follows_the_class_of_the_pod(qos_class: str, advice: str, named: str) -> None:
+    said = f'spec: Invalid value: "{named or qos_class}": Pod QOS Class may not change as a result of resizing'
+    pod = {"metadata": {"name": "web"}, "status": {"qosClass": qos_class}} if named else None
+    assert advice in pod_resize_state.refusal(said, pod)[1]
