@@ -17,8 +17,7 @@ from ..common import ownership
 from ..common.errors import Refusal
 from ..common.files import FileVersion, digest_of
 from ..common.ownership import Change, Record, Values
-from ..kubernetes import flags
-from . import pod_fields, reconciliation
+from . import pod_fields, probe_targets, reconciliation
 from .desired import Desired
 from .manifest import Manifest
 from .policy_files import PolicyFileChange, PolicyFiles
@@ -97,8 +96,7 @@ def plan(desired: Desired, state: State) -> StaticPodPlan:
     record = _with_blanks(record, manifest)
     _refuse_shared_mount_paths(manifest)
     pod_fields.refuse_contradictions(live, manifest.values())
-    _refuse_anonymous_probes(desired, state.manifest, manifest)
-    _refuse_unreachable_probes(state.manifest, manifest)
+    probe_targets.refuse_failing_probes(desired.name, state.manifest, manifest)
     open_files = [change.path for change in file_changes if not change.sensitive]
     return StaticPodPlan(
         before=state.manifest,
@@ -163,47 +161,6 @@ def _refuse_shared_mount_paths(manifest: Manifest) -> None:
             raise Refusal(
                 f"volumes: {path} is already mounted in {manifest.document.source}; the kubelet refuses two mounts at one path."
             )
-
-
-def _refuse_anonymous_probes(desired: Desired, before: Manifest, after: Manifest) -> None:
-    """Most probes carry no credentials: without anonymous requests each gets 401 and the pod is killed for ever."""
-    probes = [
-        probe
-        for probe in after.probes()
-        if probe["kind"] == "http" and "authorization" not in map(str.lower, probe["headers"])
-    ]
-    off = [
-        flags.gate_value(flags.last(each.arguments, "anonymous-auth") or "true") is False for each in (before, after)
-    ]
-    if desired.name == "kube-apiserver" and probes and off == [False, True]:
-        raise Refusal(
-            "args: anonymous-auth=false would make the API server answer the kubelet's own probes with 401, and the kubelet"
-            " would restart it forever. Use an AuthenticationConfiguration with anonymous conditions"
-            " (--authentication-config) that lets /livez, /readyz and /healthz through instead."
-        )
-
-
-def _refuse_unreachable_probes(before: Manifest, after: Manifest) -> None:
-    """The probes in the manifest have an address of their own. Away from it, a component is killed for ever as well."""
-    port, address = (_changed_flag(name, before, after) for name in ("secure-port", "bind-address"))
-    for probe in after.probes():
-        if probe["kind"] != "http":
-            continue
-        if port is not None and port != str(probe["port"]):
-            raise Refusal(
-                f"args: with secure-port {port} the kubelet's probes, which ask port {probe['port']}, would fail and the"
-                " component would be restarted forever. Probes are not changed by this module."
-            )
-        if address not in (None, "0.0.0.0", "::", probe["host"]):  # noqa: S104  # compared, not bound
-            raise Refusal(
-                f"args: with bind-address {address} the kubelet's probes, which ask {probe['host']}, would fail and the"
-                " component would be restarted forever. Probes are not changed by this module."
-            )
-
-
-def _changed_flag(name: str, before: Manifest, after: Manifest) -> str | None:
-    value = flags.last(after.arguments, name)
-    return value if value != flags.last(before.arguments, name) else None
 
 
 # ---- what is shown -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,161 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Whether a static pod's own probes can pass: they ask an address, port, scheme and path of their own, mostly without credentials.
+
+A component that does not answer there is killed by the kubelet for ever, however healthy it is. Only what a change brings is refused.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from urllib.parse import urlsplit
+
+from ..common.errors import Refusal
+from ..kubernetes import flags
+from .etcd_change import setting
+from .manifest import Manifest, Probe
+
+_API_SERVER, _ETCD = "kube-apiserver", "etcd"
+_PORTS = {_API_SERVER: 6443, "kube-controller-manager": 10257, "kube-scheduler": 10259}
+_ALLOWED_PATHS = ("/healthz", "/readyz", "/livez")  # the other two answer these to anybody, if no flag says otherwise
+_ANYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  # compared, not bound
+_LOCAL = ("127.0.0.1", "::1")
+_FOREVER = "would fail and the component would be restarted forever"
+_METRICS, _CLIENTS, _CLIENTS_HTTP, _CLIENT_AUTH = _OF_ETCD = (
+    "listen-metrics-urls",
+    "listen-client-urls",
+    "listen-client-http-urls",
+    "client-cert-auth",
+)
+
+
+class Listener(t.NamedTuple):
+    """Where a component answers to probes."""
+
+    scheme: str
+    host: str
+    port: int
+
+    def answers(self, probe: Probe) -> bool:
+        """Whether a probe reaches it."""
+        scheme = probe.get("scheme", self.scheme)
+        return (scheme, probe["port"]) == (self.scheme, self.port) and self.is_at(probe["host"])
+
+    def is_at(self, host: str) -> bool:
+        """Whether it answers at an address."""
+        return self.host in (*_ANYWHERE, host) or (
+            "localhost" in (self.host, host) and {self.host, host} <= {"localhost", *_LOCAL}
+        )
+
+
+def refuse_failing_probes(name: str, before: Manifest, after: Manifest) -> None:
+    """Refuse a change after which the component would not answer to a probe that its manifest has. name: of the static pod."""
+    probes = [probe for probe in after.probes() if probe["kind"] in ("http", "tcp")]
+    anonymous = [probe for probe in probes if is_anonymous(probe)]
+    if name == _API_SERVER and anonymous:
+        _refuse_anonymous_auth(before, after)
+    elif name in _PORTS:
+        _refuse_closed_paths(anonymous, before, after)
+    if None in after.expected_arguments():  # a value that only the kubelet knows
+        return
+    if name == _ETCD:
+        _refuse_other_urls(probes, before, after)
+    else:
+        _refuse_other_address(name, probes, before, after)
+
+
+def is_anonymous(probe: Probe) -> bool:
+    """Whether a probe is a request without credentials."""
+    return probe["kind"] == "http" and "authorization" not in map(str.lower, probe["headers"])
+
+
+def _refuse_anonymous_auth(before: Manifest, after: Manifest) -> None:
+    """Without anonymous requests each probe gets 401."""
+    off = [flags.gate_value(flags.last(each.arguments, "anonymous-auth") or "true") is False for each in (before, after)]
+    if off == [False, True]:
+        raise Refusal(
+            "args: anonymous-auth=false would make the API server answer the kubelet's own probes with 401, and the kubelet"
+            " would restart it forever. Use an AuthenticationConfiguration with anonymous conditions"
+            " (--authentication-config) that lets /livez, /readyz and /healthz through instead."
+        )
+
+
+def _refuse_closed_paths(probes: t.Sequence[Probe], before: Manifest, after: Manifest) -> None:
+    """Without its path among those that anybody may ask, each probe gets 403."""
+    former, allowed = map(_allowed_paths, (before, after))
+    for probe in probes if former != allowed else ():
+        if not any(_covers(path, probe["path"]) for path in allowed):
+            raise Refusal(
+                f"args: with authorization-always-allow-paths {','.join(allowed)} the kubelet's probes, which ask {probe['path']},"
+                f" {_FOREVER}. Keep {','.join(_ALLOWED_PATHS)} among them."
+            )
+
+
+def _allowed_paths(manifest: Manifest) -> list[str]:
+    given = flags.values(flags.parse(manifest.arguments), "authorization-always-allow-paths")
+    return [path for text in given for path in text.split(",")] if given else list(_ALLOWED_PATHS)
+
+
+def _covers(allowed: str, path: str) -> bool:
+    allowed, path = allowed.lstrip("/"), path.partition("?")[0].lstrip("/")
+    return path.startswith(allowed[:-1]) if allowed.endswith("*") else path == allowed
+
+
+def _refuse_other_address(name: str, probes: t.Sequence[Probe], before: Manifest, after: Manifest) -> None:
+    former, found = (_listener(name, manifest) for manifest in (before, after))
+    if found is None or former == found:
+        return
+    for probe in probes:
+        if found.port != probe["port"]:
+            raise Refusal(
+                f"args: with secure-port {found.port} the kubelet's probes, which ask port {probe['port']}, {_FOREVER}. Probes are not"
+                " changed by this module."
+            )
+        if not found.is_at(probe["host"]):
+            raise Refusal(
+                f"args: with bind-address {found.host} the kubelet's probes, which ask {probe['host']}, {_FOREVER}. Probes are not"
+                " changed by this module."
+            )
+
+
+def _listener(name: str, manifest: Manifest) -> Listener | None:
+    """Where a component of Kubernetes listens; None for another one that has no such flags."""
+    port = flags.last(manifest.arguments, "secure-port") or str(_PORTS.get(name, ""))
+    host = flags.last(manifest.arguments, "bind-address") or "0.0.0.0"  # noqa: S104  # compared, not bound
+    return Listener("https", host, int(port)) if port.isdecimal() else None
+
+
+def _refuse_other_urls(probes: t.Sequence[Probe], before: Manifest, after: Manifest) -> None:
+    former, found = map(_listeners_of_etcd, (before, after))
+    changed = [name for name in _OF_ETCD if setting(before, name) != setting(after, name)]
+    for probe in probes if changed else ():
+        if not any(each.answers(probe) for each in found) and any(each.answers(probe) for each in former):
+            scheme = probe.get("scheme", "http")
+            url = f"{scheme}://{_bracketed(probe['host'])}:{probe['port']}"
+            raise Refusal(
+                f"args: with this change of {', '.join(changed)} etcd does not listen at {url}, so the kubelet's probes, which ask there,"
+                f" {_FOREVER}. Keep it, with others behind it: {url},{scheme}://ADDRESS-OF-THE-NODE:{probe['port']}."
+            )
+
+
+def _listeners_of_etcd(manifest: Manifest) -> list[Listener]:
+    """Where etcd answers for its health without a client certificate."""
+    clients = setting(manifest, _CLIENTS_HTTP) or setting(manifest, _CLIENTS) or "http://localhost:2379"
+    texts = ",".join(filter(None, (setting(manifest, _METRICS), clients))).split(",")
+    found = []
+    for text in texts:
+        try:
+            url = urlsplit(text.strip())
+            found.append(Listener(url.scheme, url.hostname or "", url.port or 0))
+        except ValueError:  # the rehearsal refuses it
+            continue
+    needs_client = flags.gate_value(setting(manifest, _CLIENT_AUTH) or "false") is True
+    return [each for each in found if each.scheme == "http" or not needs_client]
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

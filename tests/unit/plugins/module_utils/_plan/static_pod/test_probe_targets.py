@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A change after which the manifest's own probes cannot pass is refused."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods
+
+NODE_IP = "192.0.2.11"
+METRICS = "listen-metrics-urls"
+KEPT = "http://127.0.0.1:2381"
+
+
+def _etcd(*arguments: str) -> t.Any:
+    """With kubeadm's flags for its clients and its health, unless others are given."""
+    text = static_pods.etcd("--client-cert-auth=true", f"--listen-client-urls=https://127.0.0.1:2379,https://{NODE_IP}:2379", *arguments)
+    return static_pods.State(static_pods.manifest(text, "etcd"), {}, {})
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {METRICS: [f"{KEPT},http://{NODE_IP}:2381"]},
+        {METRICS: [f"http://{NODE_IP}:2381,{KEPT}"]},
+        {METRICS: ["http://0.0.0.0:2381"]},
+        {METRICS: ["http://[::]:2381"]},
+        {METRICS: ["http://localhost:2381"]},
+        {METRICS: ["http://$(UNKNOWN):2381", KEPT]},
+        {"listen-client-urls": ["https://127.0.0.1:2379"]},
+    ],
+)
+def test_etcd_that_answers_to_its_probes_is_accepted(args: dict[str, t.Any]) -> None:
+    assert static_pods.planned(_etcd(f"--{METRICS}={KEPT}"), name="etcd", args=args).operations
+
+
+@pytest.mark.parametrize(
+    "value", [None, [f"http://{NODE_IP}:2381"], ["http://0.0.0.0:2382"], ["https://127.0.0.1:2381"], ["http://[::1]:2381"]]
+)
+def test_etcd_that_does_not_answer_to_its_probes_is_refused(value: t.Any) -> None:
+    with pytest.raises(Refusal, match=rf"change of {METRICS} etcd does not listen at {KEPT}, .* Keep it, .*: {KEPT},http://ADDRESS"):
+        static_pods.planned(_etcd(f"--{METRICS}={KEPT}"), name="etcd", args={METRICS: value})
+
+
+def test_address_in_the_environment_counts() -> None:
+    text = static_pods.etcd().replace("    name: etcd\n    volume", f"    env:\n    - name: ETCD_LISTEN_METRICS_URLS\n      value: {KEPT}\n    name: etcd\n    volume")
+    before = static_pods.State(static_pods.manifest(text, "etcd"), {}, {})
+    with pytest.raises(Refusal, match=f"does not listen at {KEPT}"):
+        static_pods.planned(before, name="etcd", env={"ETCD_LISTEN_METRICS_URLS": f"http://{NODE_IP}:2381"})
+    with pytest.raises(Refusal, match=f"does not listen at {KEPT}"):
+        static_pods.planned(before, name="etcd", args={METRICS: [f"http://{NODE_IP}:2381"]})
+
+
+def test_probes_of_the_client_port_need_a_listener_without_certificate() -> None:
+    text = static_pods.etcd("--listen-client-urls=http://127.0.0.1:2381")
+    before = static_pods.State(static_pods.manifest(text, "etcd"), {}, {})
+    assert static_pods.planned(before, name="etcd", args={"snapshot-count": ["5000"]}).operations
+    with pytest.raises(Refusal, match="change of listen-client-urls"):
+        static_pods.planned(before, name="etcd", args={"listen-client-urls": ["http://127.0.0.1:2379"]})
+    with pytest.raises(Refusal, match="change of listen-client-http-urls"):
+        static_pods.planned(before, name="etcd", args={"listen-client-http-urls": ["http://127.0.0.1:2382"]})
+
+
+def test_etcd_that_was_out_of_reach_before_is_changed() -> None:
+    assert static_pods.planned(_etcd(), name="etcd", args={METRICS: [f"http://{NODE_IP}:2381"]}).operations
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        ({"secure-port": ["10260"]}, "secure-port 10260 .* port 10259"),
+        ({"secure-port": ["0"]}, "secure-port 0 .* port 10259"),
+        ({"bind-address": [NODE_IP]}, "bind-address 192.0.2.11 .* ask 127.0.0.1"),
+        ({"authorization-always-allow-paths": ["/healthz,/metrics"]}, "allow-paths /healthz,/metrics .* ask /livez"),
+    ],
+)
+def test_scheduler_that_does_not_answer_to_its_probes_is_refused(args: dict[str, t.Any], complaint: str) -> None:
+    before = static_pods.State(static_pods.manifest(static_pods.SCHEDULER, "kube-scheduler"), {}, {})
+    with pytest.raises(Refusal, match=complaint):
+        static_pods.planned(before, name="kube-scheduler", args=args)
+
+
+@pytest.mark.parametrize("value", ["/healthz,/livez,/readyz,/metrics", "/*", "*", "livez"])
+def test_scheduler_that_lets_its_probes_in_is_accepted(value: str) -> None:
+    before = static_pods.State(static_pods.manifest(static_pods.SCHEDULER, "kube-scheduler"), {}, {})
+    args = {"authorization-always-allow-paths": [value]}
+    assert static_pods.planned(before, name="kube-scheduler", args=args).operations
+
+
+def test_port_that_goes_back_to_its_default_is_refused() -> None:
+    text = static_pods.API_SERVER.replace("--secure-port=6443", "--secure-port=7443").replace("port: 6443", "port: 7443")
+    before = static_pods.state(text)
+    assert static_pods.planned(before, args={"v": ["3"]}).operations
+    with pytest.raises(Refusal, match="secure-port 6443 .* ask port 7443"):
+        static_pods.planned(before, args={"secure-port": None})
