@@ -36,7 +36,11 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     refuse_silent_kubelet(node)
     files = ComponentFiles.planned(plan)
     found = [*_certificates(pod, plan, files, node), *_image(pod, node)]
-    warnings = _judge(pod, found, node) + _only_on_purpose(pod, plan, node)
+    warnings = [
+        *static_pods.warnings_of_single_files(plan),
+        *_judge(pod, found, node),
+        *_only_on_purpose(pod, plan, node),
+    ]
     if pod.name == API_SERVER:
         warnings += _etcd_of_api_server(pod, files, node)
     if pod.name == ETCD:

@@ -292,6 +292,39 @@ def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
                     mount = covering(path, mounts)
                     if not (is_former and mount == covering(path, former_mounts)):
                         _refuse_unreachable(flag, path, mount, files)
+                        if flag in _WRITTEN and _is_single_file(path, mount) and _is_ours(plan.record, flag, path):
+                            raise Refusal(f"args: {_about_single_file(flag, path)}")
+
+
+def warnings_of_single_files(plan: static_pod.StaticPodPlan) -> list[str]:
+    """What there is to say of written files that are mounted alone, where the change leaves them as they are."""
+    mounts = plan.after.mounts()
+    return [
+        _about_single_file(flag, path)
+        for flag, values in plan.after.values()["args"].items()
+        if flag in _WRITTEN
+        for value in values
+        for path in _paths(value)
+        if _is_single_file(path, covering(path, mounts))
+    ]
+
+
+def _is_single_file(path: str, mount: Mount | None) -> bool:
+    return mount is not None and os.path.normpath(mount.mount_path) == path
+
+
+def _is_ours(record: ownership.Record, flag: str, path: str) -> bool:
+    """Whether the flag or the mount is what a task asks for. What goes back to the way it was before us may be what it was."""
+    mounted = [entry.set["mount_path"] for entry in record.get("volumes", {}).values() if entry.set]
+    return flag in record.get("args", {}) or path in map(os.path.normpath, mounted)
+
+
+def _about_single_file(flag: str, path: str) -> str:
+    return (
+        f"--{flag}={path} is mounted as a single file, which cannot be renamed: the component cannot rotate it, and loses what it would"
+        " write once the file is full (100 MB unless a flag says otherwise). Mount a directory of its own with path_type:"
+        " DirectoryOrCreate and read_only: false, and name a file in it, such as /var/log/kubernetes/audit/audit.log."
+    )
 
 
 def _paths(value: str) -> list[str]:

@@ -167,6 +167,13 @@ UNREACHABLE = {
         {"args": {"audit-log-path": "/m/log"}, "volumes": [samples.volume("a", "/etc", mount_path="/m")]},
         "set read_only: false",
     ),
+    "written to a file that is mounted alone": (
+        {
+            "args": {"audit-log-path": "/var/log/audit.log"},
+            "volumes": [samples.volume("a", "/x", mount_path="/var/log/audit.log", path_type="FileOrCreate", read_only=False)],
+        },
+        "is mounted as a single file, which cannot be renamed",
+    ),
     "a directory that is not there": ({"volumes": [samples.volume("a", "/nowhere/at/all")]}, "/nowhere/at/all on"),
     "a directory as a file": ({"volumes": [samples.volume("a", "/etc", path_type="File")]}, "is not a file"),
     "a file as a socket": ({"volumes": [samples.volume("a", "/etc/passwd", path_type="Socket")]}, "is not a socket"),
@@ -186,6 +193,31 @@ def test_a_file_that_the_component_cannot_open_is_refused(desired: dict[str, t.A
     with pytest.raises(Refusal) as refusal:
         check(desired)
     assert complaint in str(refusal.value)
+
+
+def test_single_file_that_was_mounted_before_is_a_warning() -> None:
+    alone = {"path_type": "FileOrCreate", "read_only": False}
+    asked = {
+        "args": {"audit-log-path": "/var/log/audit.log"},
+        "volumes": [samples.volume("audit-log", "/var/log/audit.log", **alone)],
+    }
+    before = static_pod.State(static_pod.plan(samples.desired(**asked), static_pod.State(samples.manifest(), {}, {})).after, {}, {})
+    done = static_pod.plan(samples.desired(args={"v": 4}), before)
+    static_pods.refuse_unreachable_files(done)
+    (warning,) = static_pods.warnings_of_single_files(done)
+    assert warning.startswith("--audit-log-path=/var/log/audit.log is mounted as a single file")
+    moved = static_pod.plan(
+        samples.desired(
+            args={"audit-log-path": "/var/log/audit/audit.log"},
+            volumes=[samples.volume("audit-dir", "/var/log/audit", path_type="DirectoryOrCreate", read_only=False)],
+        ),
+        before,
+    )
+    static_pods.refuse_unreachable_files(moved)
+    assert static_pods.warnings_of_single_files(moved) == []
+    back = static_pod.plan(samples.desired(state="absent"), static_pod.State(moved.after, moved.record, {}))
+    static_pods.refuse_unreachable_files(back)
+    assert static_pods.warnings_of_single_files(back) == [warning]
 
 
 def test_a_file_goes_back_together_with_the_volume_that_showed_it(tmp_path: Path) -> None:
