@@ -18,6 +18,8 @@ import typing as t
 from .._engine.probes import run_probe
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.static_pod import plan as static_pod
+from .._plan.static_pod import probe_targets
+from .._plan.static_pod.manifest import Probe
 from . import api_server_files, certificates, etcd, etcd_preflight, static_pods
 from .certificates import Finding
 from .component_files import ComponentFiles
@@ -32,6 +34,7 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     Returns what the user should know. Raises Refusal, or KubeadmError for a node that is not fit for any change.
     """
     static_pods.refuse_unreachable_files(plan)
+    refuse_closed_probes(pod.name, plan)
     static_pods.refuse_unmatched(pod, node.host)
     refuse_silent_kubelet(node)
     files = ComponentFiles.planned(plan)
@@ -50,6 +53,25 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
         needs = "the rehearsal of a component that is down, and an upgrade check, open its image"
         warnings.append(f"{os.uname().nodename}: {lack}; {needs}")
     return tuple(warnings)
+
+
+def refuse_closed_probes(name: str, plan: static_pod.StaticPodPlan) -> None:
+    """The same as the plan does with flags, for the file that decides about anonymous requests. Raises Refusal."""
+    if name != API_SERVER:
+        return
+    before, after = ComponentFiles(plan.before), ComponentFiles.planned(plan)
+    former, found = (_closed_probes(files, plan.after.probes()) for files in (before, after))
+    if found != former:
+        probe_targets.refuse_closed_paths_of_file(found)
+
+
+def _closed_probes(files: ComponentFiles, probes: t.Sequence[Probe]) -> list[str]:
+    """The paths of the probes that the file does not let through; the rehearsal tells of one that cannot be read."""
+    path = files.flag("authentication-config")
+    try:
+        return probe_targets.closed_paths(files.read(path), probes) if path else []
+    except KubeadmError:
+        return []
 
 
 def refuse_silent_kubelet(node: PreflightContext) -> None:

@@ -128,10 +128,7 @@ def load_record(data: t.Mapping[str, t.Any]) -> Record:
 
 def dump_record(record: Record) -> dict[str, t.Any]:
     """The record's JSON form."""
-    return {
-        field: {key: _dump(entry) for key, entry in sorted(keys.items())}
-        for field, keys in sorted(record.items())
-    }
+    return {field: {key: _dump(entry) for key, entry in sorted(keys.items())} for field, keys in sorted(record.items())}
 
 
 def _dump(entry: Owned) -> dict[str, t.Any]:

@@ -40,6 +40,10 @@ def find_program(words: t.Sequence[str], is_named: t.Callable[[str], bool]) -> i
     """
     for index, word in enumerate(words):
         following = words[index + 1 : index + 2]
-        if not word.startswith("-") and is_named(word) and (not index or all(each.startswith("-") for each in following)):
+        if (
+            not word.startswith("-")
+            and is_named(word)
+            and (not index or all(each.startswith("-") for each in following))
+        ):
             return index
     return 0

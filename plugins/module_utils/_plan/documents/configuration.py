@@ -63,7 +63,11 @@ def single_node(loader: t.Any) -> t.Any:
 def problem_of_tab(exc: Exception) -> str | None:
     """What to do about a tab that go-yaml takes for a blank, and PyYAML does not; None for another problem."""
     is_tab = r"'\t' that cannot start" in str(getattr(exc, "problem", ""))
-    return "there is a tab, which not every reader of YAML takes for a blank; replace the tab by spaces" if is_tab else None
+    return (
+        "there is a tab, which not every reader of YAML takes for a blank; replace the tab by spaces"
+        if is_tab
+        else None
+    )
 
 
 def read(content: bytes, kind: str, take: t.Callable[[t.Any], T]) -> T:

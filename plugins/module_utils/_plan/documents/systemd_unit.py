@@ -135,9 +135,7 @@ def read_service(files: t.Sequence[TextFile], environment: t.Mapping[str, str | 
     value, source = exec_start(files)
     words = split(value, source, specifiers)
     _refuse_passed(files, specifiers, words, {*variables, *unset})
-    variables = {
-        name: each for name, each in variables.items() if not {name, f"{name}={each.value}"} & unset.keys()
-    }
+    variables = {name: each for name, each in variables.items() if not {name, f"{name}={each.value}"} & unset.keys()}
     arguments = [(0, Argument(words[0].lstrip(_PREFIXES), source, None))]
     for number, word in enumerate(words[1:], start=1):
         arguments.extend((number, argument) for argument in _expanded(word, source, variables))
@@ -162,9 +160,7 @@ def _is_kubelet(word: str) -> bool:
     return name == KUBELET or (word.startswith("/") and name.startswith((f"{KUBELET}-", f"{KUBELET}_", f"{KUBELET}.")))
 
 
-def _names(
-    settings: t.Sequence[_Setting], option: str, specifiers: t.Mapping[str, str]
-) -> dict[str, Source]:
+def _names(settings: t.Sequence[_Setting], option: str, specifiers: t.Mapping[str, str]) -> dict[str, Source]:
     """The words of a setting that is a list, and where each stands."""
     found = _reset(settings, option)
     return {word: each.source for each in found for word in split(each.value, each.source, specifiers)}

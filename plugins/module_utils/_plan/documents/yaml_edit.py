@@ -81,11 +81,7 @@ class Document:
         line breaks that only some readers take for one.
         """
         root = _compose(text, source)
-        if configuration.is_json(text):
-            data = configuration.load(text)
-        else:
-            data = None if root is None else _construct(root, source)
-        return cls(text=text, data=data, source=source, root=root)
+        return cls(text=text, data=_construct(root, text, source), source=source, root=root)
 
     def line(self, path: Path) -> int:
         """The number of the line where a value begins."""
@@ -148,7 +144,11 @@ def _compose(text: str, source: str) -> t.Any:
     return root
 
 
-def _construct(root: t.Any, source: str) -> t.Any:
+def _construct(root: t.Any, text: str, source: str) -> t.Any:
+    if root is None:
+        return None
+    if configuration.is_json(text):
+        return configuration.load(text)
     try:
         return yaml.SafeLoader("").construct_document(root)
     except (yaml.YAMLError, *_CONSTRUCTION_ERRORS) as exc:

@@ -29,7 +29,9 @@ _NO_ROOM = re.compile("node didn't have enough allocatable resources", re.IGNORE
 # cgroups know no less, and the kubelet reports what they have.
 _LEAST = {"requests.cpu": Fraction(2, 1000), "limits.cpu": Fraction(10, 1000)}
 
-_QOS = re.compile(r'(?:Invalid value: "(?P<name>[A-Za-z]+)": )?Pod (?:QOS Class may not change|QoS is immutable)', re.IGNORECASE)
+_QOS = re.compile(
+    r'(?:Invalid value: "(?P<name>[A-Za-z]+)": )?Pod (?:QOS Class may not change|QoS is immutable)', re.IGNORECASE
+)
 _GUARANTEED, _BEST_EFFORT = "Guaranteed", "BestEffort"
 _ADVICE_BY_CLASS = {
     _GUARANTEED: "A Guaranteed pod stays one: name requests and limits, and give both the same amounts, for cpu and memory of each"

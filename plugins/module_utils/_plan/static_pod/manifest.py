@@ -376,7 +376,9 @@ class Manifest:
 
     def with_blanks(self, blanks: t.Mapping[str, str]) -> Manifest:
         """With what is known of earlier changes, as far as it fits: what was empty then has entries now."""
-        return dataclasses.replace(self, blanks={name: text for name, text in blanks.items() if self._at(self._path(name))})
+        return dataclasses.replace(
+            self, blanks={name: text for name, text in blanks.items() if self._at(self._path(name))}
+        )
 
     def blanks_of(self, field: str, key: str) -> dict[str, str]:
         """What was empty of the lists and mappings around a value."""

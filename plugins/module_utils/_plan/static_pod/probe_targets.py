@@ -15,6 +15,7 @@ import typing as t
 from urllib.parse import urlsplit
 
 from ..common.errors import Refusal
+from ..documents import configuration
 from ..kubernetes import flags
 from .etcd_change import setting
 from .manifest import Manifest, Probe
@@ -75,12 +76,36 @@ def is_anonymous(probe: Probe) -> bool:
 
 def _refuse_anonymous_auth(before: Manifest, after: Manifest) -> None:
     """Without anonymous requests each probe gets 401."""
-    off = [flags.gate_value(flags.last(each.arguments, "anonymous-auth") or "true") is False for each in (before, after)]
+    off = [
+        flags.gate_value(flags.last(each.arguments, "anonymous-auth") or "true") is False for each in (before, after)
+    ]
     if off == [False, True]:
         raise Refusal(
             "args: anonymous-auth=false would make the API server answer the kubelet's own probes with 401, and the kubelet"
             " would restart it forever. Use an AuthenticationConfiguration with anonymous conditions"
             " (--authentication-config) that lets /livez, /readyz and /healthz through instead."
+        )
+
+
+def closed_paths(content: bytes, probes: t.Sequence[Probe]) -> list[str]:
+    """The paths of anonymous probes that an AuthenticationConfiguration does not let through. Raises Refusal when it is none."""
+    anonymous = configuration.read(content, "AuthenticationConfiguration", lambda data: data.get("anonymous"))
+    if anonymous is None:  # the flag decides
+        return []
+    paths = [probe["path"].partition("?")[0] for probe in probes if is_anonymous(probe)]
+    if not anonymous.get("enabled"):
+        return paths
+    allowed = [condition.get("path") for condition in anonymous.get("conditions") or ()]
+    return [path for path in paths if allowed and path not in allowed]
+
+
+def refuse_closed_paths_of_file(found: t.Sequence[str]) -> None:
+    """Refuse an AuthenticationConfiguration that does not let the paths of probes through."""
+    if found:
+        raise Refusal(
+            f"--authentication-config: its content does not let anonymous requests to {', '.join(dict.fromkeys(found))} through, so the"
+            f" kubelet's probes, which ask there, {_FOREVER}. Keep anonymous enabled, with /livez, /readyz and /healthz among its"
+            " conditions."
         )
 
 
@@ -146,15 +171,17 @@ def _listeners_of_etcd(manifest: Manifest) -> list[Listener]:
     """Where etcd answers for its health without a client certificate."""
     clients = setting(manifest, _CLIENTS_HTTP) or setting(manifest, _CLIENTS) or "http://localhost:2379"
     texts = ",".join(filter(None, (setting(manifest, _METRICS), clients))).split(",")
-    found = []
-    for text in texts:
-        try:
-            url = urlsplit(text.strip())
-            found.append(Listener(url.scheme, url.hostname or "", url.port or 0))
-        except ValueError:  # the rehearsal refuses it
-            continue
+    found = [listener for listener in map(_listener_at, texts) if listener]
     needs_client = flags.gate_value(setting(manifest, _CLIENT_AUTH) or "false") is True
     return [each for each in found if each.scheme == "http" or not needs_client]
+
+
+def _listener_at(text: str) -> Listener | None:
+    try:
+        url = urlsplit(text.strip())
+        return Listener(url.scheme, url.hostname or "", url.port or 0)
+    except ValueError:  # the rehearsal refuses it
+        return None
 
 
 def _bracketed(host: str) -> str:

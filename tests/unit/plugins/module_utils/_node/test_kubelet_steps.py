@@ -24,6 +24,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
     kubelet_health,
     kubelet_report,
+    kubelet_steps,
     kubelet_unit_files,
     kubelet_units,
     records,
@@ -351,6 +352,22 @@ def test_a_policy_needs_a_drained_node(node: Node, monkeypatch: pytest.MonkeyPat
     with steps.session():
         steps.read()
         with pytest.raises(Refusal, match=rf"cpuManagerPolicy would change on w1, which is not drained: .*{words}"):
+            steps.plan()
+
+
+@pytest.mark.parametrize(
+    ("problem", "advice"),
+    [("it names no server", r"Repair \S+kubelet.conf, and run again"), ("", "Drain the node, or set force: true")],
+)
+def test_unread_credential_is_repaired_and_not_forced(
+    node: Node, monkeypatch: pytest.MonkeyPatch, problem: str, advice: str
+) -> None:
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "not asked"))
+    monkeypatch.setattr(kubelet_steps, "find_problem", lambda path: problem)
+    steps = node.steps(config={"cpuManagerPolicy": "static"})
+    with steps.session():
+        steps.read()
+        with pytest.raises(Refusal, match=rf"which is not drained: not asked\. .*\. {advice}\.$"):
             steps.plan()
 
 

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
+    preflight,
     static_pods,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import FakeEtcd
@@ -207,3 +209,30 @@ def test_an_api_server_that_is_down_can_be_repaired_without_etcd(site: Site, cli
 def test_a_pod_of_another_name_has_no_etcd_to_ask(site: Site) -> None:
     pod = dataclasses.replace(site.pod("kube-scheduler", samples.SCHEDULER), log_prefix="kube-system_x-cp1_")
     assert site.check(pod, v=4) == ()
+
+
+# ---- its own probes --------------------------------------------------------------------------------------------------
+
+
+def authentication(*paths: str) -> StaticPodPlan:
+    """The plan of a file that lets anonymous requests to these paths through."""
+    content = {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "AuthenticationConfiguration",
+        "anonymous": {"enabled": bool(paths), "conditions": [{"path": path} for path in paths]},
+    }
+    return samples.planned(
+        args={"authentication-config": "/srv/auth/config.yaml"},
+        volumes=[samples.volume("auth", "/srv/auth")],
+        files=[samples.file("/srv/auth/config.yaml", content)],
+    )
+
+
+@pytest.mark.parametrize("paths", [(), ("/healthz",), ("/readyz", "/healthz")])
+def test_file_that_shuts_probes_out_is_refused(paths: tuple[str, ...]) -> None:
+    with pytest.raises(Refusal, match="does not let anonymous requests to /livez.* through"):
+        preflight.refuse_closed_probes("kube-apiserver", authentication(*paths))
+
+
+def test_file_that_lets_probes_through_is_accepted() -> None:
+    preflight.refuse_closed_probes("kube-apiserver", authentication("/livez", "/readyz", "/healthz"))

@@ -170,7 +170,9 @@ UNREACHABLE = {
     "written to a file that is mounted alone": (
         {
             "args": {"audit-log-path": "/var/log/audit.log"},
-            "volumes": [samples.volume("a", "/x", mount_path="/var/log/audit.log", path_type="FileOrCreate", read_only=False)],
+            "volumes": [
+                samples.volume("a", "/x", mount_path="/var/log/audit.log", path_type="FileOrCreate", read_only=False)
+            ],
         },
         "is mounted as a single file, which cannot be renamed",
     ),
@@ -201,7 +203,9 @@ def test_single_file_that_was_mounted_before_is_a_warning() -> None:
         "args": {"audit-log-path": "/var/log/audit.log"},
         "volumes": [samples.volume("audit-log", "/var/log/audit.log", **alone)],
     }
-    before = static_pod.State(static_pod.plan(samples.desired(**asked), static_pod.State(samples.manifest(), {}, {})).after, {}, {})
+    before = static_pod.State(
+        static_pod.plan(samples.desired(**asked), static_pod.State(samples.manifest(), {}, {})).after, {}, {}
+    )
     done = static_pod.plan(samples.desired(args={"v": 4}), before)
     static_pods.refuse_unreachable_files(done)
     (warning,) = static_pods.warnings_of_single_files(done)

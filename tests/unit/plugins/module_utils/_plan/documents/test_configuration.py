@@ -32,7 +32,8 @@ def test_json_is_read_as_json(text: str) -> None:
 
 def test_line_of_a_field_of_json_is_found() -> None:
     source = config.parse(TextFile.of("/c", TABBED)).source(("a", "c"))
-    assert source is not None and TABBED.splitlines()[source.line - 1].strip() == '"c": 1000.0,'
+    assert source is not None
+    assert TABBED.splitlines()[source.line - 1].strip() == '"c": 1000.0,'
 
 
 def test_yaml_in_braces_is_read_as_yaml() -> None:
@@ -51,11 +52,15 @@ def test_tab_is_named_with_its_line(text: str) -> None:
         ClusterConfiguration.parse(text)
 
 
-@pytest.mark.parametrize("end", ["---\n", "---", "--- # end\n", "...\n", "...\n---\n", "---\n---\n", "---\n# nothing\n"])
+@pytest.mark.parametrize(
+    "end", ["---\n", "---", "--- # end\n", "...\n", "...\n---\n", "---\n---\n", "---\n# nothing\n"]
+)
 def test_document_may_end_with_dashes(end: str) -> None:
     assert configuration.load(f"a: b\n{end}") == {"a": "b"}
     before = static_pods.state(f"{static_pods.SCHEDULER}{end}")
-    done = static_pods.planned(before, name="kube-scheduler", args={"v": ["3"]}, env={"A": "b"}, volumes=[static_pods.volume("x", "/x")])
+    done = static_pods.planned(
+        before, name="kube-scheduler", args={"v": ["3"]}, env={"A": "b"}, volumes=[static_pods.volume("x", "/x")]
+    )
     assert done.after.text.endswith(end)
     back = static_pods.planned(static_pods.following(done, before), name="kube-scheduler", purge=True)
     assert back.after.text == before.manifest.text

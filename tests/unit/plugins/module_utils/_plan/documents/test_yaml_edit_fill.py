@@ -64,5 +64,5 @@ def test_what_is_cleared_is_an_empty_mapping(text: str, expected: str) -> None:
 
 
 def test_key_without_a_colon_is_refused() -> None:
-    with pytest.raises(Refusal, match="line 1: o.a is not a key with a colon"):
+    with pytest.raises(Refusal, match=r"line 1: o\.a is not a key with a colon"):
         Document.parse("o: {a, b: c}\n", "file").apply(Operation("fill", ("o", "a"), VALUE))

@@ -36,7 +36,9 @@ def _running(state: State) -> State:
     return dataclasses.replace(state, running=tuple(state.layout().command))
 
 
-@pytest.mark.parametrize("start", [START, "/opt/kubelet-1.37 $KUBELET_CONFIG_ARGS", "/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml"])
+@pytest.mark.parametrize(
+    "start", [START, "/opt/kubelet-1.37 $KUBELET_CONFIG_ARGS", "/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml"]
+)
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_kubelet_behind_a_wrapper_is_changed_as_without(wrapper: str, start: str) -> None:
     wrapped = _running(_with(f"ExecStart=\nExecStart={wrapper} {start}"))
@@ -44,7 +46,8 @@ def test_kubelet_behind_a_wrapper_is_changed_as_without(wrapper: str, start: str
     assert wrapped.running == plain.running
     desired = kubelets.desired(config={"maxPods": 60}, args={"v": "3"})
     done = kubelet.plan(desired, wrapped)
-    assert done.operations and done.after.command == kubelet.plan(desired, plain).after.command
+    assert done.operations
+    assert done.after.command == kubelet.plan(desired, plain).after.command
     changed = kubelets.after(wrapped, done)
     assert kubelet.plan(desired, changed).operations == ()
     assert kubelets.after(changed, kubelet.plan(kubelets.desired(state="absent"), changed)) == wrapped
@@ -79,7 +82,9 @@ def test_environment_files_are_read_by_wildcards(dash: str, pattern: str, names:
     assert kubelet.plan(kubelets.desired(config={"maxPods": 60}), state).operations
 
 
-@pytest.mark.parametrize("path", ["relative.env", '"/etc/quoted.env"', f"{ENV_DIR}/a.env {ENV_DIR}/b.env", f"{ENV_DIR}/sub/*.env"])
+@pytest.mark.parametrize(
+    "path", ["relative.env", '"/etc/quoted.env"', f"{ENV_DIR}/a.env {ENV_DIR}/b.env", f"{ENV_DIR}/sub/*.env"]
+)
 def test_paths_that_name_no_file_set_nothing(path: str) -> None:
     files = {f"{ENV_DIR}/{name}.env": "KUBELET_EXTRA_ARGS=--v=9\n" for name in "ab"}
     assert _with(f"EnvironmentFile=-{path}", files).layout().command == kubelets.BASE.split()

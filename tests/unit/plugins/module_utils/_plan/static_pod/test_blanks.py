@@ -29,7 +29,19 @@ MEMORY = {"resources": {"requests": {"memory": "1Gi"}}}
 ENV = {"env": {"A": "b"}}
 VOLUMES = {"volumes": [static_pods.volume("data", "/srv/data")]}
 FILES = {**VOLUMES, "files": [static_pods.file("/srv/data/a", "b")]}
-EMPTY = ("{}", "{ }", "{} # none", "{\n        }", "{ # none\n        }", "!!map {}", "", " # none", "null", "~", "  ~  # none")
+EMPTY = (
+    "{}",
+    "{ }",
+    "{} # none",
+    "{\n        }",
+    "{ # none\n        }",
+    "!!map {}",
+    "",
+    " # none",
+    "null",
+    "~",
+    "  ~  # none",
+)
 
 
 def _text(**given: str) -> str:
@@ -71,7 +83,8 @@ CASES = list(_cases())
 def test_reverted_change_gives_the_same_bytes(text: str, options: dict[str, t.Any], newline: str) -> None:
     before = _state(text.replace("\n", newline), options)
     done = static_pods.planned(before, name="etcd", **options)
-    assert done.operations and done.after.text != before.manifest.text
+    assert done.operations
+    assert done.after.text != before.manifest.text
     changed = static_pods.following(done, before)
     again = static_pods.planned(changed, name="etcd", **options)
     assert (again.operations, again.record) == ((), done.record)

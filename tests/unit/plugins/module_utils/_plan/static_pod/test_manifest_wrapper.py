@@ -84,7 +84,9 @@ def test_secret_of_the_wrapper_is_hidden() -> None:
     assert changed.after.hidden == {"secret": "$(NAME)"}
 
 
-@pytest.mark.parametrize("command", [["/bin/sh", "-c", "exec kube-scheduler"], ["nice", "/bin/sh", "-c", "kube-scheduler --v=2"]])
+@pytest.mark.parametrize(
+    "command", [["/bin/sh", "-c", "exec kube-scheduler"], ["nice", "/bin/sh", "-c", "kube-scheduler --v=2"]]
+)
 def test_shell_is_refused(command: list[str]) -> None:
     with pytest.raises(Refusal, match=r"started by a shell \(/bin/sh\)"):
         static_pods.planned(_state(command), name="kube-scheduler", **GATE)

@@ -8,6 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import probe_targets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods
 
 NODE_IP = "192.0.2.11"
@@ -17,7 +18,9 @@ KEPT = "http://127.0.0.1:2381"
 
 def _etcd(*arguments: str) -> t.Any:
     """With kubeadm's flags for its clients and its health, unless others are given."""
-    text = static_pods.etcd("--client-cert-auth=true", f"--listen-client-urls=https://127.0.0.1:2379,https://{NODE_IP}:2379", *arguments)
+    text = static_pods.etcd(
+        "--client-cert-auth=true", f"--listen-client-urls=https://127.0.0.1:2379,https://{NODE_IP}:2379", *arguments
+    )
     return static_pods.State(static_pods.manifest(text, "etcd"), {}, {})
 
 
@@ -38,15 +41,21 @@ def test_etcd_that_answers_to_its_probes_is_accepted(args: dict[str, t.Any]) -> 
 
 
 @pytest.mark.parametrize(
-    "value", [None, [f"http://{NODE_IP}:2381"], ["http://0.0.0.0:2382"], ["https://127.0.0.1:2381"], ["http://[::1]:2381"]]
+    "value",
+    [None, [f"http://{NODE_IP}:2381"], ["http://0.0.0.0:2382"], ["https://127.0.0.1:2381"], ["http://[::1]:2381"]],
 )
 def test_etcd_that_does_not_answer_to_its_probes_is_refused(value: t.Any) -> None:
-    with pytest.raises(Refusal, match=rf"change of {METRICS} etcd does not listen at {KEPT}, .* Keep it, .*: {KEPT},http://ADDRESS"):
+    with pytest.raises(
+        Refusal, match=rf"change of {METRICS} etcd does not listen at {KEPT}, .* Keep it, .*: {KEPT},http://ADDRESS"
+    ):
         static_pods.planned(_etcd(f"--{METRICS}={KEPT}"), name="etcd", args={METRICS: value})
 
 
 def test_address_in_the_environment_counts() -> None:
-    text = static_pods.etcd().replace("    name: etcd\n    volume", f"    env:\n    - name: ETCD_LISTEN_METRICS_URLS\n      value: {KEPT}\n    name: etcd\n    volume")
+    text = static_pods.etcd().replace(
+        "    name: etcd\n    volume",
+        f"    env:\n    - name: ETCD_LISTEN_METRICS_URLS\n      value: {KEPT}\n    name: etcd\n    volume",
+    )
     before = static_pods.State(static_pods.manifest(text, "etcd"), {}, {})
     with pytest.raises(Refusal, match=f"does not listen at {KEPT}"):
         static_pods.planned(before, name="etcd", env={"ETCD_LISTEN_METRICS_URLS": f"http://{NODE_IP}:2381"})
@@ -91,8 +100,29 @@ def test_scheduler_that_lets_its_probes_in_is_accepted(value: str) -> None:
 
 
 def test_port_that_goes_back_to_its_default_is_refused() -> None:
-    text = static_pods.API_SERVER.replace("--secure-port=6443", "--secure-port=7443").replace("port: 6443", "port: 7443")
+    text = static_pods.API_SERVER.replace("--secure-port=6443", "--secure-port=7443").replace(
+        "port: 6443", "port: 7443"
+    )
     before = static_pods.state(text)
     assert static_pods.planned(before, args={"v": ["3"]}).operations
-    with pytest.raises(Refusal, match="secure-port 6443 .* ask port 7443"):
+    with pytest.raises(Refusal, match=r"secure-port 6443 .* ask port 7443"):
         static_pods.planned(before, args={"secure-port": None})
+
+
+CONDITIONS = '{"anonymous": {"enabled": true, "conditions": [%s]}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "closed"),
+    [
+        ("{}", []),
+        ("anonymous: {enabled: true}", []),
+        ("anonymous: {enabled: false}", ["/livez", "/readyz"]),
+        ("anonymous: {}", ["/livez", "/readyz"]),
+        (CONDITIONS % '{"path": "/livez"}, {"path": "/readyz"}', []),
+        (CONDITIONS % '{"path": "/healthz"}, {"path": "/readyz"}', ["/livez"]),
+    ],
+)
+def test_file_that_decides_about_anonymous_requests_is_read(text: str, closed: list[str]) -> None:
+    found = probe_targets.closed_paths(text.encode(), static_pods.manifest().probes())
+    assert sorted(found) == closed
