@@ -230,7 +230,7 @@ def authentication(*paths: str) -> StaticPodPlan:
 
 @pytest.mark.parametrize("paths", [(), ("/healthz",), ("/readyz", "/healthz")])
 def test_file_that_shuts_probes_out_is_refused(paths: tuple[str, ...]) -> None:
-    with pytest.raises(Refusal, match="does not let anonymous requests to /livez.* through"):
+    with pytest.raises(Refusal, match=r"does not let anonymous requests to /livez.* through"):
         preflight.refuse_closed_probes("kube-apiserver", authentication(*paths))
 
 
