@@ -56,7 +56,7 @@ def single_node(loader: t.Any) -> t.Any:
         other = loader.get_node()
         if not isinstance(other, yaml.ScalarNode) or other.value:
             context = "expected a single document in the stream"
-            raise yaml.composer.ComposerError(context, root.start_mark, "but found another document", start)
+            raise yaml.composer.ComposerError(context, start, "but found another document", start)
     return root
 
 

@@ -22,7 +22,8 @@ from ..common.ownership import Change, Values
 from ..documents.command_line import find_program
 from ..documents.yaml_edit import Document, Operation, Path
 from ..kubernetes import flags, versions
-from . import pod_fields
+from . import pod_fields, probes
+from .probes import Probe
 
 _MERGED_FLAGS = {
     flags.FEATURE_GATES: "feature_gates",
@@ -37,7 +38,6 @@ _OF_A_MOUNT = frozenset(("name", "mountPath", "readOnly"))
 # Their arguments are words of a script, not flags of the component.
 _SHELLS = frozenset(("ash", "bash", "dash", "sh"))
 _NAMED = ("env", "volumes")  # lists whose entries are told by their names
-_PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 # The lists and mappings in which a field stands; those of the container by their way from there.
 _VOLUMES, _ANNOTATIONS = "spec.volumes", "metadata.annotations"
 _OUTSIDE: dict[str, Path] = {_VOLUMES: ("spec", "volumes"), _ANNOTATIONS: ("metadata", "annotations")}
@@ -47,20 +47,6 @@ _COLLECTIONS = {
     "annotations": (_ANNOTATIONS,),
     "files": (_ANNOTATIONS,),  # their checksum
 }
-
-
-class _Probe(t.TypedDict):
-    kind: str
-
-
-class Probe(_Probe, total=False):
-    """A probe of a container. kind: http, tcp, or grpc and exec, which only the kubelet runs. port: not of exec. scheme, path, headers: of http."""
-
-    host: str
-    port: int
-    scheme: str
-    path: str
-    headers: dict[str, str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -247,52 +233,11 @@ class Manifest:
 
     def probes(self) -> list[Probe]:
         """The container's own probes, each once."""
-        found: list[Probe] = []
-        for name in _PROBES:
-            probe = self.container.get(name)
-            if probe:
-                described = self._probe(probe)
-                if described not in found:
-                    found.append(described)
-        return found
+        return probes.of_container(self.container, self.document.source)
 
     def seconds_until_killed(self) -> int:
-        """How long the kubelet leaves a container that does not work, when nothing but its liveness tells that and only the
-        kubelet can ask for it: before that the container counts as ready. 0 for every other."""
-        probe = self.container.get("livenessProbe")
-        if not probe or self.container.get("readinessProbe") or self._probe(probe)["kind"] in ("http", "tcp"):
-            return 0
-        failures = int(probe.get("failureThreshold") or 3) * int(probe.get("periodSeconds") or 10)
-        return int(probe.get("initialDelaySeconds") or 0) + failures + int(probe.get("timeoutSeconds") or 1)
-
-    def _probe(self, probe: t.Mapping[str, t.Any]) -> Probe:
-        if "httpGet" in probe:
-            get = probe["httpGet"]
-            return {
-                "kind": "http",
-                "scheme": str(get.get("scheme", "HTTP")).lower(),
-                "host": get.get("host") or "127.0.0.1",
-                "port": self._port(get["port"]),
-                "path": get.get("path") or "/",
-                "headers": {header["name"]: header["value"] for header in get.get("httpHeaders") or []},
-            }
-        if "tcpSocket" in probe:
-            return {
-                "kind": "tcp",
-                "host": probe["tcpSocket"].get("host") or "127.0.0.1",
-                "port": self._port(probe["tcpSocket"]["port"]),
-            }
-        if "grpc" in probe:
-            return {"kind": "grpc", "host": "127.0.0.1", "port": self._port(probe["grpc"]["port"])}
-        return {"kind": "exec"}
-
-    def _port(self, port: int | str) -> int:
-        if isinstance(port, int):
-            return port
-        for entry in self.container.get("ports") or []:
-            if entry.get("name") == port:
-                return int(entry["containerPort"])
-        raise Refusal(f"{self.document.source}: a probe names the port {port!r}, which the container does not declare.")
+        """How long the kubelet leaves a container that does not work, where only the kubelet can ask for it; 0 for every other."""
+        return probes.seconds_until_killed(self.container, self.document.source)
 
     # -- values --------------------------------------------------------------------------------------------------------
 

@@ -11,14 +11,15 @@ A component that does not answer there is killed by the kubelet for ever, howeve
 
 from __future__ import annotations
 
+import re
 import typing as t
-from urllib.parse import urlsplit
 
 from ..common.errors import Refusal
 from ..documents import configuration
 from ..kubernetes import flags
 from .etcd_change import setting
-from .manifest import Manifest, Probe
+from .manifest import Manifest
+from .probes import Probe
 
 _API_SERVER, _ETCD = "kube-apiserver", "etcd"
 _PORTS = {_API_SERVER: 6443, "kube-controller-manager": 10257, "kube-scheduler": 10259}
@@ -26,6 +27,7 @@ _ALLOWED_PATHS = ("/healthz", "/readyz", "/livez")  # the other two answer these
 _ANYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  # compared, not bound
 _LOCAL = ("127.0.0.1", "::1")
 _FOREVER = "would fail and the component would be restarted forever"
+_URL = re.compile(r"\s*(?P<scheme>[a-z]+)://(?P<host>\[[^]]*\]|[^:/]*)(?::(?P<port>[0-9]+))?")
 _METRICS, _CLIENTS, _CLIENTS_HTTP, _CLIENT_AUTH = _OF_ETCD = (
     "listen-metrics-urls",
     "listen-client-urls",
@@ -171,17 +173,10 @@ def _listeners_of_etcd(manifest: Manifest) -> list[Listener]:
     """Where etcd answers for its health without a client certificate."""
     clients = setting(manifest, _CLIENTS_HTTP) or setting(manifest, _CLIENTS) or "http://localhost:2379"
     texts = ",".join(filter(None, (setting(manifest, _METRICS), clients))).split(",")
-    found = [listener for listener in map(_listener_at, texts) if listener]
+    urls = [match for match in map(_URL.match, texts) if match]  # the rehearsal refuses others
+    found = [Listener(url["scheme"], url["host"].strip("[]"), int(url["port"] or 0)) for url in urls]
     needs_client = flags.gate_value(setting(manifest, _CLIENT_AUTH) or "false") is True
     return [each for each in found if each.scheme == "http" or not needs_client]
-
-
-def _listener_at(text: str) -> Listener | None:
-    try:
-        url = urlsplit(text.strip())
-        return Listener(url.scheme, url.hostname or "", url.port or 0)
-    except ValueError:  # the rehearsal refuses it
-        return None
 
 
 def _bracketed(host: str) -> str:

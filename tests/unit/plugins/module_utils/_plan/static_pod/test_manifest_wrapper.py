@@ -31,7 +31,7 @@ def _state(command: t.Sequence[str], args: t.Sequence[str] = ()) -> t.Any:
     end = static_pods.SCHEDULER.index("    image: ")
     lists = f"  - command: {json.dumps(command)}\n" + (f"    args: {json.dumps(args)}\n" if args else "")
     text = static_pods.SCHEDULER[:start] + lists + static_pods.SCHEDULER[end:]
-    return static_pods.State(static_pods.manifest(text, "kube-scheduler"), {}, {})
+    return static_pods.state(text)
 
 
 def _splits(wrapper: t.Sequence[str]) -> list[tuple[list[str], list[str]]]:

@@ -21,7 +21,7 @@ def _etcd(*arguments: str) -> t.Any:
     text = static_pods.etcd(
         "--client-cert-auth=true", f"--listen-client-urls=https://127.0.0.1:2379,https://{NODE_IP}:2379", *arguments
     )
-    return static_pods.State(static_pods.manifest(text, "etcd"), {}, {})
+    return static_pods.state(text)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_address_in_the_environment_counts() -> None:
         "    name: etcd\n    volume",
         f"    env:\n    - name: ETCD_LISTEN_METRICS_URLS\n      value: {KEPT}\n    name: etcd\n    volume",
     )
-    before = static_pods.State(static_pods.manifest(text, "etcd"), {}, {})
+    before = static_pods.state(text)
     with pytest.raises(Refusal, match=f"does not listen at {KEPT}"):
         static_pods.planned(before, name="etcd", env={"ETCD_LISTEN_METRICS_URLS": f"http://{NODE_IP}:2381"})
     with pytest.raises(Refusal, match=f"does not listen at {KEPT}"):
@@ -65,7 +65,7 @@ def test_address_in_the_environment_counts() -> None:
 
 def test_probes_of_the_client_port_need_a_listener_without_certificate() -> None:
     text = static_pods.etcd("--listen-client-urls=http://127.0.0.1:2381")
-    before = static_pods.State(static_pods.manifest(text, "etcd"), {}, {})
+    before = static_pods.state(text)
     assert static_pods.planned(before, name="etcd", args={"snapshot-count": ["5000"]}).operations
     with pytest.raises(Refusal, match="change of listen-client-urls"):
         static_pods.planned(before, name="etcd", args={"listen-client-urls": ["http://127.0.0.1:2379"]})
@@ -87,14 +87,14 @@ def test_etcd_that_was_out_of_reach_before_is_changed() -> None:
     ],
 )
 def test_scheduler_that_does_not_answer_to_its_probes_is_refused(args: dict[str, t.Any], complaint: str) -> None:
-    before = static_pods.State(static_pods.manifest(static_pods.SCHEDULER, "kube-scheduler"), {}, {})
+    before = static_pods.state(static_pods.SCHEDULER)
     with pytest.raises(Refusal, match=complaint):
         static_pods.planned(before, name="kube-scheduler", args=args)
 
 
 @pytest.mark.parametrize("value", ["/healthz,/livez,/readyz,/metrics", "/*", "*", "livez"])
 def test_scheduler_that_lets_its_probes_in_is_accepted(value: str) -> None:
-    before = static_pods.State(static_pods.manifest(static_pods.SCHEDULER, "kube-scheduler"), {}, {})
+    before = static_pods.state(static_pods.SCHEDULER)
     args = {"authorization-always-allow-paths": [value]}
     assert static_pods.planned(before, name="kube-scheduler", args=args).operations
 

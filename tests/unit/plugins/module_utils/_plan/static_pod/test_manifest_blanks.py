@@ -88,8 +88,8 @@ def test_reverted_change_gives_the_same_bytes(text: str, options: dict[str, t.An
     changed = static_pods.following(done, before)
     again = static_pods.planned(changed, name="etcd", **options)
     assert (again.operations, again.record) == ((), done.record)
-    for way_back in ({"purge": True}, {"state": "absent", **options}):
-        assert static_pods.planned(changed, name="etcd", **way_back).after.text == before.manifest.text
+    for revert in ({"purge": True}, {"state": "absent", **options}):
+        assert static_pods.planned(changed, name="etcd", **revert).after.text == before.manifest.text
 
 
 def _state(text: str, options: t.Mapping[str, t.Any]) -> t.Any:
