@@ -70,6 +70,7 @@ options:
     description:
       - Flags to set, by name without leading dashes.
       - A list sets the flag several times, in that order. V(null) removes the flag.
+      - Of a component behind another program, such as C(/go-runner) of kube-log-runner, only its own flags are meant.
       - Feature gates and admission plugins have options of their own.
     type: dict
   env:
