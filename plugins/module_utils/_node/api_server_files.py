@@ -12,6 +12,7 @@ Both sides of a change are read as the API server sees them, through its mounts.
 from __future__ import annotations
 
 import os
+import re
 import typing as t
 
 from .._engine.node import Host
@@ -20,9 +21,10 @@ from .._plan.kubernetes import flags
 from .._plan.static_pod import admission, authorization, encryption
 from .._plan.static_pod import plan as static_pod
 from . import etcd, static_pods
-from .component_files import ComponentFiles
+from .component_files import REMOVED, ComponentFiles
 
-UNDETERMINED = "cannot be determined ("  # of a finding: what to look at could not be read
+# Of a finding: what to look at could not be read, as it stands.
+_UNREAD = re.compile(rf"cannot be determined \((?!{REMOVED})")
 _ENCRYPTION, _AUTHORIZATION, _ADMISSION = (
     "encryption-provider-config",
     "authorization-config",
@@ -40,6 +42,11 @@ def findings(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, host: H
         return []
     restarted = pod.name == static_pods.API_SERVER
     return [*_brought(*sides), *(_of_unread_edit(pod, *sides, host) if restarted else [])]
+
+
+def is_unread(finding: str) -> bool:
+    """Whether a finding says that something could not be read, which is to be repaired before anything is forced."""
+    return _UNREAD.search(finding) is not None
 
 
 def _sides(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan) -> tuple[ComponentFiles, ComponentFiles] | None:

@@ -20,6 +20,8 @@ from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest
 from .static_pods import covering, on_host
 
+REMOVED = "the change removes"
+
 
 class ComponentFiles:
     """Flags that name files, and what is in those files: through the mounts, with the files that a change brings."""
@@ -60,8 +62,10 @@ class ComponentFiles:
         staged = self._staged.get(real)
         if staged is not None:
             return staged.content
+        if real in self._staged:
+            raise KubeadmError(f"{REMOVED} {place}")
         try:
-            content = None if real in self._staged else read_bytes(place)
+            content = read_bytes(place)
         except OSError as exc:
             raise KubeadmError(f"{place} cannot be read: {exc.strerror}") from exc
         if content is None:

@@ -129,8 +129,8 @@ def _only_on_purpose(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan,
     found = api_server_files.findings(pod, plan, node.host)
     if found and not node.force:
         # To force what is not known would switch off the checks of what is known, too.
-        is_known = not any(api_server_files.UNDETERMINED in finding for finding in found)
-        advice = "force: true changes it anyway." if is_known else "Repair what could not be read, and run again."
+        is_unread = any(map(api_server_files.is_unread, found))
+        advice = "Repair what could not be read, and run again." if is_unread else "force: true changes it anyway."
         raise Refusal(f"refused before anything was written on {os.uname().nodename}: {' '.join(found)} {advice}")
     return [f"forced: {finding}" for finding in found]
 
