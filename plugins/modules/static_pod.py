@@ -141,7 +141,10 @@ options:
     elements: dict
     suboptions:
       path:
-        description: Absolute path on the node. A volume of the pod must mount it or a directory above it, see O(volumes).
+        description:
+          - Absolute path on the node. A volume of the pod must mount it or a directory above it, see O(volumes).
+          - Only root may own, or write to, the directories on the way to it. Otherwise their owner could plant a link there, so the task is
+            refused. A link of root's own is followed.
         type: path
         required: true
       content:
@@ -315,7 +318,7 @@ operations:
       description: The option the setting belongs to.
       type: str
     key:
-      description: Its name.
+      description: Its name. Of a file that is reached through a link, the path, C( -> ), and where that leads.
       type: str
     before:
       description: The former value; V(null) when it was not set.

@@ -36,6 +36,8 @@ READING = [
 ]
 _LINE = re.compile(r"(?P<name>\w+)\((?P<arguments>.*)\)\s+= (?P<result>.*)")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+# A name in a directory that is open.
+_BELOW = re.compile(r'\d+<(/[^>]*)>, "([^"/]+)"')
 _DESCRIPTOR = re.compile(r"(?:AT_FDCWD|\d+)<([^>]*)>")
 
 
@@ -115,6 +117,7 @@ def parse(log: str) -> list[Call]:
 
 def _paths(name: str, arguments: str) -> tuple[str, ...]:
     quoted = [text for text in _QUOTED.findall(arguments) if text.startswith("/")]
+    quoted = quoted or [f"{place}/{text}" for place, text in _BELOW.findall(arguments)]
     if name in ("write", "pwrite64", "read", "pread64"):
         quoted = []
     if quoted:

@@ -11,8 +11,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import grp
 import json
 import os
+import pwd
+import stat
 import typing as t
 
 from .errors import Damaged, LockHeld, OtherFormat
@@ -38,13 +41,156 @@ def named(path: str) -> t.Iterator[None]:
         raise OSError(exc.errno, exc.strerror, path) from exc
 
 
-def read_bytes(path: str) -> bytes | None:
-    """A file's content; None when it does not exist."""
+# ---- the way to a file -----------------------------------------------------------------------------------------------
+#
+# Who can write to a directory, or owns it, can put a link in place of what is in it. Root writes through no such directory, and reads
+# through none of their links.
+
+_DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_MOST_LINKS = 40  # as Linux has it
+
+
+@contextlib.contextmanager
+def _reached(path: str, *, writes: bool, follows: bool = True) -> t.Iterator[tuple[int, str, str]]:
+    """Go to a file, part by part: the descriptor of its directory, its name there, and its path without links.
+
+    writes: refuse each directory in which others can replace what is next, not only links that they made. What is missing is no reason.
+    follows: whether a link at the end is followed as well. Raises OSError.
+    """
+    names = _names(os.path.join(os.getcwd(), path))
+    place, links, directory = "/", 0, os.open("/", _DIRECTORY)
     try:
-        with named(path), open(path, "rb") as stream:
-            return stream.read()
+        while names:
+            name = names.pop()
+            status = _lstat(name, directory)
+            is_link = status is not None and stat.S_ISLNK(status.st_mode)
+            if status is not None and (is_link or writes) and name != "..":
+                _refuse_foreign(place, directory, name, status, is_read_link=is_link and not writes)
+            elif status is None and writes:
+                _refuse_foreign(place, directory, name, None, is_read_link=False)
+            if is_link and (names or follows):
+                links += 1
+                if links > _MOST_LINKS:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+                if not (names and _is_of_kernel(directory)):
+                    target = os.readlink(name, dir_fd=directory)
+                    names += _names(target)
+                    if target.startswith("/"):
+                        place, directory = "/", _exchange(directory, os.open("/", _DIRECTORY))
+                    continue
+                # The kernel's own links, such as /proc/PID/root, lead where no text does.
+                directory = _exchange(directory, os.open(name, _DIRECTORY & ~os.O_NOFOLLOW, dir_fd=directory))
+            elif not names or status is None:
+                if names and not writes:
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+                yield directory, name, os.path.normpath(os.path.join(place, name, *reversed(names)))
+                return
+            else:
+                directory = _exchange(directory, os.open(name, _DIRECTORY, dir_fd=directory))
+            place = os.path.normpath(os.path.join(place, name))
+        yield directory, ".", place
+    finally:
+        os.close(directory)
+
+
+def _names(path: str) -> list[str]:
+    """The parts of a path, the first one last."""
+    return [name for name in reversed(path.split("/")) if name not in ("", ".")]
+
+
+def _lstat(name: str, directory: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _exchange(former: int, descriptor: int) -> int:
+    os.close(former)
+    return descriptor
+
+
+def _is_of_kernel(directory: int) -> bool:
+    try:
+        return os.fstat(directory).st_dev == os.stat("/proc").st_dev
+    except FileNotFoundError:
+        return False
+
+
+def _refuse_foreign(place: str, directory: int, name: str, status: os.stat_result | None, *, is_read_link: bool) -> None:
+    """Raises OSError when others than root, and than who runs this, can replace this entry of a directory."""
+    folder, users, groups = os.fstat(directory), (0, os.geteuid()), (0, os.getegid())
+    mode, entry = folder.st_mode, os.path.join(place, name)
+    if is_read_link and status is not None and status.st_uid in users:
+        return  # nobody else can make such a link
+    if folder.st_uid not in users:
+        reason = f"{place} belongs to {_user(folder.st_uid)}, who can replace what is in it"
+    elif mode & stat.S_ISVTX:  # there each may replace what is his own
+        if status is None or status.st_uid in users:
+            return
+        reason = f"{entry} belongs to {_user(status.st_uid)}, who can replace it"
+    elif mode & stat.S_IWOTH:
+        reason = f"everybody can replace what is in {place} (mode {stat.S_IMODE(mode):04o})"
+    elif mode & stat.S_IWGRP and (folder.st_gid not in groups or _has_access_list(directory)):
+        reason = f"group {_group(folder.st_gid)} can replace what is in {place} (mode {stat.S_IMODE(mode):04o})"
+    else:
+        return
+    deed = f"{entry} is a link there, which is not followed" if is_read_link else "nothing is written or removed there"
+    raise PermissionError(errno.EPERM, f"{reason}; {deed}. Name a path that only root can change, or give that to root")
+
+
+def _has_access_list(directory: int) -> bool:
+    """Whether the mode's group stands for others, too."""
+    try:
+        return "system.posix_acl_access" in os.listxattr(f"/proc/self/fd/{directory}")
+    except OSError:  # its file system has none
+        return False
+
+
+def _user(uid: int) -> str:
+    with contextlib.suppress(KeyError):
+        return f"{pwd.getpwuid(uid).pw_name} (uid {uid})"
+    return f"uid {uid}"
+
+
+def _group(gid: int) -> str:
+    with contextlib.suppress(KeyError):
+        return f"{grp.getgrgid(gid).gr_name} (gid {gid})"
+    return f"gid {gid}"
+
+
+def safe_path(path: str, *, follows: bool = True) -> str:
+    """Where a path leads, without links, when only root can change what is on the way: nobody else can make it lead elsewhere later.
+
+    follows: whether a link at its end is followed as well. What does not exist may be missing. Raises OSError.
+    """
+    with named(path), _reached(path, writes=True, follows=follows) as (dummy, dummy_name, real):
+        return real
+
+
+def open_to_read(path: str) -> t.BinaryIO:
+    """Open a file through no link that others than root made. Raises OSError."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY  # a pipe in its place is not waited for
+    with named(path), _reached(path, writes=False) as (directory, name, dummy):
+        return os.fdopen(os.open(name, flags, dir_fd=directory), "rb")
+
+
+def read_file(path: str) -> tuple[bytes, os.stat_result] | None:
+    """A file's content, mode and owner; None when it does not exist."""
+    try:
+        with named(path), open_to_read(path) as stream:
+            return stream.read(), os.fstat(stream.fileno())
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def read_bytes(path: str) -> bytes | None:
+    """A file's content; None when it does not exist."""
+    found = read_file(path)
+    return found[0] if found else None
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
 
 
 def sync_directory(path: str) -> None:
@@ -62,12 +208,17 @@ def make_directory(path: str, mode: int = 0o700) -> None:
 
     One that is there already is synced too: a run that made it may have died before it did so.
     """
+    path = safe_path(path)
     parent = os.path.dirname(path)
     if not os.path.isdir(path):
         if not os.path.isdir(parent):
             make_directory(parent, mode)
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(path, mode)
+        umask = os.umask(0o777 & ~mode)  # the service's own is for files of ours
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(path, mode)
+        finally:
+            os.umask(umask)
     sync_directory(path)
     sync_directory(parent)
 
@@ -79,10 +230,10 @@ def write_atomically(
 
     The temporary file stands in the same directory (a rename must not cross file systems) under a name with a leading
     dot, because the kubelet takes every other name in its directory for a pod. Extended attributes (ACL, SELinux label)
-    of the replaced file are kept. A symbolic link stays and its target is replaced. C(recheck) runs last before the
-    rename and stops it by raising.
+    of the replaced file are kept. A symbolic link stays and its target is replaced, unless others than root could have made it.
+    C(recheck) runs last before the rename and stops it by raising.
     """
-    real = os.path.realpath(path)
+    real = safe_path(path)
     directory, name = os.path.split(real)
     temporary = os.path.join(directory, f".{name}.nodecraft-kubeadm")
     with named(path):
@@ -124,7 +275,8 @@ def _copy_attribute(name: str, source: str, descriptor: int) -> None:
 
 
 def remove(path: str) -> None:
-    """Remove a file for good; one that is gone already is fine."""
+    """Remove a file for good; one that is gone already is fine. Of a link itself, not what it leads to."""
+    path = safe_path(path, follows=False)
     with contextlib.suppress(FileNotFoundError), named(path):
         os.unlink(path)
         sync_directory(os.path.dirname(path))
@@ -180,7 +332,7 @@ def locked(
     directory: str, *, seconds: float, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
 ) -> t.Iterator[None]:
     """Hold the directory's lock. The kernel releases it when the holder dies. Raises LockHeld after C(seconds)."""
-    descriptor = os.open(os.path.join(directory, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(safe_path(os.path.join(directory, LOCK)), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         limit = clock() + seconds
         while True:

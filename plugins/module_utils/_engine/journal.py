@@ -24,7 +24,18 @@ import stat
 import typing as t
 
 from .errors import Damaged, OtherFormat
-from .files import Json, make_directory, named, read_bytes, read_formatted, remove, sync_directory, to_json, write_json
+from .files import (
+    Json,
+    make_directory,
+    named,
+    read_bytes,
+    read_file,
+    read_formatted,
+    remove,
+    sync_directory,
+    to_json,
+    write_json,
+)
 
 PREPARED, APPLYING, WAITING, CONFIRMING, ROLLING_BACK, VERIFYING, CLOSED = (
     "prepared",
@@ -424,13 +435,12 @@ def holds(path: str, version: StoredVersion | None) -> bool:
 
 def is_at(path: str, version: StoredVersion | None) -> bool:
     """Whether a file has this version's bytes, mode and owner."""
-    if read_bytes(path) != content_of(version, path):
-        return False
-    if version is None:
-        return True
-    status = os.stat(path)
-    found = [stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid]
-    return found == [version["mode"], version["uid"], version["gid"]]
+    found, content = read_file(path), content_of(version, path)
+    if found is None or version is None:
+        return found is None and version is None
+    status = found[1]
+    kept = [stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid]
+    return found[0] == content and kept == [version["mode"], version["uid"], version["gid"]]
 
 
 def result_of(journal: Journal) -> Result:

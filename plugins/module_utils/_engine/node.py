@@ -16,6 +16,8 @@ import re
 import subprocess
 import typing as t
 
+from .files import open_to_read
+
 KUBELET = "kubelet.service"
 LOG_LINES = 20
 _LOGGED = re.compile(r"[IWEF]\d{4} ")  # how a component of Kubernetes begins its lines
@@ -151,8 +153,8 @@ def entries(directory: str) -> list[str]:
 def log_tail(path: str, lines: int = LOG_LINES) -> list[str]:
     """The last lines of a container's log, without the runtime's own columns."""
     try:
-        with open(path, "rb") as stream:
-            stream.seek(max(0, os.path.getsize(path) - _LOG_BYTES))
+        with open_to_read(path) as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - _LOG_BYTES))
             text = stream.read().decode("utf-8", "replace")
     except OSError:
         return []

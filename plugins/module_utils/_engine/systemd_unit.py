@@ -15,7 +15,7 @@ import re
 import typing as t
 
 from .errors import EngineError
-from .files import Json, remove, sync_directory
+from .files import Json, remove, safe_path, sync_directory
 from .journal import (
     APPLYING,
     ON_TRIAL,
@@ -255,7 +255,7 @@ class UnitWatcher:
             for older in glob.glob(f"{glob.escape(path + ASIDE)}*"):
                 remove(older)  # of an earlier transaction; one copy is kept
             with contextlib.suppress(FileNotFoundError):
-                os.rename(path, aside)
+                os.rename(safe_path(path, follows=False), safe_path(aside, follows=False))
         sync_directory(os.path.dirname(path))
 
     @staticmethod
@@ -263,7 +263,7 @@ class UnitWatcher:
         if not existed:
             remove(path)
         elif os.path.lexists(aside):
-            os.replace(aside, path)
+            os.replace(safe_path(aside, follows=False), safe_path(path, follows=False))
         sync_directory(os.path.dirname(path))
 
     def blocker(self) -> str:

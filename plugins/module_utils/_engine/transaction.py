@@ -19,7 +19,7 @@ import time
 import typing as t
 
 from .errors import EngineError, ForeignEdit
-from .files import POLL_SECONDS, locked, make_directory, read_bytes, remove, write_atomically
+from .files import POLL_SECONDS, locked, make_directory, read_bytes, remove, safe_path, write_atomically
 from .journal import (
     ABORTED,
     ALARM,
@@ -194,7 +194,7 @@ class Engine:
     def _apply(self) -> None:
         try:
             for directory in self.journal["directories"]:
-                make_directory(directory)
+                make_directory(directory, self._mode_of(directory))
             for entry in self._ordered("after"):
                 self._put(entry, "before", "after")
         except (OSError, EngineError) as exc:
@@ -207,6 +207,15 @@ class Engine:
             return
         self._time("switched")
         self._save({"phase": WAITING})
+
+    def _mode_of(self, directory: str) -> int:
+        """The mode of a new directory: as a package makes it, unless a static pod's files come into it that are all secret."""
+        modes = [
+            entry["after"]["mode"]
+            for entry in self.journal["files"]
+            if entry["after"] is not None and entry["path"].startswith(f"{directory}/")
+        ]
+        return 0o755 if is_of_unit(self.journal["watch"]) or any(mode & 0o077 for mode in modes) else 0o700
 
     def _switch(self) -> None:
         """Make the files take effect. The mark is on disk before, so that it happens once even if this engine dies."""
@@ -336,7 +345,7 @@ class Engine:
             return
         for directory in reversed(self.journal["directories"]):
             with contextlib.suppress(OSError):  # it was never made, or someone else uses it by now
-                os.rmdir(directory)
+                os.rmdir(safe_path(directory, follows=False))
         if self.journal["switched"]:
             # What cannot be switched back is found by the proof.
             problem = self._persist(self._switch)
@@ -518,7 +527,7 @@ class Engine:
         if outcome == COMMITTED:
             for directory in self.journal.get("obsolete", []):
                 with contextlib.suppress(OSError):  # another program uses it by now
-                    os.rmdir(directory)
+                    os.rmdir(safe_path(directory, follows=False))
 
     def _file_away(self) -> None:
         """Move the closed journal to the history, which keeps the last ones and always the last known good."""

@@ -13,6 +13,7 @@ import glob
 import os
 import typing as t
 
+from .._engine.files import open_to_read
 from .._engine.kubeconfig import read_cluster
 from .._plan.kubernetes import flags
 from .._plan.kubernetes.clusters import ClusterIdentity, fingerprints
@@ -46,8 +47,8 @@ def _machine_id(paths: str, root: str) -> str:
 
 def _read(root: str, path: str) -> str | None:
     try:
-        with open(os.path.join(root, path.lstrip("/")), encoding="utf-8", errors="replace") as stream:
-            return stream.read()
+        with open_to_read(os.path.join(root, path.lstrip("/"))) as stream:
+            return stream.read().decode("utf-8", "replace")
     except OSError:
         return None
 

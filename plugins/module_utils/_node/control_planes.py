@@ -14,6 +14,7 @@ import re
 import typing as t
 
 from .._engine import probes
+from .._engine.files import open_to_read
 from .._engine.node import Host
 from .._plan.common.errors import KubeadmError
 from .._plan.documents import configuration
@@ -76,7 +77,7 @@ def _manifests(directory: str) -> t.Iterator[tuple[str, str]]:
     """A pod that cannot be read is none that the kubelet would start."""
     for path in manifest_files(directory) if os.path.isdir(directory) else []:
         with contextlib.suppress(OSError, ValueError, yaml.YAMLError):
-            with open(path, encoding="utf-8") as stream:
+            with open_to_read(path) as stream:
                 component = component_of_pod(configuration.load(stream.read()))
             if component:
                 yield component, f"{path} is a manifest of {component}"

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import os
 import stat
+import typing as t
 
-from .._engine.files import read_bytes
+from .._engine.files import read_file, safe_path
 from .._engine.journal import StoredVersion, content_of, version_of
+from .._plan.common.errors import Refusal
 from .._plan.common.files import FileVersion
 
 
 def read_version(path: str) -> FileVersion | None:
     """A file as it stands; None when it does not exist."""
-    content = read_bytes(path)
-    if content is None:
+    found = read_file(path)
+    if found is None:
         return None
-    status = os.stat(path)
+    content, status = found
     return FileVersion(content, stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)
 
 
@@ -36,3 +38,18 @@ def load_version(version: StoredVersion | None) -> FileVersion | None:
     if version is None or content is None:
         return None
     return FileVersion(content, version["mode"], version["uid"], version["gid"])
+
+
+def refuse_unsafe(paths: t.Iterable[str]) -> None:
+    """Refuse what is written or removed where others than root can replace it: they would choose the file. Raises Refusal."""
+    for path in paths:
+        try:
+            safe_path(path)
+        except OSError as exc:
+            raise Refusal(f"{path} on {os.uname().nodename}: {exc.strerror}.") from exc
+
+
+def with_target(path: str) -> str:
+    """A path as people are shown it: with what it leads to, where links are followed."""
+    real = os.path.realpath(path)
+    return path if real == os.path.normpath(path) else f"{path} -> {real}"

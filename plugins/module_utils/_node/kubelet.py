@@ -12,6 +12,7 @@ import dataclasses
 import os
 import typing as t
 
+from .._engine.files import open_to_read
 from .._engine.journal import Places, Probe
 from .._engine.node import Host
 from .._plan.common.errors import KubeadmError, Refusal
@@ -196,8 +197,8 @@ def settings_of(arguments: t.Sequence[str], root: str) -> Settings:
 
 def _document(path: str, root: str) -> ConfigDocument:
     try:
-        with open(os.path.join(root, path.lstrip("/")), encoding="utf-8") as stream:
-            return kubelet_config.parse(TextFile.of(path, stream.read()))
+        with open_to_read(os.path.join(root, path.lstrip("/"))) as stream:
+            return kubelet_config.parse(TextFile.of(path, stream.read().decode("utf-8")))
     except (OSError, UnicodeDecodeError, Refusal) as exc:
         raise KubeadmError(
             f"the kubelet's configuration {path} on {os.uname().nodename} cannot be read: {exc}"

@@ -30,6 +30,7 @@ from .._plan.transaction import messages, rehearsal
 from .._plan.transaction.undo import PREVIOUS, Rollback, refuse_settings
 from . import control_planes, journals, kubelet_rehearsals, transaction_log, undo
 from .journals import TransactionSettings
+from .file_versions import refuse_unsafe, with_target
 from .kubelet_health import (
     STABLE_SECONDS,
     ask_why_not_drained,
@@ -107,6 +108,7 @@ class KubeletSteps(TransactionSteps):
             _refuse_undrained(observed.unit, plan)
         if not plan.operations:
             return []
+        refuse_unsafe(change.path for change in plan.files)
         self._problem = problem_of(observed.unit, self._host, self._run, self._patience)
         return [
             *([messages.may_repair(self._problem)] if self._problem else ()),
@@ -148,7 +150,7 @@ class KubeletSteps(TransactionSteps):
             **self._report(
                 changing.operations if changing else (), kubelet.diff(changing) if changing and self._diff else ()
             ),
-            "files": [change.path for change in changing.files] if changing else [],
+            "files": [with_target(change.path) for change in changing.files] if changing else [],
             "control_plane": self._control_plane,
             "problem": self._problem or None,
             "limits": plan.limits if plan else None,

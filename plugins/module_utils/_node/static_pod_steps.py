@@ -37,13 +37,14 @@ from . import (
     undo,
 )
 from .api_clients import ApiClients
+from .file_versions import refuse_unsafe
 from .kubelet import Kubelet, version_of
 from .kubelet_down import read_running_kubelet
 from .lock_wait import LockWait
 from .preflight_context import PreflightContext
 from .records import Images, write_record
 from .runtime import runtime_at
-from .state import Run
+from .state import Run, state_directory
 from .static_pods import StaticPod
 from .transaction_steps import Earlier, TransactionSteps
 
@@ -99,7 +100,7 @@ class StaticPodSteps(TransactionSteps):
             etcd_preflight.refuse_external(directory, kubelet.node_name)
         pod = static_pods.read_static_pod(self._name, directory, kubelet.node_name, joined=kubelet.joined)
         self._manifest = pod.path
-        _refuse_pods_as_files(desired, directory)
+        _refuse_special_files(desired, directory)
         paths = {entry.path for entry in desired.files} | set(pod.record.get("files", {}))
         etcd_preflight.refuse_files_among_data(pod, paths)
         users, groups = static_pods.read_accounts(desired.files)
@@ -132,6 +133,7 @@ class StaticPodSteps(TransactionSteps):
         """Look for what would keep the changed component from coming up, or the change from being verified."""
         if not plan.operations:
             return ()
+        refuse_unsafe([observed.pod.path, *(change.path for change in plan.files)])
         node = self._preflight_context(observed)
         warnings = preflight.check(observed.pod, plan, node)
         return [
@@ -221,9 +223,14 @@ def _clients(observed: Observed) -> ApiClients:
     return ApiClients.of_node(observed.host.kubelet_conf, observed.kubelet.node_name)
 
 
-def _refuse_pods_as_files(desired: Desired, directory: str) -> None:
+def _refuse_special_files(desired: Desired, directory: str) -> None:
     for entry in desired.files:
-        if os.path.dirname(os.path.realpath(entry.path)) == os.path.realpath(directory):
+        real = os.path.realpath(entry.path)
+        if real.startswith(f"{os.path.realpath(state_directory(''))}/"):
+            raise KubeadmError(
+                f"files: {entry.path} would be in {state_directory('')}, where this collection keeps its own state of the node."
+            )
+        if os.path.dirname(real) == os.path.realpath(directory):
             raise KubeadmError(
                 f"files: {entry.path} would be in the directory of static pods, where the kubelet treats it as one."
             )

@@ -30,7 +30,7 @@ from .._plan.documents import configuration
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.desired import WantedFile
 from .._plan.static_pod.manifest import Manifest, Mount
-from .file_versions import read_version
+from .file_versions import read_version, refuse_unsafe
 from .manifest_files import manifest_files
 from .records import is_older, own_record, written_image
 
@@ -116,9 +116,10 @@ def _pod_prefix(metadata: t.Mapping[str, t.Any]) -> str:
     return f"{metadata.get('namespace', 'default')}_{metadata['name']}-"
 
 
-def read_files(paths: t.Iterable[str]) -> dict[str, FileVersion | None]:
+def read_files(paths: t.Collection[str]) -> dict[str, FileVersion | None]:
     """The policy files that a plan is about; None for one that does not exist."""
     files: dict[str, FileVersion | None] = {}
+    refuse_unsafe(paths)
     for path in paths:
         if os.path.isdir(path):
             raise Refusal(f"files: {path} is a directory on {os.uname().nodename}; name a file.")

@@ -21,6 +21,7 @@ from .._plan.common.errors import Busy
 from .._plan.kubernetes.clusters import ClusterIdentity
 from .._plan.transaction import messages
 from . import transaction_log, transactions
+from .file_versions import refuse_unsafe, with_target
 from .journals import TransactionSettings
 from .lock_wait import LockWait
 from .state import Run, Unusable
@@ -147,6 +148,7 @@ class TransactionSteps:
 
     def _start(self, journal: Journal) -> None:
         """Hand the change to the node's engine."""
+        refuse_unsafe(entry["path"] for entry in journal["files"])
         transactions.start(journal, run=self._run)
         self._told.unverified = [what for what in self._told.unverified if what not in self._told.foreseen]
         self._told.transaction = {
@@ -163,8 +165,11 @@ class TransactionSteps:
             "name": self._name,
             "node": told.node,
             "cluster": dataclasses.asdict(told.cluster),
-            "operations": [dataclasses.asdict(change) for change in operations],
-            "diff": list(diff),
+            "operations": [
+                {**dataclasses.asdict(change), "key": with_target(change.key) if change.field == "files" else change.key}
+                for change in operations
+            ],
+            "diff": [{**entry, "after_header": with_target(entry["after_header"])} for entry in diff],
             "transaction": told.transaction,
             "unverified": told.unverified,
             "previous_transaction": told.earlier.previous,

@@ -15,6 +15,7 @@ import os
 import pwd
 import typing as t
 
+from .._engine.files import open_to_read
 from .._plan.common.errors import KubeadmError
 from .._plan.common.verdict import Verdict
 from .._plan.kubeadm_config.cluster_configuration import ClusterConfiguration
@@ -93,7 +94,7 @@ def _configured_ids(run: Run) -> IdRange | None:
 def _read_ids(path: str) -> list[IdRange]:
     """What an earlier kubelet gave to a pod: one range, or none."""
     try:
-        with open(path, encoding="utf-8") as stream:
+        with open_to_read(path) as stream:
             text = stream.read()
         mappings = json.loads(text)["uidMappings"] if text else []
         return [IdRange(int(each["hostId"]), int(each["length"])) for each in mappings]

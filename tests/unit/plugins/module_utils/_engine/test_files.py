@@ -13,10 +13,12 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import ForeignEdit
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import (
     json_object,
+    make_directory,
     named,
     read_bytes,
     read_json,
     remove,
+    safe_path,
     write_atomically,
     write_json,
 )
@@ -126,3 +128,124 @@ def test_what_cannot_be_read_or_removed_is_named(tmp_path: Path, action: t.Calla
     with pytest.raises(IsADirectoryError) as error:
         action(str(tmp_path))
     assert error.value.filename == str(tmp_path)
+
+
+# ---- links of others -----------------------------------------------------------------------------------------------------
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> Path:
+    """A directory of somebody else."""
+    if os.getuid() != 0:
+        pytest.skip("only root can give a directory away")
+    directory = tmp_path / "foreign"
+    directory.mkdir()
+    os.chown(directory, NOBODY, NOBODY)
+    return directory
+
+
+def test_a_planted_link_is_neither_written_nor_read(tmp_path: Path, foreign: Path) -> None:
+    target = tmp_path / "target"
+    target.write_bytes(b"untouched")
+    target.chmod(0o644)
+    link = foreign / "file"
+    link.symlink_to(target)
+    os.chown(link, NOBODY, NOBODY, follow_symlinks=False)
+    with pytest.raises(PermissionError, match=r"foreign belongs to \w+ \(uid 65534\), who can replace what is in it"):
+        write(link, b"new")
+    with pytest.raises(PermissionError, match="is a link there, which is not followed"):
+        read_bytes(str(link))
+    assert (target.read_bytes(), target.stat().st_mode & 0o777) == (b"untouched", 0o644)
+
+
+def test_nothing_is_removed_or_made_in_a_directory_of_others(foreign: Path) -> None:
+    (foreign / "file").write_bytes(b"kept")
+    with pytest.raises(PermissionError, match="nothing is written or removed there"):
+        remove(str(foreign / "file"))
+    with pytest.raises(PermissionError, match="belongs to"):
+        make_directory(str(foreign / "below" / "deeper"))
+    assert os.listdir(foreign) == ["file"]
+
+
+def test_a_plain_file_in_a_directory_of_others_is_read(foreign: Path) -> None:
+    (foreign / "file").write_bytes(b"theirs")
+    assert read_bytes(str(foreign / "file")) == b"theirs"
+    assert read_bytes(str(foreign / "other")) is None
+
+
+def test_a_planted_directory_is_not_followed(tmp_path: Path, foreign: Path) -> None:
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "file").write_bytes(b"secret")
+    (foreign / "below").symlink_to(tmp_path / "ours")
+    os.chown(foreign / "below", NOBODY, NOBODY, follow_symlinks=False)
+    with pytest.raises(PermissionError, match="which is not followed"):
+        read_bytes(str(foreign / "below" / "file"))
+
+
+@pytest.mark.parametrize(
+    ("mode", "group", "words"),
+    [(0o777, 0, "everybody can replace"), (0o775, NOBODY, "can replace what is in"), (0o775, 0, "")],
+)
+def test_who_may_write_to_a_directory_can_replace_its_files(
+    tmp_path: Path, foreign: Path, mode: int, group: int, words: str
+) -> None:
+    os.chown(foreign, 0, group)
+    foreign.chmod(mode)
+    if words:
+        with pytest.raises(PermissionError, match=words):
+            write(foreign / "file", b"new")
+    else:
+        write(foreign / "file", b"new")
+        assert (foreign / "file").read_bytes() == b"new"
+
+
+def test_in_a_sticky_directory_the_owner_counts(tmp_path: Path, foreign: Path) -> None:
+    os.chown(foreign, 0, 0)
+    foreign.chmod(0o1777)
+    target = tmp_path / "target"
+    target.write_bytes(b"untouched")
+    for name, owner in (("ours", 0), ("theirs", NOBODY)):
+        (foreign / name).symlink_to(target)
+        os.chown(foreign / name, owner, owner, follow_symlinks=False)
+    with pytest.raises(PermissionError, match=r"theirs belongs to \w+ \(uid 65534\), who can replace it"):
+        write(foreign / "theirs", b"new")
+    with pytest.raises(PermissionError, match="which is not followed"):
+        read_bytes(str(foreign / "theirs"))
+    write(foreign / "ours", b"new")
+    assert target.read_bytes() == b"new"
+    assert safe_path(str(foreign / "ours")) == str(target)
+
+
+def test_links_of_root_are_followed_and_none_without_end(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "loop").symlink_to("loop")
+    write(tmp_path / "link" / ".." / "link" / "file", b"new")
+    assert read_bytes(str(tmp_path / "link" / "file")) == b"new"
+    assert safe_path(str(tmp_path / "link" / "missing" / "file")) == str(tmp_path / "real" / "missing" / "file")
+    with pytest.raises(OSError, match="Too many levels"):
+        read_bytes(str(tmp_path / "loop"))
+
+
+def test_the_root_of_a_process_is_its_own(tmp_path: Path) -> None:
+    """The kernel's link leads where its text does not."""
+    (tmp_path / "file").write_bytes(b"here")
+    assert read_bytes(f"/proc/{os.getpid()}/root{tmp_path}/file") == b"here"
+    assert read_bytes(f"/proc/{os.getpid()}/cwd/missing") is None
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert read_bytes(str(tmp_path / "pipe")) == b""
+
+
+def test_a_new_directory_has_its_mode_whatever_the_umask(tmp_path: Path) -> None:
+    former = os.umask(0o077)
+    try:
+        make_directory(str(tmp_path / "a" / "b"), 0o755)
+        make_directory(str(tmp_path / "ours"))
+    finally:
+        os.umask(former)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b", "ours")] == [0o755, 0o755, 0o700]

@@ -269,6 +269,12 @@ def test_policy_files_are_there_before_the_manifest_names_them(node: FakeNode) -
     assert node.policy.stat().st_mode & 0o7777 == 0o640
 
 
+@pytest.mark.parametrize(("mode", "directory"), [(0o640, 0o755), (0o600, 0o700)])
+def test_a_new_directory_is_open_unless_all_of_it_is_secret(node: FakeNode, mode: int, directory: int) -> None:
+    assert node.change(**with_policy(node, mode=mode))["outcome"] == COMMITTED
+    assert node.policy.parent.stat().st_mode & 0o777 == directory
+
+
 def test_a_restore_takes_files_and_directories_away_again(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     result = node.change(**with_policy(node))

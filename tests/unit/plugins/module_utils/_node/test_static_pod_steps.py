@@ -312,3 +312,42 @@ def test_a_policy_file_in_the_directory_of_manifests_is_refused(master: FakeNode
         bad.read()
     told = bad.report()
     assert (told["node"], told["manifest"]) == ("cp1", str(master.manifest)), "what is known by then is told"
+
+
+def test_a_policy_file_among_our_own_state_is_refused(master: FakeNode, run: FakeRun) -> None:
+    bad = steps(master, run, files=[samples.file(str(master.state / "owned.json"), "x")])
+    with bad.session(), pytest.raises(KubeadmError, match="where this collection keeps its own state"):
+        bad.read()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a directory away")
+def test_a_policy_file_in_a_folder_of_others_is_refused(master: FakeNode, run: FakeRun) -> None:
+    theirs = master.manifests.parent / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, 65534, 65534)
+    (theirs / "policy.yaml").symlink_to(master.manifests.parent / "target")
+    bad = steps(master, run, files=[samples.file(str(theirs / "policy.yaml"), "x")])
+    with bad.session(), pytest.raises(Refusal, match=r"theirs belongs to \w+ \(uid 65534\), who can replace what is in it"):
+        bad.read()
+
+
+def test_a_link_that_is_followed_shows_its_target(master: FakeNode, run: FakeRun) -> None:
+    policies = master.manifests.parent / "policies"
+    policies.mkdir()
+    (policies / "link.yaml").symlink_to(policies / "real.yaml")
+    (policies / "real.yaml").write_text("old", encoding="utf-8")
+    volume = {
+        "name": "policies",
+        "host_path": str(policies),
+        "mount_path": str(policies),
+        "read_only": True,
+        "path_type": None,
+        "state": "present",
+    }
+    found = steps(master, run, dry=True, volumes=[volume], files=[samples.file(str(policies / "link.yaml"), "new")])
+    with found.session():
+        found.read()
+        found.plan()
+    shown = f"{policies / 'link.yaml'} -> {policies / 'real.yaml'}"
+    assert shown in [operation["key"] for operation in found.report()["operations"]]
+    assert shown in [entry["after_header"] for entry in found.report()["diff"]]
