@@ -59,8 +59,10 @@ options:
     description:
       - Names of the nodes to protect. A name that is no node of the cluster is refused, unless the guard protected it before; then it stays
         protected and is reported.
-      - When empty, all nodes on which this collection set one of O(taint_keys) or advertises one of O(resources), at the time of
-        the run. When the last of them is removed, the guard stays, protects nothing and says so. Without a guard that is an error.
+      - When empty, all nodes with a taint of one of O(taint_keys) that keeps pods off, whoever set it, and those on which this
+        collection set one or advertises one of O(resources), at the time of the run. When the last of them is removed, the guard
+        stays, protects nothing and says so. Without a guard that is an error.
+      - With O(enforce) a protected node cannot be left out as long as it has such a taint.
     type: list
     elements: str
     default: []

@@ -254,7 +254,7 @@ class Station(Place, FakeNode):
         if key not in _PREVIEWS:
             preview = self.module(check=True, **desired).result
             assert not preview["failed"], preview["msg"]
-            (shown,) = (part for part in preview["diff"] if part["after_header"] == str(self.manifest))
+            (shown,) = (part for part in preview["diff"] if part["before_header"] == str(self.manifest))
             _PREVIEWS[key] = shown["after"].encode()
         self.allowed = {key[0], _PREVIEWS[key]}
 

@@ -22,7 +22,7 @@ from .._plan.guard import trial as placement_trial
 from .._plan.guard.desired import Desired, parse_desired, refuse_unserved
 from .._plan.guard.plan import GuardPlan
 from .._plan.guard.policies import BINDING, GUARD_KINDS, POLICY, Guard, Place
-from .._plan.guard.protection import WORKLOADS, Cluster, Protection, protect, refusing
+from .._plan.guard.protection import WORKLOADS, Cluster, Protection, protect, refuse_unprotected, refusing
 from .._plan.guard.trial import Case
 from .client import ApiError, Connect, Json, Params
 from .cluster_versions import server_version
@@ -141,8 +141,14 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             raise KubeadmError(f"{str(exc).rstrip('.')}. {self._roll_back(observed.cluster.objects)}") from exc
 
     def finish(self, observed: Observed, plan: GuardPlan, *, dry: bool) -> t.Sequence[str]:
-        """Note what is so now, or would be."""
+        """Note what is so now, or would be. A node may have been tainted meanwhile. Raises Incomplete."""
         desired = self._desired
+        if desired.present and desired.enforce and not dry:
+            nodes = {node["metadata"]["name"]: node for node in self._api.list("nodes")}
+            try:
+                refuse_unprotected(desired, nodes, self._protection, observed.cluster.guards)
+            except Refusal as exc:
+                raise Incomplete(f"{exc} Run it again.", changed=bool(plan.operations)) from exc
         self._enforced = desired.present and desired.enforce
         limits = self._limits()
         self._summary = placement_guard.lines(desired, self._protection, plan.operations, dry=dry) + limits

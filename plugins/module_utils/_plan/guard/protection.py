@@ -74,7 +74,7 @@ def protect(desired: Desired, cluster: Cluster, *, dry: bool) -> Protection:
     would lose its pods.
     """
     former = placement_policies.nodes_of(cluster.objects.get((POLICY, desired.name)))
-    nodes = (desired.nodes or _managed(desired, cluster)) if desired.present else ()
+    nodes = (desired.nodes or _reserved(desired, cluster)) if desired.present else ()
     removed = tuple(sorted(set(former) - set(nodes)))
     held = {name: _keeping_off(desired.taint_keys, cluster.nodes[name]) for name in nodes if name in cluster.nodes}
     taints = _unique(taint for found in held.values() for taint in found)
@@ -95,13 +95,43 @@ def protect(desired: Desired, cluster: Cluster, *, dry: bool) -> Protection:
         if not (nodes or dry or (POLICY, desired.name) in cluster.objects):
             raise Refusal(none_managed(desired))
         _refuse_shared(desired, found, cluster)
+        refuse_unprotected(desired, cluster.nodes, found, cluster.guards)
         _refuse_losses(desired, found)
     return found
 
 
-def _managed(desired: Desired, cluster: Cluster) -> tuple[str, ...]:
-    """The nodes on which this collection set one of the taints or advertises one of the resources."""
-    return tuple(name for name, node in sorted(cluster.nodes.items()) if _is_managed(desired, node))
+def _reserved(desired: Desired, cluster: Cluster) -> tuple[str, ...]:
+    """The nodes that have one of the taints, whoever set it, or on which this collection set one or advertises one of the resources."""
+    return tuple(
+        name
+        for name, node in sorted(cluster.nodes.items())
+        if _keeping_off(desired.taint_keys, node) or _is_managed(desired, node)
+    )
+
+
+def refuse_unprotected(
+    desired: Desired, nodes: t.Mapping[str, Node], found: Protection, guards: t.Mapping[str, Json]
+) -> None:
+    """See that no node leaves a guard that refuses with its taint, and that no node has one that the guard does not protect, unless the
+    task names the nodes. nodes: all of the cluster. guards: the policies of the other guards that refuse. Raises Refusal."""
+    if not (desired.enforce and desired.taint_keys):
+        return
+    elsewhere = {name for policy in guards.values() for name in placement_policies.nodes_of(policy)}
+    held = {
+        name: _keeping_off(desired.taint_keys, node)
+        for name, node in sorted(nodes.items())
+        if name not in found.nodes and name not in elsewhere and (name in found.removed or not desired.nodes)
+    }
+    told = [
+        f"{name} ({', '.join(node_taints.identity(taint['key'], taint['effect']) for taint in taints)})"
+        for name, taints in held.items()
+        if taints
+    ]
+    if told:
+        raise Refusal(
+            f"nodes: {joined(told)}: tainted, and not protected any more or not yet. A node that is not kept for the resources any more"
+            " loses its taint first; one that moves to another guard leaves this one with enforce: false first."
+        )
 
 
 def _is_managed(desired: Desired, node: Node) -> bool:
@@ -134,7 +164,7 @@ def _refuse_strangers(strangers: t.Sequence[str], cluster: Cluster) -> None:
 def none_managed(desired: Desired) -> str:
     kept_for = " or ".join(dict.fromkeys([*desired.resources, *desired.taint_keys]))
     return (
-        f"nodes: none is given, and this collection manages no node with {kept_for}. Name the nodes, or use node_taint,"
+        f"nodes: none is given, and no node is kept for {kept_for}, by a taint or by this collection. Name the nodes, or use node_taint,"
         " node_extended_resource or the role node_resources first; state absent removes a guard that is no longer needed."
     )
 

@@ -111,6 +111,20 @@ def test_it_follows_the_nodes_and_proves_what_is_new(api: FakeGuards) -> None:
     assert "w2: no longer protected, because it is no longer a node of the cluster" in done.report["summary"]
 
 
+def test_a_node_that_is_tainted_during_the_run_is_a_failure(api: FakeGuards) -> None:
+    def taints(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if verb == "POST" and not dry:
+            api.objects["w4"] = tainted("w4", f"{D}:NoSchedule", owned=False)
+
+    api.looks_at = taints
+    done = run(api, **ENFORCED)
+    assert f"w4 ({D}:NoSchedule): tainted, and not protected any more or not yet" in done.message
+    assert done.error is not None
+    assert getattr(done.error, "changed", False)
+    again = run(api, **ENFORCED)
+    assert (again.error, again.report["added"]) == (None, ["w4"])
+
+
 @pytest.mark.parametrize("params", [ENFORCED, STRICT, AFFINITY])
 def test_a_guard_whose_last_node_goes_stays_and_protects_nothing(api: FakeGuards, params: Json) -> None:
     run(api, **params)
@@ -236,7 +250,7 @@ def test_an_account_that_could_not_remove_the_copy_writes_none(api: FakeGuards) 
 def test_nodes_that_are_not_managed_yet_are_none_in_check_mode(api: FakeGuards) -> None:
     asked = {**ENFORCED, "resources": ["example.com/none"]}
     assert run(api, dry=True, **asked).report["summary"][0] == f"{NAME} would refuse; protected: no node"
-    assert "manages no node with example.com/none" in run(api, **asked).message
+    assert "no node is kept for example.com/none" in run(api, **asked).message
     assert api.writes == []
 
 

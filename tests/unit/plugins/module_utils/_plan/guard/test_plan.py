@@ -182,7 +182,7 @@ def test_a_plan_says_what_a_real_run_refuses() -> None:
     assert warning.startswith(
         "When the guard is applied, it is refused unless there is such a node by then. nodes: none is"
     )
-    assert f"manages no node with {D}" in warning
+    assert f"no node is kept for {D}" in warning
 
 
 # ---- what is told ----------------------------------------------------------------------------------------------------

@@ -44,11 +44,22 @@ def test_nodes_are_those_named_or_those_managed(params: Json, nodes: tuple[str, 
     assert protected(desired(**params)).nodes == nodes
 
 
-def test_a_taint_of_others_makes_no_node_managed() -> None:
-    asked = desired(resources=[], taint_keys=["node-role.kubernetes.io/control-plane"])
-    assert "this collection manages no node with node-role.kubernetes.io/control-plane" in refusal(
-        lambda: protected(asked)
-    )
+def test_tainted_node_is_protected_whoever_set_the_taint() -> None:
+    nodes = [tainted("w1", f"{D}:NoSchedule", owned=False), tainted("w2", f"{D}:PreferNoSchedule", owned=False)]
+    assert protected(desired(), nodes).nodes == ("w1",)
+
+
+def test_tainted_node_leaves_no_guard_that_refuses() -> None:
+    asked = desired(nodes=["w1"], enforce=True)
+    assert f"w2 ({D}:NoSchedule): tainted, and not protected" in refusal(lambda: protected(asked, former=["w1", "w2"]))
+    assert protected(asked, former=["w1", "w2"], others={"other": policy_of("w2")}).removed == ("w2",)
+    assert protected(desired(nodes=["w1"]), former=["w1", "w2"]).removed == ("w2",)
+    assert protected(asked).nodes == ("w1",)
+
+
+def test_no_node_that_is_kept_for_anything() -> None:
+    asked = desired(resources=[], taint_keys=["example.com/other"])
+    assert "no node is kept for example.com/other, by a taint or by this collection" in refusal(lambda: protected(asked))
     # A run that only plans may yet taint nodes.
     assert protected(asked, dry=True).nodes == ()
 
@@ -61,8 +72,8 @@ def test_an_unreadable_record_is_an_error() -> None:
 
 
 def test_what_came_and_went() -> None:
-    found = protected(desired(nodes=["w1", "w3", "gone"]), former=["gone", "w2", "older"])
-    assert (found.nodes, found.added, found.removed) == (("gone", "w1", "w3"), ("w1", "w3"), ("older", "w2"))
+    found = protected(desired(nodes=["w1", "w3", "gone"]), former=["gone", "cp1", "older"])
+    assert (found.nodes, found.added, found.removed) == (("gone", "w1", "w3"), ("w1", "w3"), ("cp1", "older"))
     assert (found.stale, found.gone, found.untainted) == (("gone",), ("older",), ("w3",))
 
 
