@@ -34,7 +34,9 @@ options:
     description:
       - Labels by key. V(null) removes a label, also one that something else set. An empty text is a label without a value,
         and on ansible-core 2.18 so is a template that gives V(none).
-      - Labels that the kubelet or a cloud controller writes, such as C(kubernetes.io/hostname), are refused.
+      - Labels that the kubelet or a cloud controller writes, such as C(kubernetes.io/hostname), are refused. So is another value for a label
+        of the topology or the instance type that the kubelet wrote, by its C(--node-labels) or its cloud provider, and sets again whenever it
+        starts.
     type: dict
   per_node:
     description:

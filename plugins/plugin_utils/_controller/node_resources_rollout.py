@@ -14,6 +14,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.kubernetes import access
+from ...module_utils._plan.node import labels
 from ...module_utils._plan.node import rollout as resources
 from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.report import limits
@@ -47,7 +48,19 @@ class NodeResourcesRollout(RoleRollout):
             cluster=node.get("cluster") or {},
             control_plane=bool(node.get("control_plane")),
         )
+        if not excluded:
+            self._refuse_labels_of_kubelet(settings, node)
         return self._begun(settings, excluded)
+
+    def _refuse_labels_of_kubelet(self, settings: Json, node: Json) -> None:
+        """What the kubelet's command line sets would be set again at its next start. node: what the node told; empty when it was not asked."""
+        if not (node and labels.may_be_set_again(settings["labels"])):
+            return
+        found = node if "arguments" in node else self._read_node()[0]
+        arguments = [each["argument"] for each in found.get("arguments") or ()]
+        refusal = labels.refusal(settings["node"], settings["labels"], arguments)
+        if refusal:
+            raise Refusal(f"Nothing was changed. {refusal}")
 
     def _checked_settings(self) -> Json:
         found = resources.keeping(self._settings)

@@ -12,8 +12,68 @@ import typing as t
 
 from ..common.ownership import Change
 from ..documents import json_patch
+from ..kubernetes import flags
 from ..kubernetes import names as node_names
 from .plan import Keys, Kind, Node
+
+
+# What a kubelet sets again on its own Node whenever it starts: always, and where its command line or a cloud provider gave it a value. It sets
+# all other labels of --node-labels only when it registers.
+_SET_AGAIN = frozenset(
+    (
+        *(f"kubernetes.io/{name}" for name in ("hostname", "os", "arch")),
+        *(f"beta.kubernetes.io/{name}" for name in ("os", "arch", "instance-type")),
+        "node.kubernetes.io/instance-type",
+        *(f"topology.kubernetes.io/{name}" for name in ("zone", "region")),
+        *(f"failure-domain.beta.kubernetes.io/{name}" for name in ("zone", "region")),
+    )
+)
+# What is lost with a label of kubeadm's.
+_REMOVED = {
+    "node-role.kubernetes.io/control-plane": "kubectl and kubeadm take the node for a worker from now on: kubeadm upgrade does not look at it, and"
+    " pods that select control planes are not scheduled there any more",
+    "node.kubernetes.io/exclude-from-external-load-balancers": "load balancers of a cloud provider send the traffic of Services to the node"
+    " from now on",
+}
+
+
+def set_again(arguments: t.Sequence[str]) -> dict[str, str]:
+    """The labels that a kubelet with this command line sets whenever it starts, by their values there."""
+    entries = (entry.strip().partition("=") for entry in (flags.last(arguments, "node-labels") or "").split(","))
+    return {key: value for key, _equals, value in entries if key in _SET_AGAIN}
+
+
+def may_be_set_again(wanted: Keys) -> bool:
+    """Whether some of these labels are of those that kubelets set."""
+    return not _SET_AGAIN.isdisjoint(wanted)
+
+
+def refusal(node: str, wanted: Keys, arguments: t.Sequence[str]) -> str:
+    """Why these labels cannot be set on the node of a kubelet with this command line; empty when they can."""
+    told = [
+        f"{key} is {value!r} by --node-labels of the kubelet"
+        for key, value in set_again(arguments).items()
+        if key in wanted and (wanted[key] is None or str(wanted[key]) != value)
+    ]
+    return f"labels: {node}: {', '.join(told)}, which sets it again whenever it starts. Change it there." if told else ""
+
+
+def _of_kubelet(node: Node) -> dict[str, str]:
+    """What the kubelet wrote itself: it would write it again at its next start."""
+    written: set[str] = set()
+    for entry in node["metadata"].get("managedFields") or []:
+        if entry.get("manager") == "kubelet" and not entry.get("subresource"):
+            fields = entry.get("fieldsV1", {}).get("f:metadata", {}).get("f:labels", {})
+            written.update(field[2:] for field in fields if field.startswith("f:"))
+    return {
+        key: "the kubelet set it, by its --node-labels or its cloud provider, and sets it again whenever it starts. Change it there"
+        for key in sorted(_SET_AGAIN & written)
+    }
+
+
+def _removal(change: Change) -> str:
+    told = _REMOVED.get(change.key) if change.after is None else None
+    return f"labels {change.key} is removed: {told}." if told else ""
 
 
 def _parse(option: t.Mapping[str, t.Any], state: str) -> Keys:
@@ -41,4 +101,6 @@ LABELS = Kind(
     live=live,
     edits=_edits,
     visible=live,
+    foreign=_of_kubelet,
+    warning=_removal,
 )

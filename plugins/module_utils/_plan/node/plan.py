@@ -41,6 +41,7 @@ class Kind:
     visible: what is to be waited for: C(live), or what the kubelet makes of it.
     needs_kubelet: whether only a running kubelet makes it visible.
     foreign: the keys of a node that are not ours to change, each with the reason.
+    warning: what a change means that users may not expect; empty for most.
     """
 
     field: str
@@ -52,6 +53,7 @@ class Kind:
     visible: t.Callable[[Node], Keys]
     needs_kubelet: bool = False
     foreign: t.Callable[[Node], t.Mapping[str, str]] = lambda _node: {}
+    warning: t.Callable[[Change], str] = lambda _change: ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,13 +126,12 @@ def _desired(values: Keys, given: bool, state: str, purge: bool) -> Desired:
 def plan(kind: Kind, node: Node, desired: Desired) -> NodePlan:
     """Work out a desired state against a node. Raises KubeadmError for what cannot be done there."""
     name = node_name(node)
-    foreign = kind.foreign(node)
-    for key in desired.values:
-        if key in foreign and desired.state == "present":
+    foreign, live = kind.foreign(node), kind.live(node)
+    for key, value in desired.values.items():
+        if key in foreign and desired.state == "present" and (kind.needs_kubelet or value != live.get(key)):
             raise Refusal(f"{name}: {kind.field} {key} is not changed: {foreign[key]}.")
     held = read_record(kind, node)
     record = {key: owned for key, owned in held.items() if key not in foreign}
-    live = kind.live(node)
     resolution = ownership.resolve(
         desired={kind.field: desired.values},
         live={kind.field: live},
@@ -151,6 +152,7 @@ def plan(kind: Kind, node: Node, desired: Desired) -> NodePlan:
         wanted={**{key: live.get(key) for key in desired.values if key not in foreign}, **changed},
         warnings=(
             *(f"{name}: {warning}" for warning in resolution.warnings),
+            *(f"{name}: {text}" for text in map(kind.warning, resolution.changes) if text),
             *(f"{name}: {kind.field} {key} is left alone: {foreign[key]}." for key in held if key in foreign),
         ),
     )

@@ -151,6 +151,25 @@ def test_no_node_is_asked_again_for_what_another_role_read() -> None:
     assert found.failures["w1 begin"] == "Nothing was changed: the name of w1 in Kubernetes is not known: gone"
 
 
+def test_labels_of_the_kubelets_command_line_are_refused() -> None:
+    zone = "topology.kubernetes.io/zone"
+
+    def tells(call: Call) -> Json:
+        source = {"argument": f"--node-labels={zone}=a", "source": "a file"}
+        return {**node(call), "arguments": [source] if call.host == "w1" else []}
+
+    wanted: dict[str, Json] = {"w1": {"node_resources_labels": {zone: "b"}}}
+    for known in (False, True):
+        found = course("cp1", "w1", answers={"kubelet_info": tells}, each=wanted)
+        if known:  # by the role node_kubelet, which does not tell the command line
+            found.play.hostvars["w1"]["__node_kubelet_plan"] = node(Call("", "w1", "w1", {}, dry=False))
+        found.run()
+        assert found.failures["w1 begin"].startswith(f"Nothing was changed. labels: node-w1: {zone} is 'a' by --node-labels")
+        assert asked(found) == []
+    wanted["w1"] = {"node_resources_labels": {zone: "a"}}
+    assert asked(run("cp1", "w1", answers={"kubelet_info": tells}, each=wanted))
+
+
 @pytest.mark.parametrize("answer", [GONE, {"failed": True, "msg": "no kubelet"}])
 def test_a_node_that_does_not_tell_its_name_ends_the_play(answer: Json) -> None:
     answers: dict[str, Answer] = {"kubelet_info": lambda call: answer if call.host == "w1" else node(call)}
