@@ -47,10 +47,13 @@ def require_space(journal: Journal, state: str, read: t.Callable[[str], Space] =
 
     Raises KubeadmError with the file system, what is needed, and what is there.
     """
-    for mount, sizes in _written(journal, state).items():
+    written = _written(journal, state)
+    # A directory that is bound over another one may be read-only where its file system is not.
+    for directory in dict.fromkeys(_existing(directory) for directory, dummy in written):
+        if read(directory).read_only:
+            raise _refusal(journal["name"], directory, "is mounted read-only. Nothing was changed. Mount it for writing")
+    for mount, sizes in _by_mount_point(written).items():
         found = read(mount)
-        if found.read_only:
-            raise _refusal(journal["name"], mount, "is mounted read-only. Nothing was changed. Mount it for writing")
         needed = COPIES * sum(-(-size // found.size) * found.size for size in sizes)
         if found.bytes < needed:
             raise _no_space(journal["name"], mount, f"{found.bytes} bytes free, and this change needs {needed}")
@@ -70,22 +73,33 @@ def _refusal(name: str, mount: str, problem: str) -> KubeadmError:
     return KubeadmError(f"{name} on {os.uname().nodename}: the file system of {mount} {problem} and run again.")
 
 
-def _written(journal: Journal, state: str) -> dict[str, list[int]]:
-    """Mount point -> the size of each file that is written below it."""
+def _written(journal: Journal, state: str) -> list[tuple[str, int]]:
+    """The directory and the size of each file that is written."""
     written = [(state, len(to_json(journal)))]
     for entry in journal["files"]:
         versions = [content_of(entry[side], entry["path"]) or b"" for side in SIDES]
         written.append((os.path.dirname(os.path.realpath(entry["path"])), max(map(len, versions))))
+    return written
+
+
+def _by_mount_point(written: t.Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """Mount point -> the size of each file that is written below it."""
     sizes: dict[str, list[int]] = {}
     for directory, size in written:
         sizes.setdefault(_mount_point(directory), []).append(max(size, 1))
     return sizes
 
 
-def _mount_point(directory: str) -> str:
-    """Where the file system begins on which a directory is, or will be."""
+def _existing(directory: str) -> str:
+    """A directory, or the one that it will be made in."""
     while not os.path.isdir(directory):
         directory = os.path.dirname(directory)
+    return directory
+
+
+def _mount_point(directory: str) -> str:
+    """Where the file system begins on which a directory is, or will be."""
+    directory = _existing(directory)
     while not os.path.ismount(directory):
         directory = os.path.dirname(directory)
     return directory

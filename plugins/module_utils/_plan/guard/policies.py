@@ -258,7 +258,7 @@ def _purpose(guard: Guard) -> str:
 def _naming(guard: Guard) -> Json:
     protected = (
         f", which is protected for pods that {_purpose(guard)}, and bypasses the scheduler."
-        " Remove spec.nodeName, so that the scheduler places the pod."
+        " Remove spec.nodeName, so that the scheduler places the pod; kubectl debug node/NAME works with --namespace kube-system."
     )
     return {
         "expression": (

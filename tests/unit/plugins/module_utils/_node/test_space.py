@@ -36,7 +36,7 @@ def require(directory: Path, left: space.Space, size: int = 10000) -> list[str]:
 def test_three_copies_of_all_that_is_written_have_to_fit(tmp_path: Path) -> None:
     blocks = 3 + len(to_json(journal(tmp_path, 10000))) // BLOCK + 1
     needed = space.COPIES * blocks * BLOCK
-    (mount,) = require(tmp_path, space.Space(needed, BLOCK, None))
+    *_directories, mount = require(tmp_path, space.Space(needed, BLOCK, None))
     assert os.path.ismount(mount)
     with pytest.raises(KubeadmError, match=f"file system of {mount} has {needed - 1} bytes free, .* needs {needed}"):
         require(tmp_path, space.Space(needed - 1, BLOCK, None))
@@ -51,6 +51,17 @@ def test_files_are_counted_where_their_number_is_limited(tmp_path: Path) -> None
 def test_what_is_mounted_read_only_is_named(tmp_path: Path) -> None:
     with pytest.raises(KubeadmError, match="mounted read-only"):
         require(tmp_path, space.Space(10**9, BLOCK, None, read_only=True))
+
+
+def test_directory_that_is_bound_read_only_is_named(tmp_path: Path) -> None:
+    """Its file system is not: the flag is the mount's."""
+
+    def space_at(directory: str) -> space.Space:
+        return space.Space(10**9, BLOCK, None, read_only=directory == str(tmp_path / "bound"))
+
+    (tmp_path / "bound").mkdir()
+    with pytest.raises(KubeadmError, match=f"file system of {tmp_path}/bound is mounted read-only"):
+        space.require_space(journal(tmp_path / "bound", 1), str(tmp_path), space_at)
 
 
 def test_this_machine_has_room(tmp_path: Path) -> None:
