@@ -80,6 +80,11 @@ options:
     description: Seconds to wait for a run that holds the Lease. The task shows its holder on standard error.
     type: int
     default: 600
+  gone:
+    description:
+      - A holder that is known to have ended. Its Lease counts as expired.
+      - The task finds that out by itself for a run of a role that was killed on the same controller, and sets it then.
+    type: str
   takeover:
     description: Take the Lease over from its holder. Use it only when you know that the other run is dead.
     type: bool
@@ -246,6 +251,7 @@ def main() -> t.NoReturn:
             "open_transactions": {"type": "list", "elements": "str", "default": []},
             "plan_age": {"type": "int", "default": 0},
             "wait_timeout": {"type": "int", "default": WAIT_TIMEOUT},
+            "gone": {"type": "str"},
             "takeover": {"type": "bool", "default": False},
             "resume": {"type": "bool", "default": False},
             "completed": {"type": "bool", "default": True},

@@ -69,6 +69,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
             intents=tuple(params["intents"]),
             open_transactions=tuple(params["open_transactions"]),
             plan_age=params["plan_age"],
+            gone=params["gone"] or "",
             takeover=params["takeover"],
             resume=params["resume"],
         )

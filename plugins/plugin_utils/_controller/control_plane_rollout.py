@@ -24,8 +24,9 @@ from ...module_utils._plan.static_pod import requests, rollout_lease
 from ...module_utils._plan.static_pod import rollout as control_planes
 from ...module_utils._plan.transaction import report, rollout
 from ...module_utils._plan.transaction.lease import LEASE_NAME, LEASE_NAMESPACE
+from .lease_holder import holder
 from .role_rollout import RoleRollout
-from .rollout_pass import Json, holder
+from .rollout_pass import Json
 
 if t.TYPE_CHECKING:
     from ...module_utils._plan.kubeadm_config.plan import ConfigPlan

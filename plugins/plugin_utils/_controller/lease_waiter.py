@@ -11,6 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils._plan.transaction import lease
+from . import lease_holder
 from .api_credentials import ApiCredentials
 from .lock_waiter import show
 
@@ -24,6 +25,9 @@ class LeaseWaiter(ApiCredentials):
         if self._task.async_val:  # what comes back is no answer yet, and nothing is shown
             return super()._answer(arguments, task_vars)
         answer = super()._answer({**arguments, "wait_timeout": 0}, task_vars)
+        if answer.get("busy") and lease_holder.is_gone(answer["holder"]):
+            arguments = {**arguments, "gone": answer["holder"]}
+            answer = super()._answer({**arguments, "wait_timeout": 0}, task_vars)
         timeout = arguments.get("wait_timeout", lease.WAIT_TIMEOUT)
         if not answer.get("busy") or str(timeout) == "0":
             return answer

@@ -19,8 +19,9 @@ from ...module_utils._plan.kubelet import rollout as kubelets
 from ...module_utils._plan.kubernetes import access, coverage
 from ...module_utils._plan.static_pod import rollout as control_planes
 from ...module_utils._plan.transaction import report, rollout
+from .lease_holder import holder
 from .role_rollout import RoleRollout
-from .rollout_pass import Json, holder
+from .rollout_pass import Json
 
 _BOOLEANS = ("node_kubelet_check_api", "node_kubelet_lease", "lease_takeover", "force")
 _NUMBERS = (

@@ -12,7 +12,6 @@ Results are read as they were registered, without templates, so that no other va
 from __future__ import annotations
 
 import collections.abc
-import getpass
 import os
 import secrets
 import shlex
@@ -23,7 +22,6 @@ from ansible.errors import AnsibleConnectionFailure
 from ...module_utils._plan.common.plain import plain
 from ...module_utils._plan.kubernetes import control_planes
 from ...module_utils._plan.transaction import api_host, rollout
-from . import run_key
 from .vaulted import vaulted
 
 if t.TYPE_CHECKING:
@@ -309,12 +307,3 @@ def _run_to_its_end(plugin: ActionBase, variables: Json) -> Json:
 def new_id() -> str:
     """A text that no other pass and no other run has."""
     return secrets.token_hex(_ID_CHARACTERS // 2)
-
-
-def holder() -> str:
-    """How this run goes by on a Lease, in all its passes: whose it is and where, for those who meet it, and what no other run has."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):  # a container may run as a number that has no name; which error it is depends on Python
-        user = str(os.getuid())
-    return f"{user}@{os.uname().nodename}/{run_key.digest('the name of this run')[:_ID_CHARACTERS]}"

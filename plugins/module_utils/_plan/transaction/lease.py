@@ -66,7 +66,7 @@ class LeaseRequest:
 
     name: of the Lease. holder: who asks. duration: seconds for which it needs it. intents: digests of what it wants of the nodes.
     open_transactions: changes that nodes still have open, in words. plan_age: seconds since it planned.
-    takeover, resume: the words of a human that another holder is gone, and that a halted intent may be tried again.
+    gone: a holder that is known to have ended. takeover, resume: the words of a human that another holder is gone, and that a halted intent may be tried again.
     """
 
     holder: str
@@ -75,6 +75,7 @@ class LeaseRequest:
     intents: tuple[str, ...] = ()
     open_transactions: tuple[str, ...] = ()
     plan_age: float = 0.0
+    gone: str = ""
     takeover: bool = False
     resume: bool = False
 
@@ -150,7 +151,7 @@ def hold(found: Json | None, request: LeaseRequest, now: float) -> LeasePlan:
     # A run that ended at the very moment of our plan changed something that it may not show.
     stale = lease.last_holder not in ("", request.holder) and _ago(lease, now) <= request.plan_age + _MARGIN
     if lease.holder and not request.takeover:
-        if lease.left(now) > 0:
+        if lease.left(now) > 0 and lease.holder != request.gone:
             return LeasePlan(
                 None, _operations(lease, holder=request.holder), (_held(lease, now),), lease.left(now), stale=True
             )

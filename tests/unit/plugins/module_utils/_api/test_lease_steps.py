@@ -25,6 +25,7 @@ DEFAULTS: Json = {
     "open_transactions": [],
     "plan_age": 0,
     "wait_timeout": 60,
+    "gone": None,
     "takeover": False,
     "resume": False,
     "completed": True,

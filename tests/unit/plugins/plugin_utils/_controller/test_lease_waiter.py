@@ -8,7 +8,7 @@ import types
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller import lease_waiter
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller import lease_holder, lease_waiter
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.lease_waiter import LeaseWaiter
 
 BUSY = {"failed": True, "busy": True, "holder": "them", "msg": "waited 0 s, and the run them is in progress."}
@@ -22,6 +22,7 @@ class Run:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.shown: list[str] = []
         self.timeouts: list[t.Any] = []
+        self.gone: list[t.Any] = []
         self.async_val = 0
         monkeypatch.setattr(lease_waiter, "show", lambda message, _seconds: self.shown.append(message))
 
@@ -33,6 +34,7 @@ class Run:
 
         def execute(*, module_args: dict[str, t.Any], **_options: t.Any) -> dict[str, t.Any]:
             self.timeouts.append(module_args.get("wait_timeout"))
+            self.gone.append(module_args.get("gone"))
             return left.pop(0)
 
         plugin._execute_module = t.cast("t.Any", execute)  # type: ignore[method-assign]
@@ -54,6 +56,12 @@ def test_whom_a_run_waits_for_is_shown_before_it_does(run: Run) -> None:
     assert run(BUSY, HELD, wait_timeout=30, name="nodecraft-kubeadm-kubelets") == HELD
     assert run.timeouts == [0, 30]
     assert run.shown == ["cp1: waits up to 30 s for them, which holds the Lease nodecraft-kubeadm-kubelets"]
+
+
+def test_run_that_is_gone_is_not_waited_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_holder, "is_gone", lambda name: name == "them")
+    assert run(BUSY, HELD, wait_timeout=30) == HELD
+    assert (run.timeouts, run.gone, run.shown) == ([0, 0], [None, "them"], [])
 
 
 def test_in_the_background_the_module_waits_itself(run: Run) -> None:

@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.err
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.node_kubelet_rollout import (
     NodeKubeletRollout,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.rollout_pass import holder
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.lease_holder import holder
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import OF, Json, host
 
 SETTINGS = {

@@ -94,6 +94,16 @@ def test_one_that_ran_out_is_taken_over() -> None:
     assert (plan.taken_over_from, plan.stale) == ("them@there/2", True)
 
 
+def test_lease_of_a_run_that_is_gone_counts_as_expired() -> None:
+    plan = rollout_lease.hold(held(THEM), dataclasses.replace(US, gone=THEM.holder), NOW + 1)
+    assert body(plan)["spec"]["holderIdentity"] == "us@here/1"
+    assert (plan.taken_over_from, plan.stale) == ("them@there/2", True)
+    assert rollout_lease.hold(held(THEM), dataclasses.replace(US, gone="other@there/3"), NOW + 1).body is None
+    desired = dataclasses.replace(US, gone=THEM.holder, open_transactions=("kube-apiserver on cp2",))
+    with pytest.raises(Refusal, match="its run left changes open: kube-apiserver on cp2"):
+        rollout_lease.hold(held(THEM), desired, NOW + 1)
+
+
 def test_one_that_ran_out_is_not_taken_over_while_a_change_is_open() -> None:
     desired = dataclasses.replace(US, open_transactions=("kube-apiserver on cp2",))
     with pytest.raises(Refusal, match="expired 900 s ago, and its run left changes open: kube-apiserver on cp2"):

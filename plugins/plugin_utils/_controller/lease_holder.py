@@ -1,0 +1,107 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""By which name a run holds a Lease, and whether the run of such a name is gone.
+
+The name says whose run it is and where, for those who meet it, and by which process of this start of the machine another run here knows
+that it is gone: one that was killed releases nothing.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import os
+import re
+import typing as t
+from pathlib import Path
+
+from . import run_key
+
+_CHARACTERS = 8
+_NAME = re.compile(r".*@(?P<machine>[^/]*)/[0-9a-f]+-(?P<pid>[0-9]+)-(?P<start>[0-9]+)-(?P<place>[0-9a-f]+)")
+_PROC = "/proc"
+
+
+class _Process(t.NamedTuple):
+    """A process. start: in ticks since the machine was started."""
+
+    is_dead: bool
+    parent: int
+    start: int
+
+
+def holder() -> str:
+    """How this run goes by on a Lease, in all its passes."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container may run as a number that has no name; which error it is depends on Python
+        user = str(os.getuid())
+    run = run_key.digest("the name of this run")[:_CHARACTERS]
+    # Ansible forks the process of a task from that of the run.
+    process, place = _process(os.getppid()), _place()
+    known_by = f"-{os.getppid()}-{process.start}-{place}" if process and place else ""
+    return f"{user}@{os.uname().nodename}/{run}{known_by}"
+
+
+def is_gone(name: str) -> bool:
+    """Whether the run that holds a Lease by this name was one of this machine, since it was started, and has ended with all its tasks."""
+    found = _NAME.fullmatch(name)
+    if found is None or found["machine"] != os.uname().nodename or found["place"] != _place():
+        return False
+    pid, start = int(found["pid"]), int(found["start"])
+    process = _process(pid)
+    if process is None and _exists(pid):  # it is hidden from this user
+        return False
+    if process is not None and process.start == start and not process.is_dead:
+        return False
+    return not _has_orphans(start)
+
+
+def _place() -> str:
+    """What tells where numbers of processes mean the same: the start of the machine, and the container. Empty where that is not known."""
+    try:
+        boot = Path(_PROC, "sys/kernel/random/boot_id").read_text(encoding="ascii")
+        return hashlib.sha256(f"{boot}{os.readlink(f'{_PROC}/self/ns/pid')}".encode()).hexdigest()[:_CHARACTERS]
+    except OSError:
+        return ""
+
+
+def _process(pid: int) -> _Process | None:
+    try:
+        text = Path(_PROC, str(pid), "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()
+    return _Process(fields[0] in "ZX", int(fields[1]), int(fields[19]))
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is another user's
+        pass
+    return True
+
+
+def _has_orphans(start: int) -> bool:
+    """Whether a process of Ansible runs without the one that forked it, as the task of a run that was killed does until it ends. start: of
+    the run. One of another run counts, too: then the Lease is waited for."""
+    for pid in map(int, filter(str.isdigit, os.listdir(_PROC))):
+        process = _process(pid) if pid not in (os.getpid(), os.getppid()) and _is_of_ansible(pid) else None
+        if process and not process.is_dead and process.start >= start and not _is_of_ansible(process.parent):
+            return True
+    return False
+
+
+def _is_of_ansible(pid: int) -> bool:
+    try:
+        words = Path(_PROC, str(pid), "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+    except OSError:
+        return False
+    return any(re.fullmatch("ansible(-.*)?", os.path.basename(word)) for word in words[:3])

@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""By which name a run holds a Lease, and when the run of a name is gone."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import subprocess
+import sys
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller import lease_holder
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.lease_holder import holder, is_gone
+
+
+def test_the_user_and_the_machine_and_what_no_other_run_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "ops")
+    whose, name = holder().split("/")
+    assert whose == f"ops@{os.uname().nodename}"
+    assert re.fullmatch(r"[0-9a-f]{8}-[0-9]+-[0-9]+-[0-9a-f]{8}", name)
+    assert holder() == f"{whose}/{name}"
+
+
+@pytest.mark.parametrize("error", [KeyError, OSError])
+def test_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+    def nameless() -> str:
+        raise error("no name for this number")
+
+    monkeypatch.setattr(getpass, "getuser", nameless)
+    assert holder().startswith(f"{os.getuid()}@{os.uname().nodename}/")
+
+
+@pytest.fixture(name="run")
+def fixture_run() -> t.Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """A process, and the name of a run that it is."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    found = lease_holder._process(process.pid)
+    assert found is not None
+    yield process, f"ada@{os.uname().nodename}/1f0c9d2e-{process.pid}-{found.start}-{lease_holder._place()}"
+    process.kill()
+    process.communicate()
+
+
+def test_run_is_gone_once_it_was_killed(run: tuple[subprocess.Popen[bytes], str]) -> None:
+    process, name = run
+    assert not is_gone(name)
+    assert not is_gone(holder())
+    process.kill()
+    process.wait()
+    assert is_gone(name)
+
+
+def test_run_is_gone_when_its_number_is_another_process(run: tuple[subprocess.Popen[bytes], str]) -> None:
+    whose, pid, start, place = run[1].rsplit("-", 3)
+    assert is_gone(f"{whose}-{pid}-{int(start) + 1}-{place}")
+
+
+def test_run_of_elsewhere_is_never_known_to_be_gone(run: tuple[subprocess.Popen[bytes], str]) -> None:
+    process, name = run
+    process.kill()
+    process.wait()
+    for other in (
+        "",
+        "them",
+        "ada@elsewhere/1f0c9d2e",
+        name.replace(os.uname().nodename, "elsewhere"),
+        f"{name.rpartition('-')[0]}-00000000",
+    ):
+        assert not is_gone(other), other
+
+
+def test_run_whose_tasks_are_left_is_not_gone(run: tuple[subprocess.Popen[bytes], str]) -> None:
+    process, name = run
+    process.kill()
+    process.wait()
+    # Its command line is that of the run, and so is that of a task which it forked.
+    orphan = subprocess.Popen(["ansible-playbook", "-c", "input()"], executable=sys.executable, stdin=subprocess.PIPE)
+    try:
+        assert not is_gone(name)
+    finally:
+        orphan.kill()
+        orphan.communicate()
+    assert is_gone(name)
