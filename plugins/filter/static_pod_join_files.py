@@ -48,7 +48,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description: >-
-    C(files), by path with C(text), C(mode), C(owner), C(group) and C(sensitive); and C(directories), outermost first.
+    C(files), by path with C(text), C(mode), C(owner), C(group) and C(sensitive); and C(directories), outermost first,
+      each with the mode of one that is missing.
   type: dict
 """
 

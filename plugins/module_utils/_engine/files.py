@@ -117,7 +117,9 @@ def _is_of_kernel(directory: int) -> bool:
         return False
 
 
-def _refuse_foreign(place: str, directory: int, name: str, status: os.stat_result | None, *, is_read_link: bool) -> None:
+def _refuse_foreign(
+    place: str, directory: int, name: str, status: os.stat_result | None, *, is_read_link: bool
+) -> None:
     """Raises OSError when others than root, and than who runs this, can replace this entry of a directory."""
     folder, users, groups = os.fstat(directory), (0, os.geteuid()), (0, os.getegid())
     mode, entry = folder.st_mode, os.path.join(place, name)
@@ -170,7 +172,9 @@ def safe_path(path: str, *, follows: bool = True) -> str:
 
 def open_to_read(path: str) -> t.BinaryIO:
     """Open a file through no link that others than root made. Raises OSError."""
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY  # a pipe in its place is not waited for
+    flags = (
+        os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+    )  # a pipe in its place is not waited for
     with named(path), _reached(path, writes=False) as (directory, name, dummy):
         return os.fdopen(os.open(name, flags, dir_fd=directory), "rb")
 

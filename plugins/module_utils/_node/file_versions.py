@@ -45,6 +45,8 @@ def refuse_unsafe(paths: t.Iterable[str]) -> None:
     for path in paths:
         try:
             safe_path(path)
+        except NotADirectoryError:  # there is no such file, and the write will say so
+            continue
         except OSError as exc:
             raise Refusal(f"{path} on {os.uname().nodename}: {exc.strerror}.") from exc
 

@@ -51,7 +51,9 @@ def require_space(journal: Journal, state: str, read: t.Callable[[str], Space] =
     # A directory that is bound over another one may be read-only where its file system is not.
     for directory in dict.fromkeys(_existing(directory) for directory, dummy in written):
         if read(directory).read_only:
-            raise _refusal(journal["name"], directory, "is mounted read-only. Nothing was changed. Mount it for writing")
+            raise _refusal(
+                journal["name"], directory, "is mounted read-only. Nothing was changed. Mount it for writing"
+            )
     for mount, sizes in _by_mount_point(written).items():
         found = read(mount)
         needed = COPIES * sum(-(-size // found.size) * found.size for size in sizes)

@@ -116,11 +116,11 @@ def _pod_prefix(metadata: t.Mapping[str, t.Any]) -> str:
     return f"{metadata.get('namespace', 'default')}_{metadata['name']}-"
 
 
-def read_files(paths: t.Collection[str]) -> dict[str, FileVersion | None]:
+def read_files(paths: t.Iterable[str]) -> dict[str, FileVersion | None]:
     """The policy files that a plan is about; None for one that does not exist."""
     files: dict[str, FileVersion | None] = {}
-    refuse_unsafe(paths)
     for path in paths:
+        refuse_unsafe([path])
         if os.path.isdir(path):
             raise Refusal(f"files: {path} is a directory on {os.uname().nodename}; name a file.")
         files[path] = read_version(path)

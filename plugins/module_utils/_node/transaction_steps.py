@@ -166,7 +166,10 @@ class TransactionSteps:
             "node": told.node,
             "cluster": dataclasses.asdict(told.cluster),
             "operations": [
-                {**dataclasses.asdict(change), "key": with_target(change.key) if change.field == "files" else change.key}
+                {
+                    **dataclasses.asdict(change),
+                    "key": with_target(change.key) if change.field == "files" else change.key,
+                }
                 for change in operations
             ],
             "diff": [{**entry, "after_header": with_target(entry["after_header"])} for entry in diff],

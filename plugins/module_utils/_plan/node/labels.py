@@ -55,7 +55,9 @@ def refusal(node: str, wanted: Keys, arguments: t.Sequence[str]) -> str:
         for key, value in set_again(arguments).items()
         if key in wanted and (wanted[key] is None or str(wanted[key]) != value)
     ]
-    return f"labels: {node}: {', '.join(told)}, which sets it again whenever it starts. Change it there." if told else ""
+    return (
+        f"labels: {node}: {', '.join(told)}, which sets it again whenever it starts. Change it there." if told else ""
+    )
 
 
 def _of_kubelet(node: Node) -> dict[str, str]:

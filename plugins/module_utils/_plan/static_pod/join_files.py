@@ -29,11 +29,11 @@ _DIRECTORIES = ("Directory", "DirectoryOrCreate")
 def join_files(requests: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
     """What has to be on the node. requests: what is asked of each static pod, as C(requests.requests) returns it.
 
-    files: path -> text, mode, owner, group, sensitive. directories: those of the files and those that volumes demand, outermost first. Raises Refusal
-    for what no run could write, and for a file that two static pods ask for with different contents.
+    files: path -> text, mode, owner, group, sensitive. directories: those of the files and those that volumes demand, outermost first, and the
+    mode of one that is missing: as a package makes it, unless all files that come into it are secret. Raises Refusal for what no run could write, and for a file that two static pods ask for with different contents.
     """
     files: dict[str, dict[str, t.Any]] = {}
-    directories: dict[str, None] = {}
+    directories: dict[str, str] = {}
     for name, request in requests.items():
         for given in request.get("files") or ():
             entry = {**_DEFAULTS, **given}
@@ -49,8 +49,10 @@ def join_files(requests: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, t.A
             }
             if files.setdefault(wanted.path, found) != found:
                 raise Refusal(f"files: {wanted.path} of {name} has another content or mode for another static pod.")
-            directories[posixpath.dirname(wanted.path)] = None
+            directory = posixpath.dirname(wanted.path)
+            if wanted.version.mode & 0o077 or directory not in directories:
+                directories[directory] = "0755" if wanted.version.mode & 0o077 else "0700"
         for volume in request.get("volumes") or ():
             if volume.get("state", "present") == "present" and volume.get("path_type") in _DIRECTORIES:
-                directories[str(volume["host_path"]).rstrip("/")] = None
-    return {"files": files, "directories": sorted(directories)}
+                directories.setdefault(str(volume["host_path"]).rstrip("/"), "0755")
+    return {"files": files, "directories": dict(sorted(directories.items()))}

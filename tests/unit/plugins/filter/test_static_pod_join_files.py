@@ -10,4 +10,4 @@ from ansible_collections.nodecraft.kubeadm.plugins.filter.static_pod_join_files 
 def test_it_hands_over() -> None:
     join_files = FilterModule().filters()["static_pod_join_files"]
     found = join_files({"etcd": {"files": [{"path": "/a/b", "content": "x"}]}, "kube-scheduler": {"args": {}}})
-    assert (list(found["files"]), found["directories"]) == (["/a/b"], ["/a"])
+    assert (list(found["files"]), found["directories"]) == (["/a/b"], {"/a": "0700"})

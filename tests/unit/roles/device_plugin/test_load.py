@@ -36,13 +36,25 @@ ONE_NODE = {"stub_selected": ["node-w2"]}
 
 def test_an_image_is_loaded_where_the_plugin_goes(play: Play, runtime: Path, archive: Json) -> None:
     changed = {"post_tasks": [{"ansible.builtin.debug": {"var": "device_plugin_report.changed"}}]}
+    before = set(Path("/var/tmp").glob("nodecraft-device-plugin*"))  # noqa: S108
     outcome = play(archive, "-v", stub={**ONE_NODE, "stub_same": True}, **changed)
     assert outcome.status == 0, outcome.output
     assert '"device_plugin_report.changed": true' in outcome.output
     assert (runtime / "archive").read_text(encoding="utf-8") == "an image"
     assert (runtime / "imports").read_text(encoding="utf-8") == f"{archive['device_plugin_image']}\n"
+    assert before == set(Path("/var/tmp").glob("nodecraft-device-plugin*"))  # noqa: S108
+
+
+def test_a_planted_file_is_not_loaded(play: Play, runtime: Path, archive: Json) -> None:
+    """Its owner could write to it until it is read."""
     digest = hashlib.sha256(archive["device_plugin_image"].encode()).hexdigest()[:12]
-    assert not Path(f"/var/tmp/nodecraft-device-plugin-{digest}.tar").exists()  # noqa: S108
+    planted = Path(f"/var/tmp/nodecraft-device-plugin-{digest}.tar")  # noqa: S108
+    planted.write_text("planted", encoding="utf-8")
+    try:
+        assert play(archive, stub=ONE_NODE).status == 0
+        assert planted.read_text(encoding="utf-8") == "planted"
+    finally:
+        planted.unlink(missing_ok=True)
 
 
 def test_check_mode_loads_nothing(play: Play, runtime: Path, archive: Json) -> None:

@@ -327,7 +327,10 @@ def test_a_policy_file_in_a_folder_of_others_is_refused(master: FakeNode, run: F
     os.chown(theirs, 65534, 65534)
     (theirs / "policy.yaml").symlink_to(master.manifests.parent / "target")
     bad = steps(master, run, files=[samples.file(str(theirs / "policy.yaml"), "x")])
-    with bad.session(), pytest.raises(Refusal, match=r"theirs belongs to \w+ \(uid 65534\), who can replace what is in it"):
+    with (
+        bad.session(),
+        pytest.raises(Refusal, match=r"theirs belongs to \w+ \(uid 65534\), who can replace what is in it"),
+    ):
         bad.read()
 
 

@@ -164,7 +164,9 @@ def test_labels_of_the_kubelets_command_line_are_refused() -> None:
         if known:  # by the role node_kubelet, which does not tell the command line
             found.play.hostvars["w1"]["__node_kubelet_plan"] = node(Call("", "w1", "w1", {}, dry=False))
         found.run()
-        assert found.failures["w1 begin"].startswith(f"Nothing was changed. labels: node-w1: {zone} is 'a' by --node-labels")
+        assert found.failures["w1 begin"].startswith(
+            f"Nothing was changed. labels: node-w1: {zone} is 'a' by --node-labels"
+        )
         assert asked(found) == []
     wanted["w1"] = {"node_resources_labels": {zone: "a"}}
     assert asked(run("cp1", "w1", answers={"kubelet_info": tells}, each=wanted))

@@ -59,7 +59,9 @@ def test_tainted_node_leaves_no_guard_that_refuses() -> None:
 
 def test_no_node_that_is_kept_for_anything() -> None:
     asked = desired(resources=[], taint_keys=["example.com/other"])
-    assert "no node is kept for example.com/other, by a taint or by this collection" in refusal(lambda: protected(asked))
+    assert "no node is kept for example.com/other, by a taint or by this collection" in refusal(
+        lambda: protected(asked)
+    )
     # A run that only plans may yet taint nodes.
     assert protected(asked, dry=True).nodes == ()
 

@@ -28,7 +28,7 @@ ZONE = "topology.kubernetes.io/zone"
 def of_kubelet(manager: str = "kubelet") -> Json:
     """A node whose labels were written by a manager."""
     found = node(labels={ZONE: "a", "x.io/y": "1"}, annotations={})
-    fields = {"f:metadata": {"f:labels": {".": {}, f"f:{ZONE}": {}, "f:x.io/y": {}}}}
+    fields: Json = {"f:metadata": {"f:labels": {".": {}, f"f:{ZONE}": {}, "f:x.io/y": {}}}}
     found["metadata"]["managedFields"] = [{"manager": manager, "operation": "Update", "fieldsV1": fields}]
     return found
 

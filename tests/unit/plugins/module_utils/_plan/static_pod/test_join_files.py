@@ -30,7 +30,7 @@ def test_files_have_the_bytes_and_the_mode_that_the_role_gives_them() -> None:
         "sensitive": False,
     }
     assert found["files"]["/b"] == {"text": "x", "mode": "0640", "owner": "root", "group": None, "sensitive": True}
-    assert found["directories"] == ["/", "/etc/a"]
+    assert found["directories"] == {"/": "0755", "/etc/a": "0700"}
 
 
 def test_keys_are_sensitive_by_themselves() -> None:
@@ -45,11 +45,14 @@ def test_directories_that_volumes_demand() -> None:
         {"name": "d", "host_path": "/unknown"},
         {"name": "e", "host_path": "/gone", "path_type": "Directory", "state": "absent"},
     ]
-    assert join_files({"a": {"volumes": volumes}, "b": {}}) == {"files": {}, "directories": ["/made", "/var/log/audit"]}
+    assert join_files({"a": {"volumes": volumes}, "b": {}}) == {
+        "files": {},
+        "directories": {"/made": "0755", "/var/log/audit": "0755"},
+    }
 
 
 def test_what_is_removed_is_not_there() -> None:
-    assert join_files({"a": {"files": [{"path": "/a", "state": "absent"}]}}) == {"files": {}, "directories": []}
+    assert join_files({"a": {"files": [{"path": "/a", "state": "absent"}]}}) == {"files": {}, "directories": {}}
 
 
 def test_two_static_pods_may_share_a_file() -> None:
