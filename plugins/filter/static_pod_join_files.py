@@ -49,7 +49,7 @@ RETURN = r"""
 _value:
   description: >-
     C(files), by path with C(text), C(mode), C(owner), C(group) and C(sensitive); and C(directories), outermost first,
-      each with the mode of one that is missing.
+    each with the mode of one that is missing.
   type: dict
 """
 

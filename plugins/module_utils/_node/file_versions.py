@@ -43,12 +43,16 @@ def load_version(version: StoredVersion | None) -> FileVersion | None:
 def refuse_unsafe(paths: t.Iterable[str]) -> None:
     """Refuse what is written or removed where others than root can replace it: they would choose the file. Raises Refusal."""
     for path in paths:
-        try:
-            safe_path(path)
-        except NotADirectoryError:  # there is no such file, and the write will say so
-            continue
-        except OSError as exc:
-            raise Refusal(f"{path} on {os.uname().nodename}: {exc.strerror}.") from exc
+        _refuse_unsafe(path)
+
+
+def _refuse_unsafe(path: str) -> None:
+    try:
+        safe_path(path)
+    except NotADirectoryError:  # there is no such file, and the write will say so
+        pass
+    except OSError as exc:
+        raise Refusal(f"{path} on {os.uname().nodename}: {exc.strerror}.") from exc
 
 
 def with_target(path: str) -> str:

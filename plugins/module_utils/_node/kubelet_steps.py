@@ -29,8 +29,8 @@ from .._plan.kubelet.plan import KubeletPlan
 from .._plan.transaction import messages, rehearsal
 from .._plan.transaction.undo import PREVIOUS, Rollback, refuse_settings
 from . import control_planes, journals, kubelet_rehearsals, transaction_log, undo
-from .journals import TransactionSettings
 from .file_versions import refuse_unsafe, with_target
+from .journals import TransactionSettings
 from .kubelet_health import (
     STABLE_SECONDS,
     ask_why_not_drained,

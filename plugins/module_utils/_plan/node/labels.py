@@ -16,7 +16,6 @@ from ..kubernetes import flags
 from ..kubernetes import names as node_names
 from .plan import Keys, Kind, Node
 
-
 # What a kubelet sets again on its own Node whenever it starts: always, and where its command line or a cloud provider gave it a value. It sets
 # all other labels of --node-labels only when it registers.
 _SET_AGAIN = frozenset(
@@ -67,10 +66,10 @@ def _of_kubelet(node: Node) -> dict[str, str]:
         if entry.get("manager") == "kubelet" and not entry.get("subresource"):
             fields = entry.get("fieldsV1", {}).get("f:metadata", {}).get("f:labels", {})
             written.update(field[2:] for field in fields if field.startswith("f:"))
-    return {
-        key: "the kubelet set it, by its --node-labels or its cloud provider, and sets it again whenever it starts. Change it there"
-        for key in sorted(_SET_AGAIN & written)
-    }
+    return dict.fromkeys(
+        sorted(_SET_AGAIN & written),
+        "the kubelet set it, by its --node-labels or its cloud provider, and sets it again whenever it starts. Change it there",
+    )
 
 
 def _removal(change: Change) -> str:

@@ -30,7 +30,8 @@ def join_files(requests: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, t.A
     """What has to be on the node. requests: what is asked of each static pod, as C(requests.requests) returns it.
 
     files: path -> text, mode, owner, group, sensitive. directories: those of the files and those that volumes demand, outermost first, and the
-    mode of one that is missing: as a package makes it, unless all files that come into it are secret. Raises Refusal for what no run could write, and for a file that two static pods ask for with different contents.
+    mode of one that is missing: as a package makes it, unless all files that come into it are secret. Raises
+    Refusal for what no run could write, and for a file that two static pods ask for with different contents.
     """
     files: dict[str, dict[str, t.Any]] = {}
     directories: dict[str, str] = {}

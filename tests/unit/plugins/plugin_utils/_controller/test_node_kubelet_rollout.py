@@ -9,10 +9,10 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.lease_holder import holder
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.node_kubelet_rollout import (
     NodeKubeletRollout,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.lease_holder import holder
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import OF, Json, host
 
 SETTINGS = {
