@@ -62,7 +62,7 @@ options:
       - When empty, all nodes with a taint of one of O(taint_keys) that keeps pods off, whoever set it, and those on which this
         collection set one or advertises one of O(resources), at the time of the run. When the last of them is removed, the guard
         stays, protects nothing and says so. Without a guard that is an error.
-      - With O(enforce) a protected node cannot be left out as long as it has such a taint.
+      - With O(enforce) a protected node stays as long as it has such a taint, and a run without it is refused.
     type: list
     elements: str
     default: []

@@ -121,20 +121,20 @@ def _refuse_foreign(
     place: str, directory: int, name: str, status: os.stat_result | None, *, is_read_link: bool
 ) -> None:
     """Raises OSError when others than root, and than who runs this, can replace this entry of a directory."""
-    folder, users, groups = os.fstat(directory), (0, os.geteuid()), (0, os.getegid())
-    mode, entry = folder.st_mode, os.path.join(place, name)
+    parent, users, groups = os.fstat(directory), (0, os.geteuid()), (0, os.getegid())
+    mode, entry = parent.st_mode, os.path.join(place, name)
     if is_read_link and status is not None and status.st_uid in users:
-        return  # nobody else can make such a link
-    if folder.st_uid not in users:
-        reason = f"{place} belongs to {_user(folder.st_uid)}, who can replace what is in it"
+        return  # no other user can make such a link
+    if parent.st_uid not in users:
+        reason = f"{place} belongs to {_user(parent.st_uid)}, who can replace what is in it"
     elif mode & stat.S_ISVTX:  # there each may replace what is his own
         if status is None or status.st_uid in users:
             return
         reason = f"{entry} belongs to {_user(status.st_uid)}, who can replace it"
     elif mode & stat.S_IWOTH:
         reason = f"everybody can replace what is in {place} (mode {stat.S_IMODE(mode):04o})"
-    elif mode & stat.S_IWGRP and (folder.st_gid not in groups or _has_access_list(directory)):
-        reason = f"group {_group(folder.st_gid)} can replace what is in {place} (mode {stat.S_IMODE(mode):04o})"
+    elif mode & stat.S_IWGRP and (parent.st_gid not in groups or _has_access_list(directory)):
+        reason = f"group {_group(parent.st_gid)} can replace what is in {place} (mode {stat.S_IMODE(mode):04o})"
     else:
         return
     deed = f"{entry} is a link there, which is not followed" if is_read_link else "nothing is written or removed there"
@@ -162,7 +162,7 @@ def _group(gid: int) -> str:
 
 
 def safe_path(path: str, *, follows: bool = True) -> str:
-    """Where a path leads, without links, when only root can change what is on the way: nobody else can make it lead elsewhere later.
+    """Where a path leads, without links, when only root can change what is on the way: no other user can make it lead elsewhere later.
 
     follows: whether a link at its end is followed as well. What does not exist may be missing. Raises OSError.
     """

@@ -22,6 +22,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files im
     write_atomically,
     write_json,
 )
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.owners import OTHER, Owners
 
 
 def write(path: Path, content: bytes, **given: t.Any) -> None:
@@ -132,27 +133,28 @@ def test_what_cannot_be_read_or_removed_is_named(tmp_path: Path, action: t.Calla
 
 # ---- links of others -----------------------------------------------------------------------------------------------------
 
-NOBODY = 65534
+
+@pytest.fixture(name="owners")
+def fixture_owners(monkeypatch: pytest.MonkeyPatch) -> Owners:
+    return Owners(monkeypatch)
 
 
-@pytest.fixture
-def foreign(tmp_path: Path) -> Path:
-    """A directory of somebody else."""
-    if os.getuid() != 0:
-        pytest.skip("only root can give a directory away")
+@pytest.fixture(name="foreign")
+def fixture_foreign(tmp_path: Path, owners: Owners) -> Path:
+    """A directory of another user."""
     directory = tmp_path / "foreign"
     directory.mkdir()
-    os.chown(directory, NOBODY, NOBODY)
+    owners.give(directory)
     return directory
 
 
-def test_a_planted_link_is_neither_written_nor_read(tmp_path: Path, foreign: Path) -> None:
+def test_a_planted_link_is_neither_written_nor_read(tmp_path: Path, foreign: Path, owners: Owners) -> None:
     target = tmp_path / "target"
     target.write_bytes(b"untouched")
     target.chmod(0o644)
     link = foreign / "file"
     link.symlink_to(target)
-    os.chown(link, NOBODY, NOBODY, follow_symlinks=False)
+    owners.give(link)
     with pytest.raises(PermissionError, match=r"foreign belongs to \w+ \(uid 65534\), who can replace what is in it"):
         write(link, b"new")
     with pytest.raises(PermissionError, match="is a link there, which is not followed"):
@@ -175,23 +177,23 @@ def test_a_plain_file_in_a_directory_of_others_is_read(foreign: Path) -> None:
     assert read_bytes(str(foreign / "other")) is None
 
 
-def test_a_planted_directory_is_not_followed(tmp_path: Path, foreign: Path) -> None:
+def test_a_planted_directory_is_not_followed(tmp_path: Path, foreign: Path, owners: Owners) -> None:
     (tmp_path / "ours").mkdir()
     (tmp_path / "ours" / "file").write_bytes(b"secret")
     (foreign / "below").symlink_to(tmp_path / "ours")
-    os.chown(foreign / "below", NOBODY, NOBODY, follow_symlinks=False)
+    owners.give(foreign / "below")
     with pytest.raises(PermissionError, match="which is not followed"):
         read_bytes(str(foreign / "below" / "file"))
 
 
 @pytest.mark.parametrize(
     ("mode", "group", "words"),
-    [(0o777, 0, "everybody can replace"), (0o775, NOBODY, "can replace what is in"), (0o775, 0, "")],
+    [(0o777, 0, "everybody can replace"), (0o775, OTHER, "can replace what is in"), (0o775, 0, "")],
 )
 def test_who_may_write_to_a_directory_can_replace_its_files(
-    tmp_path: Path, foreign: Path, mode: int, group: int, words: str
+    foreign: Path, owners: Owners, mode: int, group: int, words: str
 ) -> None:
-    os.chown(foreign, 0, group)
+    owners.give(foreign, 0, group)
     foreign.chmod(mode)
     if words:
         with pytest.raises(PermissionError, match=words):
@@ -201,14 +203,14 @@ def test_who_may_write_to_a_directory_can_replace_its_files(
         assert (foreign / "file").read_bytes() == b"new"
 
 
-def test_in_a_sticky_directory_the_owner_counts(tmp_path: Path, foreign: Path) -> None:
-    os.chown(foreign, 0, 0)
+def test_in_a_sticky_directory_the_owner_counts(tmp_path: Path, foreign: Path, owners: Owners) -> None:
+    owners.give(foreign, 0, 0)
     foreign.chmod(0o1777)
     target = tmp_path / "target"
     target.write_bytes(b"untouched")
-    for name, owner in (("ours", 0), ("theirs", NOBODY)):
+    for name, owner in (("ours", 0), ("theirs", OTHER)):
         (foreign / name).symlink_to(target)
-        os.chown(foreign / name, owner, owner, follow_symlinks=False)
+        owners.give(foreign / name, owner, owner)
     with pytest.raises(PermissionError, match=r"theirs belongs to \w+ \(uid 65534\), who can replace it"):
         write(foreign / "theirs", b"new")
     with pytest.raises(PermissionError, match="which is not followed"):

@@ -34,6 +34,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches, documented
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, Behaviour, FakeNode, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.owners import Owners
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs import carry_out, report, steps
 
 RUNNERS = {"rehearsal"}  # what the runner adds
@@ -320,11 +321,12 @@ def test_a_policy_file_among_our_own_state_is_refused(master: FakeNode, run: Fak
         bad.read()
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a directory away")
-def test_a_policy_file_in_a_folder_of_others_is_refused(master: FakeNode, run: FakeRun) -> None:
+def test_a_policy_file_in_a_directory_of_others_is_refused(
+    master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
     theirs = master.manifests.parent / "theirs"
     theirs.mkdir()
-    os.chown(theirs, 65534, 65534)
+    Owners(monkeypatch).give(theirs)
     (theirs / "policy.yaml").symlink_to(master.manifests.parent / "target")
     bad = steps(master, run, files=[samples.file(str(theirs / "policy.yaml"), "x")])
     with (

@@ -44,7 +44,7 @@ def test_nodes_are_those_named_or_those_managed(params: Json, nodes: tuple[str, 
     assert protected(desired(**params)).nodes == nodes
 
 
-def test_tainted_node_is_protected_whoever_set_the_taint() -> None:
+def test_node_with_a_taint_of_others_is_protected() -> None:
     nodes = [tainted("w1", f"{D}:NoSchedule", owned=False), tainted("w2", f"{D}:PreferNoSchedule", owned=False)]
     assert protected(desired(), nodes).nodes == ("w1",)
 
