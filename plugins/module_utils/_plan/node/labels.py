@@ -63,7 +63,7 @@ def _of_kubelet(node: Node) -> dict[str, str]:
     """What the kubelet wrote itself: it would write it again at its next start."""
     written: set[str] = set()
     for entry in node["metadata"].get("managedFields") or []:
-        if entry.get("manager") == "kubelet" and not entry.get("subresource"):
+        if entry.get("manager") == "kubelet":  # it registers its Node, and sets labels again by way of the status
             fields = entry.get("fieldsV1", {}).get("f:metadata", {}).get("f:labels", {})
             written.update(field[2:] for field in fields if field.startswith("f:"))
     return dict.fromkeys(
