@@ -48,6 +48,8 @@ def named(path: str) -> t.Iterator[None]:
 
 _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_LINKS = 40  # as Linux has it
+# Its owner, which is not root with some installers, can replace manifests and credentials, and so is as good as root.
+_KUBERNETES = "/etc/kubernetes"
 
 
 @contextlib.contextmanager
@@ -121,7 +123,7 @@ def _refuse_foreign(
     place: str, directory: int, name: str, status: os.stat_result | None, *, is_read_link: bool
 ) -> None:
     """Raises OSError when others than root, and than who runs this, can replace this entry of a directory."""
-    parent, users, groups = os.fstat(directory), (0, os.geteuid()), (0, os.getegid())
+    parent, users, groups = os.fstat(directory), _trusted_users(), (0, os.getegid())
     mode, entry = parent.st_mode, os.path.join(place, name)
     if is_read_link and status is not None and status.st_uid in users:
         return  # no other user can make such a link
@@ -139,6 +141,13 @@ def _refuse_foreign(
         return
     deed = f"{entry} is a link there, which is not followed" if is_read_link else "nothing is written or removed there"
     raise PermissionError(errno.EPERM, f"{reason}; {deed}. Name a path that only root can change, or give that to root")
+
+
+def _trusted_users() -> set[int]:
+    users = {0, os.geteuid()}
+    with contextlib.suppress(OSError):
+        users.add(os.stat(_KUBERNETES).st_uid)
+    return users
 
 
 def _has_access_list(directory: int) -> bool:

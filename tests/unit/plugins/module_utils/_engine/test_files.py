@@ -10,6 +10,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import files
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import ForeignEdit
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import (
     json_object,
@@ -169,6 +170,14 @@ def test_nothing_is_removed_or_made_in_a_directory_of_others(foreign: Path) -> N
     with pytest.raises(PermissionError, match="belongs to"):
         make_directory(str(foreign / "below" / "deeper"))
     assert os.listdir(foreign) == ["file"]
+
+
+def test_owner_of_the_directory_of_kubernetes_is_as_good_as_root(
+    foreign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_KUBERNETES", str(foreign))
+    write(foreign / "manifests.yaml", b"new")
+    assert read_bytes(str(foreign / "manifests.yaml")) == b"new"
 
 
 def test_a_plain_file_in_a_directory_of_others_is_read(foreign: Path) -> None:
