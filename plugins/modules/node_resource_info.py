@@ -154,13 +154,19 @@ nodes:
           description: How many ran before.
           type: int
         lost:
-          description: Those that the kubelet rejected or stopped for good, each with C(pod) and C(reason). A deleted pod is none of them.
+          description: Those that the kubelet rejected or stopped for good, each with C(pod) and C(reason).
           type: list
           elements: dict
         restarted:
           description: Those of which a container was ended and did not end by itself, each with C(pod) and C(reason).
           type: list
           elements: dict
+        deleted:
+          description: >-
+            The names of those that do not exist any more. Why is not known: the controllers of DaemonSets and StatefulSets delete a pod
+            that the kubelet rejected at once.
+          type: list
+          elements: str
     kubelet:
       description: Configuration of the node's kubelet; V(null) for nodes that O(kubelets) does not name.
       type: dict

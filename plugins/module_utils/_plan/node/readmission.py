@@ -56,11 +56,13 @@ class Rejection:
 @dataclasses.dataclass(frozen=True)
 class Losses:
     """What became of pods that ran before a restart. watched: how many those are. lost: that their kubelet rejected or stopped for good.
-    restarted: with a container that it ended."""
+    restarted: with a container that it ended. deleted: the names of those that do not exist any more, which tells nothing of the kubelet:
+    the controllers of DaemonSets and StatefulSets delete within a second what it rejected."""
 
     watched: int
     lost: t.Sequence[Rejection]
     restarted: t.Sequence[Rejection]
+    deleted: t.Sequence[str]
 
 
 def rejected(found: t.Iterable[Pod], node: Conditions) -> list[Rejection]:
@@ -170,22 +172,39 @@ def running(found: t.Iterable[Pod]) -> Running:
 
 
 def losses(before: Running, found: t.Iterable[Pod]) -> Losses:
-    """What became of pods. before: as C(running) had them. found: all that are on their node now; those that are not were deleted,
-    replaced or moved, which is no loss."""
+    """What became of pods. before: as C(running) had them. found: all that are on their node now."""
     lost, restarted = [], []
-    for pod in found:
-        entry = before.get(pod["metadata"]["uid"])
-        if entry is None or pods.is_ending(pod):
+    now = {pod["metadata"]["uid"]: pod for pod in found}
+    # A static pod that gets another identity is there again under its name, and its readiness is verified by the node.
+    mirrored = {pods.full_name(pod) for pod in now.values() if pods.is_static(pod)}
+    deleted = [
+        entry["pod"]
+        for uid, entry in before.items()
+        if (uid not in now or pods.is_ending(now[uid])) and entry["pod"] not in mirrored
+    ]
+    for uid, entry in before.items():
+        pod = now.get(uid)
+        if pod is None or pods.is_ending(pod):
             continue
-        status = pod.get("status", {})
-        reason = status.get("reason")
-        if status.get("phase") == "Failed" and reason and reason not in _OF_THE_POD:
-            lost.append(Rejection(entry["pod"], f"{reason}: {status.get('message') or 'no message'}"))
+        reason = _why_lost(pod)
+        if reason:
+            lost.append(Rejection(entry["pod"], reason))
             continue
         ended = sorted(name for name, container in entry["containers"].items() if _was_ended(pod, container))
         if ended:
             restarted.append(Rejection(entry["pod"], f"container {', '.join(ended)} was ended"))
-    return Losses(len(before), lost, restarted)
+    return Losses(len(before), lost, restarted, deleted)
+
+
+def _why_lost(pod: Pod) -> str:
+    """Why a pod that ran has ended, where it did not end by itself."""
+    status, spec = pod.get("status", {}), pod["spec"]
+    phase, reason = status.get("phase"), status.get("reason")
+    if phase == "Failed" and reason:
+        return "" if reason in _OF_THE_POD else f"{reason}: {status.get('message') or 'no message'}"
+    # The reason is lost when the containers of a rejected pod end well: seen with 1.37.2 and OutOfpods.
+    restarts = spec.get("restartPolicy") == "Always" and not any("restartPolicy" in each for each in spec["containers"])
+    return f"{phase}, although its containers are to be restarted whenever they end" if restarts and phase in pods.ENDED else ""
 
 
 def _was_ended(pod: Pod, container: str) -> bool:

@@ -497,6 +497,13 @@ def test_pods_that_a_restart_ended_stop_the_rollout_and_are_named(kind: str) -> 
     assert "cp1 kubelet: committed" in found.lines
 
 
+def test_pods_that_were_deleted_during_a_restart_are_not_verified() -> None:
+    found = run("cp1", "w1", "w2", answers={"node_resource_info": loses("w1", deleted=["default/p"])})
+    assert found.changed == ["cp1", "w1", "w2"]
+    assert "w1 kubelet: not verified: whether its restart ended pods: default/p does not exist any more" in found.lines
+    assert found.lines.count("not verified") == 1
+
+
 def test_pods_that_are_not_shown_after_a_restart_stop_the_rollout() -> None:
     answers = {"node_resource_info": lambda call: SILENT if "running_before" in call.arguments else nodes_of(call)}
     found = run("cp1", "w1", answers=answers)

@@ -127,7 +127,7 @@ def before_and_after(status: Json, **metadata: t.Any) -> readmission.Losses:
 
 
 def test_a_pod_that_goes_on_is_no_loss() -> None:
-    assert before_and_after({}) == readmission.Losses(1, [], [])
+    assert before_and_after({}) == readmission.Losses(1, [], [], [])
 
 
 @pytest.mark.parametrize("reason", ["UnexpectedAdmissionError", "OutOfcpu", "NodeAffinity", "Evicted"])
@@ -143,9 +143,27 @@ def test_a_pod_that_ended_by_itself_is_no_loss() -> None:
     assert before_and_after({"phase": "Failed", "reason": "DeadlineExceeded"}).lost == []
 
 
-def test_a_pod_that_was_deleted_or_replaced_is_no_loss() -> None:
-    assert before_and_after({"phase": "Failed", "reason": "Evicted"}, uid="another").lost == []
-    assert before_and_after({"phase": "Failed", "reason": "Evicted"}, deletionTimestamp="now").lost == []
+@pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
+def test_a_pod_that_always_restarts_does_not_end_by_itself(phase: str) -> None:
+    found = pod("p", phase=phase, restartPolicy="Always")
+    found["metadata"]["uid"] = "u"
+    before: readmission.Running = {"u": {"pod": "default/p", "containers": {}}}
+    (lost,) = readmission.losses(before, [found]).lost
+    assert str(lost) == f"default/p ({phase}, although its containers are to be restarted whenever they end)"
+    found["spec"]["containers"][0]["restartPolicy"] = "Never"
+    assert readmission.losses(before, [found]).lost == []
+
+
+@pytest.mark.parametrize("metadata", [{"uid": "another"}, {"deletionTimestamp": "now"}])
+def test_a_pod_that_was_deleted_or_replaced_is_named(metadata: Json) -> None:
+    found = before_and_after({"phase": "Failed", "reason": "Evicted"}, **metadata)
+    assert found == readmission.Losses(1, [], [], ["default/p"])
+
+
+def test_a_static_pod_with_another_identity_is_not_deleted() -> None:
+    before, now = pod("p", static=True), pod("p", static=True)
+    before["metadata"]["uid"], now["metadata"]["uid"] = "u", "v"
+    assert readmission.losses(readmission.running([before]), [now]).deleted == []
 
 
 @pytest.mark.parametrize(
