@@ -121,6 +121,8 @@ class KubeletNode:
         found = [f"whether its Node is ready and evicts no pods: {why}"] if node is None else []
         if self.journal["phase"] not in ON_TRIAL:  # the former files are back, and with them whatever was there before
             return found
+        not_ready = "" if node is None else _why_not_ready(node)
+        found += [f"whether it works: its Node is not ready ({not_ready}), as before the change"] if not_ready else []
         # What the change brings ends it.
         new = [kind for kind in self._with_pressure("True") if kind not in self.journal["before"].get("short", ())]
         if new:

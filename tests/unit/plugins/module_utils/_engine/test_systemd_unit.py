@@ -127,6 +127,8 @@ def test_a_node_without_a_network_before_is_as_it_was(unit: FakeUnit, *, writes_
     result = unit.change()
     assert result["outcome"] == COMMITTED
     assert result["proof"]["probes"][1] == "its Node is not ready (no network)"
+    unverified = "whether it works: its Node is not ready (no network), as before the change"
+    assert result["proof"]["unverified"] == [unverified]
 
 
 @pytest.mark.parametrize("why", ["no network, container runtime is down", "another reason"])
