@@ -14,6 +14,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.poli
     POLICY,
     nodes_of,
 )
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.control_planes import LABEL
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Refused
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_guards import FakeGuards
@@ -30,7 +31,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.guard_runs import 
     run,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import NAME, TRIAL, D, daemon_set, tainted
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
 
 __all__ = ["fixture_api", "fixture_serve_guards"]
 
@@ -95,6 +96,17 @@ def test_a_second_run_writes_nothing_and_proves_it_again(api: FakeGuards) -> Non
     asked = [pod["spec"].get("nodeName") for pod in api.asked_pods[before[1] :]]
     assert list(dict.fromkeys(asked)) == ["w1", None]
     assert done.report["summary"] == [f"{NAME} refuses; protected: w1, w2"]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_with_several_control_planes_one_api_server_proves_it_for_itself_only(serve_guards: Serve, again: bool) -> None:
+    planes = [node(name, labels={LABEL: ""}) for name in ("cp1", "cp2")]
+    api = serve_guards(tainted("w1", f"{D}:NoSchedule"), *planes)
+    for _run in range(1 + again):
+        done = run(api, **ENFORCED)
+    limit = "whether each API server of cp1, cp2 uses the guard: only the one that answered was asked"
+    assert (done.error, done.report["unverified"]) == (None, [limit])
+    assert f"not verified: {limit}" in done.report["summary"]
 
 
 def test_it_follows_the_nodes_and_proves_what_is_new(api: FakeGuards) -> None:
