@@ -204,7 +204,11 @@ def _why_lost(pod: Pod) -> str:
         return "" if reason in _OF_THE_POD else f"{reason}: {status.get('message') or 'no message'}"
     # The reason is lost when the containers of a rejected pod end well: seen with 1.37.2 and OutOfpods.
     restarts = spec.get("restartPolicy") == "Always" and not any("restartPolicy" in each for each in spec["containers"])
-    return f"{phase}, although its containers are to be restarted whenever they end" if restarts and phase in pods.ENDED else ""
+    return (
+        f"{phase}, although its containers are to be restarted whenever they end"
+        if restarts and phase in pods.ENDED
+        else ""
+    )
 
 
 def _was_ended(pod: Pod, container: str) -> bool:
