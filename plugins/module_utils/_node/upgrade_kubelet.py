@@ -42,15 +42,10 @@ class _Trial:
     binary: str
     run: Run
     clock: t.Callable[[], float]
-    complaints: list[str] = dataclasses.field(default_factory=list)
 
     def rehearse(self) -> Verdict:
         """Start the new kubelet in the sandbox."""
-        verdict, complaints = kubelet_rehearsals.rehearse(
-            self.unit, self.plan, run=self.run, clock=self.clock, binary=self.binary
-        )
-        self.complaints += complaints
-        return verdict
+        return kubelet_rehearsals.rehearse(self.unit, self.plan, run=self.run, clock=self.clock, binary=self.binary)[0]
 
     def values(self) -> Values:
         """Its settings."""
@@ -58,7 +53,7 @@ class _Trial:
 
     def without(self, blame: t.Sequence[Setting]) -> _Trial:
         """The same without settings."""
-        return dataclasses.replace(self, plan=upgrade.without(self.plan, blame), complaints=[])
+        return dataclasses.replace(self, plan=upgrade.without(self.plan, blame))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,9 +81,8 @@ class KubeletUpgrade:
             # Where the kubelet does not start, it says so itself.
             found.findings += [finding for finding in cgroup if finding.fate != BREAKS]
             trial = _Trial(unit, today, self.programs.path(KUBELET_NAME), run, self.clock)
-            desired = dataclasses.replace(trial, plan=plan, complaints=[]) if plan and plan.operations else None
+            desired = dataclasses.replace(trial, plan=plan) if plan and plan.operations else None
             refused, again = _rehearse_both(KUBELET_NAME, trial, desired, found)
-            found.findings += upgrade.passed_over(dict.fromkeys(trial.complaints))
         else:
             found.findings += cgroup
             found.skip(

@@ -25,6 +25,7 @@ class ConfigMaps:
         self.writes: list[str] = []
         self.meanwhile: t.Callable[[str], None] = lambda verb: None
         self.once_refused: int | None = None
+        self.warnings: dict[str, None] = {}
         if text is not None:
             self.put("kubeadm-config", {"ClusterConfiguration": text, "others": "x"})
 

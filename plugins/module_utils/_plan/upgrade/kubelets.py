@@ -22,10 +22,9 @@ from ..kubelet.layout import FRAGMENT, Layout
 from ..kubelet.plan import KubeletFileChange, KubeletPlan
 from ..kubelet.state import State
 from ..kubernetes import flags
-from ..transaction import rehearsal
 from . import refusals
 from .checks import USER_NAMESPACES
-from .findings import BREAKS, COLLECTION, INVENTORY, KUBEADM, OTHER, WARNS, Finding
+from .findings import BREAKS, COLLECTION, INVENTORY, KUBEADM, OTHER, Finding
 
 KUBELET = "kubelet"
 _API_SERVER = "kube-apiserver"
@@ -97,14 +96,6 @@ def _set_by(path: str) -> str:
     if path == kubelet_layout.DROP_IN or posixpath.basename(path) == FRAGMENT:
         return COLLECTION
     return KUBEADM if path in _OF_KUBEADM else OTHER
-
-
-def passed_over(complaints: t.Iterable[str]) -> list[Finding]:
-    """What a kubelet passes over in configuration that is not ours."""
-    return [
-        Finding(KUBELET, WARNS, f"the new kubelet ignores it: {rehearsal.unquoted(complaint)}")
-        for complaint in complaints
-    ]
 
 
 def without(plan: KubeletPlan, blame: t.Iterable[tuple[str, str]]) -> KubeletPlan:

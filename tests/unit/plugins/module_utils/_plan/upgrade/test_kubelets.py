@@ -18,7 +18,6 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.fi
     INVENTORY,
     KUBEADM,
     OTHER,
-    WARNS,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import (
     EXTRA,
@@ -86,14 +85,6 @@ def test_what_the_inventory_breaks() -> None:
     assert (finding.set_by, finding.file, finding.variable) == (INVENTORY, "", "node_kubelet_feature_gates")
     assert finding.message == "site would not work after the upgrade: no"
     assert upgrade.broken(with_fragment().layout(), None, "no", by_site=False, still_named=True).set_by == ""
-
-
-def test_what_is_passed_over() -> None:
-    (finding,) = upgrade.passed_over(['strict decoding error: unknown field \\"x\\""'])
-    assert (finding.fate, finding.message) == (
-        WARNS,
-        'the new kubelet ignores it: strict decoding error: unknown field "x"',
-    )
 
 
 def test_more_is_heard_without_what_was_refused() -> None:
