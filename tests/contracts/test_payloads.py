@@ -22,11 +22,11 @@ KILOBYTES = {
     "kubeadm_config_check": 224,
     "kubelet": 193,
     "kubelet_info": 122,
-    "node_image": 63,
+    "node_image": 64,
     "node_transaction": 26,
-    "static_pod": 236,
+    "static_pod": 237,
     "static_pod_info": 144,
-    "static_pod_plan": 261,
+    "static_pod_plan": 262,
     "upgrade_check": 232,
 }
 NODE_MODULES = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["node"]

@@ -382,7 +382,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             return self._api.create(f"namespaces/{self._params['trial_namespace']}/pods", case.pod, dry_run=True), ""
         except ApiError as exc:
             return None, str(exc)
-        finally:  # what it warns of concerns nobody's pod
+        finally:  # what it warns of concerns a pod that is never made
             self._api.warnings = warnings
 
     def _complaints(self) -> list[str]:

@@ -171,7 +171,7 @@ def test_what_is_said_of_an_accepted_change_is_kept_once(output: str, told: str)
         "{ no JSON, deprecated",
     ],
 )
-def test_what_warns_of_nothing_is_left_out(line: str) -> None:
+def test_what_warns_of_nothing_is_not_told(line: str) -> None:
     assert rehearsal.judge("kubelet", 1, f"{line}\n{KUBELET_ENDS}").warnings == ()
 
 

@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the role sees behind the restart of a kubelet: what became of its pods, and what its device plugins offer again."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import Call, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import UNHURT, nodes_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_courses import (
+    DIFFERENT,
+    SILENT,
+    asked,
+    course,
+    offering,
+    run,
+)
+
+
+def loses(node: str, **losses: t.Any) -> t.Callable[[Call], Json]:
+    """An API that tells of pods that a restarted kubelet ended."""
+    return lambda call: nodes_of(
+        call, **({node: {"losses": {**UNHURT, **losses}}} if "running_before" in call.arguments else {})
+    )
+
+
+@pytest.mark.parametrize("kind", ["lost", "restarted"])
+def test_pods_that_a_restart_ended_stop_the_rollout_and_are_named(kind: str) -> None:
+    ended = {"pod": "default/p", "reason": "UnexpectedAdmissionError: no devices"}
+    found = run("cp1", "w1", "w2", answers={"node_resource_info": loses("w1", **{kind: [ended]})})
+    assert found.changed == ["cp1", "w1"]
+    problem = found.failures["w1 verify"]
+    assert "its restart ended 1 of 2 pods: default/p (UnexpectedAdmissionError: no devices)." in problem
+    assert "Nothing was rolled back" in problem
+    assert f"2 pods, {int(kind == 'lost')} lost, {int(kind == 'restarted')} restarted" in found.lines
+    assert "cp1 kubelet: committed" in found.lines
+
+
+def test_pods_that_were_deleted_during_a_restart_are_not_verified() -> None:
+    found = run("cp1", "w1", "w2", answers={"node_resource_info": loses("w1", deleted=["default/p"])})
+    assert found.changed == ["cp1", "w1", "w2"]
+    assert "w1 kubelet: not verified: whether its restart ended pods: default/p does not exist any more" in found.lines
+    assert found.lines.count("not verified") == 1
+
+
+def test_pods_that_are_not_shown_after_a_restart_stop_the_rollout() -> None:
+    answers = {"node_resource_info": lambda call: SILENT if "running_before" in call.arguments else nodes_of(call)}
+    found = run("cp1", "w1", answers=answers)
+    assert found.changed == ["cp1"]
+    assert (
+        "the API does not show what became of the pods that ran there: no credentials." in found.failures["cp1 verify"]
+    )
+
+
+def test_pods_that_could_not_be_read_before_a_restart_are_not_verified() -> None:
+    answers = {"node_resource_info": lambda call: SILENT if call.arguments.get("running") else nodes_of(call)}
+    found = run("cp1", "w1", answers=answers)
+    assert found.changed == ["cp1", "w1"]
+    assert "cp1 kubelet: not verified: whether its restart ended pods: no credentials" in found.lines
+
+
+# There is no sleep between two looks, of which there are two.
+BRISK: Json = {"node_kubelet_allocatable_timeout": 2}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "looks", "problem"),
+    [
+        ((4, 4), 1, ""),
+        ((4, 5), 1, ""),
+        ((4, 0, 4), 2, ""),
+        ((4, "silent", 4), 2, ""),
+        (
+            (4, 3),
+            3,
+            "2 s later device plugins have less allocatable there than before: a/b is 3, expected 4",
+        ),
+        ((4, None), 3, "a/b is 0, expected 4"),
+        ((4, "silent"), 3, "the API does not show whether device plugins advertise there"),
+        ((0,), 1, ""),
+    ],
+)
+@pytest.mark.parametrize("force", [False, True])
+def test_a_restarted_kubelet_is_waited_for_until_it_offers_its_devices_again(
+    numbers: tuple[t.Any, ...], looks: int, problem: str, force: bool
+) -> None:
+    each = {"w1": {"node_kubelet_force": force}}
+    answers = {"node_resource_info": offering("w1", *numbers)}
+    found = run("cp1", "w1", "w2", each=each, variables=BRISK, answers=answers)
+    assert sum(each.get("nodes") == ["w1"] for each in asked(found)) == looks
+    assert problem in found.failures.get("w1 verify", "")
+    assert found.changed == ["cp1", "w1", *([] if problem else ["w2"])]
+    # Who offered nothing before is not waited for.
+    assert sum(each.get("nodes") == ["w2"] for each in asked(found)) == (0 if problem else 1)
+
+
+@pytest.mark.parametrize("variable", ["node_kubelet_allocatable_timeout", "node_kubelet_check_api"])
+def test_devices_may_be_excluded(variable: str) -> None:
+    answers = {"node_resource_info": offering("w1", 4, 0)}
+    found = run("w1", groups={}, variables={variable: 0}, answers=answers)
+    assert (found.failures, found.changed) == ({}, ["w1"])
+    assert f"not verified: whether device plugins offer what they did: {variable} is " in found.lines
+
+
+def test_devices_that_may_be_excluded_are_not_judged_by_what_is_compared() -> None:
+    variables = {"node_kubelet_allocatable_timeout": 0}
+    found = course("w1", groups={}, variables=variables, answers={"node_resource_info": offering("w1", 4, 0)})
+    found.desire(config={"maxPods": 50})
+    found.run()
+    assert (found.failures, found.changed) == ({}, ["w1"])
+
+
+def test_a_kubelet_that_uses_something_else_is_told_before_its_devices() -> None:
+    offers = offering("w1", 4, 0)
+    answers = {
+        "node_resource_info": lambda call: (
+            {**offers(call), **nodes_of(call, **DIFFERENT)} if call.arguments.get("kubelets") else offers(call)
+        )
+    }
+    found = course("w1", groups={}, variables=BRISK, answers=answers)
+    found.desire(config={"maxPods": 50})
+    found.run()
+    assert "config maxPods is 110, not 50" in found.failures["w1 verify"]
+
+
+def test_what_was_not_changed_in_its_turn_is_compared_all_the_same() -> None:
+    """Such as what an earlier run changed, whose transaction this turn only ended."""
+    changes = {"w1": {"changed": False}}
+    found = course("w1", groups={}, changes=changes, answers={"node_resource_info": offering("w1", 4)})
+    found.desire(config={"maxPods": 50})
+    found.run()
+    assert found.failures == {}
+    assert asked(found)[-1]["kubelets"] == {"w1": {"feature_gates": {}, "config": {"maxPods": 50}}}
