@@ -422,6 +422,9 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
                 self._fail_infeasible(target, told.reason)
             elif told:
                 target.outcome, target.note = told.outcome, told.reason
+                self._unverified.append(
+                    f"whether the pod {target.full_name} gets its resources: {told.reason.rstrip('.')}"
+                )
 
     def _watch(self, targets: t.Sequence[PodTarget], *, ready: bool) -> None:
         """Wait until pods have what was asked for, with one request for all of them at a time. ready: and are Ready."""

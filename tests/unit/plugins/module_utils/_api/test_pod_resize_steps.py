@@ -170,6 +170,7 @@ def test_what_was_put_off_before_is_told_without_waiting(web: FakePods) -> None:
         done = run(web, owner=OWNER, dry=dry)
         assert (done.outcomes["web-1"], done.outcomes["web-2"]) == ("unchanged", "deferred")
         assert (done.pods["web-2"]["failed"], done.pods["web-2"]["msg"]) == (False, "Deferred: no room")
+        assert done.report["unverified"] == ["whether the pod shop/web-2 gets its resources: Deferred: no room"]
         # What will never be is a failure, however often it is asked for.
         assert (done.outcomes["web-3"], NO_ROOM in str(done.error)) == ("infeasible", True)
 
