@@ -14,7 +14,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.
     read_service,
     with_file,
 )
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 UNIT = "/etc/u.service"
@@ -130,7 +130,8 @@ _TEXT = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp"), bla
 
 
 @given(st.lists(_TEXT))
+@example(["kubelet"])
 def test_whatever_is_quoted_is_read_back(arguments: list[str]) -> None:
     value = " ".join(quote_argument(argument) for argument in arguments)
-    text = f"Environment={quote_assignment('A', value)}\nExecStart=/k $A"
-    assert command(text) == ["/k", *arguments]
+    text = f"Environment={quote_assignment('A', value)}\nExecStart=/kubelet $A"
+    assert command(text) == ["/kubelet", *arguments]
