@@ -47,6 +47,15 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     return [*warnings, *_judge(pod, cluster, node)]
 
 
+def unwell(pod: static_pods.StaticPod) -> list[str]:
+    """What is not known, or not well, of the cluster of a member that has nothing to change, each with the reason."""
+    try:
+        found = etcd_change.risks(etcd.read_cluster(etcd.Access.of(ComponentFiles(pod.manifest))))
+    except KubeadmError as exc:
+        return [f"whether it takes writes and has its members: {exc}"]
+    return [f"whether it takes writes and has its members: {risk}" for risk in found.found]
+
+
 _Told = tuple[t.Optional[etcd_change.Cluster], str]
 
 

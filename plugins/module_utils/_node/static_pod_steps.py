@@ -181,8 +181,12 @@ class StaticPodSteps(TransactionSteps):
                 messages.unwell(self._name, kubelet.node_name, observation.missing(), observation.probes, log, last)
             )
         clients = _clients(observed)
-        gates = static_pod_journals.verify_gates(pod, clients)
-        limits = [*observation.unverified(), *static_pod_journals.unverified_clients(pod, clients), *gates]
+        limits = [
+            *observation.unverified(),
+            *static_pod_journals.unverified_clients(pod, clients),
+            *static_pod_journals.verify_gates(pod, clients),
+            *(etcd_preflight.unwell(pod) if self._name == static_pods.ETCD else ()),
+        ]
         return self._limit(limits, messages.not_verified)
 
     def rehearse(self, observed: Observed, plan: StaticPodPlan) -> Verdict:

@@ -334,7 +334,7 @@ class ControlPlaneRollout(RoleRollout):
         first = [line for line in kept[:1] if line.startswith("WARNING")]
         lines = [
             *first,
-            *(f"WARNING: {warning}" for warning in warnings if warning),
+            *(f"WARNING: {warning}" for warning in (*warnings, *control_planes.beside(hosts)) if warning),
             *(self._unverified(hosts, reports) if decision["turns"] else ()),
             *report.static_pods(reports, lost, warns=persistence is None),
             *kept[len(first) :],

@@ -360,6 +360,21 @@ def assumed_ready(hosts: Hosts) -> list[tuple[str, str, str]]:
     return list(found)
 
 
+def beside(hosts: Hosts) -> list[str]:
+    """What is wrong with API servers and etcds that the run does not plan, in words."""
+    found = []
+    for host, registers in hosts.items():
+        plan, pods = registers.get("plan", NOTHING), planned_pods(registers)
+        if "others" in plan and control_planes.API_SERVER not in pods and not plan.get("unreadable_files"):
+            found.append(f"{host}: there is no manifest of {control_planes.API_SERVER}, so it does not run there")
+        found += [
+            f"{host} {name}: it is not ready"
+            for name in _VITAL
+            if name in plan.get("others", {}) and not pods[name]["ready"]
+        ]
+    return found
+
+
 def lost(hosts: Hosts) -> list[str]:
     """The hosts whose change began and has no end that was seen."""
     return [host for host, registers in hosts.items() if state(registers) in ("lost", "unfinished")]

@@ -46,6 +46,19 @@ def others(member: FakeEtcd, *healthy: bool) -> None:
     member.members += [member.member(str(number), [url]) for number, url in enumerate(urls, 20)]
 
 
+def test_a_cluster_of_which_nothing_is_to_change_is_looked_at_all_the_same(
+    etcd_pod: static_pods.StaticPod, member: FakeEtcd
+) -> None:
+    others(member, True, True)
+    assert etcd_preflight.unwell(etcd_pod) == []
+    member.alarms = {"20": "NOSPACE"}
+    (limit,) = etcd_preflight.unwell(etcd_pod)
+    assert limit.startswith("whether it takes writes and has its members: etcd has the alarm NOSPACE of member 20.")
+    member.members = None
+    (limit,) = etcd_preflight.unwell(etcd_pod)
+    assert "answers 404" in limit
+
+
 def test_a_single_member_is_stopped_with_a_warning(site: Site, etcd_pod: static_pods.StaticPod) -> None:
     site.start(etcd_pod)
     (warning,) = site.check(etcd_pod, snapshot_count=5000)

@@ -322,6 +322,22 @@ def test_what_counts_as_ready_without_being_known_is_named_for_others_too() -> N
     assert rollout.assumed_ready(hosts) == [("cp3", ETCD, probe)]
 
 
+def test_what_the_run_does_not_plan_is_told_where_it_is_wrong() -> None:
+    scheduler = {SCHEDULER: pod()}
+    hosts = {
+        "cp1": host("cp1", scheduler, others={API_SERVER: {"ready": True}, ETCD: {"ready": False}}),
+        "cp2": host("cp2", scheduler, others={ETCD: {"ready": True}}),
+        "cp3": host("cp3", {API_SERVER: pod()}, others={SCHEDULER: {"ready": False}}),
+    }
+    assert rollout.beside(hosts) == [
+        f"cp1 {ETCD}: it is not ready",
+        f"cp2: there is no manifest of {API_SERVER}, so it does not run there",
+    ]
+    hosts["cp2"]["plan"]["unreadable_files"] = ["/m/x"]  # a turn is refused for it
+    assert rollout.beside({"cp2": hosts["cp2"]}) == []
+    assert rollout.beside({"gone": {}}) == []
+
+
 def test_unreadable_file_beside_all_vital_pods_blocks_nothing() -> None:
     pods = {API_SERVER: {"ready": True}, ETCD: {"ready": True}}
     assert rollout.unknown_readiness(pods, ["/m/README"]) == ""
