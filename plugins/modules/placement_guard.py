@@ -31,8 +31,9 @@ extends_documentation_fragment:
 notes:
   - The account needs the verbs C(get), C(list), C(create), C(update) and C(delete) on C(validatingadmissionpolicies) and
     C(validatingadmissionpolicybindings) of C(admissionregistration.k8s.io), and on C(mutatingadmissionpolicies) and
-    C(mutatingadmissionpolicybindings) where they are served; C(list) on C(nodes); C(create) on C(pods) in O(trial_namespace), for dry
-    runs; and with O(require_request) C(list) on C(daemonsets), C(deployments), C(statefulsets) (C(apps)) and C(cronjobs) (C(batch)).
+    C(mutatingadmissionpolicybindings) where they are served; C(list) on C(nodes); C(list) on C(endpointslices) (C(discovery.k8s.io)) in
+    C(default), to find each API server; C(create) on C(pods) in O(trial_namespace), for dry runs; and with O(require_request) C(list) on
+    C(daemonsets), C(deployments), C(statefulsets) (C(apps)) and C(cronjobs) (C(batch)).
 attributes:
   check_mode:
     support: full

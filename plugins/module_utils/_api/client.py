@@ -21,7 +21,7 @@ from http import HTTPStatus
 from types import MappingProxyType
 from urllib.parse import quote, urlencode
 
-from .._engine.http_requests import Headers, HeaderValues, Response, header_lines
+from .._engine.http_requests import Headers, HeaderValues, Response, Server, header_lines
 from .._plan.common.errors import KubeadmError
 from .._plan.documents.json_patch import PatchOperation
 from .http_pool import ConnectionFailure, Pool, ReadTimeout
@@ -49,6 +49,7 @@ _JSON = "application/json"
 # An object without spec, data and status: what an API server does not send, nothing can show.
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 _JSON_PATCH = "application/json-patch+json"
 _STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
@@ -89,6 +90,7 @@ class Client:
     headers: what each request carries (a list: one header for each entry), determined again because tokens run out.
     patience: seconds for which an API server that does not answer is asked again.
     advice: what there is to do about a refusal, by its status. check: called once, before the first request; what it raises ends that.
+    reach: makes connections to another address of the same API.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class Client:
         patience: float = PATIENCE,
         advice: t.Mapping[int, str] = MappingProxyType({}),
         check: t.Callable[[Client], None] | None = None,
+        reach: t.Callable[[str], Pool] = lambda url: Pool(Server(url)),
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
@@ -112,6 +115,7 @@ class Client:
         self._patience = patience
         self._advice = {**_ADVICE, **advice}
         self._check = check
+        self._reach = reach
         self._checking = threading.RLock()
         # Since when nothing was answered: all threads share it, or each would be patient on its own.
         self._silent_since: float | None = None
@@ -125,6 +129,22 @@ class Client:
     def once(self) -> Client:
         """The same API server, but asked only once: for what is good to know, and not worth waiting for."""
         return Client([self._pool], self._headers, patience=0.0, check=self._check, clock=self.clock, sleep=self.sleep)
+
+    def at(self, url: str) -> Client:
+        """One API server of the same cluster, at an address of its own, with the same credentials. It is asked only once."""
+        return Client([self._reach(url)], self._headers, patience=0.0, clock=self.clock, sleep=self.sleep)
+
+    def servers(self) -> list[str]:
+        """The addresses of all API servers, as each of them notes its own."""
+        slices = self.list(SLICES, labelSelector="kubernetes.io/service-name=kubernetes")
+        return [
+            f"https://{f'[{address}]' if ':' in address else address}:{port['port']}"
+            for each in slices
+            for port in each.get("ports") or []
+            for endpoint in each.get("endpoints") or []
+            for address in endpoint["addresses"]
+            if port.get("name") == "https"
+        ]
 
     def get(self, path: str, *, metadata_only: bool = False) -> Json:
         """Read one object. path: below C(/api/v1), such as C(nodes/w1), or from the root with a leading slash.

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import typing as t
 from http import HTTPStatus
@@ -51,6 +52,7 @@ def connect(module: t.Any) -> Client:
         patience=params["wait_timeout"] if params.get("wait") else PATIENCE,
         advice=_advice(params["admin_conf"]) if is_admin else {},
         check=_check(credentials, OwnCluster.parse(params.get("cluster")), params["concurrency"]),
+        reach=functools.partial(pool_of, credentials),
     )
     module.client = client
     return client

@@ -24,8 +24,7 @@ from .._plan.guard.plan import GuardPlan
 from .._plan.guard.policies import BINDING, GUARD_KINDS, POLICY, Guard, Place
 from .._plan.guard.protection import WORKLOADS, Cluster, Protection, protect, refuse_unprotected, refusing
 from .._plan.guard.trial import Case
-from .._plan.kubernetes.control_planes import role_label
-from .client import ApiError, Connect, Json, Params
+from .client import ApiError, Client, Connect, Json, NoResponse, Params
 from .cluster_versions import server_version
 from .conflicts import retry_on_conflict
 from .objects import read_each
@@ -227,7 +226,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         if not plan.writes:
             return []
         namespace = self._params["trial_namespace"]
-        taken, said = self._ask(placement_trial.plain_case(observed.guard, namespace))
+        taken, said = self._ask(placement_trial.plain_case(observed.guard, namespace), self._api)
         return [] if taken else [placement_trial.no_trial(self._desired, said)]
 
     # ---- writing and removing ------------------------------------------------------------------------------------------
@@ -352,7 +351,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
 
     def _failings(self, guard: Guard) -> list[str]:
         cases = placement_trial.trial_cases(guard, self._params["trial_namespace"])
-        return [*filter(None, map(self._problem, cases)), *self._complaints()]
+        return [*self._problems(cases, self._api), *self._complaints()]
 
     def _remove_copy(self, made: t.Sequence[Place]) -> list[str]:
         problems = self._remove_each(reversed(made), dry_run=False)
@@ -360,30 +359,32 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         self._wrote = self._wrote or bool(problems)
         return problems
 
-    def _problem(self, case: Case) -> str:
-        """What is wrong about a case; an effect is waited for, because API servers take up policies by themselves."""
+    def _problem(self, case: Case, api: Client) -> str:
+        """What is wrong about a case, by what an API server answers; an effect is waited for, because API servers take up policies by themselves."""
         limit, namespace = self._params["wait_timeout"], self._params["trial_namespace"]
         patient = bool(case.says) or case.scheduled
         found = ""
 
         def is_stable() -> bool:
             nonlocal found
-            taken, said = self._ask(case)
+            taken, said = self._ask(case, api)
             found = placement_trial.problem(case, taken, said, seconds=limit, namespace=namespace)
             return not found or not patient or (placement_trial.fails(said) and not case.former)
 
         self._api.poll(is_stable, limit, _LOOK_AGAIN)
         return found
 
-    def _ask(self, case: Case) -> tuple[Json | None, str]:
+    def _ask(self, case: Case, api: Client) -> tuple[Json | None, str]:
         """Ask for a pod that is never made: what would become of it, or why it is refused."""
-        warnings = self._api.warnings.copy()
+        warnings = api.warnings.copy()
         try:
-            return self._api.create(f"namespaces/{self._params['trial_namespace']}/pods", case.pod, dry_run=True), ""
+            return api.create(f"namespaces/{self._params['trial_namespace']}/pods", case.pod, dry_run=True), ""
+        except NoResponse:
+            raise
         except ApiError as exc:
             return None, str(exc)
         finally:  # what it warns of concerns a pod that is never made
-            self._api.warnings = warnings
+            api.warnings = warnings
 
     def _complaints(self) -> list[str]:
         """What is said of the expressions of the copy, once a controller has looked at them."""
@@ -407,18 +408,34 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         namespace = self._params["trial_namespace"]
         node = next(iter((*observed.protection.added, *observed.protection.nodes)), None)
         cases = placement_trial.proof_cases(observed.guard, namespace, node)
-        problems = list(filter(None, map(self._problem, cases)))
+        problems = self._problems(cases, self._api)
         if problems:
             advice = [placement_trial.own_exception(self._desired, problems)]
             advice += [] if self._written else [placement_trial.way_out(self._desired)]
             words = " ".join(filter(None, [*problems, *advice]))
             raise KubeadmError(f"The guard {self._desired.name} does not work as desired. {words}")
-        planes = sorted(name for name, each in observed.cluster.nodes.items() if role_label(each))
-        if len(planes) > 1:
-            # Each has plugins of its own, and a load balancer hides which one answers.
-            self._unverified.append(
-                f"whether each API server of {joined(planes)} uses the guard: only the one that answered was asked"
-            )
+        self._verify_each(cases)
+
+    def _verify_each(self, cases: t.Sequence[Case]) -> None:
+        """See the same of each API server, where there are several: each has plugins of its own, and a load balancer hides which one answers."""
+        try:
+            urls = self._api.servers()
+        except KubeadmError as exc:
+            self._unverified.append(f"whether each API server uses the guard: {exc}")
+            return
+        for url in urls if len(urls) > 1 else ():
+            try:
+                problems = self._problems(cases, self._api.at(url))
+            except KubeadmError as exc:
+                self._unverified.append(f"whether the API server {url} uses the guard: {exc}")
+                continue
+            if problems:
+                raise KubeadmError(
+                    f"The guard {self._desired.name} does not work as desired on the API server {url}. {' '.join(problems)}"
+                )
+
+    def _problems(self, cases: t.Sequence[Case], api: Client) -> list[str]:
+        return list(filter(None, (self._problem(case, api) for case in cases)))
 
 
 def _copied(guard: Guard) -> list[Place]:

@@ -9,6 +9,7 @@ import json
 import typing as t
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import SLICES
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import policies as placement_policies
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import (
     ANNOTATION,
@@ -48,6 +49,7 @@ class FakeGuards(FakeApi):
         super().__init__(*nodes)
         for kind, path in WORKLOADS.items():
             self.answers[path] = list((workloads or {}).get(kind, ()))
+        self.answers[SLICES] = []
         self.served = served
         self.guards: dict[Place, Json] = {}
         self.in_force: dict[Place, Json] = {}

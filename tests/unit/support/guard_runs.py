@@ -7,7 +7,9 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.http_pool import Pool
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.placement_guard_steps import PlacementGuardSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.http_requests import Server
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import (
     BINDING,
     MUTATION,
@@ -40,7 +42,11 @@ def run(api: FakeGuards, *, dry: bool = False, **params: t.Any) -> GuardRun:
     """Go through the steps as the runner does, while the API server takes up what is written."""
     clock = Clock()
     clock.on_sleep = api.look
-    steps = PlacementGuardSteps({**PARAMS, **params}, connect=lambda: client_of(api.url, clock), diff=True)
+    steps = PlacementGuardSteps(
+        {**PARAMS, **params},
+        connect=lambda: client_of(api.url, clock, reach=lambda url: Pool(Server(url.replace("https", "http")))),
+        diff=True,
+    )
     return go_through(Course(steps, dry=dry), clock, GuardRun)
 
 

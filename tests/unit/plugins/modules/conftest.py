@@ -10,6 +10,7 @@ import typing as t
 
 import pytest
 from ansible.module_utils import basic
+from ansible.module_utils.common import warnings
 
 Start = t.Callable[..., t.Any]
 
@@ -20,6 +21,8 @@ def fixture_start(monkeypatch: pytest.MonkeyPatch) -> Start:
 
     def start(main: t.Callable[[], t.Any], **parameters: t.Any) -> t.Any:
         text = json.dumps({"ANSIBLE_MODULE_ARGS": {"_ansible_remote_tmp": "/tmp", **parameters}})  # noqa: S108
+        # A module is a process; here those of former tests, in the order of the machine, would leave theirs in the result.
+        warnings._global_warnings.clear()
         monkeypatch.setattr(basic, "_ANSIBLE_ARGS", text.encode())
         monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)  # core 2.19 and newer
         return main()

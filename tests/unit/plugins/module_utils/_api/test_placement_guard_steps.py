@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import copy
+from urllib.parse import urlsplit
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import SLICES
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import (
     BINDING,
     MUTATION,
@@ -14,7 +16,6 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.poli
     POLICY,
     nodes_of,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.control_planes import LABEL
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Refused
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_guards import FakeGuards
@@ -31,7 +32,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.guard_runs import 
     run,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import NAME, TRIAL, D, daemon_set, tainted
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
 
 __all__ = ["fixture_api", "fixture_serve_guards"]
 
@@ -98,15 +99,38 @@ def test_a_second_run_writes_nothing_and_proves_it_again(api: FakeGuards) -> Non
     assert done.report["summary"] == [f"{NAME} refuses; protected: w1, w2"]
 
 
-@pytest.mark.parametrize("again", [False, True])
-def test_with_several_control_planes_one_api_server_proves_it_for_itself_only(serve_guards: Serve, again: bool) -> None:
-    planes = [node(name, labels={LABEL: ""}) for name in ("cp1", "cp2")]
-    api = serve_guards(tainted("w1", f"{D}:NoSchedule"), *planes)
-    for _run in range(1 + again):
-        done = run(api, **ENFORCED)
-    limit = "whether each API server of cp1, cp2 uses the guard: only the one that answered was asked"
-    assert (done.error, done.report["unverified"]) == (None, [limit])
-    assert f"not verified: {limit}" in done.report["summary"]
+def slices(*servers: FakeGuards) -> list[Json]:
+    """How API servers note their own addresses."""
+    ports = [urlsplit(server.url).port for server in servers]
+    return [{"ports": [{"name": "https", "port": port}], "endpoints": [{"addresses": ["127.0.0.1"]}]} for port in ports]
+
+
+@pytest.mark.parametrize("dry", [False, True])
+def test_each_of_several_api_servers_is_asked(serve_guards: Serve, *, dry: bool) -> None:
+    api, other = (serve_guards(tainted("w1", f"{D}:NoSchedule")) for _number in range(2))
+    run(api, **ENFORCED)
+    api.answers[SLICES] = slices(api, other)
+    other.in_force, other.taken_up = dict(api.in_force), False
+    done = run(api, dry=dry, **ENFORCED)
+    assert (done.error, done.report["unverified"]) == (None, [])
+    assert other.asked_pods
+    other.in_force = {}
+    done = run(api, dry=dry, **ENFORCED)
+    port = urlsplit(other.url).port
+    assert f"does not work as desired on the API server https://127.0.0.1:{port}. It did not refuse" in done.message
+
+
+def test_an_api_server_that_cannot_be_reached_is_not_verified(serve_guards: Serve) -> None:
+    api, other = (serve_guards(tainted("w1", f"{D}:NoSchedule")) for _number in range(2))
+    api.answers[SLICES] = slices(api, other)
+    other.close()
+    done = run(api, **ENFORCED)
+    (limit,) = done.report["unverified"]
+    assert done.error is None
+    assert limit.startswith(f"whether the API server https://127.0.0.1:{urlsplit(other.url).port} uses the guard: ")
+    api.answers[SLICES] = Refused(403, "endpointslices is forbidden")
+    (limit,) = run(api, **ENFORCED).report["unverified"]
+    assert limit.startswith("whether each API server uses the guard: ")
 
 
 def test_it_follows_the_nodes_and_proves_what_is_new(api: FakeGuards) -> None:
