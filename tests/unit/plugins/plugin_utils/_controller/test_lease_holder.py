@@ -79,6 +79,9 @@ def test_run_whose_tasks_are_left_is_not_gone(run: tuple[subprocess.Popen[bytes]
     # Its command line is that of the run, and so is that of a task which it forked.
     orphan = subprocess.Popen(["ansible-playbook", "-c", "input()"], executable=sys.executable, stdin=subprocess.PIPE)
     try:
+        # The kernel shows its words a moment after it has begun to execute it.
+        while not lease_holder._is_of_ansible(orphan.pid):
+            assert orphan.poll() is None
         assert not is_gone(name)
     finally:
         orphan.kill()
