@@ -288,6 +288,9 @@ limits:
       description: The patterns of kernel parameters that pods may set in addition to the safe ones.
       type: list
       elements: str
+    pod_level_managers:
+      description: Whether CPUs or memory are given to pods as a whole, by the gate C(PodLevelResourceManagers) and a static policy.
+      type: bool
     withdrawn_sysctls:
       description: Those that were allowed before this change only.
       type: list
@@ -302,6 +305,7 @@ limits:
       ephemeral-storage:
         - 10%
     unsafe_sysctls: []
+    pod_level_managers: false
     withdrawn_sysctls: []
 rehearsal:
   description: The component's own verdict on the change before anything was written.

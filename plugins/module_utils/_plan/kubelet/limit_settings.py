@@ -15,6 +15,7 @@ from .config import Settings
 from .limits import Limits, share
 
 _MAX_PODS = 110
+_MANAGERS = ("cpuManagerPolicy", "memoryManagerPolicy")
 _RESOURCES = ("cpu", "memory", "ephemeral-storage")
 _EVICTION = {"memory": "memory.available", "ephemeral-storage": "nodefs.available"}
 # Counts only as a whole: a configuration that names one threshold has no others, unless it asks for the merge.
@@ -25,7 +26,8 @@ def limits_of(settings: Settings) -> Limits | None:
     """The limits that settings come to; None when a value makes no sense, which is the kubelet's to refuse.
 
     Returns C(max_pods), C(pods_per_core) (0: does not count), C(reserved): by resource the amounts that are taken off the
-    capacity, as quantities or as percentages of it, and C(unsafe_sysctls): the patterns of those that are allowed.
+    capacity, as quantities or as percentages of it, C(unsafe_sysctls): the patterns of those that are allowed, and
+    C(pod_level_managers): whether CPUs or memory are given to pods as a whole.
     """
     try:
         return {
@@ -33,15 +35,18 @@ def limits_of(settings: Settings) -> Limits | None:
             "pods_per_core": _number(settings, "podsPerCore", 0),
             "reserved": _reserved(settings),
             "unsafe_sysctls": _unsafe_sysctls(settings),
+            "pod_level_managers": settings.gates().get("PodLevelResourceManagers") is True
+            and "static" in (str(settings.field((name,)) or "").lower() for name in _MANAGERS),
         }
     except (ValueError, TypeError, AttributeError):
         return None
 
 
 def change(before: Settings, after: Settings) -> Limits | None:
-    """The limits after a change, and C(withdrawn_sysctls), the patterns that were allowed before it; None when nothing changes."""
+    """The limits after a change, and C(withdrawn_sysctls), the patterns that were allowed before it; None when nothing changes, and a restart
+    takes nothing from pods either."""
     former, limits = limits_of(before), limits_of(after)
-    if limits == former or limits is None:
+    if limits is None or (limits == former and not limits["pod_level_managers"]):
         return None
     allowed = former["unsafe_sysctls"] if former else []
     return {**limits, "withdrawn_sysctls": [name for name in allowed if name not in limits["unsafe_sysctls"]]}

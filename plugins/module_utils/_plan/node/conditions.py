@@ -14,7 +14,7 @@ from ..common.errors import KubeadmError
 from ..common.ownership import Change
 from ..kubelet import limits as kubelet_limits
 from ..kubelet.limits import Limits
-from ..kubernetes import quantities
+from ..kubernetes import quantities, versions
 from . import extended_resources as node_resources
 from . import labels as node_labels
 from . import plan as node_plan
@@ -43,7 +43,14 @@ def conditions_of(node: Node, changes: t.Collection[Change] = (), limits: Limits
         },
         forbids=lambda sysctl: limits is not None and kubelet_limits.withdrawn(sysctl, limits),
         devices=_devices(node),
+        gives_again=limits is not None and bool(limits.get("pod_level_managers")) and _is_older(node),
     )
+
+
+def _is_older(node: Node) -> bool:
+    """Whether its kubelet makes the allocations of pods as a whole anew at its start (kubernetes 141041, mended with 1.38)."""
+    version = versions.parse(node_plan.kubelet_version(node))
+    return version is None or version < (1, 38)
 
 
 def _devices(node: Node) -> frozenset[str]:

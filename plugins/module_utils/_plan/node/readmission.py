@@ -32,6 +32,7 @@ class Conditions:
     """What a node offers to pods. allocatable: what is counted, by name; PODS among it bounds their number.
 
     forbids: whether it no longer allows a kernel parameter. devices: the names of what the kubelet's device manager gives out.
+    gives_again: whether the kubelet gives CPUs and memory again at its start to pods that have them as a whole.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Conditions:
     allocatable: t.Mapping[str, Fraction]
     forbids: t.Callable[[str], bool] = lambda sysctl: False
     devices: t.Collection[str] = ()
+    gives_again: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +81,7 @@ def rejected(found: t.Iterable[Pod], node: Conditions) -> list[Rejection]:
             or affinity_reason(pod, node.name, node.labels)
             or _sysctl_reason(pod, node)
             or _device_reason(pod, takes, node)
+            or _pod_level_reason(pod, node)
             or _resource_reason({name: takes[name] for name in takes if name not in node.devices}, left)
         )
         if reason:
@@ -105,6 +108,12 @@ def _device_reason(pod: Pod, takes: t.Iterable[str], node: Conditions) -> str | 
                 f"container {', '.join(idle)} does not run and requests {name}, which a restarted kubelet does not have until the device"
                 " plugin has registered again"
             )
+    return None
+
+
+def _pod_level_reason(pod: Pod, node: Conditions) -> str | None:
+    if node.gives_again and pod["spec"].get("resources"):
+        return "has resources as a whole, and its kubelet gives it other CPUs and memory at its start (PodLevelResourceManagers, before 1.38)"
     return None
 
 

@@ -102,6 +102,21 @@ def test_huge_pages_are_taken_off_the_memory() -> None:
     assert found["memory"] == 7 * GI
 
 
+@pytest.mark.parametrize(
+    ("text", "are_on"),
+    [
+        ("{featureGates: {PodLevelResourceManagers: true}, cpuManagerPolicy: static}", True),
+        ("{featureGates: {PodLevelResourceManagers: true}, memoryManagerPolicy: Static}", True),
+        ("{featureGates: {PodLevelResourceManagers: true}}", False),
+        ("{featureGates: {PodLevelResourceManagers: false}, cpuManagerPolicy: static}", False),
+        ("cpuManagerPolicy: static", False),
+    ],
+)
+def test_managers_of_pods_as_a_whole_count_in_each_restart(text: str, *, are_on: bool) -> None:
+    same = settings(files=[text])
+    assert (limit_settings.change(same, same) is not None) is are_on
+
+
 def test_sysctls_that_are_withdrawn() -> None:
     before, after = (settings(files=[f"allowedUnsafeSysctls: {names}"]) for names in (["a.*", "b"], ["a.b", "b"]))
     found = limit_settings.change(before, after)

@@ -41,6 +41,14 @@ def test_with_a_kubelet_that_leaves_less() -> None:
     }
 
 
+@pytest.mark.parametrize(("version", "gives_again"), [("v1.37.2", True), ("v1.38.0", False), ("", True)])
+def test_with_managers_of_pods_as_a_whole(version: str, *, gives_again: bool) -> None:
+    limits = {"max_pods": 3, "pods_per_core": 0, "reserved": {}, "unsafe_sysctls": [], "withdrawn_sysctls": []}
+    found = {**FOUND, "status": {**FOUND["status"], "nodeInfo": {"kubeletVersion": version}}}
+    assert conditions_of(found, limits={**limits, "pod_level_managers": True}).gives_again is gives_again
+    assert not conditions_of(found, limits=limits).gives_again
+
+
 def test_with_everything_changed() -> None:
     found = conditions_of(
         FOUND,

@@ -106,6 +106,14 @@ def test_devices_of_a_container_that_does_not_run_are_given_again(offered: str) 
     assert [len(readmission.rejected([each], gone)) for each in (crashed, done, plain)] == [1, 1, 0]
 
 
+def test_resources_of_a_pod_as_a_whole_are_given_again_by_some_kubelets() -> None:
+    whole, plain = pod("whole", resources={"limits": {"cpu": "2"}}), pod("plain")
+    assert readmission.rejected([whole, plain], node()) == []
+    (rejection,) = readmission.rejected([whole, plain], dataclasses.replace(node(), gives_again=True))
+    assert rejection.pod == "default/whole"
+    assert "PodLevelResourceManagers" in rejection.reason
+
+
 def container(number: int, **state: Json) -> Json:
     """The status of a container that was started so often."""
     return {"name": "c", "containerID": f"containerd://{number}", "state": state or {"running": {}}}
