@@ -20,6 +20,7 @@ from ..common.batch import joined
 from ..kubernetes import access, clusters
 from ..transaction import rollout
 from ..transaction.lease import LEASE_NAMESPACE
+from ..transaction.outcomes import ABORTED
 from ..transaction.rollout import NOTHING, Hosts, Registers, Result
 
 SHARED = ("node_kubelet_max_unavailable", "node_kubelet_check_api", "node_kubelet_api_host", "node_kubelet_lease")
@@ -459,7 +460,7 @@ def report(registers: Registers) -> dict[str, t.Any]:
     if verified.get("failed"):
         found.update(failed=True, msg=verified["msg"])
     is_changed = was_changed(rollout.change_of(registers), check_mode=False)
-    limits = _unverified(plan, rollout.settings_of(registers), is_changed=is_changed)
+    limits = [*_unfollowed(plan), *_unverified(plan, rollout.settings_of(registers), is_changed=is_changed)]
     unwatched = rollout.of_pass(registers, "turn").get("unwatched")
     if is_changed and unwatched:
         limits.append(f"{_PODS}: {unwatched}")
@@ -469,6 +470,15 @@ def report(registers: Registers) -> dict[str, t.Any]:
     if limits:
         found["unverified"] = [*(found.get("unverified") or ()), *limits]
     return found
+
+
+def _unfollowed(plan: Result) -> list[str]:
+    """What nobody looked at behind a restart whose run ended before: what was there before it is not known any more."""
+    earlier = plan.get("previous_transaction") or NOTHING
+    if earlier.get("outcome") in (None, ABORTED):
+        return []
+    why = f"the run that made transaction {earlier['id']} ended before it looked"
+    return [f"{_DEVICES}: {why}", f"{_PODS}: {why}"]
 
 
 def _unverified(plan: Result, settings: Result, *, is_changed: bool) -> list[str]:

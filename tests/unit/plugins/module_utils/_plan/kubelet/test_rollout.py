@@ -411,6 +411,17 @@ def test_change_that_was_not_compared_on_purpose_says_so(settings: Json, unverif
     assert rollout.report(done)["unverified"] == ["its Node", *unverified]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "is_known"), [("committed", False), ("unhealthy", False), ("rolled_back", False), ("aborted", True)]
+)
+def test_pods_and_devices_behind_a_restart_that_was_not_followed_are_not_verified(outcome: str, is_known: bool) -> None:
+    left = idle("w1")
+    left["plan"] = {**left["plan"], "previous_transaction": {"id": "7", "outcome": outcome}}
+    why = "the run that made transaction 7 ended before it looked"
+    expected = [] if is_known else [f"{DEVICES}: {why}", f"{PODS}: {why}"]
+    assert rollout.report(left).get("unverified", []) == expected
+
+
 OTHER: Json = {**OF, "mismatches": {"w1": "it uses something else."}}
 
 
