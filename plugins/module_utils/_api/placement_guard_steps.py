@@ -24,6 +24,7 @@ from .._plan.guard.plan import GuardPlan
 from .._plan.guard.policies import BINDING, GUARD_KINDS, POLICY, Guard, Place
 from .._plan.guard.protection import WORKLOADS, Cluster, Protection, protect, refuse_unprotected, refusing
 from .._plan.guard.trial import Case
+from .._plan.kubernetes.control_planes import role_label
 from .client import ApiError, Client, Connect, Json, NoResponse, Params
 from .cluster_versions import server_version
 from .conflicts import retry_on_conflict
@@ -414,15 +415,21 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             advice += [] if self._written else [placement_trial.way_out(self._desired)]
             words = " ".join(filter(None, [*problems, *advice]))
             raise KubeadmError(f"The guard {self._desired.name} does not work as desired. {words}")
-        self._verify_each(cases)
+        self._verify_each(cases, sum(map(bool, map(role_label, observed.cluster.nodes.values()))))
 
-    def _verify_each(self, cases: t.Sequence[Case]) -> None:
-        """See the same of each API server, where there are several: each has plugins of its own, and a load balancer hides which one answers."""
+    def _verify_each(self, cases: t.Sequence[Case], planes: int) -> None:
+        """See the same of each API server, where there are several: each has plugins of its own, and a load balancer hides which one answers.
+
+        planes: how many nodes are control planes. An API server that is down, or that notes no address of its own, is not listed.
+        """
         try:
             urls = self._api.servers()
         except KubeadmError as exc:
             self._unverified.append(f"whether each API server uses the guard: {exc}")
             return
+        if len(urls) < max(planes, 1):
+            known = f"the Service kubernetes names {len(urls)} of them, and {planes} nodes are control planes"
+            self._unverified.append(f"whether each API server uses the guard: {known}")
         for url in urls if len(urls) > 1 else ():
             try:
                 problems = self._problems(cases, self._api.at(url))

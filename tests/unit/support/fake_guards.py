@@ -49,7 +49,9 @@ class FakeGuards(FakeApi):
         super().__init__(*nodes)
         for kind, path in WORKLOADS.items():
             self.answers[path] = list((workloads or {}).get(kind, ()))
-        self.answers[SLICES] = []
+        self.answers[SLICES] = [
+            {"ports": [{"name": "https", "port": 6443}], "endpoints": [{"addresses": ["127.0.0.1"]}]}
+        ]
         self.served = served
         self.guards: dict[Place, Json] = {}
         self.in_force: dict[Place, Json] = {}

@@ -32,7 +32,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.guard_runs import 
     run,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import NAME, TRIAL, D, daemon_set, tainted
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
 
 __all__ = ["fixture_api", "fixture_serve_guards"]
 
@@ -131,6 +131,18 @@ def test_an_api_server_that_cannot_be_reached_is_not_verified(serve_guards: Serv
     api.answers[SLICES] = Refused(403, "endpointslices is forbidden")
     (limit,) = run(api, **ENFORCED).report["unverified"]
     assert limit.startswith("whether each API server uses the guard: ")
+
+
+@pytest.mark.parametrize(("listed", "planes"), [(0, 0), (0, 1), (1, 2), (2, 2)])
+def test_an_api_server_that_is_not_listed_is_not_verified(serve_guards: Serve, listed: int, planes: int) -> None:
+    label = {"node-role.kubernetes.io/control-plane": ""}
+    nodes = [tainted("w1", f"{D}:NoSchedule"), *(node(f"cp{number}", labels=label) for number in range(planes))]
+    api = serve_guards(*nodes)
+    api.answers[SLICES] = slices(*[api] * listed)
+    done = run(api, **ENFORCED)
+    known = f"the Service kubernetes names {listed} of them, and {planes} nodes are control planes"
+    expected = [] if listed == 2 else [f"whether each API server uses the guard: {known}"]
+    assert (done.error, done.report["unverified"]) == (None, expected)
 
 
 def test_it_follows_the_nodes_and_proves_what_is_new(api: FakeGuards) -> None:
