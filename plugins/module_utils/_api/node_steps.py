@@ -128,6 +128,8 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         """Wait for the effect of what was asked, and tell which nodes failed."""
         if self._params["wait"] and not dry:
             self._wait(observed)
+        else:
+            self._note_missing(observed)
         targets = observed.targets.values()
         errors = [target.error for target in targets if target.error]
         refuse_failures("nodes", errors, len(targets), changed=any(target.changed for target in targets))
@@ -286,6 +288,13 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         for target in waiting:
             lacks = "; ".join(self._missing(target))
             target.error = f"{target.name}: not seen{place} within {timeout} s: {lacks}."
+
+    def _note_missing(self, observed: Observed) -> None:
+        """Nothing is waited for: note which nodes with nothing to change do not show what was asked for."""
+        for target in observed.healthy:
+            if target.plan and not target.operations and self._will_show(target):
+                lacks = "; ".join(self._missing(target))
+                self._unverified += [f"whether the node {target.name} offers it: {lacks}"] if lacks else []
 
     def _will_show(self, target: NodeTarget) -> bool:
         """Whether there is a kubelet to show it, where it takes one."""

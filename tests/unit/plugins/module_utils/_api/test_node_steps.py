@@ -388,6 +388,23 @@ def test_waiting_for_the_kubelet(serve: Serve) -> None:
     assert (done.report["unverified"], done.warnings) == ([limit], [f"not verified: {limit}"])
 
 
+@pytest.mark.parametrize(("dry", "wait"), [(True, True), (True, False), (False, False)])
+def test_what_is_not_shown_is_not_verified_where_nothing_is_waited_for(serve: Serve, *, dry: bool, wait: bool) -> None:
+    api = serve(node("w1"), node("asleep", ready=False))
+    run(RESOURCES, api, nodes=["w1", "asleep"], resources={D: 4})
+    done = run(RESOURCES, api, dry=dry, nodes=["w1", "asleep"], resources={D: 4}, wait=wait)
+    assert (done.error, done.report["unverified"]) == (
+        None,
+        [
+            f"whether the node w1 offers it: {D} should be '4' and is unset",
+            "whether the node asleep offers it: it is not Ready, so no kubelet reports it",
+        ],
+    )
+    for name in ("w1", "asleep"):
+        api.objects[name]["status"].update(allocatable={D: "4"}, conditions=[{"type": "Ready", "status": "True"}])
+    assert run(RESOURCES, api, dry=dry, nodes=["w1", "asleep"], resources={D: 4}, wait=wait).report["unverified"] == []
+
+
 def test_api_that_is_gone_while_waiting_leaves_the_change_in_the_result(serve: Serve) -> None:
     api, clock = serve(node("w1")), Clock()
     clock.on_sleep = lambda: setattr(api, "balancer", 503)
