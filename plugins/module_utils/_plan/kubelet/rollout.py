@@ -473,7 +473,7 @@ def report(registers: Registers) -> dict[str, t.Any]:
 
 
 def _unfollowed(plan: Result) -> list[str]:
-    """What nobody looked at behind a restart whose run ended before: what was there before it is not known any more."""
+    """What was not looked at behind a restart whose run ended before: what was there before it is not known any more."""
     earlier = plan.get("previous_transaction") or NOTHING
     if earlier.get("outcome") in (None, ABORTED):
         return []

@@ -48,7 +48,7 @@ def conditions_of(node: Node, changes: t.Collection[Change] = (), limits: Limits
 
 
 def _is_older(node: Node) -> bool:
-    """Whether its kubelet makes the allocations of pods as a whole anew at its start (kubernetes 141041, mended with 1.38)."""
+    """Whether its kubelet makes the allocations of pods as a whole again at its start (kubernetes 141041, mended with 1.38)."""
     version = versions.parse(node_plan.kubelet_version(node))
     return version is None or version < (1, 38)
 
