@@ -12,7 +12,8 @@ suffices, the kubelet's settings leave less to pods, or it does not tolerate a t
 
 Devices are an exception: the kubelet writes down which container holds which, and leaves these to one that runs. One that does
 not run, such as an init container that is done or a container between two crashes, is given its devices again, and before their
-plugin has registered with the restarted kubelet there are none (kubernetes 138446, 133382, 123971): seen with 1.37.2.
+plugin has registered with the restarted kubelet there are none (kubernetes 138446, 133382, 123971). A plugin that registers at once
+may win that race: the bundled one did with 1.37.2.
 """
 
 from __future__ import annotations
