@@ -40,7 +40,7 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     warnings = _other_data(pod, plan, node)
     if not runs(pod, node):
         return warnings  # it is stopped already, and tells nothing
-    cluster, failure = patiently(lambda: _ask(plan), _is_fine, node)
+    cluster, failure = patiently(lambda: _ask(plan.before), _is_fine, node)
     if cluster is None:
         return [*warnings, *_judge_silence(pod, failure, node)]
     etcd_change.refuse_small_quota(plan.before, plan.after, cluster.size, os.uname().nodename)
@@ -49,20 +49,18 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
 
 def unwell(pod: static_pods.StaticPod) -> list[str]:
     """What is not known, or not well, of the cluster of a member that has nothing to change, each with the reason."""
-    try:
-        found = etcd_change.risks(etcd.read_cluster(etcd.Access.of(ComponentFiles(pod.manifest))))
-    except KubeadmError as exc:
-        return [f"whether it takes writes and has its members: {exc}"]
-    return [f"whether it takes writes and has its members: {risk}" for risk in found.found]
+    cluster, failure = _ask(pod.manifest)
+    found = [failure] if cluster is None else etcd_change.risks(cluster).found
+    return [f"whether it takes writes and has its members: {each}" for each in found]
 
 
 _Told = tuple[t.Optional[etcd_change.Cluster], str]
 
 
-def _ask(plan: static_pod.StaticPodPlan) -> _Told:
-    """What the member tells of its cluster, or why it does not. It is asked as it runs now."""
+def _ask(manifest: Manifest) -> _Told:
+    """What the member of a manifest tells of its cluster, or why it does not."""
     try:
-        return etcd.read_cluster(etcd.Access.of(ComponentFiles(plan.before))), ""
+        return etcd.read_cluster(etcd.Access.of(ComponentFiles(manifest))), ""
     except KubeadmError as exc:
         return None, str(exc)
 
@@ -116,7 +114,7 @@ def save_snapshot(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, no
     if pod.name != ETCD or not node.force or not runs(pod, node):
         return None
     access = etcd.Access.of(ComponentFiles(plan.before))
-    told = _ask(plan)
+    told = _ask(plan.before)
     if _is_fine(told):
         return None
     try:
