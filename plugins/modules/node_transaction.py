@@ -32,7 +32,7 @@ attributes:
     support: full
     description: Changes something only when it gives a confirmation, with O(confirm), that the node does not have yet.
 notes:
-  - When this module has returned the outcome of a transaction, later runs do not report it again.
+  - When this module has returned the outcome of a transaction, later runs do not report it again, unless O(acknowledge) is V(false).
 options:
   name:
     description: Name of the static pod that is changed, or V(kubelet).
@@ -54,6 +54,10 @@ options:
       - That task does so itself when its controller reaches C(confirm_url). Use this option only when the controller died meanwhile.
       - When the transaction has ended, this only returns its outcome. In check mode nothing is confirmed.
     type: str
+  acknowledge:
+    description: Note on the node that the outcome was returned, so that later runs do not report it again.
+    type: bool
+    default: true
 seealso:
   - module: nodecraft.kubeadm.kubelet
   - module: nodecraft.kubeadm.static_pod
@@ -138,6 +142,7 @@ def main() -> t.NoReturn:
             "wait": {"type": "int", "default": 0},
             "seen": {"type": "str"},
             "confirm": {"type": "str"},
+            "acknowledge": {"type": "bool", "default": True},
         },
     )
     wanted = module.params
@@ -151,6 +156,7 @@ def main() -> t.NoReturn:
             dry=dry,
             run=module.run,
             confirmed=wanted["confirm"],
+            acknowledges=wanted["acknowledge"],
         ),
         busy=False,
     )

@@ -28,6 +28,7 @@ def transaction_options() -> dict[str, t.Any]:
         "confirm_url": {"type": "str"},
         "confirm_ca_cert": {"type": "path"},
         "lock_timeout": {"type": "int", "default": 0},
+        "acknowledge": {"type": "bool", "default": True},
     }
 
 

@@ -74,9 +74,18 @@ def follow(
 
 
 def report_progress(
-    name: str, identifier: str | None, *, wait: int, seen: str | None, dry: bool, run: Run, confirmed: str | None = None
+    name: str,
+    identifier: str | None,
+    *,
+    wait: int,
+    seen: str | None,
+    dry: bool,
+    run: Run,
+    confirmed: str | None = None,
+    acknowledges: bool = True,
 ) -> Json:
-    """What the module C(node_transaction) returns. confirmed: the id of a transaction that is confirmed before."""
+    """What the module C(node_transaction) returns. confirmed: the id of a transaction that is confirmed before. acknowledges: whether its
+    outcome counts as reported with this."""
     if not is_pod_name(name):
         raise KubeadmError(f"invalid name {name!r}: must be kubelet or the name of a static pod.")
     for option, value in (("id", identifier), ("confirm", confirmed)):
@@ -95,7 +104,7 @@ def report_progress(
         running = is_active(name, run)
         alarm = None if running else _alarm(identifier, str(exc))
         return {**told, "phase": None, "message": str(exc), "running": running, "transaction": alarm}
-    if ended is not None and not dry:
+    if ended is not None and acknowledges and not dry:
         # On a full disk the outcome is told all the same, and once more by the next run.
         with contextlib.suppress(OSError):
             mark_followed(name, identifier)

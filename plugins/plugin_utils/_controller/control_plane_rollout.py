@@ -173,7 +173,6 @@ class ControlPlaneRollout(RoleRollout):
 
     def admit(self) -> Json:
         """Take this host's own part of what was decided: its files, the hosts that it asks first, and who asks the API for it."""
-        self._acknowledge()
         decision = self._decision
         found: Json = {"first": [], "then": [], "asked": []}
         if decision.get("failed"):
@@ -205,11 +204,6 @@ class ControlPlaneRollout(RoleRollout):
             "asked": [] if is_first and decision["is_ready"] else decision["planned"],
             "turn_api": self._api(hosts, changing=[host]),
         }
-
-    def _acknowledge(self) -> None:
-        """What an earlier run left to tell is told by this one."""
-        for told in control_planes.to_acknowledge(self._pass.own):
-            self._pass.ask("node_transaction", told)
 
     def _skipped(self, hosts: t.Container[str]) -> list[str]:
         """The control planes of the inventory that take no part: by C(--limit), or in the play but without this role."""
@@ -363,6 +357,10 @@ class ControlPlaneRollout(RoleRollout):
     def _written(self, decision: Json) -> rollout.Result:
         """What was written to kubeadm-config, by the last host."""
         return rollout.of_pass(self._pass.registers(decision["planned"][-1]), "apply")
+
+    @staticmethod
+    def _transactions(own_report: Json) -> t.Mapping[str, Json]:
+        return own_report
 
     def why_failed(self, own_report: Json) -> str:
         """As in all roles, of any of its static pods."""

@@ -55,7 +55,6 @@ class NodeKubeletRollout(RoleRollout):
 
     def decide(self) -> Json:
         """Work out on one host, when all have planned, who has a turn. The others do not ask."""
-        self._acknowledge()
         coordinator = self._pass.coordinator
         if coordinator != self._pass.host:
             return {"coordinator": coordinator, "api": [{"host": self._pass.host, "become": False}]}
@@ -78,12 +77,6 @@ class NodeKubeletRollout(RoleRollout):
             "batches": batches,
             "compares": api if compares else [],
         }
-
-    def _acknowledge(self) -> None:
-        """What an earlier run left to tell is told by this one."""
-        plan = self._pass.own.get("plan", rollout.NOTHING)
-        if plan.get("previous_transaction") and not plan.get("operations"):
-            self._pass.ask("node_transaction", {"name": "kubelet", "id": plan["previous_transaction"]["id"]})
 
     def _api_hosts(
         self, candidates: t.Sequence[str], *, changing: t.Sequence[str] = (), lost: t.Sequence[str] = ()
@@ -410,6 +403,10 @@ class NodeKubeletRollout(RoleRollout):
         ]
         ended = self._ended(own_report, [line for line in lines if line], {host: reports[host] for host in lost})
         return {**ended, **self._released(admitted)}
+
+    @staticmethod
+    def _transactions(own_report: Json) -> t.Mapping[str, Json]:
+        return {"kubelet": own_report}
 
     def why_failed(self, own_report: Json) -> str:
         """As in all roles, and why a kubelet with nothing to change does not count as using what is desired."""

@@ -75,6 +75,7 @@ class TransactionFollower(Confirmer):
             "id": result["transaction"]["id"],
             "wait": _POLL_SECONDS,
             "seen": "",
+            "acknowledge": self._task.args.get("acknowledge", True),
         }
         while time.monotonic() - began < longest:
             if os.getppid() != controller:

@@ -23,7 +23,13 @@ DOWN: Json = {API_SERVER: pod(ON, problem="is down", **REHEARSED)}
 FAILED: Json = {"changed": True, "failed": True, "msg": "the change was rolled back"}
 SILENT: Json = {"failed": True, "api_reachable": False, "msg": "the API server did not answer."}
 READY: Json = {"static_pods": [observed(name) for name in (API_SERVER, ETCD)]}
-TRANSACTION: Json = {"outcome": "committed", "seconds": 1.0, "outage_seconds": 1.0, "proof": {"pid": 1, "uid": "u"}}
+TRANSACTION: Json = {
+    "id": "new",
+    "outcome": "committed",
+    "seconds": 1.0,
+    "outage_seconds": 1.0,
+    "proof": {"pid": 1, "uid": "u"},
+}
 
 
 def plan(host: str, pods: Json | None = None, **more: t.Any) -> Json:

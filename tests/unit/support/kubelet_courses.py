@@ -10,7 +10,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import C
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import Kubelets, held, nodes_of
 
 SETTING: Json = {"field": "args", "key": "v", "before": None, "after": ["5"]}
-DONE: Json = {"changed": True, "transaction": {"outcome": "committed"}}
+DONE: Json = {"changed": True, "transaction": {"id": "new", "outcome": "committed"}}
 FAILED: Json = {"changed": True, "failed": True, "msg": "it is restored"}
 SILENT: Json = {"failed": True, "msg": "no credentials."}
 # An API that tells of a kubelet which uses something else.

@@ -117,5 +117,6 @@ def parameters(**given: t.Any) -> dict[str, t.Any]:
         "confirm_url": None,
         "confirm_ca_cert": None,
         "lock_timeout": 0,
+        "acknowledge": True,
         **given,
     }

@@ -69,6 +69,7 @@ def parameters(**given: t.Any) -> dict[str, t.Any]:
         "confirm_url": None,
         "confirm_ca_cert": None,
         "lock_timeout": 0,
+        "acknowledge": True,
         "manifest_dir": None,
     }
     return {**defaults, **given}

@@ -92,15 +92,6 @@ def kubelet_refusal(hosts: Hosts, repaired: t.Collection[str]) -> str:
     return messages.needs_kubelet("; ".join(problems)) if problems else ""
 
 
-def to_acknowledge(registers: Registers) -> list[dict[str, str]]:
-    """Which ends of transactions the role tells of a host that has nothing to change there, as options of C(node_transaction)."""
-    return [
-        {"name": name, "id": plan["previous_transaction"]["id"]}
-        for name, plan in _plans(registers).items()
-        if plan.get("previous_transaction") and not plan.get("operations")
-    ]
-
-
 def order(registers: Registers) -> list[str]:
     """The static pods of a host to change, in this order. A change that an earlier run left open counts: this run ends it.
 

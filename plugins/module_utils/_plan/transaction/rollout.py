@@ -227,3 +227,9 @@ def again(reports: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
     if len(waiting) in (0, len(left)):
         return ""
     return f"To continue when that is repaired, run again with --limit {','.join(left)}"
+
+
+def reported(results: t.Mapping[str, Result]) -> list[dict[str, str]]:
+    """Which outcomes of transactions a role has reported of a host, as options of C(node_transaction). results: by name of the transaction."""
+    ended = {name: result.get("transaction") or result.get("previous_transaction") for name, result in results.items()}
+    return [{"name": name, "id": each["id"]} for name, each in ended.items() if each and each["outcome"]]

@@ -24,7 +24,7 @@ SHARED = (
     "wait_timeout",
     "min_ready_seconds",
 )
-CONFIRM = ("confirm", "confirm_timeout", "confirm_url", "confirm_ca_cert", "lock_timeout")
+CONFIRM = ("confirm", "confirm_timeout", "confirm_url", "confirm_ca_cert", "lock_timeout", "acknowledge")
 
 
 @pytest.fixture(name="handed")

@@ -351,6 +351,8 @@ def test_the_follower_marks_what_it_told(master: FakeNode, run: FakeRun) -> None
     assert transaction_log.unreported(NAME) is not None
     transaction_progress.report_progress(NAME, None, wait=0, seen="", dry=True, run=run)
     assert transaction_log.unreported(NAME) is not None
+    transaction_progress.report_progress(NAME, None, wait=0, seen="", dry=False, run=run, acknowledges=False)
+    assert transaction_log.unreported(NAME) is not None
     report = transaction_progress.report_progress(NAME, None, wait=0, seen="", dry=False, run=run)
     assert report["transaction"]["outcome"] == COMMITTED
     assert transaction_log.unreported(NAME) is None

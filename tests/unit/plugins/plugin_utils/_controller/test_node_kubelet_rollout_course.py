@@ -80,9 +80,15 @@ def test_a_change_that_is_open_is_ended_and_an_earlier_one_acknowledged() -> Non
     }
     found = run("cp1", "w1", "w2", plans=plans)
     assert found.changed == ["w1", "w2"]
-    # What is changed again the change itself tells.
-    (told,) = found.play.calls("node_transaction")
-    assert (told.host, told.arguments) == ("cp1", {"name": "kubelet", "id": "7"})
+    # Behind all that is verified: a run that is killed before that leaves the next one the outcome.
+    told = found.play.calls("node_transaction")
+    assert [(each.host, each.arguments) for each in told] == [
+        ("cp1", {"name": "kubelet", "id": "7"}),
+        ("w1", {"name": "kubelet", "id": "new"}),
+        ("w2", {"name": "kubelet", "id": "new"}),
+    ]
+    order = [call.module for call in found.play.asked]
+    assert order.index("node_transaction") > max(at for at, name in enumerate(order) if name == "node_resource_info")
     held_lease = found.play.calls("rollout_lease")[0].arguments
     assert held_lease["open_transactions"] == ["kubelet on w1 (applied)"]
 
@@ -420,7 +426,8 @@ UNREAD = (
 
 def test_without_the_api() -> None:
     found = run("cp1", "w1", variables={"node_kubelet_check_api": False}, answers={"node_resource_info": SILENT})
-    assert (found.failures, found.changed, found.play.asked) == ({}, ["cp1", "w1"], [])
+    assert (found.failures, found.changed) == ({}, ["cp1", "w1"])
+    assert [call.module for call in found.play.asked] == ["node_transaction", "node_transaction"]
     assert found.lines.splitlines()[0] == f"{UNREAD}node_kubelet_check_api is false"
 
 

@@ -21,7 +21,13 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts impo
 
 OFF: Json = {"field": "feature_gates", "key": "B", "before": True, "after": None}
 REHEARSED: Json = {"rehearsal": {"verdict": "accepted", "message": "", "seconds": 0.1}}
-TRANSACTION: Json = {"outcome": "committed", "seconds": 1.0, "outage_seconds": 1.0, "proof": {"pid": 1, "uid": "u"}}
+TRANSACTION: Json = {
+    "id": "new",
+    "outcome": "committed",
+    "seconds": 1.0,
+    "outage_seconds": 1.0,
+    "proof": {"pid": 1, "uid": "u"},
+}
 DONE: Json = {"changed": True, "transaction": TRANSACTION}
 FAILED: Json = {"changed": True, "failed": True, "msg": "it is restored"}
 PANIC = "kubelet on cp1 is down; it logged last: panic: unrecognized feature gate: OldGate"

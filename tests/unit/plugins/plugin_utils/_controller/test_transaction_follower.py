@@ -184,6 +184,15 @@ def test_each_step_is_shown_once(run: Run) -> None:
     assert {name for name, dummy in run.calls} == {None, "nodecraft.kubeadm.node_transaction"}
 
 
+@pytest.mark.parametrize(("args", "acknowledges"), [({}, True), ({"acknowledge": False}, False)])
+def test_the_outcome_is_acknowledged_unless_the_task_leaves_it(
+    run: Run, args: dict[str, t.Any], acknowledges: bool
+) -> None:
+    run.args = args
+    run(STARTED, ended("committed"))
+    assert run.calls[-1][1]["acknowledge"] is acknowledges
+
+
 def test_a_lost_connection_is_opened_again(run: Run) -> None:
     result = run(STARTED, OUT_OF_REACH, OUT_OF_REACH, news("is down"), ended("committed"))
     assert result["changed"] is True

@@ -85,13 +85,6 @@ def test_a_kubelet_that_does_not_work_stops_the_run_until_it_is_repaired() -> No
     assert rollout.kubelet_refusal(hosts, ["cp2"]) == ""
 
 
-def test_what_an_earlier_run_left_to_tell_is_acknowledged_where_nothing_changes() -> None:
-    left: Json = {"previous_transaction": {"id": "7"}}
-    registers = host("cp1", {ETCD: pod(**left), API_SERVER: pod(ON, **left), SCHEDULER: pod()})
-    assert rollout.to_acknowledge(registers) == [{"name": ETCD, "id": "7"}]
-    assert rollout.to_acknowledge({}) == []
-
-
 @pytest.mark.parametrize(
     ("after", "order"),
     [

@@ -221,3 +221,16 @@ def test_how_to_go_on() -> None:
     assert rollout.again({"w2": waiting, "w3": waiting}) == ""
     # Of one that failed alone the user knows.
     assert rollout.again({"w1": done, "w2": failed}) == ""
+
+
+def test_the_outcomes_that_a_role_reported_are_acknowledged() -> None:
+    earlier = {"previous_transaction": {"id": "7", "outcome": "committed"}}
+    results: dict[str, rollout.Result] = {
+        "etcd": earlier,
+        "kube-apiserver": {**earlier, "transaction": {"id": "8", "outcome": "rolled_back"}},
+        # Its end was not seen: the next run reports it.
+        "kube-scheduler": {"transaction": {"id": "9", "outcome": None}},
+        "kube-controller-manager": {"transaction": None, "previous_transaction": None},
+        "kubeadm-config": {},
+    }
+    assert rollout.reported(results) == [{"name": "etcd", "id": "7"}, {"name": "kube-apiserver", "id": "8"}]
