@@ -15,6 +15,7 @@ import os
 import typing as t
 
 from .._engine.errors import CredentialError
+from .._engine.files import open_to_read
 from .._engine.http_requests import HeaderValues
 from .._engine.kubeconfig import (
     FOREIGN,
@@ -112,5 +113,5 @@ def _foreign_user(source: Source, context: str | None, persist: bool, owner: str
 
 def read_pem(path: str) -> bytes:
     """A file of certificates or of a key. Raises OSError."""
-    with open(os.path.expanduser(path), "rb") as stream:
+    with open_to_read(os.path.expanduser(path)) as stream:
         return stream.read()

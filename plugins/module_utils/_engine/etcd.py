@@ -20,7 +20,7 @@ import typing as t
 
 from . import tls
 from .errors import CredentialError
-from .files import POLL_SECONDS, Json
+from .files import POLL_SECONDS, Json, open_to_read
 from .http_requests import FAILURES, Server, describe_failure
 from .journal import (
     SIDES,
@@ -63,7 +63,7 @@ def context_of(client: EtcdClient) -> ssl.SSLContext | None:
     pair = tls.read_pair(client["certificate"], client["key"]) if "certificate" in client and "key" in client else None
     if "authority" not in client:
         return tls.client_context(pair=pair, verify=False)
-    with open(client["authority"], "rb") as stream:
+    with open_to_read(client["authority"]) as stream:
         # Each member is asked at an address that the cluster itself tells.
         return tls.client_context(stream.read(), pair, check_name=False)
 

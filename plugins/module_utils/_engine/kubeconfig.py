@@ -18,6 +18,7 @@ from urllib.parse import quote, urlsplit
 
 from . import tls
 from .errors import CredentialError
+from .files import open_to_read
 from .http_requests import HeaderValues, Proxy, Server, basic_auth
 
 try:
@@ -152,9 +153,9 @@ def naming(source: str) -> t.Iterator[None]:
 def load_config(path: str, root: str = "/") -> Json:
     """A file as a mapping, in which all paths are absolute. root: what is the root of the file system for who uses it."""
     place = os.path.abspath(os.path.expanduser(path))
-    with naming(path), open(_below(root, place), encoding="utf-8-sig") as stream:
+    with naming(path), open_to_read(_below(root, place)) as stream:
         # Go's parser takes one document, and tabs between words. JSON is YAML, too.
-        content = next(yaml.safe_load_all(stream.read().replace("\t", " ")), None)
+        content = next(yaml.safe_load_all(stream.read().decode("utf-8-sig").replace("\t", " ")), None)
         config = dict(_mapping(content, "kubeconfig"))
         for kind in KINDS:
             _refuse_namesakes(config, kind)
@@ -246,7 +247,7 @@ def _content_of(entry: Json, name: str) -> bytes:
 
 
 def _read(path: str) -> bytes:
-    with open(path, "rb") as stream:
+    with open_to_read(path) as stream:
         return stream.read()
 
 

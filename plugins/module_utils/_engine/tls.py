@@ -21,6 +21,7 @@ import tempfile
 import typing as t
 
 from .errors import CredentialError
+from .files import open_to_read
 
 # The name came with Python 3.10.
 _PARTIAL_CHAIN = getattr(ssl, "VERIFY_X509_PARTIAL_CHAIN", 0x80000)
@@ -36,7 +37,7 @@ class Pair(t.NamedTuple):
 
 def read_pair(certificate: str, key: str) -> Pair:
     """The pair in two files. Raises OSError."""
-    with open(certificate, "rb") as first, open(key, "rb") as second:
+    with open_to_read(certificate) as first, open_to_read(key) as second:
         return Pair(first.read(), second.read())
 
 

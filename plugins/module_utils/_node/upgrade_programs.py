@@ -14,6 +14,7 @@ import stat
 import tempfile
 import typing as t
 
+from .._engine.files import open_to_read
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.kubernetes import versions
 from .._plan.transaction import rehearsal
@@ -135,7 +136,7 @@ def refuse_relative(option: str, path: str) -> None:
 
 def _file_objection(path: str) -> str:
     try:
-        with open(path, "rb") as stream:
+        with open_to_read(path) as stream:
             header = stream.read(steps.HEADER_BYTES)
             mode = os.fstat(stream.fileno()).st_mode
     except OSError as exc:

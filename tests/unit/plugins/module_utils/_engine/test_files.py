@@ -10,8 +10,9 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import files
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import ForeignEdit
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.credentials import read_pem
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import etcd, files, kubeconfig, tls
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import CredentialError, ForeignEdit
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import (
     json_object,
     make_directory,
@@ -161,6 +162,25 @@ def test_a_planted_link_is_neither_written_nor_read(tmp_path: Path, foreign: Pat
     with pytest.raises(PermissionError, match="is a link there, which is not followed"):
         read_bytes(str(link))
     assert (target.read_bytes(), target.stat().st_mode & 0o777) == (b"untouched", 0o644)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda path: tls.read_pair(path, path),
+        lambda path: etcd.context_of({"url": "https://127.0.0.1:2379", "authority": path}),
+        kubeconfig.load_config,
+        read_pem,
+    ],
+)
+def test_no_credential_is_read_through_a_planted_link(
+    tmp_path: Path, foreign: Path, owners: Owners, read: t.Callable[[str], t.Any]
+) -> None:
+    (tmp_path / "secret").write_bytes(b"apiVersion: v1")
+    (foreign / "ca.crt").symlink_to(tmp_path / "secret")
+    owners.give(foreign / "ca.crt")
+    with pytest.raises((PermissionError, CredentialError), match="which is not followed"):
+        read(str(foreign / "ca.crt"))
 
 
 def test_nothing_is_removed_or_made_in_a_directory_of_others(foreign: Path) -> None:
