@@ -31,7 +31,7 @@ from .._plan.transaction import confirmation
 from .._plan.transaction.undo import Rollback, WrittenFile
 from .file_versions import dump_version, read_version
 from .lock_holder import requested_from
-from .records import NO_IMAGES, Images, is_noted, record_data, record_path
+from .records import NO_NOTES, Notes, is_noted, record_data, record_path
 from .state import state_directory
 
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
@@ -103,12 +103,12 @@ def file_entry(change: FileChange) -> FileEntry:
 
 
 def record_entry(
-    name: str, *, before: ownership.Record, after: ownership.Record, images: Images = NO_IMAGES
+    name: str, *, before: ownership.Record, after: ownership.Record, notes: Notes = NO_NOTES
 ) -> list[FileEntry]:
-    """What we own changes in the same transaction as the component, so that the two never disagree. images: of a static pod."""
-    if is_noted(before, after, images):
+    """What we own changes in the same transaction as the component, so that the two never disagree. notes: of a static pod."""
+    if is_noted(before, after, notes):
         return []
-    version = FileVersion(to_json(record_data(after, images.now)), 0o600) if after else None
+    version = FileVersion(to_json(record_data(after, notes)), 0o600) if after else None
     path = record_path(name)
     return [{"path": path, "switch": False, "before": dump_version(read_version(path)), "after": dump_version(version)}]
 

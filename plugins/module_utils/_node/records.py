@@ -13,6 +13,7 @@ import typing as t
 
 from .._engine.files import FORMAT, Json, remove, write_json
 from .._plan.common import ownership
+from .._plan.common.files import text_digest
 from .state import read_json, state_directory
 
 
@@ -33,6 +34,15 @@ def written_image(name: str) -> str | None:
     return record.get("image") if record else None
 
 
+def former_text(name: str, text: str) -> str | None:
+    """The manifest of a static pod before our first change of it; None when it is not known, or another program has changed it since.
+
+    text: of the manifest as it stands.
+    """
+    noted = (read_json(record_path(name)) or {}).get("manifest") or {}
+    return noted["before"] if noted.get("written") == text_digest(text) else None
+
+
 def is_older(name: str, seconds: float) -> bool:
     """Whether we own something since before that time, which is in seconds since 1970, and have changed nothing of it since."""
     try:
@@ -41,34 +51,46 @@ def is_older(name: str, seconds: float) -> bool:
         return False
 
 
-class Images(t.NamedTuple):
-    """Of a static pod that is ours in part: its image that the record names, None when that does not count; and the one that it shall name."""
+class Notes(t.NamedTuple):
+    """What the record says of a static pod that is ours in part.
+
+    written: the image that it names, None when that does not count. image: the one that it shall name. before: the manifest before our first
+    change, None when it is not known. text: the manifest as we leave it.
+    """
 
     written: str | None
-    now: str | None
+    image: str | None
+    before: str | None = None
+    text: str = ""
 
 
-NO_IMAGES = Images(None, None)
+NO_NOTES = Notes(None, None)
 
 
-def is_noted(before: ownership.Record, after: ownership.Record, images: Images = NO_IMAGES) -> bool:
+def is_noted(before: ownership.Record, after: ownership.Record, notes: Notes = NO_NOTES) -> bool:
     """Whether the record says already what it shall."""
-    return after == before and (not after or images.written == images.now)
+    return after == before and (not after or notes.written == notes.image)
 
 
-def write_record(name: str, *, before: ownership.Record, after: ownership.Record, images: Images) -> None:
+def write_record(name: str, *, before: ownership.Record, after: ownership.Record, notes: Notes) -> None:
     """Note what we own, where nothing else changes. Call with the lock."""
-    if is_noted(before, after, images):
+    if is_noted(before, after, notes):
         return
     if after:
-        write_json(record_path(name), record_data(after, images.now))
+        write_json(record_path(name), record_data(after, notes))
     else:
         remove(record_path(name))
 
 
-def record_data(record: ownership.Record, image: str | None = None) -> Json:
+def record_data(record: ownership.Record, notes: Notes = NO_NOTES) -> Json:
     """What the file holds."""
-    return {"format": FORMAT, "owned": ownership.dump_record(record), **({"image": image} if image else {})}
+    manifest = {"before": notes.before, "written": text_digest(notes.text)}
+    return {
+        "format": FORMAT,
+        "owned": ownership.dump_record(record),
+        **({"image": notes.image} if notes.image else {}),
+        **({"manifest": manifest} if notes.before is not None else {}),
+    }
 
 
 def can_revert(name: str, state: str) -> bool:

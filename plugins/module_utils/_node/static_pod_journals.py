@@ -19,7 +19,7 @@ from .._plan.static_pod.manifest import Manifest
 from .api_clients import ApiClients, advertised
 from .file_versions import dump_version
 from .journals import TransactionSettings, file_entry, new_journal, record_entry
-from .records import Images
+from .records import Notes
 from .static_pods import API_SERVER, StaticPod, instance_of, look
 
 
@@ -37,7 +37,7 @@ def static_pod_journal(
             "before": dump_version(pod.version),
             "after": dump_version(dataclasses.replace(pod.version, content=plan.after.text.encode("utf-8"))),
         },
-        *record_entry(pod.name, before=pod.record, after=plan.record, images=Images(pod.written_image, plan.image)),
+        *record_entry(pod.name, before=pod.record, after=plan.record, notes=notes_of(pod, plan)),
     ]
     watch: StaticPodWatch = {
         "kind": STATIC_POD,
@@ -57,6 +57,11 @@ def static_pod_journal(
         watch["credentials"], watch["mirror"] = clients.credentials(), clients.mirror(pod.log_prefix)
         watch["unverified"] = clients.unverified()
     return journal
+
+
+def notes_of(pod: StaticPod, plan: static_pod.StaticPodPlan) -> Notes:
+    """What the record says of a static pod besides what is ours."""
+    return Notes(pod.written_image, plan.image, plan.former, plan.after.text)
 
 
 def gate_source(manifest: Manifest, clients: ApiClients) -> tuple[dict[str, bool], Client | None]:

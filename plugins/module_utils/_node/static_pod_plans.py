@@ -24,7 +24,7 @@ from .kubelet import Kubelet
 from .kubelet_down import read_any_kubelet
 from .lock_wait import LockWait
 from .manifest_files import manifest_files
-from .records import Images, can_revert, write_record
+from .records import Notes, can_revert, write_record
 from .state import Run, state_directory
 from .static_pod_report import readiness
 from .static_pod_steps import Observed, StaticPodSteps
@@ -169,7 +169,7 @@ class _PlanSteps(StaticPodSteps):
         written = pod.written_image if pod.record else pod.manifest.container.get("image")
         if not dry:
             make_directory(state_directory(self._name))  # a node that has just joined has none
-            write_record(self._name, before=pod.record, after=record, images=Images(pod.written_image, written))
+            write_record(self._name, before=pod.record, after=record, notes=Notes(pod.written_image, written))
         return dataclasses.replace(
             observed,
             pod=dataclasses.replace(pod, record=record, written_image=written),

@@ -42,7 +42,7 @@ from .kubelet import Kubelet, version_of
 from .kubelet_down import read_running_kubelet
 from .lock_wait import LockWait
 from .preflight_context import PreflightContext
-from .records import Images, write_record
+from .records import write_record
 from .runtime import runtime_at
 from .state import Run, state_directory
 from .static_pods import StaticPod
@@ -105,7 +105,7 @@ class StaticPodSteps(TransactionSteps):
         etcd_preflight.refuse_files_among_data(pod, paths)
         users, groups = static_pods.read_accounts(desired.files)
         files = static_pods.read_files(paths)
-        state = State(pod.manifest, pod.record, files, users, groups, pod.written_image, pod.changed)
+        state = State(pod.manifest, pod.record, files, users, groups, pod.written_image, pod.former, pod.changed)
         rollback = (
             undo.find(self._name, kubelet.node_name) if desired.state == PREVIOUS and earlier.open is None else None
         )
@@ -167,8 +167,8 @@ class StaticPodSteps(TransactionSteps):
         if observed.earlier.open is not None:  # it is in the middle of a change
             return ()
         if not dry:
-            images = Images(pod.written_image, plan.image)
-            write_record(self._name, before=pod.record, after=plan.record, images=images)
+            notes = static_pod_journals.notes_of(pod, plan)
+            write_record(self._name, before=pod.record, after=plan.record, notes=notes)
         if kubelet.problem:  # it comes up with its kubelet only
             return ()
         observation = static_pods.watch_until_healthy(

@@ -32,7 +32,7 @@ from .._plan.static_pod.desired import WantedFile
 from .._plan.static_pod.manifest import Manifest, Mount
 from .file_versions import read_version, refuse_unsafe
 from .manifest_files import manifest_files
-from .records import is_older, own_record, written_image
+from .records import former_text, is_older, own_record, written_image
 
 try:
     import yaml
@@ -47,8 +47,9 @@ class StaticPod:
     """One static pod as a node has it.
 
     path: its manifest. version: what stands there. manifest: the same, parsed. record: what we own of it. log_prefix: how the names
-    of its directories of logs begin. written_image: its image at our last write, None when that is not known. changed: when the manifest was
-    changed last, UTC. unread: files beside it that cannot be read as pods.
+    of its directories of logs begin. written_image: its image at our last write, None when that is not known. former: the manifest before
+    our first change, None when it is not known or another program has changed it since. changed: when the manifest was changed last, UTC.
+    unread: files beside it that cannot be read as pods.
     """
 
     name: str
@@ -58,6 +59,7 @@ class StaticPod:
     record: ownership.Record
     log_prefix: str
     written_image: str | None = None
+    former: str | None = None
     changed: str = ""
     unread: tuple[str, ...] = ()
 
@@ -108,6 +110,7 @@ def parse_static_pod(name: str, path: str, node_name: str, *, joined: float = 0.
         record=own_record(name),
         log_prefix=f"{_pod_prefix(metadata)}{node_name}_",
         written_image=None if is_older(name, joined) else written_image(name),
+        former=former_text(name, manifest.text),
         changed=times.shown(os.stat(path).st_mtime),
     )
 

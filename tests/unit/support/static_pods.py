@@ -97,7 +97,7 @@ def following(done: StaticPodPlan, before: State | None = None) -> State:
     files = dict(before.files if before else {})
     files.update({change.path: change.after for change in done.files})
     record = ownership.load_record(json.loads(json.dumps(ownership.dump_record(done.record))))
-    return State(manifest(done.after.text), record, files, written_image=done.image)
+    return State(manifest(done.after.text), record, files, written_image=done.image, former=done.former)
 
 
 def volume(name: str, path: str, **given: t.Any) -> dict[str, t.Any]:

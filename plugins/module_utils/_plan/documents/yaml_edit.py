@@ -310,11 +310,16 @@ _Span = tuple[int, int, str]
 def _replace_span(at: _Cursor, operation: Operation) -> _Span:
     node = at.node(operation.path)
     start, end = node.start_mark.index, node.end_mark.index
-    if not isinstance(node, yaml.ScalarNode) or node.style in ("|", ">") or start == end:
+    is_missing = start == end and isinstance(operation.path[-1], str)  # a key without a value
+    if not isinstance(node, yaml.ScalarNode) or node.style in ("|", ">") or (start == end and not is_missing):
         at.refuse(start, f"{_pointer(operation.path)} is not a value on one line, so it cannot be replaced in place.")
     if configuration.is_json(at.text):
         return start, end, at.flow(operation.value)
-    return start, end, _scalar(operation.value, style=node.style, flow=at.is_in_flow(operation.path))
+    text = _scalar(operation.value, style=node.style, flow=at.is_in_flow(operation.path))
+    if is_missing:
+        colon = at.colon(operation.path)
+        return colon, colon, f" {text}"
+    return start, end, text
 
 
 def _add_span(at: _Cursor, operation: Operation) -> _Span:

@@ -37,7 +37,8 @@ class State:
     record: what we own of it.
     files: every file that the desired state or the record names, None when it does not exist.
     users, groups: the number of each owner and group that the desired state names.
-    written_image: the component's image at our last write; None when it is not known. changed: when the manifest was changed last, UTC.
+    written_image: the component's image at our last write; None when it is not known. former: the manifest before our first change; None when
+    it is not known, or another program has changed the manifest since. changed: when the manifest was changed last, UTC.
     """
 
     manifest: Manifest
@@ -46,6 +47,7 @@ class State:
     users: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
     groups: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
     written_image: str | None = None
+    former: str | None = None
     changed: str = ""
 
 
@@ -57,6 +59,7 @@ class StaticPodPlan:
     """Everything that a run will do to one static pod. C(operations) empty: nothing at all.
 
     lost: by field, the keys of what a kubeadm upgrade took. image: what the record notes as the component's image at our last write.
+    former: what it notes as the manifest before our first change; None when that is not known.
     """
 
     before: Manifest
@@ -67,6 +70,7 @@ class StaticPodPlan:
     warnings: tuple[str, ...]
     lost: t.Mapping[str, t.Sequence[str]] = dataclasses.field(default_factory=dict)
     image: str | None = None
+    former: str | None = None
 
 
 def plan(desired: Desired, state: State) -> StaticPodPlan:
@@ -94,6 +98,9 @@ def plan(desired: Desired, state: State) -> StaticPodPlan:
             manifest = manifest.change(change)
     manifest = _with_checksum(manifest, record, file_changes, is_changed=manifest is not before)
     record = _with_blanks(record, manifest)
+    former = state.former if state.record else state.manifest.text
+    if manifest is not before and not record:
+        manifest = _as_it_was(manifest, former, desired.name)
     _refuse_shared_mount_paths(manifest)
     pod_fields.refuse_contradictions(live, manifest.values())
     probe_targets.refuse_failing_probes(desired.name, state.manifest, manifest)
@@ -108,7 +115,15 @@ def plan(desired: Desired, state: State) -> StaticPodPlan:
         lost=reconciliation.names(found.lost),
         # What is lost and neither asked for nor given up still counts as lost.
         image=state.written_image if _is_any_left(found.lost, record, manifest.values()) else image,
+        former=former,
     )
+
+
+def _as_it_was(manifest: Manifest, former: str | None, name: str) -> Manifest:
+    """The bytes from before our first change, where nothing is ours any more: edits leave the values, not the place of each line and what stood
+    there for nothing."""
+    before = None if former is None else Manifest.parse(former, manifest.document.source, name)
+    return before if before and before.values() == manifest.values() else manifest
 
 
 def _blanks(record: Record) -> dict[str, str]:

@@ -123,6 +123,22 @@ def test_the_record_notes_the_image_of_our_last_write(master: FakeNode, run: Fak
             stopped.plan()
 
 
+def test_the_record_keeps_the_manifest_from_before_until_others_change_it(master: FakeNode, run: FakeRun) -> None:
+    def former() -> str | None:
+        return static_pods.read_static_pod(NAME, str(master.manifests), "cp1").former
+
+    assert former() is None
+    for level in (4, 5):
+        master.allowed.add(pod(f"--v={level}").encode())
+        carry_out(master, run, args={"v": level})
+        assert former() == OLD
+    master.foreign_edit(f"{pod('--v=5')}# by someone else\n")
+    assert former() is None
+    master.allowed.add(f"{pod('--v=6')}# by someone else\n".encode())
+    carry_out(master, run, args={"v": 6})
+    assert former() is None
+
+
 def test_a_control_plane_that_was_joined_again_has_manifests_of_kubeadm(master: FakeNode, run: FakeRun) -> None:
     """Nothing was taken out of them, though their image is the one of our last write."""
     master.allowed.add(pod("--v=4").encode())

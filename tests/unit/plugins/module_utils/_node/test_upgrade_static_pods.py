@@ -129,7 +129,7 @@ def test_what_vanishes_and_what_site_brings_back(upgrade: Check) -> None:
 
 
 def test_ours_is_told_by_the_record(upgrade: Check) -> None:
-    records.write_record(NAME, before={}, after={"args": {"v": Owned(["1"], None)}}, images=records.NO_IMAGES)
+    records.write_record(NAME, before={}, after={"args": {"v": Owned(["1"], None)}}, notes=records.NO_NOTES)
     assert only(upgrade()).set_by == "collection"
 
 
@@ -139,7 +139,7 @@ def test_ours_is_told_by_the_record(upgrade: Check) -> None:
 def test_our_only_setting_in_a_manifest_of_the_same_image(upgrade: Check, image: str, asks: bool) -> None:
     """Such as one of etcd, whose version most upgrades leave: site finds what someone could have done as well."""
     record = {"args": {"v": Owned(["1"], None)}}
-    records.write_record(NAME, before={}, after=record, images=records.Images(None, image))
+    records.write_record(NAME, before={}, after=record, notes=records.Notes(None, image))
     finding = only(upgrade(args={"v": 1}))
     assert (finding.fate, finding.set_by) == (RETURNS, "collection")
     assert ("control_plane_restore_removed=true" in finding.message) is asks

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A list or mapping that was empty before a change is written as it was when the change is reverted."""
+"""What was empty before a change, and where each line stood, is as it was when the change is reverted."""
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 import pytest
@@ -144,3 +145,86 @@ def test_record_of_an_older_release_removes_the_line() -> None:
     assert data["resources"]["requests.cpu"].pop("blanks") == {"resources": " {}"}
     former = static_pods.state(changed.manifest.text, ownership.load_record(data))
     assert static_pods.planned(former, name="etcd", purge=True).after.text == _text()
+
+
+# ---- the bytes of what is more than one value ------------------------------------------------------------------------
+
+ODD = """apiVersion: v1
+kind: Pod
+metadata:
+  creationTimestamp: null
+  name: kube-scheduler
+  namespace: kube-system
+spec:
+  containers:
+  - command:
+    - kube-scheduler
+    - --feature-gates=
+    - --v=2
+    env:
+    - name: EMPTY
+      value: ""
+    - name: BARE
+    - name: LAST
+      value: c
+    image: registry.k8s.io/kube-scheduler:v1.37.2
+    livenessProbe:
+      initialDelaySeconds: 0
+      httpGet: {path: /livez, port: 10259, host: 127.0.0.1}
+    name: kube-scheduler
+    volumeMounts:
+    - mountPath: /etc/kubernetes/scheduler.conf
+      name: kubeconfig
+      readOnly: false
+    - mountPath: /srv/other
+      name: other
+  volumes:
+  - hostPath:
+      path: /etc/kubernetes/scheduler.conf
+      type: ""
+    name: kubeconfig
+  - hostPath: {path: /srv/other, type: }
+    name: other
+"""
+SET = [
+    {"feature_gates": {"A": True}},
+    {"args": {"v": None}},
+    {"env": {"EMPTY": "1", "BARE": "2"}},
+    {"env": {"EMPTY": None, "BARE": None}},
+    {"volumes": [static_pods.volume("kubeconfig", "", state="absent")]},
+    {"volumes": [static_pods.volume("other", "/srv/else", path_type="File")]},
+    {"probes": {"livenessProbe": {"initialDelaySeconds": 5}}},
+    {"priority": {"priorityClassName": "system-node-critical"}},
+]
+
+
+@pytest.mark.parametrize("given", SET)
+def test_the_last_revert_brings_the_same_bytes(given: dict[str, t.Any]) -> None:
+    before = static_pods.state(ODD)
+    name = "kube-scheduler"
+    changed = static_pods.following(static_pods.planned(before, name=name, **given), before)
+    more = static_pods.following(static_pods.planned(changed, name=name, args={"leader-elect": "true"}), changed)
+    assert static_pods.planned(more, name=name, purge=True).after.text == ODD
+
+
+@pytest.mark.parametrize("given", SET)
+def test_an_edit_of_others_in_between_stays(given: dict[str, t.Any]) -> None:
+    before = static_pods.state(ODD)
+    name = "kube-scheduler"
+    changed = static_pods.following(static_pods.planned(before, name=name, **given), before)
+    text = changed.manifest.text.replace("scheduler:v1.37.2", "scheduler:v1.37.3").replace(
+        "    name: kube-s", "    tty: false\n    name: kube-s"
+    )
+    # As the node reads it: what we wrote last is not what stands there.
+    edited = static_pods.state(text, changed.record)
+    back = static_pods.planned(edited, name=name, purge=True)
+    assert "tty: false" in back.after.text
+    assert back.record == {}
+
+
+def test_values_that_are_not_the_former_ones_are_no_revert() -> None:
+    before = static_pods.state(ODD)
+    name = "kube-scheduler"
+    changed = static_pods.following(static_pods.planned(before, name=name, env={"LAST": "d"}), before)
+    wrong = dataclasses.replace(changed, former=ODD.replace("--v=2", "--v=3"))
+    assert "--v=2" in static_pods.planned(wrong, name=name, purge=True).after.text

@@ -25,14 +25,18 @@ LOST = {"args": ["v"], "env": ["GOGC"], "feature_gates": ["Fresh"]}
 def upgraded(before: State, text: str = samples.API_SERVER) -> State:
     """The same node after kubeadm wrote the manifest for another version."""
     image = str(before.manifest.container["image"])
-    return dataclasses.replace(before, manifest=samples.manifest(text.replace(image, "registry.k8s.io/new:v1")))
+    return dataclasses.replace(
+        before, manifest=samples.manifest(text.replace(image, "registry.k8s.io/new:v1")), former=None
+    )
 
 
 def edited(before: State, old: str, new: str = "") -> State:
     """The same node after someone edited the manifest."""
     text = before.manifest.text
     assert old in text
-    return dataclasses.replace(before, manifest=samples.manifest(text.replace(old, new, 1)), changed=CHANGED)
+    return dataclasses.replace(
+        before, manifest=samples.manifest(text.replace(old, new, 1)), former=None, changed=CHANGED
+    )
 
 
 def changed_by(done: StaticPodPlan) -> set[tuple[str, str]]:
