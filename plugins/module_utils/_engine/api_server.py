@@ -83,19 +83,16 @@ class ApiServer(t.NamedTuple):
         return None
 
     def _credentials(self) -> t.Sequence[Credential]:
-        if "credentials" in self.watch:
-            return self.watch["credentials"]
-        client = self.watch.get("client")  # of a journal that a former version wrote
-        return [{"kubeconfig": client["kubeconfig"], "path": GUARDED}] if client else []
+        return self.watch.get("credentials", [])
 
     def _server(self, side: Side) -> Address | None:
-        return self.watch[side].get("server") or self.watch.get("client")
+        return self.watch[side].get("server")
 
     def _is_demanded(self, kubeconfig: str) -> bool:
         """Whether an answer is a part of the proof: where it was given before, and where no client was answered because the server
         was not healthy. An address that did not answer although the server was healthy is not the right one."""
         before = self.journal["before"]
-        responded = before.get("clients", {}).get(kubeconfig, before.get("admits", False))
+        responded = before.get("clients", {}).get(kubeconfig, False)
         return responded is True or (responded is None and not before["healthy"])
 
     def _request_until(

@@ -49,15 +49,6 @@ PREPARED, APPLYING, WAITING, CONFIRMING, ROLLING_BACK, VERIFYING, CLOSED = (
 # The phases in which the change stands and is not committed yet.
 ON_TRIAL = (WAITING, CONFIRMING)
 COMMITTED, ROLLED_BACK, ABORTED, UNHEALTHY, ALARM = "committed", "rolled_back", "aborted", "unhealthy", "alarm"
-# What earlier versions of the collection wrote, and its name today. Journals that are closed stay as they were written.
-_EARLIER_NAMES = {
-    "restoring": ROLLING_BACK,
-    "proving": VERIFYING,
-    "restored": ROLLED_BACK,
-    "abandoned": ABORTED,
-    "takes_back": "reverts",
-    "nudged": "triggered",
-}
 STATIC_POD, SYSTEMD_UNIT = "static_pod", "systemd_unit"
 
 # The file with the id of a transaction that was confirmed.
@@ -216,14 +207,12 @@ class _StaticPodOptions(t.TypedDict, total=False):
     places: Places
     credentials: list[Credential]
     mirror: Credential
-    client: Client | None
 
 
 class StaticPodWatch(Watch, Logs, _StaticPodOptions):
     """metrics: None where no HTTP probe tells the address.
 
-    credentials: of an API server, the clients that it has to answer. mirror: the pod by which its kubelet reports it. client: in
-    place of both in journals of a former version.
+    credentials: of an API server, the clients that it has to answer. mirror: the pod by which its kubelet reports it.
     """
 
     feature_gates: t.Mapping[str, bool]
@@ -269,16 +258,15 @@ def is_of_unit(watch: Watch) -> t.TypeGuard[UnitWatch]:
 class Former(t.TypedDict, total=False):
     """What ran before the change: of a static pod uids, starts, clients and mirrored, of a systemd unit the rest.
 
-    clients: whether each kubeconfig's was answered by the API server; None for no answer at all. silent: why not. admits: in place of
-    that in journals of a former version. mirrored: whether the kubelet had reported the instance that ran to this API server.
-    reported: whether its report could be read, where probes are its to run. not_ready: why its Node was not ready; empty when it was,
-    or when that is not known. enough, short: the shortages that its Node denied and reported. static_pods: those that were ready; None
-    when that is not known. has_device_socket: whether its device manager had a socket where it is looked for. unverified: what is no
-    part of the proof, because it could not be read or was wrong then, each with the reason.
+    clients: whether each kubeconfig's was answered by the API server; None for no answer at all. silent: why not. mirrored:
+    whether the kubelet had reported the instance that ran to this API server. reported: whether its report could be read, where probes are
+    its to run. not_ready: why its Node was not ready; empty when it was, or when that is not known. enough, short: the shortages that its
+    Node denied and reported. static_pods: those that were ready; None when that is not known. has_device_socket: whether its device manager
+    had a socket where it is looked for. unverified: what is no part of the proof, because it could not be read or was wrong then, each with
+    the reason.
     """
 
     healthy: bool
-    admits: bool
     clients: dict[str, bool | None]
     silent: dict[str, str]
     mirrored: bool | None
@@ -510,21 +498,7 @@ def _read_copy(path: str) -> Journal | None:
     if checksum != hashlib.sha256(to_json(journal)).hexdigest():
         raise Damaged(f"{path} does not match its checksum")
     # What has its checksum was written by save_journal, which takes nothing else.
-    return t.cast(Journal, _with_names_of_today(journal))
-
-
-def name_of_today(name: str) -> str:
-    """The current name of a phase, an outcome or a key that an earlier version of the collection may have written."""
-    return _EARLIER_NAMES.get(name, name)
-
-
-def _with_names_of_today(journal: Json) -> Json:
-    found = {name_of_today(key): value for key, value in journal.items()}
-    found["phase"] = name_of_today(found["phase"])
-    result = found.get("result")
-    if result:
-        found["result"] = {**result, "outcome": name_of_today(result["outcome"])}
-    return found
+    return t.cast(Journal, journal)
 
 
 def drop_journal(directory: str) -> None:

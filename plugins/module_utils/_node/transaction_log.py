@@ -13,7 +13,7 @@ import os
 
 from .._engine.errors import EngineError
 from .._engine.files import Json, read_json, write_json
-from .._engine.journal import Journal, history_ids, last_known_good, load_journal, name_of_today, result_of
+from .._engine.journal import Journal, history_ids, last_known_good, load_journal, result_of
 from .state import Run, Unusable, state_directory, told
 
 UNIT = "nodecraft-kubeadm@{name}.service"
@@ -113,8 +113,7 @@ def progress(name: str, journal: Journal) -> tuple[str, str]:
     """(phase, message) of an open transaction, for people. News that a power loss took leave what the journal says."""
     news = _hint(name, "progress.json")
     if news.get("id") == journal["id"]:
-        # The engine of an earlier version may still be running.
-        return name_of_today(news["phase"]), news["message"]
+        return news["phase"], news["message"]
     return journal["phase"], "starting"
 
 

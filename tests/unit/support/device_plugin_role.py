@@ -61,6 +61,6 @@ def named(name: str, **labels: str) -> Json:
 
 
 FILES = {
-    "ConfigMap": [named(f"{OWN}-config{end}", **OWN_KEYWORD) for end in ("", "-0123456789")],
+    "ConfigMap": [named(f"{OWN}-config-0123456789", **OWN_KEYWORD)],
     "Secret": [{**named(f"{OWN}-token", **OWN_KEYWORD), "data": {"token": "geheim"}}],
 }

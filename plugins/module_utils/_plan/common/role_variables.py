@@ -13,9 +13,6 @@ import typing as t
 
 Specs = t.Mapping[str, t.Mapping[str, t.Any]]
 
-# Names of earlier versions, without the name of the role, and what they are called today.
-_EARLIER_NAMES = {"busy_timeout": "lock_timeout", "socket_folders": "socket_directories"}
-
 
 def options(specs: Specs) -> dict[str, t.Any]:
     """The variables of a role with their specifications. specs: C(argument_specs) of its C(meta/argument_specs.yml), by entry point."""
@@ -39,8 +36,7 @@ def objections(role: str, specs: Specs, names: t.Iterable[str], *, ignored: t.Co
         rest = name.removeprefix(prefix)
         if rest == name or rest in known or name in ignored:
             continue
-        earlier = _EARLIER_NAMES.get(rest)
-        meant = [earlier] if earlier in known else difflib.get_close_matches(rest, known, n=1)
+        meant = difflib.get_close_matches(rest, known, n=1)
         hint = f" (did you mean {known[meant[0]]}?)" if meant else ""
         found.append(
             f"This role does not know {name}{hint}; correct it, or list it in {prefix}ignored_variables when it belongs to something else."

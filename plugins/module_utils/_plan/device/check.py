@@ -27,8 +27,6 @@ NAME_LABEL = "app.kubernetes.io/name"
 REVISION_LABEL = "controller-revision-hash"
 _FEW = 3  # so many details are told
 _NO_IMAGE = ("ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ImageInspectError")
-# Where the plugin lists what it does not advertise: today, and in images of earlier versions.
-_SKIPPED_KEYS = ("skipped", "left_out")
 _BEGINNING = ("ContainerCreating", "PodInitializing")
 
 
@@ -235,7 +233,7 @@ def _reason(
     if gives < has:
         sick = [f"{each['id']}: {each['reason']}" for each in told.get("devices", []) if not each["healthy"]]
         return f"{has - gives} of {has} devices are unhealthy{_in_brackets(sick)}"
-    candidates: t.Sequence[Json] = next((told[key] for key in _SKIPPED_KEYS if key in told), ())
+    candidates: t.Sequence[Json] = told.get("skipped", ())
     skipped = [f"{each['what']}: {each['reason']}" for each in candidates]
     found = "the plugin found none" if not has else f"the plugin advertises {has}"
     return f"{found}{_in_brackets(skipped)}{_joined('', told.get('failure'))}"

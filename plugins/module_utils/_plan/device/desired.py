@@ -23,7 +23,7 @@ Json = t.Mapping[str, t.Any]
 OWNER_LABEL, OWNER = "app.kubernetes.io/managed-by", "nodecraft.kubeadm"
 TOKEN_DIRECTORY = "/etc/nodecraft-device-plugin-token"  # noqa: S105 - where it is, and not what it is
 
-_CONFIG_SUFFIX = re.compile(r"-config(-[0-9a-f]{10})?")
+_CONFIG_SUFFIX = re.compile(r"-config-[0-9a-f]{10}")
 _HASH_LENGTH = 10
 _AMOUNT_OF_ALL = re.compile(r"[0-9]+")
 _AT_LEAST = re.compile(r"^>= *")
@@ -169,7 +169,7 @@ def token_secret(plugin: str) -> str:
 
 
 def is_config_map(name: str, plugin: str) -> bool:
-    """Whether a ConfigMap has a name of those with the files of a plugin, or had in an earlier release."""
+    """Whether a ConfigMap has a name of those with the files of a plugin."""
     return name.startswith(plugin) and _CONFIG_SUFFIX.fullmatch(name[len(plugin) :]) is not None
 
 

@@ -29,7 +29,6 @@ LAST_HOLDER = "nodecraft.kubeadm/last-holder"
 
 _TAKEOVER = "control_plane_lease_takeover or node_kubelet_lease_takeover"
 _MARGIN = 5.0  # seconds by which the clocks of several API servers, and the whole seconds of their answers, may differ
-_EARLIER_NAMES = {"wish": "intent"}  # in marks that earlier versions of the collection wrote
 _LONGEST_REASON = 500  # characters; an annotation is no log
 
 
@@ -119,7 +118,7 @@ def _parse_halt(text: str | None, name: str) -> Halt | None:
     if text is None:
         return None
     try:
-        return Halt(**{_EARLIER_NAMES.get(key, key): value for key, value in json.loads(text).items()})
+        return Halt(**json.loads(text))
     except (ValueError, TypeError, AttributeError) as exc:
         raise KubeadmError(
             f"the annotation {HALTED} of the Lease {LEASE_NAMESPACE}/{name} cannot be read ({exc}). A rollout failed, and its mark was"

@@ -32,7 +32,6 @@ def test_absent_removes_what_the_role_made(play: Play) -> None:
     assert [call["arguments"] for call in outcome.calls if call["component"] == "api"] == [{"requested": False}]
     assert removed(outcome) == [
         "DaemonSet nodecraft-device-plugin",
-        f"ConfigMap {OWN}-config",
         f"ConfigMap {OWN}-config-0123456789",
         "Secret nodecraft-device-plugin-token",
         "Namespace nodecraft-device-plugin",

@@ -28,7 +28,6 @@ THERE = {
     "Namespace": [named("x", **OWN_KEYWORD)],
     "DaemonSet": [{**named(OWN, **OWN_KEYWORD), **MOUNTING}],
     "ConfigMap": [
-        named(f"{OWN}-config", **OWN_KEYWORD),  # of an earlier release of the role
         named(FORMER, **OWN_KEYWORD),
         named(f"{OWN}-config-aaaaaaaaaa"),  # of another owner
         named(f"{OWN}-config-map", **OWN_KEYWORD),  # of another plugin
@@ -45,7 +44,7 @@ def test_former_configurations_go_when_no_pod_mounts_them(play: Play) -> None:
         for is_it in (lambda given: given.get("wait"), lambda given: given.get("state") == "absent")
     )
     assert max(waits) < min(removes)
-    assert removed(outcome) == [f"ConfigMap {OWN}-config", f"ConfigMap {FORMER}"]
+    assert removed(outcome) == [f"ConfigMap {FORMER}"]
     name = written(outcome)["ConfigMap"]["metadata"]["name"]
     assert re.fullmatch(OWN + "-config-[0-9a-f]{10}", name)
     assert name != FORMER

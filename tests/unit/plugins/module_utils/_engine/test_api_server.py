@@ -9,7 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.api_server import GUARDED
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, ROLLED_BACK, WAITING
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import MIRROR, NEW, OLD, Behaviour, FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import MIRROR, NEW, OLD, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web, kubeconfig
 
 OWN_NODE = "/api/v1/nodes/cp1"
@@ -141,27 +141,3 @@ def test_a_kubelet_that_had_not_reported_the_former_one_proves_nothing(node: Fak
     reported = "whether its kubelet reports the new instance to it"
     why = "before the change asked for its mirror pod, the API server answers 404"
     assert result["proof"]["unverified"] == [f"{reported}: {why}"]
-
-
-# ---- journals of a former version ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("before", "after", "outcome"), [(200, 401, ROLLED_BACK), (403, 401, COMMITTED)])
-def test_a_journal_that_names_one_client(node: FakeNode, before: int, after: int, outcome: str) -> None:
-    node.kubeconfig.write_text(kubeconfig(), encoding="ascii")
-    node.web.admission = before
-    node.prepare(watch={"client": node.web.metrics(str(node.kubeconfig))})
-    node.once(WAITING, lambda: setattr(node.web, "admission", after))
-    assert node.run()["outcome"] == outcome
-
-
-@pytest.mark.parametrize(("admits", "outcome"), [(True, ROLLED_BACK), (False, COMMITTED)])
-def test_a_journal_whose_former_state_is_of_a_former_version(node: FakeNode, admits: bool, outcome: str) -> None:
-    node.kubeconfig.write_text(kubeconfig(), encoding="ascii")
-    node.kubelet.behaviours["--v=2"] = Behaviour(start=1.0)
-    uids = [node.kubelet.instances[0].uid]
-    before = {"healthy": True, "admits": admits, "uids": uids, "starts": {uids[0]: 1}}
-    journal = node.journal(watch={"client": node.web.metrics(str(node.kubeconfig))})
-    node.prepare(phase="applying", before=before, watch=journal["watch"])
-    node.web.admission = 401
-    assert node.run()["outcome"] == outcome

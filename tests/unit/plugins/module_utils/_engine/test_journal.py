@@ -14,7 +14,6 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import Damaged, OtherFormat
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import FORMAT, Json, write_atomically
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
-    ABORTED,
     CLOSED,
     COMMITTED,
     KEEP_HISTORY,
@@ -242,26 +241,6 @@ def test_a_closed_transaction_that_does_not_say_how_it_ended_is_damaged() -> Non
     journal: t.Any = {"name": "etcd", "id": "0001", "result": None}
     with pytest.raises(Damaged, match="the journal of etcd from 0001 is damaged"):
         result_of(journal)
-
-
-@pytest.mark.parametrize(
-    ("earlier", "today"),
-    [
-        ({"phase": "restoring", "result": None}, {"phase": ROLLING_BACK, "result": None}),
-        ({"phase": "proving"}, {"phase": VERIFYING}),
-        ({"result": {"outcome": "restored"}}, {"result": {"outcome": ROLLED_BACK}}),
-        ({"result": {"outcome": "abandoned"}}, {"result": {"outcome": ABORTED}}),
-        ({"takes_back": "0000"}, {"reverts": "0000"}),
-        ({"nudged": True}, {"triggered": True}),
-    ],
-)
-def test_what_an_earlier_version_wrote_has_the_names_of_today(tmp_path: Path, earlier: t.Any, today: t.Any) -> None:
-    close(tmp_path, 1, COMMITTED, **earlier)
-    journal, problem = load_journal(str(tmp_path), "0001")
-    assert (problem, journal) == (
-        "",
-        {"format": FORMAT, "phase": CLOSED, "files": [], "result": {"outcome": COMMITTED}, **today},
-    )
 
 
 def close(directory: Path, number: int, outcome: str, **given: t.Any) -> None:

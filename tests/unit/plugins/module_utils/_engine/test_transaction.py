@@ -140,7 +140,6 @@ def test_a_component_without_probes_is_verified_by_its_process(node: FakeNode) -
 
 
 def test_probes_that_need_the_kubelet_are_left_to_it(node: FakeNode) -> None:
-    """In a journal of a former version, too, which names no port."""
     watch = {"after": {**node.instance(NEW), "probes": [{"kind": "exec"}, {"kind": "grpc"}, node.web.probe()]}}
     result = node.change(watch=watch)
     assert result["outcome"] == COMMITTED

@@ -34,18 +34,6 @@ def test_a_name_that_is_nearly_known() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("earlier", "similar", "today"),
-    [("busy_timeout", "wait_timeout", "lock_timeout"), ("socket_folders", "socket_holders", "socket_directories")],
-)
-def test_a_name_of_an_earlier_version(earlier: str, similar: str, today: str) -> None:
-    options = {f"my_role_{name}": {"type": "int"} for name in (similar, today)}
-    (told,) = role_variables.objections("my_role", {"main": {"options": options}}, [f"my_role_{earlier}"])
-    assert f"did you mean my_role_{today}?" in told
-    (told,) = role_variables.objections("my_role", SPECS, [f"my_role_{earlier}"])
-    assert "did you mean" not in told
-
-
 def test_names_that_are_like_none_all_at_once() -> None:
     found = role_variables.objections(
         "my_role", SPECS, ["my_role_zz", "my_role_yy", "my_role_xx"], ignored=["my_role_xx"]

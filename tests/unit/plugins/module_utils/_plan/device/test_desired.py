@@ -199,9 +199,8 @@ def test_names_of_objects() -> None:
     name = desired.config_map("p", {"b": "1", "a": "2"})
     assert name == desired.config_map("p", {"a": "2", "b": "1"}) != desired.config_map("p", {"a": "2"})
     assert desired.is_config_map(name, "p")
-    assert desired.is_config_map("p-config", "p")
     assert not any(
         desired.is_config_map(other, "p")
-        for other in ("p-config-map", "p-config-012345678", "q-config", "p", "q" + name[1:])
+        for other in ("p-config", "p-config-map", "p-config-012345678", "q-config", "p", "q" + name[1:])
     )
     assert desired.token_secret("p") == "p-token"

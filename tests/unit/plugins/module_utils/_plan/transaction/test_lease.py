@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import typing as t
 
 import pytest
@@ -239,10 +238,3 @@ def test_what_becomes_of_a_mark_is_an_operation() -> None:
     freed = rollout_lease.release(body(taken), repair, NOW + 2, completed=True)
     (mark,) = (each for each in freed.operations if each["key"] == "halted")
     assert (mark["before"]["node"], mark["after"]) == ("cp1", None)
-
-
-def test_a_mark_of_an_earlier_version_is_read() -> None:
-    body = {
-        "metadata": {"annotations": {rollout_lease.HALTED: json.dumps({"node": "cp1", "reason": "no", "wish": "w1"})}}
-    }
-    assert rollout_lease.parse(body).halt == Halt("cp1", "no", "w1")
