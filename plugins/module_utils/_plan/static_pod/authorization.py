@@ -16,7 +16,6 @@ import dataclasses
 import typing as t
 
 from ..documents import configuration
-from . import match_conditions
 
 _NODE, _RBAC, _WEBHOOK, _ALWAYS_ALLOW = "Node", "RBAC", "Webhook", "AlwaysAllow"
 _NEEDED = {
@@ -25,17 +24,30 @@ _NEEDED = {
 }
 
 
+_KUBELETS = "kubelets"
+# A request for the health of an API server is authorized, too; kubeadm's probes carry no name.
+_VITAL_CALLERS = (
+    _KUBELETS,
+    "administrators",
+    "service accounts of kube-system",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "the kubelet's probes of the API server",
+)
+
+
 @dataclasses.dataclass(frozen=True)
 class Authorizer:
     """One of those that are asked in turn.
 
-    denies: whether it denies what it could not judge, because its webhook does not answer. conditions: which requests reach it.
+    denies: whether it denies what it could not judge, because its webhook does not answer. has_conditions: whether
+    it is asked about some requests only.
     """
 
     type: str
     name: str = ""
     denies: bool = False
-    conditions: tuple[str, ...] = ()
+    has_conditions: bool = False
 
 
 def of_modes(modes: t.Sequence[str]) -> list[Authorizer]:
@@ -54,8 +66,8 @@ def parse(content: bytes) -> list[Authorizer]:
 
 def _authorizer(entry: t.Mapping[str, t.Any]) -> Authorizer:
     webhook = entry.get("webhook") or {}
-    conditions = tuple(str(condition["expression"]) for condition in webhook.get("matchConditions") or [])
-    return Authorizer(entry["type"], str(entry.get("name")), webhook.get("failurePolicy") == "Deny", conditions)
+    denies = webhook.get("failurePolicy") == "Deny"
+    return Authorizer(entry["type"], str(entry.get("name")), denies, bool(webhook.get("matchConditions")))
 
 
 def findings(authorizers: t.Sequence[Authorizer]) -> list[str]:
@@ -71,15 +83,18 @@ def findings(authorizers: t.Sequence[Authorizer]) -> list[str]:
 
 
 def _denials(webhook: Authorizer, before: t.Collection[str]) -> t.Iterator[str]:
-    """Who is denied while a webhook does not answer. Whom an authorizer before it allows does not meet it."""
+    """Who may be denied while a webhook does not answer. Whom an authorizer before it allows does not meet it."""
+    callers: t.Sequence[str] = _VITAL_CALLERS
     if _RBAC in before:
-        callers: t.Sequence[match_conditions.Caller] = () if _NODE in before else (match_conditions.KUBELETS,)
-    else:
-        callers = match_conditions.CALLERS
-    met = [caller for caller in callers if match_conditions.can_meet(webhook.conditions, caller)]
-    if met:
+        callers = () if _NODE in before else (_KUBELETS,)
+    if not callers:
+        return
+    advice = f"put it behind {_NODE} and {_RBAC}"
+    if webhook.has_conditions:
+        # They are CEL, which only an API server evaluates.
         yield (
-            f"the webhook {webhook.name} (failurePolicy: Deny) would deny {', '.join(caller.name for caller in met)} while it"
-            f" does not answer; put it behind {_NODE} and {_RBAC}, or add to its matchConditions:"
-            f" {' and '.join(dict.fromkeys(caller.without for caller in met))}"
+            f"the webhook {webhook.name} (failurePolicy: Deny) may deny {', '.join(callers)} while it does not answer: whom its"
+            f" matchConditions leave out is not known here; {advice}, or see to it that they leave out all of these"
         )
+    else:
+        yield f"the webhook {webhook.name} (failurePolicy: Deny) would deny {', '.join(callers)} while it does not answer; {advice}"
