@@ -13,8 +13,10 @@ import pytest
 import yaml
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
-NAMES = sorted(path.stem for path in (ROOT / "plugins/action").glob("*.py"))
-GROUPS = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]
+RUNTIME = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))
+ROUTED = {name: each["redirect"] for name, each in RUNTIME["plugin_routing"]["action"].items()}
+NAMES = sorted([*(path.stem for path in (ROOT / "plugins/action").glob("*.py")), *ROUTED])
+GROUPS = RUNTIME["action_groups"]
 # By the one that starts a transaction or plans some, the one that asks the API, or the one that takes the steps of a rollout.
 BASES = {
     "kubelet": "TransactionFollower",
@@ -56,6 +58,7 @@ def test_a_task_reaches_its_plugin(name: str) -> None:
     )
     resolved, action, bases = json.loads(done.stdout)[whole]
     assert resolved, "the module"
-    assert action == f"ansible_collections.nodecraft.kubeadm.plugins.action.{name}.ActionModule"
+    own = ROUTED.get(name, whole).rpartition(".")[2]
+    assert action == f"ansible_collections.nodecraft.kubeadm.plugins.action.{own}.ActionModule"
     assert BASES[name] == bases[1]
     assert "ActionBase" in bases
