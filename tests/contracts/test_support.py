@@ -22,6 +22,12 @@ def listed(words: t.Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
+def lab_releases() -> dict[str, dict[str, str]]:
+    """What the lab has, by the minor version of Kubernetes."""
+    text = (ROOT / "lab/vars/releases.yml").read_text("utf-8")
+    return t.cast("dict[str, dict[str, str]]", yaml.safe_load(text)["lab_releases"])
+
+
 def value_of(constant: str) -> t.Any:
     """What a constant of the noxfile is; a call in it counts as its arguments."""
     (node,) = (
@@ -43,7 +49,7 @@ def promises() -> dict[str, str]:
     released = [name for name, (release, _pythons) in cores.items() if "rc" not in release]
     candidates = [name for name in cores if name not in released]
     pythons = sorted({python for _release, found in cores.values() for python in found}, key=lambda x: int(x[2:]))
-    suite = yaml.safe_load((ROOT / "lab/vars/main.yml").read_text("utf-8"))["lab_node_suite"]
+    suites = {release["suite"]: DEBIAN[release["suite"]] for release in lab_releases().values()}
     oldest = yaml.safe_load((ROOT / "tests/config.yml").read_text("utf-8"))["modules"]["python_requires"]
     return {
         "Kubernetes": versions.TESTED,
@@ -51,7 +57,7 @@ def promises() -> dict[str, str]:
         "ansible-core": listed(released) + "".join(f", and the release candidate of {name}" for name in candidates),
         "controllers": listed(pythons),
         "nodes": f"{oldest.removeprefix('>=')} and newer",
-        "distribution": DEBIAN[suite],
+        "distributions": listed(list(suites.values())),
     }
 
 
@@ -62,8 +68,12 @@ def test_what_is_promised_is_what_is_tested(page: str) -> None:
 
 
 def test_the_lab_has_every_version_that_is_played() -> None:
-    releases = yaml.safe_load((ROOT / "lab/vars/releases.yml").read_text("utf-8"))["lab_releases"]
-    assert set(value_of("LAB_VERSIONS")) == set(releases)
+    assert set(value_of("LAB_VERSIONS")) == set(lab_releases())
+
+
+def test_the_newest_version_is_played_on_the_newest_debian() -> None:
+    suites = [release["suite"] for release in lab_releases().values()]
+    assert (suites[0], suites[-1]) == ("bookworm", "trixie")
 
 
 def test_the_metadata_begins_with_the_oldest_core_that_is_tested() -> None:
