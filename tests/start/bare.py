@@ -104,7 +104,9 @@ class Bare:
             if self.missing or self.programs or not self._venv or before
             else ""
         )
-        script = f"{setup}\ncd {shlex.quote(str(self.clone))}\nexec {shlex.join(wrapper)} {command}"
+        # Make is not the first process of its namespace, which no signal ends that it does not catch: on Ctrl-C make sends itself the signal
+        # once more, and ran on without end in one of three tries.
+        script = f"{setup}\ncd {shlex.quote(str(self.clone))}\n{shlex.join(wrapper)} {command}\nexit 0"
         began = time.monotonic()
         process = subprocess.Popen(
             # Ctrl-C has to reach it, also where the tests themselves were started to take no notice of that.
