@@ -39,8 +39,14 @@ def fixture_session_web() -> t.Iterator[Web]:
 Make = t.Callable[[Scenario], Station]
 
 
+@pytest.fixture(scope="session", name="place")
+def fixture_place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where each node of a scenario is made: what one leaves can be compared with what another left, names of files included."""
+    return tmp_path_factory.mktemp("scenarios") / "node"
+
+
 @pytest.fixture(name="make")
-def fixture_make(tmp_path: Path, session_web: Web, worker: Worker) -> t.Iterator[Make]:
+def fixture_make(place: Path, session_web: Web, worker: Worker) -> t.Iterator[Make]:
     """Makes the node of a scenario, always in the same place; what the kubelet saw of the one before is checked."""
     stations: list[Station] = []
 
@@ -53,7 +59,7 @@ def fixture_make(tmp_path: Path, session_web: Web, worker: Worker) -> t.Iterator
 
     def make(scenario: Scenario) -> Station:
         check()
-        stations.append(scenario.station(tmp_path / "node", session_web, worker))
+        stations.append(scenario.station(place, session_web, worker))
         return stations[-1]
 
     yield make
