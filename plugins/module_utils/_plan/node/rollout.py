@@ -17,7 +17,7 @@ import typing as t
 from ..kubernetes import access, clusters
 from ..transaction import rollout
 from ..transaction.rollout import Hosts, Result
-from . import report, taints
+from . import taints
 
 # One task serves all hosts, so these are the same for all.
 SHARED = (
@@ -133,12 +133,53 @@ def outcome(registers: rollout.Registers, applied: Result) -> dict[str, t.Any]:
             "unreachable": True,
             "msg": f"skipped, because it cannot be reached: {begun['excluded']}",
         }
-    return report.outcome(begun["settings"]["node"], {kind: applied.get(kind) or {} for kind in TASKS})
+    node = begun["settings"]["node"]
+    return {"node": node, **{kind: _of_node(node, applied.get(kind) or {}) for kind in TASKS}}
+
+
+def _of_node(node: str, result: Result) -> Result | None:
+    """What a task for all nodes did to one. result: empty for a task that did not run, which leaves None.
+
+    A task that failed as a whole says nothing of single nodes, so its message stands for each.
+    """
+    nodes: t.Mapping[str, Result] = result.get("nodes") or {}
+    if node in nodes:
+        return nodes[node]
+    if result.get("failed") or result.get("unreachable"):
+        return {"changed": False, "failed": True, "msg": result.get("msg", "no answer"), "operations": []}
+    return None
 
 
 def lines(outcomes: t.Mapping[str, Result]) -> list[str]:
     """What became of all hosts, as lines. outcomes: by host."""
     excluded = [host for host, each in outcomes.items() if each.get("unreachable")]
-    return [f"{host}: skipped, because it cannot be reached" for host in excluded] + report.lines(
+    return [f"{host}: skipped, because it cannot be reached" for host in excluded] + _report_lines(
         each for host, each in outcomes.items() if host not in excluded
     )
+
+
+def _report_lines(reports: t.Iterable[Result]) -> list[str]:
+    """One line for each operation and message, each once: the outcomes of all nodes in their order."""
+    found: dict[str, None] = {}
+    for report in reports:
+        results = [result for kind, result in report.items() if kind != "node" and result]
+        for result in results:
+            found.update(dict.fromkeys(_result_lines(report["node"], result)))
+        if not any(result["operations"] or result["failed"] for result in results):
+            # Three, of taints, extended resources and labels, when all of them ran.
+            ended = "nothing to change" if len(results) == len(report) - 1 else "not completed"
+            kinds = ", ".join(kind for kind in report if kind != "node")
+            found[f"{report['node']} {kinds}: {ended}"] = None
+    return list(found)
+
+
+def _result_lines(node: str, result: Result) -> t.Iterator[str]:
+    if result["msg"]:
+        yield result["msg"] if result["failed"] else f"{node}: {result['msg']}"
+    for each in result["operations"]:
+        change = f"{each['field']} {each['key']}: {_format_value(each['before'])} -> {_format_value(each['after'])}"
+        yield f"{node}: {change}" + ("" if result["changed"] else ", not done")
+
+
+def _format_value(value: str | None) -> str:
+    return "unset" if value is None else value or "(empty)"

@@ -104,6 +104,52 @@ def test_what_became_of_a_host() -> None:
     assert (found["node"], found["taints"]["changed"], found["labels"]) == ("n1", True, None)
 
 
+LABEL = {"field": "labels", "key": "a", "before": None, "after": "b"}
+NOTHING: Json = {"changed": False, "failed": False, "msg": "", "operations": []}
+CHANGED: Json = {**NOTHING, "changed": True, "operations": [LABEL]}
+
+
+def test_each_node_gets_its_own_results() -> None:
+    results = {"taints": {"nodes": {"w1": NOTHING, "w2": CHANGED}}, "labels": {"nodes": {"w1": CHANGED}}}
+    own = {"node": "w1", "taints": NOTHING, "resources": None, "labels": CHANGED}
+    assert rollout.outcome(host("w1"), results) == own
+    assert rollout.outcome(host("w2"), results) == {**own, "node": "w2", "taints": CHANGED, "labels": None}
+
+
+def test_task_that_failed_as_a_whole_failed_for_each_node() -> None:
+    failed = {"changed": False, "failed": True, "operations": []}
+    refused = {"failed": True, "msg": "refused"}
+    assert rollout.outcome(host("w1"), {"labels": refused})["labels"] == {**failed, "msg": "refused"}
+    assert rollout.outcome(host("w1"), {"labels": {"unreachable": True}})["labels"] == {**failed, "msg": "no answer"}
+    # It failed for another node, and says of this one how it ended.
+    results = {"labels": {"failed": True, "nodes": {"w1": CHANGED}}}
+    assert rollout.outcome(host("w1"), results)["labels"] == CHANGED
+
+
+def lines_of_w1(**results: Json) -> list[str]:
+    kinds = {"taints": {"nodes": {"w1": NOTHING}}, "resources": {"nodes": {"w1": NOTHING}}, "labels": {}}
+    return rollout.lines({"h1": rollout.outcome(host("w1"), {**kinds, **results})})
+
+
+def test_changes_are_reported_with_their_values() -> None:
+    assert lines_of_w1(labels={"nodes": {"w1": CHANGED}}) == ["w1: labels a: unset -> b"]
+    emptied = {**CHANGED, "operations": [{**LABEL, "before": "b", "after": ""}]}
+    assert lines_of_w1(labels={"nodes": {"w1": emptied}}) == ["w1: labels a: b -> (empty)"]
+    planned = {**CHANGED, "changed": False, "msg": "not tried"}
+    assert lines_of_w1(labels={"nodes": {"w1": planned}}) == ["w1: not tried", "w1: labels a: unset -> b, not done"]
+
+
+def test_report_without_changes_names_whether_all_tasks_ran() -> None:
+    assert lines_of_w1(labels={"nodes": {"w1": NOTHING}}) == ["w1 taints, resources, labels: nothing to change"]
+    assert lines_of_w1() == ["w1 taints, resources, labels: not completed"]
+
+
+def test_the_same_failure_of_all_nodes_is_reported_once() -> None:
+    failed = {"labels": {"failed": True, "msg": "the API is away"}}
+    outcomes = {name: rollout.outcome(host(name), failed) for name in ("w1", "w2")}
+    assert rollout.lines(outcomes) == ["the API is away"]
+
+
 def test_a_host_that_is_excluded() -> None:
     found = rollout.outcome(host("", excluded="no route"), {})
     assert found == {
