@@ -8,13 +8,15 @@
 
 from __future__ import annotations
 
+import typing as t
+
 from ...module_utils._plan.common.errors import Refusal
-from ...module_utils._plan.guard import rollout as guard
 from ...module_utils._plan.transaction import rollout
 from .role_rollout import RoleRollout
 from .rollout_pass import Json
 
 _NAMED_HOST = "placement_guard_api_host"
+_UNCHANGED: Json = {"enforced": False, "nodes": [], "added": [], "removed": [], "stale": [], "untainted": []}
 
 
 class PlacementGuardRollout(RoleRollout):
@@ -53,7 +55,20 @@ class PlacementGuardRollout(RoleRollout):
         if rollout.of_pass(own, "decide").get("coordinator") != self._pass.host:
             return self._ended({})
         result = own.get("change", rollout.NOTHING) if rollout.of_pass(own, "admit") else rollout.NOTHING
-        report = guard.report(result)
+        report = _report(result)
         # There is one guard, not one for each host.
         stats = {"data": {f"{self._pass.role}_report": report}, "per_host": False, "aggregate": False}
-        return {**self._ended(report, guard.lines(result)), "ansible_stats": stats}
+        return {**self._ended(report, _report_lines(result)), "ansible_stats": stats}
+
+
+def _report(result: t.Mapping[str, t.Any]) -> Json:
+    """What became of a guard. result: of the module C(placement_guard); empty when it did not run."""
+    return {
+        "changed": bool(result.get("changed")),
+        **{name: result.get(name) or value for name, value in _UNCHANGED.items()},
+    }
+
+
+def _report_lines(result: t.Mapping[str, t.Any]) -> list[str]:
+    """The same for people."""
+    return list(result.get("summary") or [result.get("msg") or "nothing was done"])

@@ -10,6 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Answer, Call, FakePlay, Json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import Guard
 
+UNCHANGED = {"changed": False, "enforced": False, "nodes": [], "added": [], "removed": [], "stale": [], "untainted": []}
 WRITTEN: Json = {"changed": True, "enforced": True, "nodes": ["w1"], "summary": ["guard refuses; protected: w1"]}
 
 
@@ -102,6 +103,15 @@ def test_names_of_something_else_may_differ() -> None:
     assert run("w1", "w2", each=each).failures == {}
 
 
+def test_report_has_the_same_keys_on_every_path() -> None:
+    result = {"changed": True, "enforced": True, "nodes": ["w1"], "summary": ["protected: w1"], "msg": "x"}
+    written = run("w1", change=result)
+    assert written.report("w1") == {**UNCHANGED, "changed": True, "enforced": True, "nodes": ["w1"]}
+    assert written.told == {"w1": ["protected: w1"]}
+    failed = run("w1", change={"failed": True, "summary": [], "msg": "no credentials"})
+    assert (failed.report("w1"), failed.lines) == (UNCHANGED, "no credentials")
+
+
 def test_a_failure_is_what_is_reported() -> None:
     failed = {"failed": True, "changed": True, "msg": "It does not work as desired.", "summary": []}
     found = run("w1", change=failed)
@@ -123,7 +133,7 @@ def test_what_an_earlier_pass_wrote_is_not_told_again() -> None:
     its_pass.each("placement_guard", "begin")
     its_pass.each("placement_guard", "decide")
     found.end(["w1"])
-    assert found.told == {"w1": ["nothing was done"]}
+    assert (found.told, found.report("w1")) == ({"w1": ["nothing was done"]}, UNCHANGED)
 
 
 def test_one_host_may_do_it_for_all() -> None:
