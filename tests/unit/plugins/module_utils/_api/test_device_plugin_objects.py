@@ -33,8 +33,14 @@ def fixture_api(serve: t.Callable[..., FakeApi]) -> FakeApi:
     """A cluster with a plugin."""
     api = serve()
     found = daemon_set()
-    found["spec"]["template"]["spec"]["volumes"] = [{"hostPath": {}}, {"configMap": {"name": "p-config"}}]
-    configs = [named("p-config", OWNED), named("p-config-0123456789"), named("kube-root-ca.crt"), named("p-config-map")]
+    found["spec"]["template"]["spec"]["volumes"] = [{"hostPath": {}}, {"configMap": {"name": "p-config-0123456789"}}]
+    configs = [
+        named("p-config-0123456789", OWNED),
+        named("p-config-9876543210"),
+        named("p-config"),
+        named("kube-root-ca.crt"),
+        named("p-config-map"),
+    ]
     api.answers = {
         **{path: [] for path in EMPTY},
         IN_CORE: named("x", OWNED),
@@ -54,9 +60,9 @@ def test_objects_of_the_deployment(api: FakeApi) -> None:
     found = read(api, "objects")
     assert [(each["kind"], each["name"], each["config_maps"]) for each in found["objects"]] == [
         ("Namespace", "x", []),
-        ("DaemonSet", "p", ["p-config"]),
-        ("ConfigMap", "p-config", []),
+        ("DaemonSet", "p", ["p-config-0123456789"]),
         ("ConfigMap", "p-config-0123456789", []),
+        ("ConfigMap", "p-config-9876543210", []),
         ("Secret", "p-token", []),
     ]
     assert [each["labels"] for each in found["objects"] if each["kind"] != "DaemonSet"] == [OWNED, OWNED, {}, OWNED]
@@ -88,8 +94,9 @@ def test_what_shares_a_namespace_that_goes_with_the_plugin(api: FakeApi) -> None
     found = read(api, "others")
     assert found["objects"] == []
     assert [(each["kind"], each["name"]) for each in found["others"]] == [
-        ("ConfigMap", "p-config"),
         ("ConfigMap", "p-config-0123456789"),
+        ("ConfigMap", "p-config-9876543210"),
+        ("ConfigMap", "p-config"),
         ("ConfigMap", "p-config-map"),
         ("Deployment", "theirs"),
     ]
