@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api import device_plugin_objects
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api import device_plugin_report
 
 from ..module_utils import stand_in
 
@@ -59,7 +59,7 @@ def main() -> t.NoReturn:
     call.note(environment={name: value for name, value in os.environ.items() if name.startswith("K8S_AUTH_")})
     arguments, subsets = call.arguments, call.arguments.get("gather_subset", ["nodes"])
     cluster = t.cast(t.Any, Cluster(call.said("stub_objects", {})))
-    objects = device_plugin_objects.read_objects(cluster, arguments["namespace"], arguments["name"], subsets, workers=1)
+    objects = device_plugin_report.read_objects(cluster, arguments["namespace"], arguments["name"], subsets, workers=1)
     nodes = of_nodes(call) if "nodes" in subsets else {"selected": [], "problems": [], "summary": [], "nodes": {}}
     stand_in.answer({"changed": False, **nodes, **objects})
 
