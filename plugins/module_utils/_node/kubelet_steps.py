@@ -4,46 +4,48 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The steps of the module C(kubelet), for the runner."""
+"""The steps of the module C(kubelet), for the runner; how a kubelet is watched, and whether its node is drained."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import glob
 import os
 import posixpath
 import time
 import typing as t
 
-from .._engine.journal import SYSTEMD_UNIT, Journal, SetAside, UnitWatch
+from .._engine import probes
+from .._engine.files import POLL_SECONDS
+from .._engine.journal import PREPARED, SYSTEMD_UNIT, Instance, Journal, SetAside, UnitWatch
 from .._engine.kubeconfig import find_problem
 from .._engine.node import NODE, Host
-from .._engine.systemd_unit import ASIDE
+from .._engine.systemd_unit import ASIDE, UnitObservation, UnitWatcher
+from .._engine.watcher import HICCUP_SECONDS
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.verdict import Verdict
 from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import undo as kubelet_undo
 from .._plan.kubelet.desired import SETTINGS, Desired, parse_desired
+from .._plan.kubelet.layout import Layout
 from .._plan.kubelet.plan import KubeletPlan
+from .._plan.kubernetes import pods
 from .._plan.transaction import messages, rehearsal
 from .._plan.transaction.undo import PREVIOUS, Rollback, refuse_settings
 from . import control_planes, journals, kubelet_rehearsals, transaction_log, undo
 from .file_versions import refuse_unsafe, with_target
 from .journals import TransactionSettings
-from .kubelet_health import (
-    STABLE_SECONDS,
-    ask_why_not_drained,
-    has_static_pods,
-    instance,
-    problem_of,
-    watch_until_healthy,
-)
+from .kubelet import healthz_of
 from .kubelet_unit_files import KUBELET_UNIT
 from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, warnings_about
 from .lock_wait import LockWait
 from .state import Run
 from .transaction_steps import Earlier, TransactionSteps
+
+# systemd waits ten seconds between two starts of what crashed.
+STABLE_SECONDS = 60.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +111,7 @@ class KubeletSteps(TransactionSteps):
         if not plan.operations:
             return []
         refuse_unsafe(change.path for change in plan.files)
-        self._problem = problem_of(observed.unit, self._host, self._run, self._patience)
+        self._problem = _problem_of(observed.unit, self._host, self._run, self._patience)
         return [
             *([messages.may_repair(self._problem)] if self._problem else ()),
             *self._limit(kubelet.unverified(plan), messages.will_not_be_verified),
@@ -132,7 +134,7 @@ class KubeletSteps(TransactionSteps):
         unit = observed.unit
         if observed.earlier.open is not None:  # it is in the middle of a change
             return ()
-        observation, log, limits = watch_until_healthy(
+        observation, log, limits = _watch_until_healthy(
             unit, self._host, run=self._run, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
         )
         if observation.process is None or not observation.probes_ok:
@@ -158,6 +160,9 @@ class KubeletSteps(TransactionSteps):
         }
 
 
+# ---- the journal of a change -----------------------------------------------------------------------------------------
+
+
 def kubelet_journal(
     unit: KubeletUnit, plan: KubeletPlan, settings: TransactionSettings, complaints: t.Sequence[str]
 ) -> Journal:
@@ -173,7 +178,7 @@ def kubelet_journal(
         "after": instance(plan.after),
         "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
         "complaints": list(complaints),
-        "has_static_pods": has_static_pods(unit),
+        "has_static_pods": _has_static_pods(unit),
         "set_aside": [],
         "unverified": kubelet.unverified(plan),
     }
@@ -192,8 +197,77 @@ def kubelet_journal(
     return journal
 
 
+# ---- the running kubelet and its node --------------------------------------------------------------------------------
+
+
+def instance(layout: Layout) -> Instance:
+    """How a kubelet with these files is recognised."""
+    probe = healthz_of(layout.settings)
+    return {"arguments": layout.command, "probes": [probe] if probe else []}
+
+
+def _watch_until_healthy(
+    unit: KubeletUnit,
+    host: Host,
+    *,
+    run: Run,
+    seconds: float,
+    clock: t.Callable[[], float],
+    sleep: t.Callable[[float], None],
+) -> tuple[UnitObservation, list[str], list[str]]:
+    """The look at a kubelet that runs and answers, or the last one when it does not get so; its last words; and what is not verified of it.
+
+    Its Node is looked at, and not waited for: what is wrong with that need not be the kubelet's.
+    """
+    now = instance(unit.layout)
+    watch: UnitWatch = {
+        "kind": SYSTEMD_UNIT,
+        "unit": KUBELET_UNIT,
+        "before": now,
+        "after": now,
+        "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
+        "complaints": [],
+        "has_static_pods": False,
+        "set_aside": [],
+    }
+    watcher = UnitWatcher({"phase": PREPARED}, watch, host, run, probes.api_get, clock, sleep)
+    limit = clock() + seconds
+    while True:
+        observation = watcher.look()
+        if (observation.process is not None and observation.probes_ok) or clock() >= limit:
+            not_ready = [] if observation.node_ok else [f"whether it works: {observation.node}"]
+            return observation, watcher.log(observation), [*watcher.unverified(), *not_ready]
+        sleep(POLL_SECONDS)
+
+
+def _problem_of(unit: KubeletUnit, host: Host, run: Run, patience: float) -> str:
+    """Why a kubelet does not work, with its last words; empty when it does. patience: seconds for a moment's weakness, up to those of a hiccup."""
+    seconds = min(patience, HICCUP_SECONDS)
+    observation, log, dummy = _watch_until_healthy(
+        unit, host, run=run, seconds=seconds, clock=time.monotonic, sleep=time.sleep
+    )
+    if observation.process is not None and observation.probes_ok:
+        return ""
+    return messages.down(KUBELET_NAME, unit.node_name, observation.missing(), observation.probes, log)
+
+
+def _has_static_pods(unit: KubeletUnit) -> bool:
+    """Whether the kubelet's directory of static pods holds any."""
+    directory = unit.layout.settings.field(("staticPodPath",))
+    return bool(directory) and any(not os.path.basename(path).startswith(".") for path in glob.glob(f"{directory}/*"))
+
+
+def _ask_why_not_drained(unit: KubeletUnit) -> str | None:
+    """Why this node does not count as drained, as its own credential sees it; None when it does."""
+    node, why = probes.api_get(unit.kubeconfig, f"/api/v1/nodes/{unit.node_name}")
+    if node is None:
+        return why
+    found, why = probes.api_get(unit.kubeconfig, f"/api/v1/pods?fieldSelector=spec.nodeName%3D{unit.node_name}")
+    return why if found is None else pods.why_not_drained(node, found["items"])
+
+
 def _refuse_undrained(unit: KubeletUnit, plan: KubeletPlan) -> None:
-    reason = ask_why_not_drained(unit)
+    reason = _ask_why_not_drained(unit)
     if reason is not None:
         names = ", ".join(dict.fromkeys(name for change in plan.policies for name in change.differences))
         consequences = ". ".join(dict.fromkeys(change.policy.consequence for change in plan.policies))

@@ -22,7 +22,6 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     save_journal,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
-    kubelet_health,
     kubelet_report,
     kubelet_steps,
     kubelet_unit_files,
@@ -429,7 +428,7 @@ def end_well(node: Node, journal: t.Any) -> None:
 
 @pytest.mark.parametrize(("text", "ports"), [("", [10248]), ("healthzPort: 7\n", [7]), ("healthzPort: 0\n", [])])
 def test_the_port_of_its_health(text: str, ports: list[int]) -> None:
-    instance = kubelet_health.instance(kubelets.state(main=kubelets.MAIN_TEXT + text).layout())
+    instance = kubelet_steps.instance(kubelets.state(main=kubelets.MAIN_TEXT + text).layout())
     assert [probe["port"] for probe in instance["probes"]] == ports
 
 
