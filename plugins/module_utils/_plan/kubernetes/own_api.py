@@ -4,7 +4,10 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""Whether an API is that of certain nodes: names of nodes are the same in many clusters, so they prove nothing."""
+"""Which API is that of certain nodes: where their own API server listens, and whether an API is theirs.
+
+Names of nodes are the same in many clusters, so they prove nothing.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,9 @@ from ..common.errors import Refusal
 from .clusters import fingerprints
 
 Json = dict[str, t.Any]
+
+_ENDPOINT = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
+_PORT = "6443"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,3 +61,21 @@ class OwnCluster:
             f"the API at {url} is not verified to be that of these nodes: their kubelets do not trust the same authority, and {why}."
             f" The credentials come from {source}: name those of this cluster."
         )
+
+
+def own_address(manifest: t.Any) -> str | None:
+    """The URL by which a node reaches its own API server; None where its manifest does not tell."""
+    try:
+        arguments = manifest["spec"]["containers"][0].get("command") or []
+        flags = dict(str(argument).partition("=")[::2] for argument in arguments)
+        endpoint = (manifest["metadata"].get("annotations") or {}).get(_ENDPOINT)
+    except (LookupError, TypeError, AttributeError):
+        return None
+    address = flags.get("--advertise-address")
+    if address:
+        return f"https://{_host(address)}:{flags.get('--secure-port') or _PORT}"
+    return f"https://{endpoint}" if endpoint else None
+
+
+def _host(address: str) -> str:
+    return f"[{address}]" if ":" in address else address

@@ -1,15 +1,16 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which API is that of nodes."""
+"""Which API is that of nodes, and where their own one listens."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.proof import OwnCluster
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.own_api import OwnCluster, own_address
 
 
 def certificate(text: str) -> str:
@@ -63,3 +64,30 @@ def test_an_api_of_others(machines: dict[str, str | None], told: str) -> None:
         own("a", w1="1", w2="2").check_machines(nodes(**machines), "https://a", "x")
     with pytest.raises(Refusal, match="none of its Nodes"):
         own("a").check_machines(nodes(w1="1"), "https://a", "x")
+
+
+ENDPOINT = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
+
+
+def manifest(*arguments: str, **annotations: str) -> t.Any:
+    return {
+        "metadata": {"annotations": annotations},
+        "spec": {"containers": [{"command": ["kube-apiserver", *arguments]}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("found", "url"),
+    [
+        (manifest("--advertise-address=10.0.0.1", "--secure-port=8443"), "https://10.0.0.1:8443"),
+        (manifest("--advertise-address=fd00::1"), "https://[fd00::1]:6443"),
+        (manifest(**{ENDPOINT: "10.0.0.1:6443"}), "https://10.0.0.1:6443"),
+        (manifest(), None),
+        ({"metadata": {}, "spec": {"containers": [{}]}}, None),
+        ({"spec": {"containers": []}}, None),
+        (None, None),
+        ([], None),
+    ],
+)
+def test_the_address(found: t.Any, url: str | None) -> None:
+    assert own_address(found) == url
