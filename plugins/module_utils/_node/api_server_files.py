@@ -18,7 +18,8 @@ import typing as t
 from .._engine.node import Host
 from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import flags
-from .._plan.static_pod import admission, authorization, encryption
+from .._plan.static_pod import api_server_access as access
+from .._plan.static_pod import encryption
 from .._plan.static_pod import plan as static_pod
 from . import etcd, static_pods
 from .component_files import REMOVED, ComponentFiles
@@ -158,9 +159,9 @@ def _told(flag: str, look: t.Callable[[], list[str]]) -> list[str]:
 def _of_authorization(files: ComponentFiles) -> list[str]:
     path = files.flag(_AUTHORIZATION)
     if path:
-        return _told(_AUTHORIZATION, lambda: authorization.findings(authorization.parse(files.read(path))))
-    modes = authorization.of_modes(files.flags("authorization-mode"))
-    return _told("authorization-mode", lambda: authorization.findings(modes))
+        return _told(_AUTHORIZATION, lambda: access.authorizer_findings(access.parse_authorizers(files.read(path))))
+    modes = access.authorizers_of_modes(files.flags("authorization-mode"))
+    return _told("authorization-mode", lambda: access.authorizer_findings(modes))
 
 
 def _of_admission(files: ComponentFiles) -> list[str]:
@@ -171,10 +172,10 @@ def _of_admission(files: ComponentFiles) -> list[str]:
 def _of_plugins(files: ComponentFiles, path: str) -> list[str]:
     enabled, disabled = (files.flags(f"{which}-admission-plugins") for which in ("enable", "disable"))
     found = []
-    for name, plugin in admission.parse(files.read(path), path).items():
-        if admission.counts(name, enabled, disabled):
+    for name, plugin in access.parse_plugins(files.read(path), path).items():
+        if access.is_plugin_judged(name, enabled, disabled):
             settings = plugin.configuration
             if settings is None and plugin.path:
-                settings = admission.parse_settings(files.read(plugin.path), name)
-            found += admission.findings(name, settings)
+                settings = access.parse_plugin_settings(files.read(plugin.path), name)
+            found += access.plugin_findings(name, settings)
     return found

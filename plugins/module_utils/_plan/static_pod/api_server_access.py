@@ -4,26 +4,28 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""Authorization of an API server: what locks out whom the cluster lives on, or lets in everybody.
+"""Authorization and admission of an API server: what locks out whom the cluster lives on, lets in everybody, or keeps the pods of kube-system
+from being made again.
 
 A webhook that answers when it is set up lets an API server become healthy. When it does not answer later, the kubelet's probes are
-denied as well, and the kubelet restarts the API server for ever.
+denied as well, and the kubelet restarts the API server for ever. Nothing of admission shows until one of the pods that run is replaced.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import posixpath
 import typing as t
 
 from ..documents import configuration
 
+KUBE_SYSTEM = "kube-system"
+POD_SECURITY, IMAGE_POLICY = "PodSecurity", "ImagePolicyWebhook"
 _NODE, _RBAC, _WEBHOOK, _ALWAYS_ALLOW = "Node", "RBAC", "Webhook", "AlwaysAllow"
 _NEEDED = {
     _NODE: "kubelets could neither read their pods nor report their nodes",
     _RBAC: "administrators, controllers and the pods of kube-system would be denied",
 }
-
-
 _KUBELETS = "kubelets"
 # A request for the health of an API server is authorized, too; kubeadm's probes carry no name.
 _VITAL_CALLERS = (
@@ -34,6 +36,9 @@ _VITAL_CALLERS = (
     "kube-scheduler",
     "the kubelet's probes of the API server",
 )
+
+
+# ---- authorization ---------------------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,12 +55,12 @@ class Authorizer:
     has_conditions: bool = False
 
 
-def of_modes(modes: t.Sequence[str]) -> list[Authorizer]:
+def authorizers_of_modes(modes: t.Sequence[str]) -> list[Authorizer]:
     """The authorizers of the flag C(authorization-mode). A webhook of flags has no opinion where it does not answer."""
     return [Authorizer(mode) for mode in modes or [_ALWAYS_ALLOW]]
 
 
-def parse(content: bytes) -> list[Authorizer]:
+def parse_authorizers(content: bytes) -> list[Authorizer]:
     """The authorizers of an AuthorizationConfiguration. Raises Refusal when it is none."""
     return configuration.read(
         content,
@@ -70,7 +75,7 @@ def _authorizer(entry: t.Mapping[str, t.Any]) -> Authorizer:
     return Authorizer(entry["type"], str(entry.get("name")), denies, bool(webhook.get("matchConditions")))
 
 
-def findings(authorizers: t.Sequence[Authorizer]) -> list[str]:
+def authorizer_findings(authorizers: t.Sequence[Authorizer]) -> list[str]:
     """What is dangerous about these authorizers, one sentence each."""
     types = [authorizer.type for authorizer in authorizers]
     found = [f"without {needed} {consequence}" for needed, consequence in _NEEDED.items() if needed not in types]
@@ -98,3 +103,70 @@ def _denials(webhook: Authorizer, before: t.Collection[str]) -> t.Iterator[str]:
         )
     else:
         yield f"the webhook {webhook.name} (failurePolicy: Deny) would deny {', '.join(callers)} while it does not answer; {advice}"
+
+
+# ---- admission -------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Plugin:
+    """A plugin's entry in an AdmissionConfiguration. configuration: its settings; None when they are in a file, C(path)."""
+
+    configuration: t.Any = None
+    path: str = ""
+
+
+def parse_plugins(content: bytes, path: str) -> dict[str, Plugin]:
+    """The plugins of an AdmissionConfiguration. path: of that file. Raises Refusal when it is none."""
+    return configuration.read(content, "AdmissionConfiguration", lambda data: _plugins(data, posixpath.dirname(path)))
+
+
+def _plugins(data: t.Any, directory: str) -> dict[str, Plugin]:
+    if "plugins" not in data and "imagePolicy" in data:  # a form that is older than AdmissionConfiguration
+        return {IMAGE_POLICY: Plugin(data)}
+    return {
+        entry["name"]: Plugin(
+            entry.get("configuration"), posixpath.join(directory, entry["path"]) if entry.get("path") else ""
+        )
+        for entry in data.get("plugins") or []
+    }
+
+
+def parse_plugin_settings(content: bytes, plugin: str) -> t.Any:
+    """A plugin's settings in a file of their own. Raises Refusal when they are none."""
+    return configuration.read(content, f"configuration of {plugin}", lambda data: {**data})
+
+
+def is_plugin_judged(plugin: str, enabled: t.Container[str], disabled: t.Container[str]) -> bool:
+    """Whether a plugin is judged here, and at work. enabled, disabled: by the flags. PodSecurity is on by default."""
+    return plugin in _FINDINGS and (plugin in enabled or (plugin == POD_SECURITY and plugin not in disabled))
+
+
+def plugin_findings(plugin: str, settings: t.Any) -> list[str]:
+    """What is dangerous about the settings of a plugin that is enabled, one sentence each."""
+    return _FINDINGS[plugin](settings or {})
+
+
+def _of_pod_security(settings: t.Mapping[str, t.Any]) -> list[str]:
+    level = (settings.get("defaults") or {}).get("enforce") or "privileged"
+    if level == "privileged" or KUBE_SYSTEM in ((settings.get("exemptions") or {}).get("namespaces") or []):
+        return []
+    return [
+        f"{POD_SECURITY} would enforce {level} in {KUBE_SYSTEM} too, where network, proxy, storage and mirror pods could not be"
+        f" recreated; add {KUBE_SYSTEM} to exemptions.namespaces"
+    ]
+
+
+def _of_image_policy(settings: t.Mapping[str, t.Any]) -> list[str]:
+    if (settings.get("imagePolicy") or {}).get("defaultAllow") is True:
+        return []
+    return [
+        f"{IMAGE_POLICY} (defaultAllow: false) would refuse every pod, in {KUBE_SYSTEM} too, while its webhook does not answer;"
+        " set defaultAllow: true"
+    ]
+
+
+_FINDINGS: dict[str, t.Callable[[t.Mapping[str, t.Any]], list[str]]] = {
+    POD_SECURITY: _of_pod_security,
+    IMAGE_POLICY: _of_image_policy,
+}

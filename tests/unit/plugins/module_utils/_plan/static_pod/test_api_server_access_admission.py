@@ -8,8 +8,8 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import admission
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.admission import (
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import api_server_access
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.api_server_access import (
     IMAGE_POLICY,
     POD_SECURITY,
     Plugin,
@@ -33,7 +33,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod
     ],
 )
 def test_kube_system_must_be_able_to_make_pods(plugin: str, settings: t.Any, found: bool) -> None:
-    findings = admission.findings(plugin, settings)
+    findings = api_server_access.plugin_findings(plugin, settings)
     assert len(findings) == found
     assert all("kube-system" in finding for finding in findings)
 
@@ -51,7 +51,7 @@ def test_kube_system_must_be_able_to_make_pods(plugin: str, settings: t.Any, fou
 def test_a_plugin_counts_when_it_is_at_work(
     plugin: str, enabled: list[str], disabled: list[str], expected: bool
 ) -> None:
-    assert admission.counts(plugin, enabled, disabled) is expected
+    assert api_server_access.is_plugin_judged(plugin, enabled, disabled) is expected
 
 
 CONFIGURATION = b"""\
@@ -69,23 +69,23 @@ plugins:
 
 
 def test_a_configuration_is_read() -> None:
-    assert admission.parse(CONFIGURATION, "/etc/kubernetes/admission/all.yaml") == {
+    assert api_server_access.parse_plugins(CONFIGURATION, "/etc/kubernetes/admission/all.yaml") == {
         POD_SECURITY: Plugin({"defaults": {"enforce": "baseline"}}),
         IMAGE_POLICY: Plugin(None, "/etc/kubernetes/admission/image.yaml"),
         "EventRateLimit": Plugin(None, "/else/where.yaml"),
         "NodeRestriction": Plugin(),
     }
     old = b"imagePolicy: {defaultAllow: true}\n"
-    assert admission.parse(old, "/x") == {IMAGE_POLICY: Plugin({"imagePolicy": {"defaultAllow": True}})}
-    assert admission.parse_settings(old, IMAGE_POLICY) == {"imagePolicy": {"defaultAllow": True}}
+    assert api_server_access.parse_plugins(old, "/x") == {IMAGE_POLICY: Plugin({"imagePolicy": {"defaultAllow": True}})}
+    assert api_server_access.parse_plugin_settings(old, IMAGE_POLICY) == {"imagePolicy": {"defaultAllow": True}}
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"plugins: [1]", b"plugins: [{path: x}]", b"plugins: {"])
 def test_what_is_no_configuration_is_refused(content: bytes) -> None:
     with pytest.raises(Refusal, match="it is no"):
-        admission.parse(content, "/x")
+        api_server_access.parse_plugins(content, "/x")
 
 
 def test_settings_are_a_mapping() -> None:
     with pytest.raises(Refusal, match="it is not a configuration of PodSecurity"):
-        admission.parse_settings(b"[]", POD_SECURITY)
+        api_server_access.parse_plugin_settings(b"[]", POD_SECURITY)

@@ -9,8 +9,8 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import authorization
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.authorization import Authorizer
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import api_server_access
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.api_server_access import Authorizer
 
 NODE, RBAC = Authorizer("Node", "node"), Authorizer("RBAC", "rbac")
 
@@ -29,7 +29,7 @@ NODE, RBAC = Authorizer("Node", "node"), Authorizer("RBAC", "rbac")
     ],
 )
 def test_node_and_rbac_are_needed(modes: list[str], expected: list[str]) -> None:
-    found = authorization.findings(authorization.of_modes(modes))
+    found = api_server_access.authorizer_findings(api_server_access.authorizers_of_modes(modes))
     assert len(found) == len(expected)
     assert all(finding.startswith(words) for finding, words in zip(found, expected))
 
@@ -60,7 +60,7 @@ ALL = "kubelets, administrators, service accounts of kube-system, kube-controlle
 def test_a_webhook_that_denies_must_not_meet_whom_the_cluster_lives_on(
     authorizers: list[Authorizer], words: str | None
 ) -> None:
-    found = authorization.findings(authorizers)
+    found = api_server_access.authorizer_findings(authorizers)
     assert len(found) == (words is not None)
     for finding in found:
         assert f"the webhook opa (failurePolicy: Deny) {words}" in finding
@@ -78,7 +78,12 @@ def test_a_configuration_is_read() -> None:
         {"type": "RBAC", "name": "rbac"},
     ]
     content = json.dumps({"kind": "AuthorizationConfiguration", "authorizers": entries}).encode()
-    assert authorization.parse(content) == [webhook(has_conditions=True), Authorizer("Webhook", "audit"), NODE, RBAC]
+    assert api_server_access.parse_authorizers(content) == [
+        webhook(has_conditions=True),
+        Authorizer("Webhook", "audit"),
+        NODE,
+        RBAC,
+    ]
     for bad in (b"", b"[]", b"authorizers: [1]", b"authorizers: [{name: x}]", b"a: ["):
         with pytest.raises(Refusal, match="it is no"):
-            authorization.parse(bad)
+            api_server_access.parse_authorizers(bad)
