@@ -19,8 +19,8 @@ from .._plan.common.verdict import Verdict
 from .._plan.documents import json_patch
 from .._plan.documents.json_patch import PatchOperation
 from .._plan.node import conditions as node_conditions
-from .._plan.node import evictions, readmission
 from .._plan.node import plan as node_plan
+from .._plan.node import readmission
 from .._plan.node import taints as node_taints
 from .._plan.node.plan import Kind, NodePlan
 from .client import ApiError, Connect, Json, NoResponse, Params
@@ -180,7 +180,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
             return []
         warnings = []
         for name, taints in concerned.items():
-            going = evictions.evicted(pods[name], taints)
+            going = node_taints.evicted(pods[name], taints)
             if going and allowed:
                 warnings.append(f"{name}: {self._keys(taints)} evicts {joined(going)}.")
             elif going:

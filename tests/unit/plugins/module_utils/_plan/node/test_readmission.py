@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pods that a kubelet would reject, and pods that a taint evicts."""
+"""Pods that a kubelet would reject."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import pods
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import evictions, readmission
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import readmission
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, pod
 
 D = "example.com/dongle"
@@ -241,50 +241,3 @@ def test_requests_of_init_containers_and_sidecars() -> None:
     assert pods.requests(pod(requests={D: "2"}, initContainers=init)) == {D: Fraction(6)}
     assert pods.requests(pod(requests={D: "4"}, initContainers=init[:1])) == {D: Fraction(5)}
     assert pods.requested([pod(requests={D: "4"}), pod(requests={D: "4"}, phase="Failed")]) == {D: Fraction(4)}
-
-
-@pytest.mark.parametrize(
-    ("toleration", "tolerated"),
-    [
-        ({"operator": "Exists"}, True),
-        ({"key": "k", "operator": "Exists"}, True),
-        ({"key": "k", "operator": "Exists", "effect": "NoExecute"}, True),
-        ({"key": "k", "operator": "Exists", "effect": "NoSchedule"}, False),
-        ({"key": "k", "value": "v"}, True),
-        ({"key": "k", "operator": "Equal", "value": "w"}, False),
-        ({"key": "x", "operator": "Exists"}, False),
-        ({"key": "k", "operator": "Gt", "value": "1"}, False),
-    ],
-)
-def test_tolerations(toleration: Json, tolerated: bool) -> None:
-    going = evictions.evicted([pod(tolerations=[toleration])], [TAINT])
-    assert (going == []) is tolerated
-
-
-def test_evictions_name_the_network_first() -> None:
-    found = [
-        pod("app", owner="ReplicaSet"),
-        pod("bare"),
-        pod("coredns", namespace="kube-system", priority=2000000000, owner="ReplicaSet"),
-        pod("cni", namespace="kube-system", priority=2000001000, owner="DaemonSet"),
-        pod("patient", tolerations=[{"key": "k", "operator": "Exists", "tolerationSeconds": 300}]),
-        pod("done", phase="Succeeded"),
-        pod("stays", tolerations=[{"operator": "Exists"}]),
-    ]
-    assert [str(entry) for entry in evictions.evicted(found, [TAINT])] == [
-        "kube-system/cni (of a DaemonSet)",
-        "kube-system/coredns (of a ReplicaSet)",
-        "default/app (of a ReplicaSet)",
-        "default/bare (that nothing recreates)",
-        "default/patient (that nothing recreates, after 300 s)",
-    ]
-
-
-def test_the_shortest_patience_counts() -> None:
-    other = {**TAINT, "key": "o"}
-    tolerations = [
-        {"key": "k", "operator": "Exists", "tolerationSeconds": 300},
-        {"key": "o", "operator": "Exists", "tolerationSeconds": -5},
-    ]
-    (going,) = evictions.evicted([pod(tolerations=tolerations)], [TAINT, other])
-    assert going.after == 0

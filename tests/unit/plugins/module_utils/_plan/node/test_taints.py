@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Taints of one node."""
+"""Taints of one node, and pods that a taint evicts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents import json_patch
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import taints as node_taints
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.taints import TAINTS
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.node_plans import planned, shown
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node, pod
+
+TAINT = {"key": "k", "value": "v", "effect": "NoExecute"}
 
 
 def taint(key: str, effect: str = "NoSchedule", **more: t.Any) -> Json:
@@ -44,3 +47,50 @@ def test_a_taint_twice() -> None:
     with pytest.raises(Refusal, match="a:NoSchedule is set twice"):
         planned(TAINTS, node(), [entry("a", value="1"), entry("a", value="2")])
     assert len(planned(TAINTS, node(), [entry("a"), entry("a"), entry("a", "NoExecute")]).operations) == 2
+
+
+@pytest.mark.parametrize(
+    ("toleration", "tolerated"),
+    [
+        ({"operator": "Exists"}, True),
+        ({"key": "k", "operator": "Exists"}, True),
+        ({"key": "k", "operator": "Exists", "effect": "NoExecute"}, True),
+        ({"key": "k", "operator": "Exists", "effect": "NoSchedule"}, False),
+        ({"key": "k", "value": "v"}, True),
+        ({"key": "k", "operator": "Equal", "value": "w"}, False),
+        ({"key": "x", "operator": "Exists"}, False),
+        ({"key": "k", "operator": "Gt", "value": "1"}, False),
+    ],
+)
+def test_tolerations(toleration: Json, tolerated: bool) -> None:
+    going = node_taints.evicted([pod(tolerations=[toleration])], [TAINT])
+    assert (going == []) is tolerated
+
+
+def test_evictions_name_the_network_first() -> None:
+    found = [
+        pod("app", owner="ReplicaSet"),
+        pod("bare"),
+        pod("coredns", namespace="kube-system", priority=2000000000, owner="ReplicaSet"),
+        pod("cni", namespace="kube-system", priority=2000001000, owner="DaemonSet"),
+        pod("patient", tolerations=[{"key": "k", "operator": "Exists", "tolerationSeconds": 300}]),
+        pod("done", phase="Succeeded"),
+        pod("stays", tolerations=[{"operator": "Exists"}]),
+    ]
+    assert [str(entry) for entry in node_taints.evicted(found, [TAINT])] == [
+        "kube-system/cni (of a DaemonSet)",
+        "kube-system/coredns (of a ReplicaSet)",
+        "default/app (of a ReplicaSet)",
+        "default/bare (that nothing recreates)",
+        "default/patient (that nothing recreates, after 300 s)",
+    ]
+
+
+def test_the_shortest_patience_counts() -> None:
+    other = {**TAINT, "key": "o"}
+    tolerations = [
+        {"key": "k", "operator": "Exists", "tolerationSeconds": 300},
+        {"key": "o", "operator": "Exists", "tolerationSeconds": -5},
+    ]
+    (going,) = node_taints.evicted([pod(tolerations=tolerations)], [TAINT, other])
+    assert going.after == 0
