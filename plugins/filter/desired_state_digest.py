@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ..module_utils._plan.common.digests import slow_digest
 from ..module_utils._plan.common.plain import plain
+from ..module_utils._plan.transaction.lease import slow_digest
 
 DOCUMENTATION = r"""
 name: desired_state_digest

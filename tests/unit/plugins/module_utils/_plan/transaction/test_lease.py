@@ -238,3 +238,13 @@ def test_what_becomes_of_a_mark_is_an_operation() -> None:
     freed = rollout_lease.release(body(taken), repair, NOW + 2, completed=True)
     (mark,) = (each for each in freed.operations if each["key"] == "halted")
     assert (mark["before"]["node"], mark["after"]) == ("cp1", None)
+
+
+def test_equal_values_have_one_digest() -> None:
+    assert rollout_lease.slow_digest({"a": 1, "b": [None]}) == rollout_lease.slow_digest({"b": [None], "a": 1})
+    assert rollout_lease.slow_digest({"a": 1}) != rollout_lease.slow_digest({"a": 2})
+
+
+def test_it_is_the_same_in_each_run_and_on_each_controller() -> None:
+    """The mark of a failed rollout is read by later runs."""
+    assert rollout_lease.slow_digest({}) == "9277f12a78c0c732c9e44bb397ed20099e5352808ecf0849bc79aad34e2c6f43"
