@@ -64,7 +64,7 @@ def test_a_poll_carries_what_reads_a_journal() -> None:
     utils = f"{OWN}/module_utils/"
     own = {name[len(utils) :] for name in payload if name.startswith(utils) and not name.endswith("__init__.py")}
     assert {name for name in own if not name.startswith(("_module/", "_plan/common/"))} == {
-        "_engine/errors.py",
+        "_engine/engine_errors.py",
         "_engine/files.py",
         "_engine/journal.py",
         "_node/state.py",

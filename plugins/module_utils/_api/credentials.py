@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import typing as t
 
-from .._engine.errors import CredentialError
+from .._engine.engine_errors import CredentialError
 from .._engine.files import open_to_read
 from .._engine.http_requests import HeaderValues
 from .._engine.kubeconfig import (

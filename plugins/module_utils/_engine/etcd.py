@@ -19,7 +19,7 @@ import ssl
 import typing as t
 
 from . import tls
-from .errors import CredentialError
+from .engine_errors import CredentialError
 from .files import POLL_SECONDS, Json, open_to_read
 from .http_requests import FAILURES, Server, describe_failure
 from .journal import (

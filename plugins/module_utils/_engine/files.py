@@ -18,7 +18,7 @@ import pwd
 import stat
 import typing as t
 
-from .errors import Damaged, LockHeld, OtherFormat
+from .engine_errors import Damaged, LockHeld, OtherFormat
 
 # Of all files of ours that say their format.
 FORMAT = 1

@@ -20,7 +20,7 @@ from email.message import Message
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from . import tls
-from .errors import CredentialError
+from .engine_errors import CredentialError
 
 Headers = t.Sequence[tuple[str, str]]  # in their order; a name may stand there more than once
 HeaderValues = t.Mapping[str, t.Union[str, t.Sequence[str]]]

@@ -23,7 +23,7 @@ import os
 import stat
 import typing as t
 
-from .errors import Damaged, OtherFormat
+from .engine_errors import Damaged, OtherFormat
 from .files import (
     Json,
     make_directory,

@@ -17,7 +17,7 @@ import typing as t
 from urllib.parse import quote, urlsplit
 
 from . import tls
-from .errors import CredentialError
+from .engine_errors import CredentialError
 from .files import open_to_read
 from .http_requests import HeaderValues, Proxy, Server, basic_auth
 

@@ -15,7 +15,7 @@ import typing as t
 from urllib.parse import quote
 
 from . import tls
-from .errors import CredentialError
+from .engine_errors import CredentialError
 from .files import Json, json_object
 from .http_requests import FAILURES, Server, describe_failure, header_lines
 from .journal import Address, Client, Probe

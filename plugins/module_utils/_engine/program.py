@@ -20,7 +20,7 @@ from __future__ import annotations
 import sys
 import typing as t
 
-from .errors import EngineError, LockHeld
+from .engine_errors import EngineError, LockHeld
 from .transaction import Engine
 
 # The exit status that tells systemd not to start the engine again.

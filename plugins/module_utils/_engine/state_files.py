@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from .errors import Damaged
+from .engine_errors import Damaged
 from .files import read_json
 
 

@@ -13,7 +13,7 @@ import typing as t
 
 from . import mirror_pod
 from .api_server import ApiServer
-from .errors import EngineError
+from .engine_errors import EngineError
 from .etcd import EtcdMember
 from .files import Json, read_bytes
 from .journal import (

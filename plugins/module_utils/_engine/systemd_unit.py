@@ -14,7 +14,7 @@ import os
 import re
 import typing as t
 
-from .errors import EngineError
+from .engine_errors import EngineError
 from .files import Json, remove, safe_path, sync_directory
 from .journal import (
     APPLYING,

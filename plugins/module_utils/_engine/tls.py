@@ -20,7 +20,7 @@ import ssl
 import tempfile
 import typing as t
 
-from .errors import CredentialError
+from .engine_errors import CredentialError
 from .files import open_to_read
 
 # The name came with Python 3.10.

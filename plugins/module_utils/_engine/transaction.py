@@ -18,7 +18,7 @@ import os
 import time
 import typing as t
 
-from .errors import EngineError, ForeignEdit
+from .engine_errors import EngineError, ForeignEdit
 from .files import POLL_SECONDS, locked, make_directory, read_bytes, remove, safe_path, write_atomically
 from .journal import (
     ABORTED,

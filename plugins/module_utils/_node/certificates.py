@@ -17,7 +17,7 @@ import ssl
 import typing as t
 
 from .._engine import tls
-from .._engine.errors import CredentialError
+from .._engine.engine_errors import CredentialError
 from .._engine.kubeconfig import read_cluster
 from .._engine.tls import Pair
 from .._plan.common.errors import KubeadmError

@@ -19,7 +19,7 @@ import typing as t
 import urllib.parse
 
 from .._engine import tls
-from .._engine.errors import CredentialError
+from .._engine.engine_errors import CredentialError
 from .._engine.etcd import MEMBERS, Etcd, EtcdError, context_of, name_of, revision_of
 from .._engine.files import Json, json_object
 from .._engine.http_requests import FAILURES, Server, describe_failure

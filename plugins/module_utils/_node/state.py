@@ -12,7 +12,7 @@ import contextlib
 import os
 import typing as t
 
-from .._engine.errors import Damaged, OtherFormat
+from .._engine.engine_errors import Damaged, OtherFormat
 from .._engine.files import Json, read_formatted
 from .._plan.common.errors import KubeadmError
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from .._engine.errors import EngineError
+from .._engine.engine_errors import EngineError
 from .._engine.files import Json, read_json, write_json
 from .._engine.journal import Journal, history_ids, last_known_good, load_journal, result_of
 from .state import Run, Unusable, state_directory, told

@@ -15,7 +15,7 @@ import time
 import typing as t
 
 from .._engine import program
-from .._engine.errors import LockHeld
+from .._engine.engine_errors import LockHeld
 from .._engine.files import (
     LOCK,
     Json,

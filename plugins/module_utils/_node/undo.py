@@ -12,7 +12,7 @@ import json
 import os
 import typing as t
 
-from .._engine.errors import EngineError
+from .._engine.engine_errors import EngineError
 from .._engine.files import Json
 from .._engine.journal import (
     ALARM,

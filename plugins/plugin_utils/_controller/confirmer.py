@@ -18,7 +18,7 @@ from pathlib import Path
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._engine import tls
-from ...module_utils._engine.errors import CredentialError
+from ...module_utils._engine.engine_errors import CredentialError
 from ...module_utils._plan.transaction import confirmation
 from .lock_waiter import LockWaiter
 

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.credentials import read_pem
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import etcd, files, kubeconfig, tls
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import CredentialError, ForeignEdit
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.engine_errors import (
+    CredentialError,
+    ForeignEdit,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import (
     json_object,
     make_directory,

@@ -11,7 +11,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import Damaged, OtherFormat
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.engine_errors import Damaged, OtherFormat
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import FORMAT, Json, write_atomically
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
     CLOSED,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import CredentialError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.engine_errors import CredentialError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.http_requests import Proxy
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.kubeconfig import (
     Cluster,

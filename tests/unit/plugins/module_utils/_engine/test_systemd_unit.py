@@ -10,7 +10,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import EngineError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.engine_errors import EngineError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
     ABORTED,
     ALARM,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import tls
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import CredentialError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.engine_errors import CredentialError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
 
 LOAD = """

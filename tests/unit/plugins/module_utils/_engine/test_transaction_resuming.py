@@ -7,7 +7,11 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import Damaged, LockHeld, OtherFormat
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.engine_errors import (
+    Damaged,
+    LockHeld,
+    OtherFormat,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import locked
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
     ABORTED,
