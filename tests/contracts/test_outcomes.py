@@ -15,7 +15,7 @@ ENGINES = Path("plugins/module_utils/_engine/journal.py")
 OURS = Path("plugins/module_utils/_plan/transaction/outcomes.py")
 FIRST = ("PREPARED", "COMMITTED")  # of the phases, and of the outcomes
 # What others call so, too: a container and a host of a rollout wait, and etcd has alarms.
-OF_OTHERS = {"waiting": ("_plan/",), "alarm": ("_engine/etcd.py",)}
+OF_OTHERS = {"waiting": ("_plan/",), "alarm": ("_engine/etcd_member.py",)}
 
 
 def constants(path: Path) -> dict[str, dict[str, str]]:
@@ -76,7 +76,7 @@ def test_no_other_file_has_such_a_word() -> None:
         ("_plan/a.py", "ENDINGS = {'rolled_back': 'it was rolled back', 'alarm': ''}", 2),
         ("_plan/a.py", "'it was committed'\nwaiting = 'waiting'", 0),
         ("_node/a.py", "phase = 'waiting'", 1),
-        ("_engine/etcd.py", "entry.get('alarm')", 0),
+        ("_engine/etcd_member.py", "entry.get('alarm')", 0),
     ],
 )
 def test_a_breach_is_found(path: str, text: str, number: int) -> None:

@@ -14,7 +14,7 @@ import typing as t
 from . import mirror_pod
 from .api_server import ApiServer
 from .engine_errors import EngineError
-from .etcd import EtcdMember
+from .etcd_member import EtcdMember
 from .files import Json, read_bytes
 from .journal import (
     ON_TRIAL,

@@ -20,7 +20,7 @@ import urllib.parse
 
 from .._engine import tls
 from .._engine.engine_errors import CredentialError
-from .._engine.etcd import MEMBERS, Etcd, EtcdError, context_of, name_of, revision_of
+from .._engine.etcd_member import MEMBERS, Etcd, EtcdError, context_of, name_of, revision_of
 from .._engine.files import Json, json_object
 from .._engine.http_requests import FAILURES, Server, describe_failure
 from .._engine.journal import EtcdClient, Probe

@@ -17,7 +17,7 @@ import os
 import typing as t
 
 from .._engine.engine_errors import CredentialError
-from .._engine.etcd import context_of
+from .._engine.etcd_member import context_of
 from .._engine.files import make_directory, named, sync_directory
 from .._engine.http_requests import FAILURES, Server, describe_failure
 from .._plan.common.errors import KubeadmError

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.credentials import read_pem
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import etcd, files, kubeconfig, tls
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import etcd_member, files, kubeconfig, tls
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.engine_errors import (
     CredentialError,
     ForeignEdit,
@@ -171,7 +171,7 @@ def test_a_planted_link_is_neither_written_nor_read(tmp_path: Path, foreign: Pat
     "read",
     [
         lambda path: tls.read_pair(path, path),
-        lambda path: etcd.context_of({"url": "https://127.0.0.1:2379", "authority": path}),
+        lambda path: etcd_member.context_of({"url": "https://127.0.0.1:2379", "authority": path}),
         kubeconfig.load_config,
         read_pem,
     ],

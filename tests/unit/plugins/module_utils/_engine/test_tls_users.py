@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.credentials import pool_of
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.http_pool import ConnectionFailure
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.etcd import Etcd, EtcdError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.etcd_member import Etcd, EtcdError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.kubeconfig import Credentials, User
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import api_request, read_gates, run_probe
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import certificates, etcd

@@ -8,7 +8,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.etcd import PROOF_KEY, Etcd, EtcdError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.etcd_member import PROOF_KEY, Etcd, EtcdError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, ROLLED_BACK
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
