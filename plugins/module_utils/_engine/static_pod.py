@@ -30,7 +30,7 @@ from .journal import (
     content_of,
 )
 from .node import KUBELET, Host, Run, last_words
-from .pods import find
+from .pod_processes import find
 from .probes import Ask, read_gates, unread_gates, wrong_gates
 from .static_pod_look import PodObservation, count_starts, look, told_unmatched
 from .watcher import WANTED, Observation, retry_until

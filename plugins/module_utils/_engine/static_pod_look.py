@@ -14,7 +14,7 @@ import typing as t
 from . import mirror_pod
 from .journal import Instance, Logs
 from .node import Host, Process, log_files
-from .pods import find
+from .pod_processes import find
 from .probes import Ask, run_probe
 
 

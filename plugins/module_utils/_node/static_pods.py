@@ -19,7 +19,7 @@ import typing as t
 from .._engine.files import POLL_SECONDS
 from .._engine.journal import Instance, Logs
 from .._engine.node import Host, Process
-from .._engine.pods import find as find_processes
+from .._engine.pod_processes import find as find_processes
 from .._engine.probes import Ask, api_get
 from .._engine.static_pod_look import PodObservation, told_unmatched
 from .._engine.static_pod_look import look as look_for

@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     Logs,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.pods import find
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.pod_processes import find
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, FakeNode
 
 UID, OTHER = "a" * 32, "b" * 32
