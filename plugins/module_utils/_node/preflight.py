@@ -19,7 +19,7 @@ from .._engine.probes import run_probe
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod import probe_targets
-from .._plan.static_pod.probes import Probe
+from .._plan.static_pod.container_probes import Probe
 from . import api_server_files, certificates, etcd, etcd_preflight, static_pods
 from .certificates import Finding
 from .component_files import ComponentFiles

@@ -22,8 +22,8 @@ from ..common.ownership import Change, Values
 from ..documents.command_line import find_program
 from ..documents.yaml_edit import Document, Operation, Path
 from ..kubernetes import flags, versions
-from . import pod_fields, probes
-from .probes import Probe
+from . import container_probes, pod_fields
+from .container_probes import Probe
 
 _MERGED_FLAGS = {
     flags.FEATURE_GATES: "feature_gates",
@@ -233,11 +233,11 @@ class Manifest:
 
     def probes(self) -> list[Probe]:
         """The container's own probes, each once."""
-        return probes.of_container(self.container, self.document.source)
+        return container_probes.of_container(self.container, self.document.source)
 
     def seconds_until_killed(self) -> int:
         """How long the kubelet leaves a container that does not work, where only the kubelet can ask for it; 0 for every other."""
-        return probes.seconds_until_killed(self.container, self.document.source)
+        return container_probes.seconds_until_killed(self.container, self.document.source)
 
     # -- values --------------------------------------------------------------------------------------------------------
 
