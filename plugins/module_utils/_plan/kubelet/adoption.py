@@ -17,7 +17,7 @@ from ..common.errors import Refusal
 from ..common.files import TextFile, text_digest
 from ..common.ownership import Owned, Record
 from ..documents.command_line import Argument
-from ..documents.systemd_unit import Variable, file_variables, split, unit_variables
+from ..documents.systemd_service import Variable, file_variables, split, unit_variables
 from ..kubernetes import flags
 from . import config as kubelet_config
 from .config import ARGS, CONFIG, GATES, TAINTS

@@ -19,7 +19,7 @@ import typing as t
 
 from ..common.errors import Refusal
 from ..common.files import FileVersion, TextFile
-from ..documents.systemd_unit import Service, exec_start, read_service, with_file
+from ..documents.systemd_service import Service, exec_start, read_service, with_file
 from . import layout as kubelet_layout
 
 GENERATOR = "/etc/systemd/system-generators/nodecraft-kubeadm-kubelet"

@@ -13,7 +13,7 @@ import posixpath
 import typing as t
 
 from ..common.files import TextFile
-from ..documents.systemd_unit import Service, Variable
+from ..documents.systemd_service import Service, Variable
 from ..kubernetes import flags
 from . import config as kubelet_config
 from .config import Settings

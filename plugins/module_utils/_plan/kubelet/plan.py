@@ -24,7 +24,7 @@ from ..common import ownership
 from ..common.errors import Refusal
 from ..common.files import FileChange, FileVersion, TextFile
 from ..common.ownership import Change, Owned, Record, Values
-from ..documents.systemd_unit import Service, quote_argument, quote_assignment
+from ..documents.systemd_service import Service, quote_argument, quote_assignment
 from ..kubernetes import flags
 from . import adoption as kubelet_adoption
 from . import config as kubelet_config

@@ -14,7 +14,7 @@ import typing as t
 
 from ..common.files import FileVersion, TextFile
 from ..common.ownership import Record
-from ..documents.systemd_unit import with_file
+from ..documents.systemd_service import with_file
 from . import generator as kubelet_generator
 from . import layout as kubelet_layout
 from .layout import FRAGMENT, Layout

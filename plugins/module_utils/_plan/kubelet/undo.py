@@ -12,7 +12,7 @@ import typing as t
 
 from ..common.errors import Refusal
 from ..common.ownership import Change, Record
-from ..documents.systemd_unit import unit_variables
+from ..documents.systemd_service import unit_variables
 from ..transaction import undo
 from ..transaction.undo import Rollback
 from . import layout as kubelet_layout
