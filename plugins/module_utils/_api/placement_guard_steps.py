@@ -24,7 +24,7 @@ from .._plan.guard.plan import GuardPlan
 from .._plan.guard.policies import BINDING, GUARD_KINDS, POLICY, Guard, Place
 from .._plan.guard.protection import WORKLOADS, Cluster, Protection, protect, refuse_unprotected, refusing
 from .._plan.guard.trial import Case
-from .._plan.kubernetes.control_planes import role_label
+from .._plan.kubernetes.control_plane_nodes import role_label
 from .client import ApiError, Client, Connect, Json, NoResponse, Params
 from .cluster_versions import server_version
 from .conflicts import retry_on_conflict

@@ -18,7 +18,7 @@ from .._engine.files import open_to_read
 from .._engine.node import Host
 from .._plan.common.errors import KubeadmError
 from .._plan.documents import configuration
-from .._plan.kubernetes.control_planes import API_SERVER, COMPONENTS, component_of_pod, role_label
+from .._plan.kubernetes.control_plane_nodes import API_SERVER, COMPONENTS, component_of_pod, role_label
 from .kubelet_units import KubeletUnit
 from .manifest_files import manifest_files
 

@@ -24,7 +24,7 @@ from .._plan.kubeadm_config.cluster_configuration import KIND, ClusterConfigurat
 from .._plan.kubeadm_config.entries import MISSING, UNKNOWN, UNREADABLE
 from .._plan.kubeadm_config.record import KEY, NAME, Entry, Persisted
 from .._plan.kubernetes import versions
-from .._plan.kubernetes.control_planes import LABEL
+from .._plan.kubernetes.control_plane_nodes import LABEL
 from .._plan.static_pod.desired import Desired
 from .._plan.static_pod.plan import StaticPodPlan
 from .component_files import ComponentFiles

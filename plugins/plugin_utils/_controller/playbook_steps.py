@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 
 from ...module_utils._plan.common.errors import Refusal
-from ...module_utils._plan.kubernetes import control_planes
+from ...module_utils._plan.kubernetes import control_plane_nodes
 from ...module_utils._plan.pod import report as pod_report
 from ...module_utils._plan.transaction import rollback, site
 from ...module_utils._plan.upgrade import checks as upgrade_checks
@@ -76,7 +76,7 @@ class SiteSteps(Steps):
             self._refuse(role.kubelet_refusal(repaired))
         if site.sets_control_planes(planned, self._settings["named"]):
             kubelets = {host: parts["kubelet"] for host, parts in planned.get("node_kubelet", {}).items()}
-            self._refuse(site.strayed(kubelets, self._pass.group(control_planes.GROUP)))
+            self._refuse(site.strayed(kubelets, self._pass.group(control_plane_nodes.GROUP)))
         return site.decide(
             {
                 name: [each for parts in by_host.values() for each in parts.values()]
@@ -221,7 +221,7 @@ class RollbackSteps(Steps):
         ignored = variables.variable("rollback_ignored_variables", [])
         self._refuse(self._begun(rollback.misnamed(variables.variable_names(), ignored)))
         request = self._request()
-        planes, hosts = variables.group(control_planes.GROUP), variables.all_play_hosts
+        planes, hosts = variables.group(control_plane_nodes.GROUP), variables.all_play_hosts
         return {
             "static_pods": request.static_pods,
             "kubelet": rollback.KUBELET in request.components,
@@ -255,7 +255,7 @@ class ResizeSteps(Steps):
         """Check the names of the variables, and see which control planes may tell whose cluster it is."""
         objection = pod_report.objection(self._pass.variable_names(), self._settings["known"])
         self._refuse(f"Nothing was changed. {objection}" if objection else "")
-        planes = [] if self._pass.has_api_credentials() else self._pass.group(control_planes.GROUP)
+        planes = [] if self._pass.has_api_credentials() else self._pass.group(control_plane_nodes.GROUP)
         return {"api": [{"host": host, "become": True} for host in planes]}
 
     def admit(self) -> Json:

@@ -20,7 +20,7 @@ import typing as t
 from ansible.errors import AnsibleConnectionFailure
 
 from ...module_utils._plan.common.plain import plain
-from ...module_utils._plan.kubernetes import control_planes
+from ...module_utils._plan.kubernetes import control_plane_nodes
 from ...module_utils._plan.transaction import api_host, rollout
 from .vaulted import vaulted
 
@@ -209,8 +209,8 @@ class RolloutPass:
     def control_planes(self) -> list[str]:
         """The hosts that the inventory names as control planes, whether they take part or not."""
         groups = self._variables["groups"]
-        named = str(self.variable(f"{control_planes.GROUP}_group", control_planes.GROUP))
-        return list(dict.fromkeys([*groups.get(control_planes.GROUP, []), *groups.get(named, [])]))
+        named = str(self.variable(f"{control_plane_nodes.GROUP}_group", control_plane_nodes.GROUP))
+        return list(dict.fromkeys([*groups.get(control_plane_nodes.GROUP, []), *groups.get(named, [])]))
 
     # ---- the API and modules -----------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from . import control_planes
+from . import control_plane_nodes
 
 _SHOWN = 10  # of a cluster of hundreds
 
@@ -44,7 +44,7 @@ def objection(
     if not grouped:
         return (
             f"cannot be reached: {told}. Whether that is a control plane, which is never skipped, is not known, because the inventory has"
-            f" none in the group {control_planes.GROUP}. Put them there, or name their group in {control_planes.GROUP}_group."
+            f" none in the group {control_plane_nodes.GROUP}. Put them there, or name their group in {control_plane_nodes.GROUP}_group."
         )
     if len(unreachable) == len(hosts):
         return f"cannot be reached: {told}. No host of this run is left. {way_out}."
@@ -77,15 +77,19 @@ def judge(
     """
     if nodes is None:
         return Coverage(refusal=_unknown(excluded)) if excluded else Coverage()
-    planes = sorted(name for name, node in nodes.items() if control_planes.role_label({"metadata": node}))
+    planes = sorted(name for name, node in nodes.items() if control_plane_nodes.role_label({"metadata": node}))
     missing = tuple(missing_nodes(nodes, [*reached, *excluded]))
-    absence = control_planes.Absence() if has_control_plane else control_planes.absence(planes, grouped, settings or {})
+    absence = (
+        control_plane_nodes.Absence()
+        if has_control_plane
+        else control_plane_nodes.absence(planes, grouped, settings or {})
+    )
     # A host that the inventory names as a control plane takes no part, or would have been reached.
     strangers = [name for name in planes if name not in reached and name not in grouped]
     if excluded and strangers and not absence.refusal:
         return Coverage(
             refusal=f"{_listed(excluded)} cannot be reached, and the cluster has the control plane {_listed(strangers)}, which this run does not"
-            f" reach. A control plane is never skipped: put {_listed(strangers)} into the group {control_planes.GROUP} under that name, or"
+            f" reach. A control plane is never skipped: put {_listed(strangers)} into the group {control_plane_nodes.GROUP} under that name, or"
             " repair the hosts that cannot be reached.",
             missing=missing,
         )

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..kubernetes import clusters, control_planes
+from ..kubernetes import clusters, control_plane_nodes
 from ..transaction import messages, rollout
 from ..transaction.rollout import NOTHING, Hosts, Registers, Result
 
@@ -37,7 +37,7 @@ SHARED = (
 )
 
 _ETCD = "etcd"
-_VITAL = control_planes.COMPONENTS
+_VITAL = control_plane_nodes.COMPONENTS
 _OFF = (None, False, "disabled")
 # A plan says whether a node is ready; when it is older than this, in seconds, the node is asked again.
 _FRESH_SECONDS = 30
@@ -356,8 +356,8 @@ def beside(hosts: Hosts) -> list[str]:
     found = []
     for host, registers in hosts.items():
         plan, pods = registers.get("plan", NOTHING), planned_pods(registers)
-        if "others" in plan and control_planes.API_SERVER not in pods and not plan.get("unreadable_files"):
-            found.append(f"{host}: there is no manifest of {control_planes.API_SERVER}, so it does not run there")
+        if "others" in plan and control_plane_nodes.API_SERVER not in pods and not plan.get("unreadable_files"):
+            found.append(f"{host}: there is no manifest of {control_plane_nodes.API_SERVER}, so it does not run there")
         found += [
             f"{host} {name}: it is not ready"
             for name in _VITAL

@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..kubernetes import control_planes
+from ..kubernetes import control_plane_nodes
 
 Json = t.Mapping[str, t.Any]
 
@@ -71,7 +71,7 @@ def strayed(kubelets: t.Mapping[str, Json], planes: t.Collection[str]) -> str:
     if not host:
         return ""
     reasons = "; ".join(kubelets[host]["control_plane"])
-    group = control_planes.GROUP
+    group = control_plane_nodes.GROUP
     return (
         f"Nothing was changed. {host} is a control plane ({reasons}), but the group {group} does not have it, so what this run sets for control"
         f" planes would not reach it. Put it there, or name its group in {group}_group."

@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.control_planes import (
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.control_plane_nodes import (
     Absence,
     absence,
     component_of_pod,
