@@ -21,8 +21,8 @@ from .._plan.common.files import TextFile
 from .._plan.kubelet import generator as kubelet_generator
 from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import policies as kubelet_policies
+from .._plan.kubelet.kubelet_state import State
 from .._plan.kubelet.layout import Layout
-from .._plan.kubelet.state import State
 from .._plan.kubernetes import flags, versions
 from .._plan.kubernetes.clusters import ClusterIdentity
 from .._plan.transaction import messages

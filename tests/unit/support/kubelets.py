@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.desired import Desired, parse_desired
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.state import State
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.kubelet_state import State
 
 FRAGMENT = f"{kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}"
 TAINT = {"key": "example.com/dongle", "value": "", "effect": "NoSchedule"}

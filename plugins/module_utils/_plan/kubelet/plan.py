@@ -35,10 +35,10 @@ from . import policies as kubelet_policies
 from .adoption import Move
 from .config import ARGS, CONFIG, GATES, TAINTS
 from .desired import Desired
+from .kubelet_state import State, Versions
 from .layout import FRAGMENT, UNIT, Layout
 from .limits import Limits
 from .policies import PolicyChange
-from .state import State, Versions
 
 ADOPTED = "adopted"
 _CONFIG_DIR_SINCE = (1, 30)

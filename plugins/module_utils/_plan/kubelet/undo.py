@@ -17,9 +17,9 @@ from ..transaction import undo
 from ..transaction.undo import Rollback
 from . import layout as kubelet_layout
 from . import plan as kubelet
+from .kubelet_state import State
 from .layout import UNIT, Layout
 from .plan import ADOPTED, KubeletFileChange, KubeletPlan
-from .state import State
 
 
 def plan(rollback: Rollback | None, state: State, *, force: bool, warnings: t.Sequence[str] = ()) -> KubeletPlan:

@@ -18,9 +18,9 @@ from ..common.verdict import Verdict
 from ..kubelet import config as kubelet_config
 from ..kubelet import layout as kubelet_layout
 from ..kubelet.config import ARGS, CONFIG, GATES, TAINTS
+from ..kubelet.kubelet_state import State
 from ..kubelet.layout import FRAGMENT, Layout
 from ..kubelet.plan import KubeletFileChange, KubeletPlan
-from ..kubelet.state import State
 from ..kubernetes import flags
 from . import refusals
 from .checks import USER_NAMESPACES

@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.err
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion, TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.state import State
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.kubelet_state import State
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelet_layouts, kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import (
     EXTRA,

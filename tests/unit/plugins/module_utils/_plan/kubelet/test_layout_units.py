@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.state import State
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.kubelet_state import State
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 
 DROP_IN = "/etc/systemd/system/kubelet.service.d/15-site.conf"

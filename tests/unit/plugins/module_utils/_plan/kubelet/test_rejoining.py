@@ -10,7 +10,7 @@ import typing as t
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned, Record
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import rejoining
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.state import State
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.kubelet_state import State
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 
 JOINED = "2026-01-01T00:05:00Z"

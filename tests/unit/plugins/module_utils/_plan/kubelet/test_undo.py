@@ -14,8 +14,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.own
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import undo as kubelet_undo
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.kubelet_state import State
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletPlan
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.state import State
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import Rollback, WrittenFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, rollback
