@@ -19,7 +19,7 @@ from .._plan.kubeadm_config import proof
 from .._plan.kubeadm_config.cluster_configuration import ClusterConfiguration, Endpoint
 from .._plan.kubeadm_config.settings import Place
 from .._plan.static_pod.manifest import Manifest
-from .._plan.upgrade.static_pods import unchanged
+from .._plan.upgrade.static_pod_settings import unchanged
 from . import rehearsals, static_pods
 from .kubeadm_config import version_of_api_server
 from .kubelet import Kubelet

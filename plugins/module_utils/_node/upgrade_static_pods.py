@@ -24,10 +24,10 @@ from .._plan.static_pod.desired import parse_desired
 from .._plan.static_pod.manifest import Manifest
 from .._plan.static_pod.plan import StaticPodPlan
 from .._plan.upgrade import api_versions, refusals, steps
-from .._plan.upgrade import static_pods as upgrade
+from .._plan.upgrade import static_pod_settings as upgrade
 from .._plan.upgrade.findings import BREAKS, CONFIG_MAP, WARNS, Finding, UpgradeFindings
 from .._plan.upgrade.refusals import Setting
-from .._plan.upgrade.static_pods import Sides
+from .._plan.upgrade.static_pod_settings import Sides
 from . import rehearsals, static_pods, upgrade_checks
 from .component_files import ComponentFiles
 from .programs import Program
