@@ -25,9 +25,9 @@ from .._engine.systemd_unit import ASIDE, UnitObservation, UnitWatcher
 from .._engine.watcher import HICCUP_SECONDS
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.verdict import Verdict
+from .._plan.kubelet import kubelet_undo
 from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import plan as kubelet
-from .._plan.kubelet import undo as kubelet_undo
 from .._plan.kubelet.desired import SETTINGS, Desired, parse_desired
 from .._plan.kubelet.layout import Layout
 from .._plan.kubelet.plan import KubeletPlan
