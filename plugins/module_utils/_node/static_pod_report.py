@@ -19,8 +19,7 @@ from .._plan.common.errors import KubeadmError
 from .._plan.common.ownership import Change, Values
 from .._plan.kubernetes import versions
 from .._plan.static_pod import plan as static_pod
-from .._plan.static_pod import pod_fields, reconciliation
-from .._plan.static_pod import undo as static_pod_undo
+from .._plan.static_pod import pod_fields, reconciliation, static_pod_undo
 from .._plan.static_pod.diff import diff
 from .._plan.static_pod.manifest import Manifest
 from .._plan.transaction.undo import Rollback

@@ -20,7 +20,7 @@ from .._plan.common.errors import KubeadmError
 from .._plan.common.verdict import Verdict
 from .._plan.kubernetes import versions
 from .._plan.static_pod import plan as static_pod
-from .._plan.static_pod import undo as static_pod_undo
+from .._plan.static_pod import static_pod_undo
 from .._plan.static_pod.desired import SETTINGS, Desired, parse_desired
 from .._plan.static_pod.diff import diff
 from .._plan.static_pod.plan import State, StaticPodPlan

@@ -14,8 +14,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.err
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import generator as kubelet_generator
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import reconciliation
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import undo as static_pod_undo
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import reconciliation, static_pod_undo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.diff import diff
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.manifest import Manifest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State

@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change, Owned
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import undo as static_pod_undo
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import static_pod_undo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.diff import diff
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import undo
