@@ -28,7 +28,7 @@ from .._plan.common import ownership
 from .._plan.common.errors import Refusal
 from .._plan.common.files import FileChange, FileVersion
 from .._plan.transaction import confirmation
-from .._plan.transaction.undo import Rollback, WrittenFile
+from .._plan.transaction.previous_change import Rollback, WrittenFile
 from .file_versions import dump_version, read_version
 from .lock_holder import requested_from
 from .records import NO_NOTES, Notes, is_noted, record_data, record_path

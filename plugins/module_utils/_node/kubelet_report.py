@@ -21,7 +21,7 @@ from .._plan.kubelet import kubelet_undo, rejoining
 from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import policies as kubelet_policies
 from .._plan.kubelet.config import CONFIG, GATES
-from .._plan.transaction.undo import Rollback
+from .._plan.transaction.previous_change import Rollback
 from . import control_planes, transaction_log, undo
 from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, used_files, warnings_about
 from .state import Run

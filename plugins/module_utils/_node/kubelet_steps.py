@@ -33,7 +33,7 @@ from .._plan.kubelet.layout import Layout
 from .._plan.kubelet.plan import KubeletPlan
 from .._plan.kubernetes import pods
 from .._plan.transaction import messages, rehearsal
-from .._plan.transaction.undo import PREVIOUS, Rollback, refuse_settings
+from .._plan.transaction.previous_change import PREVIOUS, Rollback, refuse_settings
 from . import control_planes, journals, kubelet_rehearsals, transaction_log, undo
 from .file_versions import refuse_unsafe, with_target
 from .journals import TransactionSettings

@@ -22,7 +22,7 @@ from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod import pod_fields, reconciliation, static_pod_undo
 from .._plan.static_pod.diff import diff
 from .._plan.static_pod.manifest import Manifest
-from .._plan.transaction.undo import Rollback
+from .._plan.transaction.previous_change import Rollback
 from . import static_pods, transaction_log, undo
 from .kubelet import Kubelet, version_of
 from .kubelet_down import read_any_kubelet

@@ -25,7 +25,7 @@ from .._plan.static_pod.desired import SETTINGS, Desired, parse_desired
 from .._plan.static_pod.diff import diff
 from .._plan.static_pod.plan import State, StaticPodPlan
 from .._plan.transaction import messages, rehearsal
-from .._plan.transaction.undo import PREVIOUS, Rollback, refuse_settings
+from .._plan.transaction.previous_change import PREVIOUS, Rollback, refuse_settings
 from . import (
     etcd_preflight,
     journals,

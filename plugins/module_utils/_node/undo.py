@@ -25,8 +25,8 @@ from .._engine.journal import (
 from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Change
-from .._plan.transaction import undo
-from .._plan.transaction.undo import COMPONENT, RECORD, Rollback, WrittenFile
+from .._plan.transaction import previous_change
+from .._plan.transaction.previous_change import COMPONENT, RECORD, Rollback, WrittenFile
 from . import transaction_log
 from .file_versions import load_version, read_version
 from .records import own_record, record_path
@@ -41,7 +41,7 @@ def find(name: str, node: str) -> Rollback | None:
     Raises KubeadmError when a journal or a copy in it is damaged that would have to be known: nothing older is
     reverted in its place.
     """
-    return undo.choose(_ended(name, node))
+    return previous_change.choose(_ended(name, node))
 
 
 def notes(rollback: Rollback | None, name: str, node: str) -> list[str]:
@@ -62,9 +62,9 @@ def describe(
     try:
         rollback = find(name, node)
         _refuse_open(name, node)
-        return None if rollback is None or rollback.is_done else undo.describe(rollback, *plan(rollback))
+        return None if rollback is None or rollback.is_done else previous_change.describe(rollback, *plan(rollback))
     except KubeadmError as exc:
-        return undo.describe(rollback, (), (), blocked_by=str(exc))
+        return previous_change.describe(rollback, (), (), blocked_by=str(exc))
 
 
 def _refuse_open(name: str, node: str) -> None:

@@ -13,8 +13,8 @@ import typing as t
 from ..common.errors import Refusal
 from ..common.ownership import Change, Record
 from ..documents.systemd_service import unit_variables
-from ..transaction import undo
-from ..transaction.undo import Rollback
+from ..transaction import previous_change
+from ..transaction.previous_change import Rollback
 from . import layout as kubelet_layout
 from . import plan as kubelet
 from .kubelet_state import State
@@ -45,7 +45,7 @@ def plan(rollback: Rollback | None, state: State, *, force: bool, warnings: t.Se
         files=tuple(files),
         fragment=next((file for file in former.fragments if file not in former.foreign_fragments), None),
         policies=kubelet.changed_policies(live, after, state),
-        operations=undo.operations(
+        operations=previous_change.operations(
             _changes(live, after, files, state.record, rollback.record), rollback.component_files
         ),
         record=rollback.record,

@@ -12,8 +12,8 @@ import typing as t
 
 from ..common.files import digest_of
 from ..common.ownership import Change
-from ..transaction import undo
-from ..transaction.undo import Rollback
+from ..transaction import previous_change
+from ..transaction.previous_change import Rollback
 from . import plan as static_pod
 from .desired import SETTINGS
 from .manifest import Manifest
@@ -50,7 +50,7 @@ def plan(name: str, rollback: Rollback | None, state: State, warnings: t.Sequenc
         after=after,
         # It is unknown by now whether a content was sensitive.
         files=tuple(PolicyFileChange(file.path, file.now, file.former, True, False) for file in files),
-        operations=undo.operations(
+        operations=previous_change.operations(
             (static_pod.without_secrets(change, ()) for change in changes), rollback.component_files
         ),
         record=rollback.record,

@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import kubelet_undo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WrittenFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.previous_change import WrittenFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_layouts import ALL
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import FRAGMENT, TAINT, after, desired
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import rollback

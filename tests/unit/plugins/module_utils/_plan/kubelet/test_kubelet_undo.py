@@ -16,7 +16,10 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.kubelet_state import State
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletPlan
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import Rollback, WrittenFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.previous_change import (
+    Rollback,
+    WrittenFile,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, rollback
 

@@ -13,8 +13,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import static_pod_undo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.diff import diff
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, StaticPodPlan
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import undo
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WrittenFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import previous_change
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.previous_change import WrittenFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, rollback
 
@@ -88,4 +88,4 @@ def test_a_plan_without_settings_is_still_one() -> None:
     taken = rollback(file(samples.SOURCE, former, manifest.text, switch=True))
     back = static_pod_undo.plan(NAME, taken, State(manifest, {}, {}))
     assert back.operations == (Change("files", samples.SOURCE, None, "reverted"),)
-    assert undo.PREVIOUS == "previous"
+    assert previous_change.PREVIOUS == "previous"

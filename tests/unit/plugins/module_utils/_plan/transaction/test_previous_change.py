@@ -9,8 +9,11 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import undo
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import Rollback, WrittenFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import previous_change
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.previous_change import (
+    Rollback,
+    WrittenFile,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import copy, file, rollback
 
 LEFT = file("/a", "old", "new")
@@ -45,7 +48,7 @@ def ended(outcome: str, each: WrittenFile = LEFT, *, reverts: str | None = None)
     ],
 )
 def test_the_newest_change_that_stands_is_reverted(newest_first: list[Rollback], chosen: str | None) -> None:
-    found = undo.choose(newest_first)
+    found = previous_change.choose(newest_first)
     assert (found and found.transaction) == chosen
 
 
@@ -54,7 +57,7 @@ def test_older_ones_are_not_even_looked_at() -> None:
         yield ended("committed")
         raise AssertionError("an older journal was read")
 
-    assert undo.choose(damaged()) is not None
+    assert previous_change.choose(damaged()) is not None
 
 
 # ---- whether its files are what it left --------------------------------------------------------------------------------
@@ -62,7 +65,7 @@ def test_older_ones_are_not_even_looked_at() -> None:
 
 def test_files_that_are_as_they_were_before_need_nothing() -> None:
     assert rollback(BACK).is_done
-    assert rollback(BACK, file("/record", None, "x", kind=undo.RECORD)).is_done
+    assert rollback(BACK, file("/record", None, "x", kind=previous_change.RECORD)).is_done
     assert not rollback(BACK, file("/b", "old", "new")).is_done
 
 
@@ -75,7 +78,7 @@ def test_files_that_are_as_they_were_before_need_nothing() -> None:
         (LEFT, file("/b", "old", "new", now=None)),
         # Half of it was reverted manually: what the rest belongs to is unknown.
         (LEFT, file("/b", "old", "new", now="old")),
-        (LEFT, file("/record", None, "x", now="y", kind=undo.RECORD)),
+        (LEFT, file("/record", None, "x", now="y", kind=previous_change.RECORD)),
     ],
 )
 def test_a_file_that_is_not_what_the_change_left_is_named(files: tuple[WrittenFile, ...]) -> None:
@@ -102,20 +105,20 @@ def test_a_change_of_the_mode_alone_is_one() -> None:
 def test_settings_beside_it_are_refused_by_name() -> None:
     params = {"args": {"v": 4}, "env": {}, "files": None, "purge": True}
     with pytest.raises(Refusal, match="args, purge is given too"):
-        undo.refuse_settings(params, params)
-    undo.refuse_settings({"args": {}, "purge": False, "files": None}, params.keys() - {"env"})
+        previous_change.refuse_settings(params, params)
+    previous_change.refuse_settings({"args": {}, "purge": False, "files": None}, params.keys() - {"env"})
 
 
 def test_a_change_without_settings_is_one_of_files() -> None:
     change = Change("args", "v", ["5"], ["4"])
-    assert undo.operations([change], [LEFT]) == (change,)
-    assert undo.operations([], [LEFT]) == (Change("files", "/a", None, "reverted"),)
+    assert previous_change.operations([change], [LEFT]) == (change,)
+    assert previous_change.operations([], [LEFT]) == (Change("files", "/a", None, "reverted"),)
 
 
 def test_what_an_info_module_says() -> None:
     taken = rollback(LEFT, file("/new", None, "x"), file("/gone", "x", None))
     diff = {"before_header": "/a", "after_header": "/a", "before": "one\ntwo\n", "after": "one\nthree\n"}
-    found = undo.describe(taken, [Change("args", "v", ["5"], None)], [diff])
+    found = previous_change.describe(taken, [Change("args", "v", ["5"], None)], [diff])
     assert found["transaction"] == taken.transaction
     assert found["files"] == [
         {"path": "/a", "change": "changed", "diff": "@@ -1,2 +1,2 @@\n one\n-two\n+three"},
@@ -127,6 +130,6 @@ def test_what_an_info_module_says() -> None:
 
 
 def test_a_blocked_change_is_told_with_the_same_keys() -> None:
-    found = undo.describe(None, (), (), blocked_by="damaged")
-    assert set(found) == set(undo.describe(rollback(LEFT), (), ()))
+    found = previous_change.describe(None, (), (), blocked_by="damaged")
+    assert set(found) == set(previous_change.describe(rollback(LEFT), (), ()))
     assert (found["transaction"], found["files"], found["blocked_by"]) == (None, [], "damaged")
