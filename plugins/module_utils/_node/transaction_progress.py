@@ -16,7 +16,7 @@ import typing as t
 from .._engine.files import Json, read_bytes, write_atomically
 from .._engine.journal import ALARM, CONFIRMED, CONFIRMING, ROLLING_BACK, VERIFYING, result_of
 from .._plan.common.errors import KubeadmError
-from .._plan.common.names import is_pod_name, is_transaction_id
+from .._plan.common.identifiers import is_pod_name, is_transaction_id
 from .state import Run, Unusable, state_directory
 from .transaction_log import (
     closed_journal,

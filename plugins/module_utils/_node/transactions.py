@@ -34,7 +34,7 @@ from .._engine.journal import (
 )
 from .._engine.transaction import RESTORE_SECONDS, REVIVAL_SECONDS
 from .._plan.common.errors import Busy, KubeadmError
-from .._plan.common.names import is_pod_name
+from .._plan.common.identifiers import is_pod_name
 from . import lock_holder, space
 from .source import zipapp_of
 from .state import STATE_DIR, Run, Unusable, state_directory

@@ -16,7 +16,7 @@ import typing as t
 
 from ..common.errors import Refusal
 from ..common.files import FileVersion
-from ..common.names import is_pod_name
+from ..common.identifiers import is_pod_name
 from ..common.ownership import Values
 from ..kubernetes import flags, option_values
 from . import pod_fields
