@@ -18,8 +18,8 @@ from .._plan.common.errors import Refusal
 from .._plan.common.ownership import Change
 from .._plan.kubelet import config as kubelet_config
 from .._plan.kubelet import kubelet_undo, rejoining
+from .._plan.kubelet import manager_policies as kubelet_policies
 from .._plan.kubelet import plan as kubelet
-from .._plan.kubelet import policies as kubelet_policies
 from .._plan.kubelet.config import CONFIG, GATES
 from .._plan.transaction.previous_change import Rollback
 from . import control_planes, transaction_log, undo

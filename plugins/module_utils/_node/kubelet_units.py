@@ -20,7 +20,7 @@ from .._plan.common.errors import KubeadmError
 from .._plan.common.files import TextFile
 from .._plan.kubelet import generator as kubelet_generator
 from .._plan.kubelet import layout as kubelet_layout
-from .._plan.kubelet import policies as kubelet_policies
+from .._plan.kubelet import manager_policies as kubelet_policies
 from .._plan.kubelet.kubelet_state import State
 from .._plan.kubelet.layout import Layout
 from .._plan.kubernetes import flags, versions

@@ -18,7 +18,7 @@ from ..documents.systemd_service import with_file
 from . import generator as kubelet_generator
 from . import layout as kubelet_layout
 from .layout import FRAGMENT, Layout
-from .policies import Remembered
+from .manager_policies import Remembered
 
 Versions = t.Mapping[str, t.Optional[FileVersion]]
 

@@ -31,14 +31,14 @@ from . import config as kubelet_config
 from . import generator as kubelet_generator
 from . import layout as kubelet_layout
 from . import limit_settings, rejoining
-from . import policies as kubelet_policies
+from . import manager_policies as kubelet_policies
 from .adoption import Move
 from .config import ARGS, CONFIG, GATES, TAINTS
 from .desired import Desired
 from .kubelet_state import State, Versions
 from .layout import FRAGMENT, UNIT, Layout
 from .limits import Limits
-from .policies import PolicyChange
+from .manager_policies import PolicyChange
 
 ADOPTED = "adopted"
 _CONFIG_DIR_SINCE = (1, 30)

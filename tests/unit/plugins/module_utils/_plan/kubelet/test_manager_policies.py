@@ -7,9 +7,14 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import (
+    manager_policies as kubelet_policies,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import policies as kubelet_policies
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.policies import UNREADABLE, Remembered
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.manager_policies import (
+    UNREADABLE,
+    Remembered,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.kubelet.test_config import settings
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import desired, state
 
