@@ -33,9 +33,9 @@ from .._plan.pod.resize_state import (
     UNCHANGED,
     UNKNOWN,
 )
+from .api_steps import ApiSteps, difference
 from .client import ApiError, Connect, Json, NoResponse, Params
 from .conflicts import retry_on_conflict
-from .steps import ApiSteps, difference
 from .target import Target, leave_rest, send_each
 from .template_steps import UPDATE, Template, Templates
 from .workloads import Selection, Workloads

@@ -7,8 +7,8 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.api_steps import ApiSteps, difference
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import Client
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.steps import ApiSteps, difference
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import Verdict
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
