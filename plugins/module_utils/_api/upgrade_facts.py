@@ -15,7 +15,7 @@ from .._plan.common.errors import KubeadmError
 from .._plan.kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, KIND, ClusterConfiguration
 from .._plan.node import plan as node_plan
 from .._plan.node.extended_resources import RESOURCES
-from .._plan.upgrade import addons, checks, cluster, steps
+from .._plan.upgrade import addons, checks, cluster, prerequisites
 from .._plan.upgrade.findings import Finding, UpgradeFindings
 from .client import Client, Connect, Json, Params
 from .cluster_versions import server_version
@@ -55,7 +55,7 @@ def read_all(params: Params, *, connect: Connect) -> Json:
     text = str(kubeadm_config(client)["data"][KIND])
     target = params["target"]
     if target:
-        steps.target_of(target, ClusterConfiguration.parse(text).version)
+        prerequisites.target_of(target, ClusterConfiguration.parse(text).version)
     nodes = client.list("nodes")
     gathered = UpgradeFindings()
     own = Cluster(client, nodes, target)

@@ -19,7 +19,7 @@ from .._engine.files import open_to_read
 from .._plan.common.errors import KubeadmError
 from .._plan.common.verdict import Verdict
 from .._plan.kubeadm_config.cluster_configuration import ClusterConfiguration
-from .._plan.upgrade import addons, certificates, checks, kubelets, refusals, steps
+from .._plan.upgrade import addons, certificates, checks, kubelets, prerequisites, refusals
 from .._plan.upgrade.checks import KUBE_PROXY, NotChecked
 from .._plan.upgrade.findings import Finding, UpgradeFindings
 from .._plan.upgrade.kubelets import IdRange
@@ -53,7 +53,7 @@ def container_runtime(node: Node) -> t.Iterator[Finding]:
     """A container runtime that does not report its cgroup driver."""
     name = node.runtime.name
     status, output, error = node.run([name, "--version"]) if name == "containerd" else (0, "", "")
-    yield from steps.runtime_objection(node.target, name, output if status == 0 else error)
+    yield from prerequisites.runtime_objection(node.target, name, output if status == 0 else error)
 
 
 def kubelet_manifests(node: Node) -> t.Iterator[Finding]:
@@ -62,7 +62,7 @@ def kubelet_manifests(node: Node) -> t.Iterator[Finding]:
     url = node.unit.layout.settings.field(("staticPodURL",))
     manifests = [os.path.join(node.manifest_dir, name) for name in names if not name.startswith(".")]
     manifests += [f"staticPodURL {url}"] if url else []
-    yield from steps.manifest_objection(node.target, node.unit.state.version, manifests)
+    yield from prerequisites.manifest_objection(node.target, node.unit.state.version, manifests)
 
 
 def user_namespaces(node: Node) -> t.Iterator[Finding]:
@@ -156,7 +156,7 @@ def rehearse_proxy(
             verdict, refused = rehearse_all(GateTrial(gates, start, clock))
         found.note(KUBE_PROXY, "today", verdict)
     except KubeadmError as exc:
-        refused += refusals.removed_gates(gates, steps.exact(programs.target) or ())
+        refused += refusals.removed_gates(gates, prerequisites.exact(programs.target) or ())
         found.skip(KUBE_PROXY, str(exc))
     found.findings += [addons.broken_proxy(text, setting, message) for setting, message in refused]
 

@@ -19,7 +19,7 @@ from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet.desired import parse_desired
 from .._plan.kubelet.plan import KubeletPlan
 from .._plan.upgrade import kubelets as upgrade
-from .._plan.upgrade import refusals, steps
+from .._plan.upgrade import prerequisites, refusals
 from .._plan.upgrade.checks import KUBELET_GATES
 from .._plan.upgrade.findings import BREAKS, INVENTORY, Finding, UpgradeFindings
 from .._plan.upgrade.refusals import Setting
@@ -65,19 +65,19 @@ class KubeletUpgrade:
 
     unit: KubeletUnit
     programs: NewPrograms
-    version: steps.Version
+    version: prerequisites.Version
     api_server: t.Callable[[], t.ContextManager[Program]]
     clock: t.Callable[[], float]
 
     def check(self, wanted: t.Mapping[str, t.Any] | None, found: UpgradeFindings) -> None:
         """Add what is found. wanted: options of the module C(kubelet) that the inventory asks for; None when it asks for none."""
         unit, target, run = self.unit, self.programs.target, self.programs.run
-        found.findings += steps.kubelet_skew(version_of(unit.binary, run), target)
+        found.findings += prerequisites.kubelet_skew(version_of(unit.binary, run), target)
         fails = unit.layout.settings.field(("failCgroupV1",))
-        cgroup = steps.cgroup_objection(target, has_v2=os.path.exists(_CGROUP_V2), fails=fails)
+        cgroup = prerequisites.cgroup_objection(target, has_v2=os.path.exists(_CGROUP_V2), fails=fails)
         today = upgrade.as_kubeadm_leaves(upgrade.unchanged(unit.state), self.version)
         plan = None if wanted is None else self._planned(wanted, found)
-        if steps.may_rehearse_kubelet(target):
+        if prerequisites.may_rehearse_kubelet(target):
             # Where the kubelet does not start, it says so itself.
             found.findings += [finding for finding in cgroup if finding.fate != BREAKS]
             trial = _Trial(unit, today, self.programs.path(KUBELET_NAME), run, self.clock)

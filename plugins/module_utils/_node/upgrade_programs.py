@@ -18,7 +18,7 @@ from .._engine.files import open_to_read
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.kubernetes import versions
 from .._plan.transaction import rehearsal
-from .._plan.upgrade import steps
+from .._plan.upgrade import prerequisites
 from .._plan.upgrade.checks import KUBE_PROXY
 from .programs import PATH, Program, program_in_image
 from .runtime import Runtime
@@ -60,7 +60,9 @@ class NewPrograms:
 
     def _check_one(self, name: str) -> None:
         path = self.path(name)
-        objection = _file_objection(path) or steps.program_objection(name, path, self._told(name, path), self.target)
+        objection = _file_objection(path) or prerequisites.program_objection(
+            name, path, self._told(name, path), self.target
+        )
         if objection:
             raise Refusal(f"invalid programs on {os.uname().nodename}: {objection}")
 
@@ -94,9 +96,9 @@ class NewPrograms:
     def _check_release(self, name: str, path: str, image: str) -> None:
         """etcd has a version of its own, which the image tells."""
         objection = _file_objection(path)
-        wanted = steps.parse(versions.tag_of(image))
+        wanted = prerequisites.parse(versions.tag_of(image))
         if not objection and wanted is not None:
-            objection = steps.program_objection(name, path, self._told(name, path), steps.shown(wanted))
+            objection = prerequisites.program_objection(name, path, self._told(name, path), prerequisites.shown(wanted))
         if objection:
             raise KubeadmError(objection.rstrip("."))
 
@@ -137,13 +139,13 @@ def refuse_relative(option: str, path: str) -> None:
 def _file_objection(path: str) -> str:
     try:
         with open_to_read(path) as stream:
-            header = stream.read(steps.HEADER_BYTES)
+            header = stream.read(prerequisites.HEADER_BYTES)
             mode = os.fstat(stream.fileno()).st_mode
     except OSError as exc:
         return f"{path} cannot be read ({exc.strerror}): must be a program."
     if not mode & stat.S_IXUSR:
         return f"{path} is not executable: run chmod 755 on it."
-    return steps.machine_objection(path, header, os.uname().machine)
+    return prerequisites.machine_objection(path, header, os.uname().machine)
 
 
 def installed_kubeadm(run: Run) -> tuple[str, str] | None:

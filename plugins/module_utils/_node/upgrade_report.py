@@ -15,7 +15,7 @@ import typing as t
 from .._engine.files import Json
 from .._engine.node import NODE, Host
 from .._plan.kubeadm_config.cluster_configuration import ClusterConfiguration
-from .._plan.upgrade import checks, steps
+from .._plan.upgrade import checks, prerequisites
 from .._plan.upgrade.api_versions import api_version_findings
 from .._plan.upgrade.findings import UpgradeFindings
 from . import control_planes, upgrade_checks, upgrade_static_pods
@@ -41,7 +41,7 @@ def read_all(
     """Check the node. params: of the module. Raises Refusal for what the check cannot be made from."""
     began = clock()
     target, configuration = params["target"], ClusterConfiguration.parse(params["cluster_configuration"])
-    wanted_version = steps.target_of(target, configuration.version)
+    wanted_version = prerequisites.target_of(target, configuration.version)
     unit = read_unit(run, host)
     manifest_dir = str(unit.layout.settings.field(("staticPodPath",)) or "")
     is_control_plane = control_planes.has_api_server(unit, host)
@@ -92,7 +92,7 @@ def _of_space(configuration: ClusterConfiguration) -> list[t.Any]:
     data = sum(map(_size, _files_below(configuration.etcd_data_dir)))
     # Where it is there already, it may be on another disk, and kubeadm uses it as it is.
     place = _COPIES if os.path.isdir(_COPIES) else _KUBERNETES
-    return steps.space_objection(place, space_at(place).bytes, data)
+    return prerequisites.space_objection(place, space_at(place).bytes, data)
 
 
 def _files_below(directory: str) -> t.Iterator[str]:

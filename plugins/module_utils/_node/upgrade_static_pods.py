@@ -23,7 +23,7 @@ from .._plan.static_pod import reconciliation
 from .._plan.static_pod.desired import parse_desired
 from .._plan.static_pod.manifest import Manifest
 from .._plan.static_pod.plan import StaticPodPlan
-from .._plan.upgrade import api_versions, refusals, steps
+from .._plan.upgrade import api_versions, prerequisites, refusals
 from .._plan.upgrade import static_pod_settings as upgrade
 from .._plan.upgrade.findings import BREAKS, CONFIG_MAP, WARNS, Finding, UpgradeFindings
 from .._plan.upgrade.refusals import Setting
@@ -144,9 +144,11 @@ def _baseline(node: ControlPlane, endpoint: Endpoint, tag: str) -> dict[str, str
 
     tag: of the API server's image. In the middle of an upgrade the ConfigMap has another version.
     """
-    current = tag if steps.parse(tag) else node.configuration.version
+    current = tag if prerequisites.parse(tag) else node.configuration.version
     own = installed_kubeadm(node.run)
-    is_same = own is not None and (steps.parse(own[1]) or ())[:2] == (steps.parse(current) or (None,))[:2]
+    is_same = (
+        own is not None and (prerequisites.parse(own[1]) or ())[:2] == (prerequisites.parse(current) or (None,))[:2]
+    )
     program = own[0] if own and is_same else node.programs.path(KUBEADM)
     try:
         return generate(_kubeadm(node, program, current, endpoint)).manifests
@@ -167,7 +169,7 @@ def _check_pod(name: str, text: str, baseline: str | None, node: ControlPlane, f
     source = f"what kubeadm {node.programs.target} generates"
     generated = Manifest.parse(text, source, name)
     if name == ETCD:
-        found.findings += steps.etcd_step(_tag(pod.manifest), _tag(generated))
+        found.findings += prerequisites.etcd_step(_tag(pod.manifest), _tag(generated))
     plan, named = _planned(pod, generated, node, found)
     left = reconciliation.reconcile(
         pod.record, generated.values(), image=generated.container.get("image"), written_image=pod.written_image
@@ -195,7 +197,7 @@ def _check_pod(name: str, text: str, baseline: str | None, node: ControlPlane, f
     except KubeadmError as exc:
         broken.skip(name, str(exc))
     if broken.not_rehearsed:
-        broken.findings += _removed_gates(sides, steps.exact(node.programs.target) or ())
+        broken.findings += _removed_gates(sides, prerequisites.exact(node.programs.target) or ())
     found.add(broken, upgrade.worst([*compared, *broken.findings]))
 
 

@@ -16,8 +16,8 @@ from ...module_utils._plan.pod import report as pod_report
 from ...module_utils._plan.transaction import rollback, site
 from ...module_utils._plan.upgrade import checks as upgrade_checks
 from ...module_utils._plan.upgrade import cluster as upgrade_cluster
+from ...module_utils._plan.upgrade import prerequisites as upgrade_steps
 from ...module_utils._plan.upgrade import report as upgrade_report
-from ...module_utils._plan.upgrade import steps as upgrade_steps
 from ...module_utils._plan.upgrade.findings import Finding, UpgradeFindings
 from .control_plane_rollout import ControlPlaneRollout
 from .node_kubelet_rollout import NodeKubeletRollout

@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ..kubeadm_config.cluster_configuration import CURRENT, GROUP, IN_CONFIG_MAP, ClusterConfiguration
-from . import steps
+from . import prerequisites
 from .findings import BREAKS, CONFIG_MAP, WARNS, Finding
 
 # The last minor version whose kubeadm reads an API version.
@@ -70,7 +70,7 @@ def documents(data: t.Any) -> list[tuple[str, str]]:
 
 def ending(component: str, flag: str, path: str, found: t.Iterable[tuple[str, str]], target: str) -> list[Finding]:
     """The documents of a file whose API version has a stable successor in the target. flag: the argument that names the file."""
-    wanted = steps.exact(target)
+    wanted = prerequisites.exact(target)
     findings = []
     for kind, version in found:
         stable, since = _STABLE.get(kind, (version, (0, 0)))

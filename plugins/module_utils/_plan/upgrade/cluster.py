@@ -12,7 +12,7 @@ import typing as t
 
 from ..kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE
 from ..kubernetes.selectors import Labels, selects
-from . import steps
+from . import prerequisites
 from .checks import NotChecked
 from .findings import BREAKS, COLLECTION, CONFIG_MAP, WARNS, Finding
 
@@ -41,7 +41,7 @@ def deprecated_apis(metrics: str, target: str) -> list[Finding]:
     """
     if not _METRIC.search(metrics):
         raise NotChecked("what the API server returns as its metrics has no metric of an API server")
-    wanted = steps.exact(target)
+    wanted = prerequisites.exact(target)
     found = []
     for text in _REQUESTED.findall(metrics):
         labels = dict(_LABEL.findall(text))
@@ -158,7 +158,7 @@ def unchecked_kubelets(kubelets: t.Mapping[str, str], missing: t.Sequence[str], 
     return [
         Finding(CLUSTER, finding.fate, f"{node}: {finding.message}", "kubelet", node)
         for node in missing
-        for finding in steps.kubelet_skew(kubelets[node], target)
+        for finding in prerequisites.kubelet_skew(kubelets[node], target)
     ]
 
 

@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.fil
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import steps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import prerequisites
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
     BREAKS,
     COLLECTION,
@@ -72,7 +72,7 @@ class Check:
             else {**dict.fromkeys(("feature_gates", "config", "args", "register_with_taints")), **wanted}
         )
         programs = NewPrograms(str(self.programs), self.target, self.run)
-        version = steps.exact(self.target)
+        version = prerequisites.exact(self.target)
         assert version is not None
         image = f"registry.k8s.io/kube-apiserver:v{self.target}"
         api_server = functools.partial(programs.component, "kube-apiserver", image, "kube-apiserver", self.runtime)

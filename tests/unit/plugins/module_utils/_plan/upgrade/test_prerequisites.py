@@ -9,7 +9,7 @@ import re
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import steps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import prerequisites
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.checks import NotChecked
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
     BREAKS,
@@ -34,8 +34,8 @@ def fates(found: list[Finding]) -> list[str]:
         ("latest", None),
     ],
 )
-def test_versions_as_programs_and_images_tell_them(text: str, version: steps.Version | None) -> None:
-    assert steps.parse(text) == version
+def test_versions_as_programs_and_images_tell_them(text: str, version: prerequisites.Version | None) -> None:
+    assert prerequisites.parse(text) == version
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,12 @@ def test_versions_as_programs_and_images_tell_them(text: str, version: steps.Ver
 )
 def test_targets(target: str, objection: str) -> None:
     with pytest.raises(Refusal, match=re.escape(objection)) if objection else contextlib.nullcontext():
-        assert steps.target_of(target, "v1.36.3") == steps.exact(target)
+        assert prerequisites.target_of(target, "v1.36.3") == prerequisites.exact(target)
 
 
 def test_a_cluster_without_a_version() -> None:
     with pytest.raises(Refusal, match="kubernetesVersion 'stable'"):
-        steps.target_of("1.37.2", "stable")
+        prerequisites.target_of("1.37.2", "stable")
 
 
 @pytest.mark.parametrize(
@@ -75,14 +75,16 @@ def test_a_cluster_without_a_version() -> None:
     ],
 )
 def test_programs_of_another_version(told: str, objection: str) -> None:
-    found = steps.program_objection("kubelet", "/new/kubelet", told, "1.37.2")
+    found = prerequisites.program_objection("kubelet", "/new/kubelet", told, "1.37.2")
     assert objection in found
     assert bool(objection) == bool(found)
 
 
 def test_a_target_before_its_release_takes_these_programs_only() -> None:
-    assert steps.program_objection("kubelet", "/k", "Kubernetes v1.37.0-rc.1", "v1.37.0-rc.1") == ""
-    assert "must be v1.37.0-rc.1" in steps.program_objection("kubelet", "/k", "Kubernetes v1.37.0", "v1.37.0-rc.1")
+    assert prerequisites.program_objection("kubelet", "/k", "Kubernetes v1.37.0-rc.1", "v1.37.0-rc.1") == ""
+    assert "must be v1.37.0-rc.1" in prerequisites.program_objection(
+        "kubelet", "/k", "Kubernetes v1.37.0", "v1.37.0-rc.1"
+    )
 
 
 def header(machine: int, order: int = 1) -> bytes:
@@ -101,25 +103,27 @@ def header(machine: int, order: int = 1) -> bytes:
     ],
 )
 def test_the_architecture_of_a_program(content: bytes, machine: str | None) -> None:
-    assert steps.machine_of(content) == machine
+    assert prerequisites.machine_of(content) == machine
 
 
 def test_programs_of_another_architecture() -> None:
-    assert steps.machine_objection("/new/kubelet", header(62), "x86_64") == ""
-    assert "is a program for aarch64: must be one for x86_64" in steps.machine_objection("/k", header(183), "x86_64")
-    assert "is not a Linux program" in steps.machine_objection("/k", b"", "x86_64")
+    assert prerequisites.machine_objection("/new/kubelet", header(62), "x86_64") == ""
+    assert "is a program for aarch64: must be one for x86_64" in prerequisites.machine_objection(
+        "/k", header(183), "x86_64"
+    )
+    assert "is not a Linux program" in prerequisites.machine_objection("/k", b"", "x86_64")
 
 
 def test_a_kubelet_that_is_too_old_for_the_new_api_server() -> None:
-    assert steps.kubelet_skew("Kubernetes v1.34.4", "1.37.2") == []
-    assert steps.kubelet_skew("no answer", "1.37.2") == []
-    (finding,) = steps.kubelet_skew("Kubernetes v1.33.1", "1.37.2")
+    assert prerequisites.kubelet_skew("Kubernetes v1.34.4", "1.37.2") == []
+    assert prerequisites.kubelet_skew("no answer", "1.37.2") == []
+    (finding,) = prerequisites.kubelet_skew("Kubernetes v1.33.1", "1.37.2")
     assert (finding.component, finding.fate) == ("kubelet", BREAKS)
 
 
 def test_control_planes_of_several_versions() -> None:
-    assert steps.mixed({"cp1": "v1.36.3", "cp2": "v1.36.4", "cp3": "?"}) == []
-    (finding,) = steps.mixed({"cp1": "v1.36.3", "cp2": "v1.37.2"})
+    assert prerequisites.mixed({"cp1": "v1.36.3", "cp2": "v1.36.4", "cp3": "?"}) == []
+    (finding,) = prerequisites.mixed({"cp1": "v1.36.3", "cp2": "v1.37.2"})
     assert finding.fate == WARNS
     assert "cp1 v1.36.3, cp2 v1.37.2" in finding.message
 
@@ -140,25 +144,25 @@ def test_control_planes_of_several_versions() -> None:
     ],
 )
 def test_steps_of_etcd(before: str, after: str, fate: list[str]) -> None:
-    assert fates(steps.etcd_step(before, after)) == fate
+    assert fates(prerequisites.etcd_step(before, after)) == fate
 
 
 def test_an_etcd_that_kubeadm_would_make_older_is_left_alone() -> None:
-    (finding,) = steps.etcd_step("3.7.0-0", "3.6.8-0")
+    (finding,) = prerequisites.etcd_step("3.7.0-0", "3.6.8-0")
     assert "kubeadm leaves etcd and its manifest as they are" in finding.message
 
 
 def test_a_tag_of_etcd_that_is_no_version() -> None:
-    (finding,) = steps.etcd_step("3.6.8-0", "mine")
+    (finding,) = prerequisites.etcd_step("3.6.8-0", "mine")
     assert "has the tag 'mine', which is not a version" in finding.message
     assert finding.set_by == CONFIG_MAP
-    (finding,) = steps.etcd_step("mine", "3.6.8-0")
+    (finding,) = prerequisites.etcd_step("mine", "3.6.8-0")
     assert (finding.set_by, "'mine'" in finding.message) == ("", True)
 
 
 def test_a_kubelet_newer_than_tested_is_not_started() -> None:
-    assert steps.may_rehearse_kubelet("1.37.2")
-    assert not steps.may_rehearse_kubelet("1.38.0")
+    assert prerequisites.may_rehearse_kubelet("1.37.2")
+    assert not prerequisites.may_rehearse_kubelet("1.38.0")
 
 
 @pytest.mark.parametrize(
@@ -172,7 +176,7 @@ def test_a_kubelet_newer_than_tested_is_not_started() -> None:
     ],
 )
 def test_cgroups(has_v2: bool, fails: bool | None, target: str, fate: list[str]) -> None:
-    assert fates(steps.cgroup_objection(target, has_v2=has_v2, fails=fails)) == fate
+    assert fates(prerequisites.cgroup_objection(target, has_v2=has_v2, fails=fails)) == fate
 
 
 CONTAINERD = "containerd github.com/containerd/containerd v1.7.24 88bf19b"
@@ -187,13 +191,13 @@ CONTAINERD = "containerd github.com/containerd/containerd v1.7.24 88bf19b"
 )
 def test_old_containerd_is_a_warning(target: str, words: str) -> None:
     """Whether the kubelet of 1.38 has its fallback is known once it is released."""
-    (finding,) = steps.runtime_objection(target, "containerd", CONTAINERD)
+    (finding,) = prerequisites.runtime_objection(target, "containerd", CONTAINERD)
     assert finding.fate == WARNS
     assert words in finding.message
 
 
 def test_new_containerd_is_no_finding() -> None:
-    assert steps.runtime_objection("1.38.0", "containerd", CONTAINERD.replace("v1.7.24", "v2.1.3")) == []
+    assert prerequisites.runtime_objection("1.38.0", "containerd", CONTAINERD.replace("v1.7.24", "v2.1.3")) == []
 
 
 @pytest.mark.parametrize(
@@ -205,8 +209,8 @@ def test_new_containerd_is_no_finding() -> None:
 )
 def test_unknown_runtime_is_not_checked_from_1_38(name: str, printed: str, words: str) -> None:
     with pytest.raises(NotChecked, match=re.escape(words)):
-        steps.runtime_objection("1.38.0", name, printed)
-    assert steps.runtime_objection("1.37.2", name, printed) == []
+        prerequisites.runtime_objection("1.38.0", name, printed)
+    assert prerequisites.runtime_objection("1.37.2", name, printed) == []
 
 
 @pytest.mark.parametrize(
@@ -217,23 +221,23 @@ def test_manifests_for_a_stricter_kubelet_are_not_checked(
     kubelet: tuple[int, int], manifests: list[str], is_checked: bool
 ) -> None:
     if is_checked:
-        assert steps.manifest_objection("1.38.0", kubelet, manifests) == []
+        assert prerequisites.manifest_objection("1.38.0", kubelet, manifests) == []
         return
     with pytest.raises(NotChecked, match=r"by more rules than 1\.37 .* none has read /m/etcd\.yaml"):
-        steps.manifest_objection("1.38.0", kubelet, manifests)
+        prerequisites.manifest_objection("1.38.0", kubelet, manifests)
 
 
 def test_without_a_target_no_condition_is_judged() -> None:
-    assert steps.kubelet_skew("Kubernetes v1.20.0", "latest") == []
-    assert not steps.may_rehearse_kubelet("latest")
-    assert steps.cgroup_objection("latest", has_v2=False, fails=None) == []
-    assert steps.runtime_objection("latest", "containerd", CONTAINERD) == []
+    assert prerequisites.kubelet_skew("Kubernetes v1.20.0", "latest") == []
+    assert not prerequisites.may_rehearse_kubelet("latest")
+    assert prerequisites.cgroup_objection("latest", has_v2=False, fails=None) == []
+    assert prerequisites.runtime_objection("latest", "containerd", CONTAINERD) == []
 
 
 def test_room_for_copies() -> None:
-    assert steps.space_objection("/etc/kubernetes", 400_000_000, 300_000_000) == []
-    assert len(steps.space_objection("/etc/kubernetes", 399_999_999, 300_000_000)) == 1
-    (finding,) = steps.space_objection("/etc/kubernetes", 50_000_000, 300_000_000)
+    assert prerequisites.space_objection("/etc/kubernetes", 400_000_000, 300_000_000) == []
+    assert len(prerequisites.space_objection("/etc/kubernetes", 399_999_999, 300_000_000)) == 1
+    (finding,) = prerequisites.space_objection("/etc/kubernetes", 50_000_000, 300_000_000)
     assert finding.fate == BREAKS
     assert "has 50 MB free" in finding.message
     assert "400 MB" in finding.message
