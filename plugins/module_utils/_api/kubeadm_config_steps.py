@@ -14,7 +14,7 @@ import typing as t
 from http import HTTPStatus
 
 from .._plan.common.errors import Refusal
-from .._plan.common.files import text_digest
+from .._plan.common.file_values import text_digest
 from .._plan.common.verdict import Verdict
 from .._plan.kubeadm_config import plan as config_plan
 from .._plan.kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, IN_CONFIG_MAP, KIND

@@ -14,7 +14,7 @@ import urllib.parse
 
 from .._engine.files import read_bytes
 from .._plan.common.errors import KubeadmError
-from .._plan.common.files import FileVersion
+from .._plan.common.file_values import FileVersion
 from .._plan.kubernetes import flags
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest

@@ -15,7 +15,7 @@ import typing as t
 from .._engine.files import read_file, safe_path
 from .._engine.journal import StoredVersion, content_of, version_of
 from .._plan.common.errors import Refusal
-from .._plan.common.files import FileVersion
+from .._plan.common.file_values import FileVersion
 
 
 def read_version(path: str) -> FileVersion | None:

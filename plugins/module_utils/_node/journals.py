@@ -26,7 +26,7 @@ from .._engine.journal import (
 from .._engine.node import boot_id, utc_now
 from .._plan.common import ownership
 from .._plan.common.errors import Refusal
-from .._plan.common.files import FileChange, FileVersion
+from .._plan.common.file_values import FileChange, FileVersion
 from .._plan.transaction import confirmation
 from .._plan.transaction.previous_change import Rollback, WrittenFile
 from .file_versions import dump_version, read_version

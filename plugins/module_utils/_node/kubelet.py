@@ -16,7 +16,7 @@ from .._engine.files import open_to_read
 from .._engine.journal import Places, Probe
 from .._engine.node import Host
 from .._plan.common.errors import KubeadmError, Refusal
-from .._plan.common.files import TextFile
+from .._plan.common.file_values import TextFile
 from .._plan.documents.command_line import Argument, Source
 from .._plan.kubelet import config as kubelet_config
 from .._plan.kubelet.config import ConfigDocument, Settings

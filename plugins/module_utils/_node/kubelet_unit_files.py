@@ -14,7 +14,7 @@ import os
 import typing as t
 
 from .._plan.common.errors import KubeadmError, Refusal
-from .._plan.common.files import FileVersion, TextFile
+from .._plan.common.file_values import FileVersion, TextFile
 from .._plan.documents.systemd_service import environment_files, read_service
 from .file_versions import read_version
 from .state import Run

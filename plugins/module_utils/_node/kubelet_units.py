@@ -17,7 +17,7 @@ from .._engine.node import Host
 from .._engine.state_files import named_policy
 from .._plan.common import times
 from .._plan.common.errors import KubeadmError
-from .._plan.common.files import TextFile
+from .._plan.common.file_values import TextFile
 from .._plan.kubelet import generator as kubelet_generator
 from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import manager_policies as kubelet_policies

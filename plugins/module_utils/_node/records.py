@@ -13,7 +13,7 @@ import typing as t
 
 from .._engine.files import FORMAT, Json, remove, write_json
 from .._plan.common import ownership
-from .._plan.common.files import text_digest
+from .._plan.common.file_values import text_digest
 from .state import read_json, state_directory
 
 

@@ -16,7 +16,7 @@ import typing as t
 
 from .._engine.files import Json
 from .._plan.common.errors import KubeadmError
-from .._plan.common.files import FileChange
+from .._plan.common.file_values import FileChange
 from .._plan.transaction import rehearsal
 from . import sandbox
 from .source import source_of

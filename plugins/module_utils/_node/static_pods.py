@@ -25,7 +25,7 @@ from .._engine.static_pod_look import PodObservation, told_unmatched
 from .._engine.static_pod_look import look as look_for
 from .._plan.common import ownership, times
 from .._plan.common.errors import KubeadmError, Refusal
-from .._plan.common.files import FileVersion
+from .._plan.common.file_values import FileVersion
 from .._plan.documents import configuration
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.desired import WantedFile

@@ -16,7 +16,7 @@ import dataclasses
 import functools
 
 from ...module_utils._plan.common.errors import Refusal
-from ...module_utils._plan.common.files import text_digest
+from ...module_utils._plan.common.file_values import text_digest
 from ...module_utils._plan.kubeadm_config import blockers, report
 from ...module_utils._plan.kubeadm_config import plan as kubeadm_config
 from ...module_utils._plan.kubeadm_config.cluster_configuration import CONFIG_MAP, NAMESPACE

@@ -10,7 +10,7 @@ import posixpath
 import typing as t
 
 import yaml
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.kubelet_state import State
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.data import data_text

@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node imp
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import preflight, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import Kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.preflight_context import PreflightContext
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples

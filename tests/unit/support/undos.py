@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.previous_change import (
     Rollback,
     WrittenFile,

@@ -21,7 +21,7 @@ import re
 import typing as t
 
 from ..common.errors import Refusal
-from ..common.files import FileVersion, TextFile
+from ..common.file_values import FileVersion, TextFile
 from .command_line import Argument, Source, find_program
 
 # What may stand before the path of a command without changing what the process gets.

@@ -12,7 +12,7 @@ import dataclasses
 import typing as t
 
 from ..common.errors import Refusal
-from ..common.files import text_digest
+from ..common.file_values import text_digest
 from ..common.ownership import Change
 from .cluster_configuration import CONFIG_MAP_SOURCE, CURRENT, ClusterConfiguration
 from .record import Entry, Persisted

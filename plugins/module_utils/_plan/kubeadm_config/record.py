@@ -13,7 +13,7 @@ import json
 import typing as t
 
 from ..common.errors import Refusal
-from ..common.files import text_digest
+from ..common.file_values import text_digest
 from .settings import COMPONENTS, FIELDS, Place
 
 NAME, KEY = "nodecraft-kubeadm-persisted", "record"

@@ -14,7 +14,7 @@ import re
 import typing as t
 
 from ..common.errors import Refusal
-from ..common.files import TextFile, text_digest
+from ..common.file_values import TextFile, text_digest
 from ..common.ownership import Owned, Record
 from ..documents.command_line import Argument
 from ..documents.systemd_service import Variable, file_variables, split, unit_variables

@@ -18,7 +18,7 @@ import re
 import typing as t
 
 from ..common.errors import Refusal
-from ..common.files import TextFile
+from ..common.file_values import TextFile
 from ..documents import configuration
 from ..documents.command_line import Argument, Source
 from ..kubernetes import flags

@@ -18,7 +18,7 @@ import posixpath
 import typing as t
 
 from ..common.errors import Refusal
-from ..common.files import FileVersion, TextFile
+from ..common.file_values import FileVersion, TextFile
 from ..documents.systemd_service import Service, exec_start, read_service, with_file
 from . import layout as kubelet_layout
 

@@ -12,7 +12,7 @@ import dataclasses
 import posixpath
 import typing as t
 
-from ..common.files import FileVersion, TextFile
+from ..common.file_values import FileVersion, TextFile
 from ..common.ownership import Record
 from ..documents.systemd_service import with_file
 from . import generator as kubelet_generator

@@ -12,7 +12,7 @@ import dataclasses
 import posixpath
 import typing as t
 
-from ..common.files import TextFile
+from ..common.file_values import TextFile
 from ..documents.systemd_service import Service, Variable
 from ..kubernetes import flags
 from . import config as kubelet_config

@@ -22,7 +22,7 @@ import typing as t
 
 from ..common import ownership
 from ..common.errors import Refusal
-from ..common.files import FileChange, FileVersion, TextFile
+from ..common.file_values import FileChange, FileVersion, TextFile
 from ..common.ownership import Change, Owned, Record, Values
 from ..documents.systemd_service import Service, quote_argument, quote_assignment
 from ..kubernetes import flags

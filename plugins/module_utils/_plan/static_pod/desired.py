@@ -15,7 +15,7 @@ import re
 import typing as t
 
 from ..common.errors import Refusal
-from ..common.files import FileVersion
+from ..common.file_values import FileVersion
 from ..common.identifiers import is_pod_name
 from ..common.ownership import Values
 from ..kubernetes import flags, option_values

@@ -15,7 +15,7 @@ import typing as t
 
 from ..common import ownership
 from ..common.errors import Refusal
-from ..common.files import FileVersion, digest_of
+from ..common.file_values import FileVersion, digest_of
 from ..common.ownership import Change, Record, Values
 from . import pod_fields, probe_targets, reconciliation
 from .desired import Desired

@@ -16,7 +16,7 @@ import base64
 import dataclasses
 import typing as t
 
-from ..common.files import FileChange, FileVersion
+from ..common.file_values import FileChange, FileVersion
 from ..common.ownership import Change, Owned
 from . import encryption
 from .desired import WantedFile

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..common.files import digest_of
+from ..common.file_values import digest_of
 from ..common.ownership import Change
 from ..transaction import previous_change
 from ..transaction.previous_change import Rollback

@@ -17,7 +17,7 @@ import difflib
 import typing as t
 
 from ..common.errors import Refusal
-from ..common.files import FileVersion
+from ..common.file_values import FileVersion
 from ..common.ownership import Change, Record
 from .outcomes import ALARM, STANDING
 

@@ -12,7 +12,7 @@ import json
 import posixpath
 import typing as t
 
-from ..common.files import FileVersion
+from ..common.file_values import FileVersion
 from ..common.ownership import Values
 from ..common.verdict import Verdict
 from ..kubelet import config as kubelet_config

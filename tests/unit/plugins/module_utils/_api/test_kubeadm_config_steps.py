@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.kubeadm_con
     Observed,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import text_digest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import text_digest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.plan import ConfigPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import (
     NAME,

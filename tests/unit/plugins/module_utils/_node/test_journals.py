@@ -20,7 +20,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.program import STUCK
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import journals, records, space
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileChange, FileVersion
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import FileChange, FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletFileChange
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.policy_files import PolicyFileChange
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples

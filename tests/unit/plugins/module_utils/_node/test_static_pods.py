@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import write_json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import records, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, NODE, OLD, FakeNode

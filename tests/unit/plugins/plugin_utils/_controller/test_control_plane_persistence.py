@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import text_digest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import text_digest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.plan import ConfigPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import (
     Entry,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.command_line import Argument, Source
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import config as kubelet_config
 from hypothesis import given

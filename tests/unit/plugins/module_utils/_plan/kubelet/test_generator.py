@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_service import (
     exec_start,
     read_service,

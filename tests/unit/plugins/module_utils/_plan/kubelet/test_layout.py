@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_service import read_service
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet

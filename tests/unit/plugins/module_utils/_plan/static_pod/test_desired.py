@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.desired import WantedFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 

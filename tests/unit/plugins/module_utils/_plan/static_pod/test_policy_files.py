@@ -8,7 +8,7 @@ import dataclasses
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pods import POLICY, following, state

@@ -8,7 +8,7 @@ import json
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import kubelets as upgrade

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import (
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import (
     FileVersion,
     TextFile,
     digest_of,
