@@ -19,7 +19,7 @@ from .._engine.files import open_to_read
 from .._plan.common.errors import KubeadmError
 from .._plan.common.verdict import Verdict
 from .._plan.kubeadm_config.cluster_configuration import ClusterConfiguration
-from .._plan.upgrade import addons, certificates, checks, kubelets, prerequisites, refusals
+from .._plan.upgrade import addons, checks, expiring_certificates, kubelets, prerequisites, refusals
 from .._plan.upgrade.checks import KUBE_PROXY, NotChecked
 from .._plan.upgrade.findings import Finding, UpgradeFindings
 from .._plan.upgrade.kubelets import IdRange
@@ -122,7 +122,7 @@ def _certificates(kubeadm: Kubeadm) -> t.Iterator[Finding]:
     try:
         if status == 0:
             expiration, _end = json.JSONDecoder().raw_decode(output)
-            yield from certificates.findings(expiration)
+            yield from expiring_certificates.findings(expiration)
             return
     except (ValueError, LookupError, TypeError):
         pass
