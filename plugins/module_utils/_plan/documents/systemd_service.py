@@ -9,7 +9,7 @@
 Only what decides a command line is read: C(ExecStart), C(Environment), C(EnvironmentFile), C(UnsetEnvironment) and
 C(PassEnvironment) of the section [Service], by the rules of systemd.service(5) and systemd.exec(5): later assignments win, an
 empty one starts again, a variable out of an environment file wins over one of the unit, C($NAME) is split into words and
-C(${NAME}) is not. Of the specifiers those of the unit's and the host's name are known.
+C(${NAME}) is not. Of the specifiers those of the unit's and the host's name are known; a C(%) before anything but a letter begins none.
 """
 
 from __future__ import annotations
@@ -28,8 +28,12 @@ from .command_line import Argument, Source, find_program
 _PREFIXES = "-+!"
 KUBELET = "kubelet"
 _ESCAPES = {"n": "\n", "t": "\t", "s": " ", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-_VARIABLE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\}|(?P<plain>[A-Za-z_][A-Za-z0-9_]*))")
-_ASSIGNMENT = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=(?P<value>.*)", re.DOTALL)
+_VARIABLE = re.compile(r"\$(?:\$|\{(?P<name>[^:}]*)\})")
+_SPECIFIER = re.compile("%([%A-Za-z])")
+_BLANKS = " \t\r\n"
+_ASSIGNMENT = re.compile(r"[ \t]*(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=(?P<value>.*)", re.DOTALL)
+# Python ends a line at more characters than systemd.
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,7 +174,7 @@ def _refuse_passed(
     files: t.Sequence[TextFile], specifiers: t.Mapping[str, str], words: t.Sequence[str], known: t.Container[str]
 ) -> None:
     """Refuse a variable of the command that only the manager's own environment has, which no file says."""
-    used = {found.group("braced") or found.group("plain") for word in words for found in _VARIABLE.finditer(word)}
+    used = {found.group("name") for word in words for found in _VARIABLE.finditer(word)} | {_whole(word) for word in words}
     for name, source in _names(_settings(files), "PassEnvironment", specifiers).items():
         if name in used and name not in known:
             raise Refusal(
@@ -205,24 +209,29 @@ def _settings_of(file: TextFile) -> t.Iterator[_Setting]:
             section = line
         elif section == "[Service]" and "=" in line:
             name, dummy, value = line.partition("=")
-            yield _Setting(name.strip(), value.strip(), Source(file.path, number))
+            yield _Setting(name.strip(_BLANKS), value.strip(_BLANKS), Source(file.path, number))
 
 
 def _logical_lines(text: str) -> t.Iterator[tuple[int, str]]:
     """The lines of a unit file with the number of their first one: joined at a closing backslash, without comments."""
     pending, start = "", 0
-    for number, raw in enumerate(text.splitlines(), start=1):
-        line = raw.lstrip()
+    for number, raw in enumerate(lines_of(text.lstrip("\ufeff")), start=1):
+        line = raw.lstrip(_BLANKS).rstrip("\r\n")
         if line.startswith(("#", ";")) or (not line and not pending):
             continue
         start = start if pending else number
         if (len(line) - len(line.rstrip("\\"))) % 2:
             pending += line[:-1] + " "
             continue
-        yield start, (pending + line).strip()
+        yield start, (pending + line).strip(_BLANKS)
         pending = ""
     if pending:
-        yield start, pending.strip()
+        yield start, pending.strip(_BLANKS)
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a unit or of an environment file, with their ends."""
+    return _LINE.findall(text)
 
 
 def _reset(settings: t.Sequence[_Setting], name: str) -> list[_Setting]:
@@ -245,27 +254,28 @@ def _environment(settings: t.Sequence[_Setting], specifiers: t.Mapping[str, str]
 
 
 def _expanded(word: str, source: Source, variables: t.Mapping[str, Variable]) -> list[Argument]:
-    match = _VARIABLE.fullmatch(word)
-    if match and match.group("plain"):
-        variable = variables.get(match.group("plain"))
+    whole = _whole(word)
+    if whole is not None:
+        variable = variables.get(whole)
         if variable is None:
             return []
         texts = split(variable.value, variable.source)
         return [Argument(text, variable.source, variable.name) for text in texts]
-    if "$" in _VARIABLE.sub("", word):
-        raise Refusal(
-            f"{source}: {word!r} in ExecStart is not understood. Write $NAME or ${{NAME}} for a variable and $$ for a dollar sign."
-        )
-    text = _VARIABLE.sub(lambda found: _value_of(found, variables), word)
-    brought = variables.get(match.group("braced") or "") if match else None
+    match = _VARIABLE.fullmatch(word)
+    brought = variables.get(match.group("name") or "") if match else None
+    text = _VARIABLE.sub(lambda found: _value_of(found.group("name"), variables), word)
     return [Argument(text, brought.source if brought else source, None)]
 
 
-def _value_of(found: re.Match[str], variables: t.Mapping[str, Variable]) -> str:
-    if found.group("dollar"):
+def _whole(word: str) -> str | None:
+    """The variable whose words a word stands for; None when it stands for itself. Inside of a word C($NAME) is no variable."""
+    return word[1:] if word.startswith("$") and word[1:2] not in ("$", "{") else None
+
+
+def _value_of(name: str | None, variables: t.Mapping[str, Variable]) -> str:
+    if name is None:
         return "$"
-    variable = variables.get(found.group("braced") or found.group("plain"))
-    return variable.value if variable else ""
+    return variables[name].value if name in variables else ""
 
 
 # ---- words -----------------------------------------------------------------------------------------------------------
@@ -288,13 +298,14 @@ def split(text: str, source: Source, specifiers: t.Mapping[str, str] | None = No
             word = (word or "") + (char if specifiers is None else _escaped(char, source))
             position += 1
         elif char == "%" and specifiers is not None:
-            word = (word or "") + _specifier(text[position + 1 : position + 2], source, specifiers)
-            position += 1
+            found = _SPECIFIER.match(text, position)
+            word = (word or "") + (_specifier(found, source, specifiers) if found else char)
+            position += 1 if found else 0
         elif quote:
             quote, word = ("", word) if char == quote else (quote, (word or "") + char)
         elif char in "\"'":
             quote, word = char, word or ""
-        elif char.isspace():
+        elif char in _BLANKS:
             if word is not None:
                 words.append(word)
             word = None
@@ -309,10 +320,11 @@ def split(text: str, source: Source, specifiers: t.Mapping[str, str] | None = No
 
 
 def _resolved(text: str, source: Source, specifiers: t.Mapping[str, str]) -> str:
-    return re.sub("%(.?)", lambda found: _specifier(found.group(1), source, specifiers), text)
+    return _SPECIFIER.sub(lambda found: _specifier(found, source, specifiers), text)
 
 
-def _specifier(letter: str, source: Source, specifiers: t.Mapping[str, str]) -> str:
+def _specifier(found: re.Match[str], source: Source, specifiers: t.Mapping[str, str]) -> str:
+    letter = found.group(1)
     if letter not in specifiers:
         known = ", ".join(f"%{each}" for each in specifiers)
         raise Refusal(
@@ -354,7 +366,7 @@ def file_variables(path: str, text: str | None) -> dict[str, Variable]:
         match = _ASSIGNMENT.match(line)
         if match:
             name = match.group("name")
-            value = _environment_value(match.group("value").strip(), Source(path, number))
+            value = _environment_value(match.group("value"), Source(path, number))
             found[name] = Variable(name, value, Source(path, number), from_file=True)
     return found
 
@@ -362,16 +374,22 @@ def file_variables(path: str, text: str | None) -> dict[str, Variable]:
 def _environment_lines(path: str, text: str) -> t.Iterator[tuple[int, str]]:
     """The lines of an environment file: joined at a closing backslash, without comments."""
     pending, start, continued = "", 0, 0
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not pending and line.lstrip().startswith(("#", ";")):
-            continued = number if _is_continued(line) else 0
+    for number, raw in enumerate(lines_of(text), start=1):
+        line, is_windows = raw.rstrip("\r\n"), raw.endswith("\r\n")
+        if not pending and line.lstrip(_BLANKS).startswith(("#", ";")):
+            continued = number if _is_continued(line) and not is_windows else 0
             continue
-        if continued and line.strip():
+        if continued and line.strip(_BLANKS):
             raise Refusal(
                 f"{Source(path, continued)}: a comment ends with a backslash, so systemd before 254 takes the next line for a part of it."
                 " Remove that backslash, run systemctl restart kubelet, and run again."
             )
         start, continued = start if pending else number, 0
+        if _is_continued(line) and is_windows:
+            raise Refusal(
+                f"{Source(path, number)}: behind this backslash is a carriage return, so the next line is no part of the value. Have the lines"
+                " of that file end with line feeds alone, run systemctl restart kubelet, and run again."
+            )
         if _is_continued(line):
             pending += line[:-1]
             continue
@@ -388,8 +406,8 @@ def _is_continued(line: str) -> bool:
 
 def _environment_value(text: str, source: Source) -> str:
     """A value as systemd reads it: quotes go where a value begins or another quoted part ended, and stay in the middle of a plain one. In
-    double quotes a backslash keeps its meaning before few characters only."""
-    value, quote, is_plain, position = "", "", False, 0
+    double quotes a backslash keeps its meaning before few characters only. Blanks at the end go, unless a backslash is before them."""
+    value, quote, is_plain, position, length = "", "", False, 0, 0
     while position < len(text):
         char = text[position]
         following = text[position + 1 : position + 2]
@@ -401,12 +419,13 @@ def _environment_value(text: str, source: Source) -> str:
             quote, value = ("", value) if char == quote else (quote, value + char)
         elif char in "\"'" and not is_plain:
             quote = char
-        elif is_plain or not char.isspace():
+        elif is_plain or char not in _BLANKS:
             is_plain, value = True, value + char
+        length = length if is_plain and char in _BLANKS else len(value)
         position += 1
     if quote:
         raise Refusal(
             f"{source}: a value over several lines is not understood here. Write it in one line there, or end each line but the last"
             " with a backslash."
         )
-    return value
+    return value[:length]

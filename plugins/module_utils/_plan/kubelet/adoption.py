@@ -17,7 +17,7 @@ from ..common.errors import Refusal
 from ..common.file_values import TextFile, text_digest
 from ..common.ownership import Owned, Record
 from ..documents.command_line import Argument
-from ..documents.systemd_service import Variable, file_variables, split, unit_variables
+from ..documents.systemd_service import Variable, file_variables, lines_of, split, unit_variables
 from ..kubernetes import flags
 from . import config as kubelet_config
 from .config import ARGS, CONFIG, GATES, TAINTS
@@ -92,7 +92,7 @@ def _without(
     before, source = _words(text, variable, host), variable.source
     taken = [argument.text, *([flag.text] if flag.split else [])]
     entry = r"\s+".join(map(re.escape, taken))
-    lines = text.splitlines(keepends=True)
+    lines = lines_of(text)
     head, tail = "".join(lines[: source.line - 1]), "".join(lines[source.line - 1 :])
     pattern = rf"(?<![^\s\"'=])({entry})(?![^\s\"'])(?P<space>[ \t]*)"
     changed, count = re.subn(pattern, lambda found: left + (found["space"] if left else ""), tail, count=1)

@@ -31,9 +31,14 @@ def command(text: str, environment: str = "") -> list[str]:
         ("ExecStart=-/k \\\n  a \\\n# comment\n  b", ["/k", "a", "b"]),
         ("ExecStart=/old\nExecStart=\nExecStart=/k", ["/k"]),
         (
-            "Environment=A=1 'B=2 3'\nEnvironment=\"C=x\"\nExecStart=/k $A $B ${B} $C-$D $D",
+            "Environment=A=1 'B=2 3'\nEnvironment=\"C=x\"\nExecStart=/k $A $B ${B} ${C}-${D} $D",
             ["/k", "1", "2", "3", "2 3", "x-"],
         ),
+        # Only a whole word is a variable without braces, and its name is all of the word.
+        ("Environment=A=1\nExecStart=/k --a=$A $A-b $ --c=${A}$A --d=${A:-e} f$", ["/k", "--a=$A", "--c=1$A", "--d=${A:-e}", "f$"]),
+        # A percent sign before anything but a letter begins no specifier.
+        ('Environment="A=--a<5%,b<7%" B=9%\nExecStart=/k --c=3% $A $B %%p', ["/k", "--c=3%", "--a<5%,b<7%", "9%", "%p"]),
+        ("ExecStart=/k a\u00a0b\u2028c \u00a0", ["/k", "a\u00a0b\u2028c", "\u00a0"]),
         ("Environment=A=1\nEnvironment=\nExecStart=/k $A x", ["/k", "x"]),
         ("Environment=A=1\nEnvironment=A=2\nExecStart=/k $A", ["/k", "2"]),
         ('Environment="A=50%% \\"q\\""\nExecStart=/k ${A}', ["/k", '50% "q"']),
@@ -68,6 +73,9 @@ def test_command_lines(text: str, wanted: list[str]) -> None:
         ("A=a # b\n", ["a", "#", "b"]),
         ("A=a\\\\\nB=c\n", ["a\\"]),
         ("# no \\\n\nA=x\n", ["x"]),
+        ("# no \\\r\nA=x y\r\n", ["x", "y"]),
+        ("A=x \\ \nB=y\n", ["x"]),
+        ("A=x\u00a0y\x0cz\u2028\n", ["x\u00a0y\x0cz\u2028"]),
     ],
 )
 def test_environment_files(text: str, wanted: list[str]) -> None:
@@ -87,14 +95,15 @@ def test_environment_files(text: str, wanted: list[str]) -> None:
         ("ExecStart=a b", f"{UNIT}:2: ExecStart=a b is not understood"),
         ("ExecStart=/a b ; /c", f"{UNIT}:2: ExecStart=/a b ; /c is not understood"),
         ("ExecStart=/a \\q", "the escape"),
-        ("ExecStart=/a $?", "is not understood"),
         ("EnvironmentFile=/e\nExecStart=/a $A", "/e:1: a value over several lines"),
         ("EnvironmentFile=/e\nExecStart=/a $B", "/e:1: a comment ends with a backslash"),
+        ("EnvironmentFile=/e\nExecStart=/a $C", "/e:1: behind this backslash is a carriage return"),
     ],
 )
 def test_what_is_not_understood_is_refused_with_its_line(text: str, words: str) -> None:
     with pytest.raises(Refusal, match=words):
-        command(text, "A='x\ny'\n" if "several" in words else "# x\\\nB=y\n" if "comment" in words else "")
+        texts = {"several": "A='x\ny'\n", "comment": "# x\\\nB=y\n", "carriage": "C=x \\\r\ny\r\n"}
+        command(text, next((each for word, each in texts.items() if word in words), ""))
 
 
 def test_sources_are_files_and_lines() -> None:
@@ -110,6 +119,10 @@ def test_sources_are_files_and_lines() -> None:
         ("b", "d/1.conf:4", "B"),
         ("c", "u:3", None),
     ]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
+    assert read_service([TextFile.of(UNIT, "\ufeff[Service]\nExecStart=/k a\n")], {}, "w1").command == ["/k", "a"]
 
 
 def test_drop_ins_are_read_by_name_whatever_their_directory() -> None:
