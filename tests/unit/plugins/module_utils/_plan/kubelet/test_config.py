@@ -91,6 +91,13 @@ def test_later_sources_win() -> None:
     [
         ("cluster-dns", "clusterDNS"),
         ("anonymous-auth", "authentication/anonymous/enabled"),
+        ("contention-profiling", "enableContentionProfiling"),
+        ("kube-api-content-type", "contentType"),
+        ("log-flush-frequency", "logging/flushFrequency"),
+        ("log-json-split-stream", "logging/options/json/splitStream"),
+        ("log-text-info-buffer-size", "logging/options/text/infoBufferSize"),
+        ("minimum-image-ttl-duration", "imageMinimumGCAge"),
+        ("pod-max-pids", "podPidsLimit"),
         ("eviction-hard", "evictionHard/memory.available"),
         ("tls-cert-file", "tlsCertFile"),
         ("image-gc-high-threshold", "imageGCHighThresholdPercent"),
