@@ -16,8 +16,9 @@ from .._engine.kubeconfig import find_problem
 from .._engine.node import Host
 from .._engine.state_files import named_policy
 from .._plan.common import times
-from .._plan.common.errors import KubeadmError
+from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.file_values import TextFile
+from .._plan.documents.systemd_service import exec_start, is_kubelet
 from .._plan.kubelet import generator as kubelet_generator
 from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import manager_policies as kubelet_policies
@@ -29,7 +30,7 @@ from .._plan.transaction import messages
 from .cluster_identity import joined_at, kubeconfig_of, read_identity
 from .file_versions import read_version
 from .kubelet import fragment_paths, registered_name
-from .kubelet_unit_files import read_text, read_unit_files
+from .kubelet_unit_files import UnitFiles, read_text, read_unit_files
 from .records import is_older, own_record
 from .state import Run
 
@@ -79,6 +80,8 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
     command = read.command
     main = flags.last(command, "config")
     pid = read.pid
+    running = (host.arguments(pid) or None) if pid else None
+    _refuse_script(read, running)
     state = State(
         unit=read.unit,
         environment=read.environment,
@@ -88,7 +91,7 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
         ),
         record=own_record(KUBELET_NAME),
         version=_version(command[0], run),
-        running=(host.arguments(pid) or None) if pid else None,
+        running=running,
         host=read.host,
         remembered=_remembered(_root(command)),
         generator=read_version(kubelet_generator.GENERATOR),
@@ -107,6 +110,18 @@ def warnings_about(unit: KubeletUnit) -> list[str]:
     problem = find_problem(unit.kubeconfig)
     unread = [messages.unread_node(unit.node_name, problem)] if problem else []
     return [*versions.warnings(unit.node_name, {KUBELET_NAME: [unit.version]}), *unread]
+
+
+def _refuse_script(read: UnitFiles, running: t.Sequence[str] | None) -> None:
+    """Refuse a program that is no kubelet by its name, before it is asked for its version: it may start a second kubelet."""
+    program = read.command[0]
+    if not is_kubelet(program) and list(running or ()) != read.command:
+        found = f"the process of the unit is {running[0]}" if running else "the unit has no process"
+        raise Refusal(
+            f"{exec_start(read.unit)[1]}: {program} is no kubelet by its name, and {found}: what {program} makes of its arguments is in no file"
+            " that can be read here. Start the kubelet itself there, with its whole path, run systemctl daemon-reload and systemctl restart"
+            " kubelet, and run again."
+        )
 
 
 def _joined_again(command: t.Sequence[str]) -> str:

@@ -143,7 +143,7 @@ def read_service(files: t.Sequence[TextFile], environment: t.Mapping[str, str | 
     arguments = [(0, Argument(words[0].lstrip(_PREFIXES), source, None))]
     for number, word in enumerate(words[1:], start=1):
         arguments.extend((number, argument) for argument in _expanded(word, source, variables))
-    program = find_program([argument.text for dummy, argument in arguments], _is_kubelet)
+    program = find_program([argument.text for dummy, argument in arguments], is_kubelet)
     found = tuple(argument for dummy, argument in arguments)
     if not found[program].text.startswith("/"):
         raise Refusal(
@@ -159,7 +159,8 @@ def read_service(files: t.Sequence[TextFile], environment: t.Mapping[str, str | 
     )
 
 
-def _is_kubelet(word: str) -> bool:
+def is_kubelet(word: str) -> bool:
+    """Whether a word of a command line names a kubelet."""
     name = posixpath.basename(word)
     return name == KUBELET or (word.startswith("/") and name.startswith((f"{KUBELET}-", f"{KUBELET}_", f"{KUBELET}.")))
 
