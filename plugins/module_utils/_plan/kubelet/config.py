@@ -137,6 +137,9 @@ class ConfigDocument:
         for part in path:
             pairs = node.value if isinstance(node, yaml.MappingNode) else []
             found = next(((key, value) for key, value in pairs if key.value == part), None)
+            merge = next((key for key, dummy in pairs if key.value == "<<"), None)
+            if found is None and merge is not None and value_at(self.data, path) is not None:
+                return Source(self.path, merge.start_mark.line + 1)
             if found is None:
                 # A null or a list above the field sets it as well; a mapping without it does not.
                 return None if line is None or isinstance(node, yaml.MappingNode) else Source(self.path, line)
@@ -152,6 +155,10 @@ def parse(file: TextFile) -> ConfigDocument:
         tab, mark = configuration.problem_of_tab(exc), getattr(exc, "problem_mark", None)
         if tab and mark:
             raise Refusal(f"{file.path} line {mark.line + 1}: {tab}.") from exc
+        if isinstance(exc, yaml.composer.ComposerError) and mark and "document" in str(exc.context):
+            raise Refusal(
+                f"{file.path} line {mark.line + 1}: another document begins, of which a kubelet reads nothing. Remove it and run again."
+            ) from exc
         raise Refusal(f"{file.path} is not YAML: {' '.join(str(exc).split())}.") from exc
     if not isinstance(data, dict):
         raise Refusal(f"{file.path} holds no KubeletConfiguration; a kubelet does not start with such a file.")

@@ -117,7 +117,7 @@ def plan(desired: Desired, state: State) -> KubeletPlan:
     fragment = files[path]
     files.update({path: _version(state, path, text) for path, text in returned.items()})
     after = below.with_files(files).layout()
-    _refuse_overridden(desired, after, live)
+    _refuse_overridden(desired, _with_origins(after, base))
 
     operations = (
         *(Change(ADOPTED, f"{path} {name}", text, None) for path, move in moved.items() for name, text in move.entries),
@@ -415,7 +415,7 @@ def _kept_directory(owned: Record, base: Layout, theirs: t.Sequence[TextFile]) -
         yield f"{kubelet_layout.DROP_IN} stays with only --config-dir, because the kubelet reads {paths} by it."
 
 
-def _refuse_overridden(desired: Desired, after: Layout, live: Layout) -> None:
+def _refuse_overridden(desired: Desired, after: Layout) -> None:
     """A source that wins over ours makes a desired state come to nothing; it is named."""
     if desired.state != "present":
         return
@@ -427,6 +427,22 @@ def _refuse_overridden(desired: Desired, after: Layout, live: Layout) -> None:
                 f"{field}: {key} must be {_shown(wanted)}, but {_winner(after, field, key)} sets it to {_shown(found)} and takes precedence over this"
                 f" module. {_way_out(desired, after, field, key)}"
             )
+
+
+def _with_origins(after: Layout, base: Layout) -> Layout:
+    """The same, where what our drop-in repeats of a variable is said to stand where others wrote it."""
+    known = {(argument.variable, argument.text): argument for argument in base.service.arguments}
+    arguments = tuple(
+        known.get((argument.variable, argument.text), argument)
+        if argument.source.path == kubelet_layout.DROP_IN
+        else argument
+        for argument in after.service.arguments
+    )
+    return dataclasses.replace(
+        after,
+        service=dataclasses.replace(after.service, arguments=arguments),
+        settings=dataclasses.replace(after.settings, arguments=arguments),
+    )
 
 
 def _winner(after: Layout, field: str, key: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.command_line import Argument, Source
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import config as kubelet_config
@@ -84,6 +85,17 @@ def test_later_sources_win() -> None:
     assert found.gates() == {"A": False, "C": True, "D": True}
     assert [str(source) for source in found.sources("config", "maxPods")] == ["/0.conf:1", "/1.conf:1", "unit:2"]
     assert [str(source) for source in found.sources("feature_gates", "A")] == ["/0.conf:2", "unit:3"]
+
+
+def test_a_merged_field_stands_where_the_merge_does() -> None:
+    found = settings("kubelet", files=["x: &a {maxPods: 1}\nlogging: {<<: {verbosity: 2}}\n<<: *a\n"])
+    places = [found.sources("config", key) for key in ("maxPods", "logging/verbosity", "podsPerCore")]
+    assert [[str(source) for source in each] for each in places] == [["/0.conf:3"], ["/0.conf:2"], []]
+
+
+def test_a_second_document_is_refused_with_its_line() -> None:
+    with pytest.raises(Refusal, match=r"/c.yaml line 2: another document begins, of which a kubelet reads nothing"):
+        kubelet_config.parse(TextFile.of("/c.yaml", "maxPods: 1\n---\nmaxPods: 2\n"))
 
 
 @pytest.mark.parametrize(

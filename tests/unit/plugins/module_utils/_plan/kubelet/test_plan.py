@@ -196,6 +196,13 @@ def test_fragments_that_no_kubelet_reads_need_force() -> None:
     assert kubelet.plan(desired(config={"podPidsLimit": 50}, force=True), state(fragments=sleeping)).operations
 
 
+def test_what_our_drop_in_repeats_is_named_where_others_wrote_it() -> None:
+    theirs = {"/etc/systemd/system/kubelet.service.d/15-them.conf": "[Service]\nEnvironment=KUBELET_CONFIG_ARGS=--max-pods=30\n"}
+    with pytest.raises(Refusal, match=r'15-them.conf:2 sets it to "30" and takes precedence over this module. Remove it there, or set adopt'):
+        kubelet.plan(desired(config={"maxPods": 150}), state(drop_ins=theirs))
+    assert kubelet.plan(desired(config={"maxPods": 150}, adopt=True), state(drop_ins=theirs)).operations
+
+
 def test_a_directory_that_is_read_for_our_sake_stays_for_the_files_of_others() -> None:
     ours = after(state(), kubelet.plan(desired(config={"podPidsLimit": 50}), state()))
     theirs = TextFile.of("/etc/kubernetes/kubelet.conf.d/zzz-them.conf", "{\n  maxPods: 66\n}\n")
