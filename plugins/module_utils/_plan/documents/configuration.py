@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import re
 import typing as t
 
 from ..common.errors import Refusal
@@ -19,6 +21,8 @@ except ImportError:
     yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
 
 T = t.TypeVar("T")
+_NUMBERS = frozenset(("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"))
+_TEXTS = frozenset(("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"))
 
 
 def is_json(text: str) -> bool:
@@ -45,7 +49,22 @@ def compose(text: str) -> t.Any:
 def loader_of(text: str) -> t.Any:
     """A reader of a text in YAML or JSON. Raises yaml.YAMLError."""
     # A string of JSON holds no tab, and each place stays what it is.
-    return yaml.SafeLoader(text.replace("\t", " ") if is_json(text) else text)
+    loader = yaml.SafeLoader(text.replace("\t", " ") if is_json(text) else text)
+    loader.yaml_implicit_resolvers = _resolvers()
+    return loader
+
+
+@functools.lru_cache(maxsize=None)
+def _resolvers() -> dict[t.Any, list[tuple[str, re.Pattern[str]]]]:
+    """PyYAML's, without what is text for Kubernetes: a date, an equals sign, and numbers to the base of 60 such as C(12:30)."""
+    return {
+        first: [
+            (tag, re.compile(f"(?![^:]*:){found.pattern}", found.flags) if tag in _NUMBERS else found)
+            for tag, found in resolvers
+            if tag not in _TEXTS
+        ]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
 
 
 def single_node(loader: t.Any) -> t.Any:

@@ -110,13 +110,16 @@ def values(spec: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any]) -> dic
     resources = container.get(RESOURCES) or {}
     return {
         RESOURCES: {
-            f"{kind}.{name}": amount for kind in _AMOUNTS for name, amount in (resources.get(kind) or {}).items()
+            f"{kind}.{name}": amount
+            for kind in _AMOUNTS
+            for name, amount in (resources.get(kind) or {}).items()
+            if amount is not None
         },
         PROBES: {
             f"{probe}.{name}": container[probe][name]
             for probe in _PROBES
             for name in _LEAST
-            if name in (container.get(probe) or {})
+            if (container.get(probe) or {}).get(name) is not None
         },
         PRIORITY: {name: spec[name] for name in (_CLASS, _VALUE) if spec.get(name) is not None},
     }

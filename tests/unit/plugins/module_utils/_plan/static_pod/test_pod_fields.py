@@ -38,6 +38,22 @@ def test_amounts_and_times_are_set_and_go_back_byte_for_byte() -> None:
     assert back.record == {}
 
 
+@pytest.mark.parametrize("blank", ["", " ~", " null # default"])
+def test_a_key_without_a_value_is_one_that_is_not_set_and_goes_back(blank: str) -> None:
+    text = samples.API_SERVER.replace("cpu: 250m", f"memory: 1Gi\n        cpu:{blank}")
+    text = text.replace("periodSeconds: 10", f"periodSeconds:{blank}")
+    assert text.count(f":{blank}\n") > 1
+    before = state(text)
+    wanted: Options = {
+        "resources": {"requests": {"cpu": "333m"}},
+        "probes": {"livenessProbe": {"periodSeconds": 15}, "startupProbe": {"periodSeconds": 15}},
+    }
+    done = planned(before, **wanted)
+    assert "cpu: 333m" in done.after.text and "periodSeconds: 15" in done.after.text
+    assert planned(following(done), purge=True).after.text == text
+    assert planned(before, resources={"requests": {"cpu": None}}).operations == ()
+
+
 def test_the_same_asked_again_is_no_change() -> None:
     options: Options = {"resources": {"requests": {"cpu": 0.5}}, "probes": {"readinessProbe": {"periodSeconds": 2}}}
     assert planned(following(planned(**options)), **options).operations == ()
