@@ -54,7 +54,7 @@ def loader_of(text: str) -> t.Any:
     return loader
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _resolvers() -> dict[t.Any, list[tuple[str, re.Pattern[str]]]]:
     """PyYAML's, without what is text for Kubernetes: a date, an equals sign, and numbers to the base of 60 such as C(12:30)."""
     return {

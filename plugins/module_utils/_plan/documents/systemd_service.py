@@ -175,7 +175,9 @@ def _refuse_passed(
     files: t.Sequence[TextFile], specifiers: t.Mapping[str, str], words: t.Sequence[str], known: t.Container[str]
 ) -> None:
     """Refuse a variable of the command that only the manager's own environment has, which no file says."""
-    used = {found.group("name") for word in words for found in _VARIABLE.finditer(word)} | {_whole(word) for word in words}
+    used = {found.group("name") for word in words for found in _VARIABLE.finditer(word)} | {
+        _whole(word) for word in words
+    }
     for name, source in _names(_settings(files), "PassEnvironment", specifiers).items():
         if name in used and name not in known:
             raise Refusal(

@@ -263,30 +263,6 @@ def carry_out_nothing(node: Node) -> None:
         steps.verify()
 
 
-@pytest.mark.parametrize(
-    ("command", "pid", "found"),
-    [
-        ("/bin/bash -c 'exec /usr/bin/kubelet $KUBELET_EXTRA_ARGS'", "7", "the process of the unit is /usr/bin/kubelet"),
-        ("/opt/start $KUBELET_EXTRA_ARGS", "0", "the unit has no process"),
-    ],
-)
-def test_a_script_is_refused_and_not_run(node: Node, command: str, pid: str, found: str) -> None:
-    text = node.kubeadm.read_text(encoding="utf-8")
-    node.kubeadm.write_text(f"{text}ExecStart=\nExecStart={command}\n", encoding="utf-8")
-    node.shown["MainPID"] = pid
-    program = command.split()[0]
-    line = len(text.splitlines()) + 2
-    with pytest.raises(Refusal, match=rf"10-kubeadm.conf:{line}: {program} is no kubelet by its name, and {found}: .*Start the kubelet"):
-        kubelet_units.read_unit(node.run, node.host)
-    assert not [call for call in node.calls if "--version" in call]
-
-
-def test_a_kubelet_of_another_name_is_known_by_its_process(node: Node) -> None:
-    node.kubeadm.write_text("[Service]\nExecStart=\nExecStart=/opt/agent --v=2\n", encoding="utf-8")
-    node.write("proc/7/cmdline", "/opt/agent\0--v=2\0")
-    assert kubelet_units.read_unit(node.run, node.host).binary == "/opt/agent"
-
-
 def test_nothing_to_do_is_no_success_over_a_kubelet_that_is_down(node: Node) -> None:
     node.shown.update(ActiveState="activating", SubState="auto-restart", MainPID="0")
     with pytest.raises(KubeadmError, match=r"it is activating \(auto-restart\).*command failed"):

@@ -32,7 +32,10 @@ def test_json_is_read_as_json(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["12:30", "1:2:3", "190:20:30.15", "2024-01-01", "2024-01-01T10:00:00Z", "="])
 def test_what_only_pyyaml_takes_for_a_number_or_a_date_is_text(text: str) -> None:
-    assert configuration.load(f"a: {text}\nb: [-1, 0x1F, 1.5, true, null]\n") == {"a": text, "b": [-1, 31, 1.5, True, None]}
+    assert configuration.load(f"a: {text}\nb: [-1, 0x1F, 1.5, true, null]\n") == {
+        "a": text,
+        "b": [-1, 31, 1.5, True, None],
+    }
 
 
 def test_line_of_a_field_of_json_is_found() -> None:

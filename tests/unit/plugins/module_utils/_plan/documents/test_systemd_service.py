@@ -35,9 +35,15 @@ def command(text: str, environment: str = "") -> list[str]:
             ["/k", "1", "2", "3", "2 3", "x-"],
         ),
         # Only a whole word is a variable without braces, and its name is all of the word.
-        ("Environment=A=1\nExecStart=/k --a=$A $A-b $ --c=${A}$A --d=${A:-e} f$", ["/k", "--a=$A", "--c=1$A", "--d=${A:-e}", "f$"]),
+        (
+            "Environment=A=1\nExecStart=/k --a=$A $A-b $ --c=${A}$A --d=${A:-e} f$",
+            ["/k", "--a=$A", "--c=1$A", "--d=${A:-e}", "f$"],
+        ),
         # A percent sign before anything but a letter begins no specifier.
-        ('Environment="A=--a<5%,b<7%" B=9%\nExecStart=/k --c=3% $A $B %%p', ["/k", "--c=3%", "--a<5%,b<7%", "9%", "%p"]),
+        (
+            'Environment="A=--a<5%,b<7%" B=9%\nExecStart=/k --c=3% $A $B %%p',
+            ["/k", "--c=3%", "--a<5%,b<7%", "9%", "%p"],
+        ),
         ("ExecStart=/k a\u00a0b\u2028c \u00a0", ["/k", "a\u00a0b\u2028c", "\u00a0"]),
         ("Environment=A=1\nEnvironment=\nExecStart=/k $A x", ["/k", "x"]),
         ("Environment=A=1\nEnvironment=A=2\nExecStart=/k $A", ["/k", "2"]),
@@ -101,9 +107,10 @@ def test_environment_files(text: str, wanted: list[str]) -> None:
     ],
 )
 def test_what_is_not_understood_is_refused_with_its_line(text: str, words: str) -> None:
+    texts = {"several": "A='x\ny'\n", "comment": "# x\\\nB=y\n", "carriage": "C=x \\\r\ny\r\n"}
+    environment = next((each for word, each in texts.items() if word in words), "")
     with pytest.raises(Refusal, match=words):
-        texts = {"several": "A='x\ny'\n", "comment": "# x\\\nB=y\n", "carriage": "C=x \\\r\ny\r\n"}
-        command(text, next((each for word, each in texts.items() if word in words), ""))
+        command(text, environment)
 
 
 def test_sources_are_files_and_lines() -> None:

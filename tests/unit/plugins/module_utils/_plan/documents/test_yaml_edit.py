@@ -176,7 +176,10 @@ UNREADABLE = {
     "anchor of a list in itself": ("a: b\nc: &n [*n]\n", "line 2"),
     "unknown tag": ("a: b\nc: !mine x\n", "line 2"),
     "control character": ("a: b\nc: \x01\n", "line 2: this is not a single YAML document: unacceptable character"),
-    "impossible date": ("a: b\nc:\n- !!timestamp 2026-13-45\n", "line 3: this value cannot be read: month must be in 1..12"),
+    "impossible date": (
+        "a: b\nc:\n- !!timestamp 2026-13-45\n",
+        "line 3: this value cannot be read: month must be in 1..12",
+    ),
     "unhashable key": ("a: b\nc:\n  ? [a]\n  : b\n", "line 3"),
     "impossible boolean": ("a: b\nc: !!bool x\n", "line 2"),
     "impossible number": ('a: b\nc: !!int ""\n', "line 2"),

@@ -197,8 +197,13 @@ def test_fragments_that_no_kubelet_reads_need_force() -> None:
 
 
 def test_what_our_drop_in_repeats_is_named_where_others_wrote_it() -> None:
-    theirs = {"/etc/systemd/system/kubelet.service.d/15-them.conf": "[Service]\nEnvironment=KUBELET_CONFIG_ARGS=--max-pods=30\n"}
-    with pytest.raises(Refusal, match=r'15-them.conf:2 sets it to "30" and takes precedence over this module. Remove it there, or set adopt'):
+    theirs = {
+        "/etc/systemd/system/kubelet.service.d/15-them.conf": "[Service]\nEnvironment=KUBELET_CONFIG_ARGS=--max-pods=30\n"
+    }
+    with pytest.raises(
+        Refusal,
+        match=r'15-them.conf:2 sets it to "30" and takes precedence over this module. Remove it there, or set adopt',
+    ):
         kubelet.plan(desired(config={"maxPods": 150}), state(drop_ins=theirs))
     assert kubelet.plan(desired(config={"maxPods": 150}, adopt=True), state(drop_ins=theirs)).operations
 

@@ -49,7 +49,8 @@ def test_a_key_without_a_value_is_one_that_is_not_set_and_goes_back(blank: str) 
         "probes": {"livenessProbe": {"periodSeconds": 15}, "startupProbe": {"periodSeconds": 15}},
     }
     done = planned(before, **wanted)
-    assert "cpu: 333m" in done.after.text and "periodSeconds: 15" in done.after.text
+    assert "cpu: 333m" in done.after.text
+    assert "periodSeconds: 15" in done.after.text
     assert planned(following(done), purge=True).after.text == text
     assert planned(before, resources={"requests": {"cpu": None}}).operations == ()
 
