@@ -70,7 +70,7 @@ class ClusterConfiguration:
             ValueError,
             TypeError,
             RecursionError,
-        ) as exc:  # no such date, a date as a key, nested without end
+        ) as exc:  # nested without end
             mark = getattr(exc, "problem_mark", None)
             where = f" line {mark.line + 1}" if mark else ""
             why = configuration.problem_of_tab(exc) or "it is not a single YAML document, so no kubeadm upgrade begins"
@@ -134,7 +134,7 @@ class ClusterConfiguration:
         wanted = {**self.data, "kubernetesVersion": tag}
         text = _VERSION.sub(f"kubernetesVersion: {tag}", self.text)
         try:
-            is_it = yaml.safe_load(text) == wanted
+            is_it = configuration.load(text) == wanted
         except yaml.YAMLError:
             is_it = False
         return text if is_it else json.dumps(wanted, default=str)  # such as one that is written in braces
