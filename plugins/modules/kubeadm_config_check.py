@@ -104,7 +104,7 @@ import typing as t
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubeadm_config_check import Check
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.kubeadm_config_check import Check
 
 
 def main() -> t.NoReturn:

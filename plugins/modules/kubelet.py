@@ -429,7 +429,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.argument
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.kubelet_arguments import kubelet_settings
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_steps import KubeletSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet.kubelet_steps import KubeletSteps
 
 
 def main() -> t.NoReturn:

@@ -224,7 +224,7 @@ import typing as t
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_report import read_all
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet.kubelet_report import read_all
 
 
 def main() -> t.NoReturn:

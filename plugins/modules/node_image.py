@@ -99,7 +99,7 @@ import typing as t
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.image_steps import ImageSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime.image_steps import ImageSteps
 
 
 def main() -> t.NoReturn:

@@ -130,7 +130,7 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import transaction_progress
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import transaction_progress
 
 
 def main() -> t.NoReturn:

@@ -217,7 +217,7 @@ import typing as t
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.static_pod_report import read_all
 
 
 def main() -> t.NoReturn:

@@ -178,7 +178,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.static_p
     static_pod_options,
     static_pod_settings,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_plans import StaticPodPlans
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.static_pod_plans import StaticPodPlans
 
 
 def main() -> t.NoReturn:

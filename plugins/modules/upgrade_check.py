@@ -241,7 +241,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.kubelet_
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.static_pod_arguments import static_pod_settings
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_report import read_all
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.upgrade_report import read_all
 
 
 def main() -> t.NoReturn:

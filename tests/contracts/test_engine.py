@@ -26,7 +26,7 @@ PACK = f"""
 import sys
 sys.path.insert(0, sys.argv[1])
 from ansible_collections.nodecraft.kubeadm.{UTILS}._engine import {PROGRAM}
-from ansible_collections.nodecraft.kubeadm.{UTILS}._node.source import zipapp_of
+from ansible_collections.nodecraft.kubeadm.{UTILS}._node.transaction.engine_source import zipapp_of
 import yaml
 sys.stdout.buffer.write(zipapp_of({PROGRAM}, yaml))
 """

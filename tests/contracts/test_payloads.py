@@ -67,9 +67,9 @@ def test_a_poll_carries_what_reads_a_journal() -> None:
         "_engine/engine_errors.py",
         "_engine/files.py",
         "_engine/journal.py",
-        "_node/state.py",
-        "_node/transaction_log.py",
-        "_node/transaction_progress.py",
+        "_node/transaction/state.py",
+        "_node/transaction/journal_history.py",
+        "_node/transaction/transaction_progress.py",
     }
     assert "_module/pyyaml.py" not in own
 

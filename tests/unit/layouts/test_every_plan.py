@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 import yaml
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import static_pods as node_static_pods
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import static_pods as node_static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import generator as kubelet_generator
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout

@@ -10,9 +10,9 @@ import typing as t
 from pathlib import Path
 
 import yaml
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import state
 
-MODULES = Path(state.__file__).parents[2] / "modules"
+MODULES = Path(state.__file__).parents[3] / "modules"
 # What Ansible has in every result, whatever the module.
 OF_ANSIBLE = {"changed", "failed", "msg", "warnings", "deprecations", "invocation", "exception"}
 TYPES: dict[str, tuple[type, ...]] = {

@@ -9,7 +9,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import kubelet_steps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import kubelet_steps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course

@@ -10,9 +10,12 @@ from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import copies_of, save_journal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import transaction_progress
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.lock_wait import LockWait
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import Observed, StaticPodSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.static_pod_steps import (
+    Observed,
+    StaticPodSteps,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import transaction_progress
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction.lock_wait import LockWait
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, FakeNode

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import read_json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import save_journal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import state
 from ansible_collections.nodecraft.kubeadm.plugins.modules import node_transaction
 
 

@@ -15,8 +15,9 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.http_pool i
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.etcd_member import Etcd, EtcdError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.kubeconfig import Credentials, User
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import api_request, read_gates, run_probe
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import certificates, etcd
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.component_files import ComponentFiles
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.etcd import etcd_client
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import certificates
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.component_files import ComponentFiles
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import (
@@ -152,7 +153,7 @@ def use_etcd_health(site: Site) -> str:
     text = samples.with_command(f"--etcd-servers={site.url}", *arguments)
     files = ComponentFiles(samples.manifest(text.replace("/etc/kubernetes/pki", str(site.directory))))
     try:
-        (health,) = etcd.health_for_api_server(files)
+        (health,) = etcd_client.health_for_api_server(files)
     except KubeadmError as exc:
         return str(exc)
     return "" if health.ok else health.words

@@ -9,13 +9,13 @@ import pkgutil
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state, transactions
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import engine_service, state
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun, add_kubelet
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.preflight_site import Site
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
-CODE = Path(state.__file__).parents[1]
+CODE = Path(state.__file__).parents[2]
 
 
 @pytest.fixture(name="sources")
@@ -25,7 +25,11 @@ def fixture_sources(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def read(package: str, name: str) -> bytes | None:
         is_own = package.startswith("ansible_collections.")
-        return (CODE / package.rpartition(".")[2] / name).read_bytes() if is_own else get_data(package, name)
+        return (
+            CODE.joinpath(*package.partition(".module_utils.")[2].split("."), name).read_bytes()
+            if is_own
+            else get_data(package, name)
+        )
 
     monkeypatch.setattr(pkgutil, "get_data", read)
 
@@ -41,8 +45,8 @@ def fixture_master(node: FakeNode, monkeypatch: pytest.MonkeyPatch, sources: Non
     """The node with its kubelet's process, and with our state and unit file in its directory."""
     add_kubelet(node)
     monkeypatch.setattr(state, "STATE_DIR", str(node.state.parent))
-    monkeypatch.setattr(transactions, "_UNIT_FILE", str(node.state.parent / "unit.service"))
-    monkeypatch.setattr(transactions, "_LOCK_SECONDS", 0.0)
+    monkeypatch.setattr(engine_service, "_UNIT_FILE", str(node.state.parent / "unit.service"))
+    monkeypatch.setattr(engine_service, "_LOCK_SECONDS", 0.0)
     if os.geteuid() != 0:  # files of ours belong to root
         monkeypatch.setattr(os, "fchown", lambda descriptor, uid, gid: None)
     return node

@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Process
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pods import instance_of
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.static_pods import instance_of
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods
 

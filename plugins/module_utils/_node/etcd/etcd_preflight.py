@@ -1,0 +1,271 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The preflight of a change of etcd: what its member, its data and its cluster would lose."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import socket
+import typing as t
+import urllib.parse
+
+from ..._engine.journal import SIDES, Journal
+from ..._engine.probes import run_probe
+from ..._plan.common.errors import KubeadmError, Refusal
+from ..._plan.kubernetes import flags
+from ..._plan.static_pod import etcd_change
+from ..._plan.static_pod import plan as static_pod
+from ..._plan.static_pod.manifest import Manifest
+from ..static_pod import static_pods
+from ..static_pod.component_files import ComponentFiles
+from ..static_pod.preflight_context import PreflightContext, is_healthy, patiently, runs
+from ..static_pod.static_pods import API_SERVER, ETCD
+from . import etcd_client, etcd_snapshot
+
+# Where a member keeps what the cluster would not know again.
+_DATA = ("data-dir", "wal-dir")
+_API_SERVER_SERVED = "whether it answers this node's API server"
+_FORCE = "force: true changes it anyway, after a snapshot of this member was saved on its node and verified."
+
+
+def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
+    """What the user should know of a change of a member. Raises Refusal."""
+    etcd_change.refuse_other_identity(plan.before, plan.after)
+    _refuse_no_clients(plan)
+    node.unverified.extend(_unread_api_server(pod))
+    warnings = _other_data(pod, plan, node)
+    if not runs(pod, node):
+        return warnings  # it is stopped already, and tells nothing
+    cluster, failure = patiently(lambda: _ask(plan.before), _is_fine, node)
+    if cluster is None:
+        return [*warnings, *_judge_silence(pod, failure, node)]
+    etcd_change.refuse_small_quota(plan.before, plan.after, cluster.size, os.uname().nodename)
+    return [*warnings, *_judge(pod, cluster, node)]
+
+
+def unwell(pod: static_pods.StaticPod) -> list[str]:
+    """What is not known, or not well, of the cluster of a member that has nothing to change, each with the reason."""
+    cluster, failure = _ask(pod.manifest)
+    found = [failure] if cluster is None else etcd_change.risks(cluster).found
+    return [f"whether it takes writes and has its members: {each}" for each in found]
+
+
+_Told = tuple[t.Optional[etcd_change.Cluster], str]
+
+
+def _ask(manifest: Manifest) -> _Told:
+    """What the member of a manifest tells of its cluster, or why it does not."""
+    try:
+        return etcd_client.read_cluster(etcd_client.Access.of(ComponentFiles(manifest))), ""
+    except KubeadmError as exc:
+        return None, str(exc)
+
+
+def _refuse_no_clients(plan: static_pod.StaticPodPlan) -> None:
+    """A member that listens where etcd itself likes is out of reach for its API server, and nothing could prove it."""
+    if ComponentFiles(plan.before).flags("listen-client-urls") and not ComponentFiles(plan.after).flags(
+        "listen-client-urls"
+    ):
+        raise Refusal(
+            "args: without listen-client-urls etcd listens at http://localhost:2379 only, and no API server reaches it."
+        )
+
+
+def _is_fine(told: _Told) -> bool:
+    return told[0] is not None and not etcd_change.risks(told[0]).found
+
+
+def _judge(pod: static_pods.StaticPod, cluster: etcd_change.Cluster, node: PreflightContext) -> list[str]:
+    """Refuse a risk while there is something to lose, unless it is forced."""
+    risks = etcd_change.risks(cluster)
+    warnings = [risks.warning] if risks.warning else []
+    if not risks.found:
+        return warnings
+    if node.force:
+        return [*warnings, *(f"forced: {risk}" for risk in risks.found)]
+    if risks.counts_for_repair or is_healthy(pod, node):
+        raise Refusal(f"refused before anything was written on {os.uname().nodename}: {' '.join(risks.found)} {_FORCE}")
+    repaired = "This member is not healthy, so the change is tried anyway."
+    return [*warnings, *(f"{risk} {repaired}" for risk in risks.found)]
+
+
+def _judge_silence(pod: static_pods.StaticPod, failure: str, node: PreflightContext) -> list[str]:
+    problem = f"the members of the etcd cluster could not be listed on {os.uname().nodename} ({failure})"
+    if is_healthy(pod, node):
+        raise Refusal(
+            f"refused before anything was written: {problem}, so it is not known whether a majority is left without this"
+            " one. Check that the member answers there with its own certificates."
+        )
+    return [f"{problem}; this one is not healthy, so the change is tried anyway."]
+
+
+# ---- a forced change -------------------------------------------------------------------------------------------------
+
+
+def save_snapshot(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> str | None:
+    """Where a snapshot was saved before a change that is a risk and forced; None where it is neither.
+
+    Raises KubeadmError when it could not be: then a member that runs is not stopped.
+    """
+    if pod.name != ETCD or not node.force or not runs(pod, node):
+        return None
+    access = etcd_client.Access.of(ComponentFiles(plan.before))
+    told = _ask(plan.before)
+    if _is_fine(told):
+        return None
+    try:
+        return etcd_snapshot.save(access)
+    except KubeadmError as exc:
+        if told[0] is not None:
+            raise
+        raise KubeadmError(f"{exc} Without force a member that is not healthy is changed without a snapshot.") from exc
+
+
+# ---- its data --------------------------------------------------------------------------------------------------------
+
+
+def _other_data(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
+    """A member that starts over another directory is an empty one, and may look healthy."""
+    before, after = ComponentFiles(plan.before), ComponentFiles.planned(plan)
+    if flags.gate_value(etcd_change.setting(plan.after, "force-new-cluster") or "false") is True:
+        raise Refusal(
+            "args: force-new-cluster creates a new cluster of one member from this one's data, at every start. It is for"
+            " manual disaster recovery, and must not stay in a manifest."
+        )
+    moved = [
+        f"{flag}: {was} -> {will_be}"
+        for flag in _DATA
+        for was, will_be in [
+            (_data(before, etcd_change.setting(plan.before, flag)), _data(after, etcd_change.setting(plan.after, flag)))
+        ]
+        if was != will_be
+    ]
+    if not moved:
+        return []
+    if runs(pod, node):
+        raise Refusal(
+            f"refused before anything was written: the member on {os.uname().nodename} runs, and would start over other data"
+            f" ({'; '.join(moved)}). Moving a member's data is done manually, with the member stopped."
+        )
+    return [
+        f"{pod.name} on {os.uname().nodename} does not run, and starts over other data with this change ({'; '.join(moved)})"
+    ]
+
+
+def refuse_files_among_data(pod: static_pods.StaticPod, paths: t.Iterable[str]) -> None:
+    """Nothing of a member's data is read or written by us, so no file that a task names may stand there."""
+    if pod.name != ETCD:
+        return
+    files = ComponentFiles(pod.manifest)
+    directories = [
+        directory
+        for directory in (_data(files, etcd_change.setting(pod.manifest, flag)) for flag in _DATA)
+        if directory
+    ]
+    for path in paths:
+        if any(os.path.commonpath([path, directory]) == directory for directory in directories):
+            raise Refusal(f"files: {path} on {os.uname().nodename} is inside the data of etcd; name another directory.")
+
+
+def _data(files: ComponentFiles, path: str | None) -> str | None:
+    try:
+        return path and files.place(path)
+    except KubeadmError:
+        return path
+
+
+# ---- its proof -------------------------------------------------------------------------------------------------------
+
+
+def add_member(journal: Journal, plan: static_pod.StaticPodPlan, directory: str, node: PreflightContext) -> None:
+    """Have the transaction ask the member, too, at the address by which its clients reach it, whatever the manifest's own
+    probes ask: theirs is another port, which shows nothing of certificates. directory: of the manifests."""
+    try:
+        url = etcd_client.Access.of(ComponentFiles(plan.before)).url
+        accesses = [etcd_client.Access.of(ComponentFiles(manifest)) for manifest in (plan.before, plan.after)]
+    except KubeadmError as exc:  # its arguments do not tell where
+        journal["watch"]["unverified"] = [f"whether it takes writes and has its members: {exc}"]
+        return
+    for side, access in zip(SIDES, accesses):
+        journal["watch"][side]["probes"].append(access.probe(url))
+        journal["watch"][side]["etcd"] = dataclasses.replace(access, url=url).client()
+    _add_api_server(journal, directory, url, node)
+
+
+def _add_api_server(journal: Journal, directory: str, url: str, node: PreflightContext) -> None:
+    """Have it ask as the API server of this node does, too, where that is answered now: its certificate is another one."""
+    if not _has_manifest(API_SERVER, directory):
+        return
+    try:
+        files = ComponentFiles(static_pods.read_manifest(static_pods.find(API_SERVER, directory)[0], API_SERVER))
+        pair = (files.flag(f"etcd-{part}") for part in ("certfile", "keyfile"))
+        certificate, key = (files.place(path) for path in pair if path)
+    except ValueError:  # it uses no certificate
+        return
+    except KubeadmError as exc:
+        journal["watch"]["unverified"] = [f"{_API_SERVER_SERVED}: {exc}"]
+        return
+    probe = etcd_client.Access(url, certificate, key).probe(url)
+    served, text = patiently(lambda: run_probe(probe), lambda result: result[0], node)
+    if not served:
+        journal["watch"]["unverified"] = [f"{_API_SERVER_SERVED}: before the change {text}"]
+        return
+    for side in SIDES:
+        journal["watch"][side]["probes"].append(probe)
+
+
+# ---- where it is -----------------------------------------------------------------------------------------------------
+
+
+def refuse_external(directory: str, node_name: str) -> None:
+    """Refuse an etcd that is no static pod of this node. A node without an API server tells nothing. Raises Refusal."""
+    api_server, member = (_manifest(name, directory) for name in (API_SERVER, ETCD))
+    if api_server is None or (member is None and _has_manifest(ETCD, directory)):
+        return  # what is wrong with a manifest that cannot be read is said where it is read
+    servers = ComponentFiles(api_server).flags("etcd-servers")
+    listening = [] if member is None else ComponentFiles(member).flags("listen-client-urls")
+    if servers and (member is None or etcd_change.is_external(_places(servers), _places(listening))):
+        etcd_change.refuse_external(node_name, servers)
+
+
+def _unread_api_server(pod: static_pods.StaticPod) -> list[str]:
+    """What could not be verified where refuse_external() finds a manifest that tells nothing."""
+    directory = os.path.dirname(pod.path)
+    if _manifest(API_SERVER, directory) is not None or not _has_manifest(API_SERVER, directory):
+        return []
+    return ["whether the API server of this node uses this etcd: its manifest cannot be read"]
+
+
+def _has_manifest(name: str, directory: str) -> bool:
+    try:
+        static_pods.find(name, directory)
+    except KubeadmError:
+        return False
+    return True
+
+
+def _manifest(name: str, directory: str) -> Manifest | None:
+    try:
+        path, dummy = static_pods.find(name, directory)
+        return static_pods.read_manifest(path, name)
+    except KubeadmError:
+        return None
+
+
+def _places(urls: t.Iterable[str]) -> list[tuple[str, int]]:
+    """The addresses of these, names resolved as this node does."""
+    found: list[tuple[str, int]] = []
+    for url in urls:
+        parts = urllib.parse.urlsplit(url)
+        host, port = parts.hostname or "", parts.port or 2379
+        found.append((host, port))
+        try:
+            found += [(str(entry[4][0]), port) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+        except OSError:
+            continue
+    return found

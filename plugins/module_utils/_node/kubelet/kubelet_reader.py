@@ -1,0 +1,216 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What the kubelet of this node says about itself: its manifest directory and its node's name."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import typing as t
+
+from ..._engine.files import open_to_read
+from ..._engine.journal import Places, Probe
+from ..._engine.node import Host
+from ..._plan.common.errors import KubeadmError, Refusal
+from ..._plan.common.file_values import TextFile
+from ..._plan.documents.command_line import Argument, Source
+from ..._plan.kubelet import config as kubelet_config
+from ..._plan.kubelet.config import ConfigDocument, Settings
+from ..._plan.kubernetes import flags
+from ..._plan.kubernetes.clusters import ClusterIdentity
+from ..transaction.state import Run
+from .cluster_identity import joined_at, read_identity
+
+DEFAULT_MANIFEST_DIR = "/etc/kubernetes/manifests"
+_HEALTHZ_PORT = 10248
+_COMMAND_LINE = Source("the kubelet's command line", 1)
+_RUNTIME = "unix:///run/containerd/containerd.sock"
+
+
+class KubeletDown(KubeadmError):
+    """No kubelet runs that could be asked. found: what is there instead, after the word kubelet."""
+
+    def __init__(self, found: str, message: str) -> None:
+        super().__init__(message)
+        self.found = found
+
+
+@dataclasses.dataclass(frozen=True)
+class Kubelet:
+    """The kubelet of a node.
+
+    program: its binary. manifest_dir: its staticPodPath. node_name: the name of its Node. healthz: its own health as a probe; None when that is
+    switched off. runtime: the address of its container runtime. cluster: the one that it belongs to. places: where it keeps its pods, their
+    logs and its credential, as far as its settings say. joined: when the node was joined to its cluster, in seconds since 1970; 0.0 when that is
+    not known. problem: why it does not work, with its last words, where that was asked for; empty when it does.
+    """
+
+    program: str
+    manifest_dir: str
+    node_name: str
+    healthz: Probe | None
+    runtime: str
+    cluster: ClusterIdentity
+    places: Places = dataclasses.field(default_factory=Places)
+    joined: float = 0.0
+    problem: str = ""
+
+
+def read_kubelet(run: Run, *, proc: str = "/proc") -> Kubelet:
+    """Find the running kubelet.service and read its settings.
+
+    run: like AnsibleModule.run_command. Raises KubeletDown when none runs, KubeadmError when it is not of kubeadm's layout.
+    """
+    pid, arguments, settings = _running(run, proc)
+    return kubelet_of(arguments, settings, os.path.join(proc, str(pid), "root"))
+
+
+def kubelet_of(arguments: t.Sequence[str], settings: Settings, root: str = "/") -> Kubelet:
+    """The kubelet with this command line and these settings. root: what is the root of the file system for it.
+
+    Raises KubeadmError when it has no directory of static pods.
+    """
+    manifest_dir = settings.field(("staticPodPath",))
+    if not manifest_dir:
+        raise KubeadmError(
+            f"{os.uname().nodename} is not a kubeadm control plane: its kubelet has no directory for static pods"
+            f" (staticPodPath; kubeadm sets {DEFAULT_MANIFEST_DIR})."
+        )
+    return Kubelet(
+        program=arguments[0],
+        manifest_dir=os.path.normpath(manifest_dir),
+        node_name=registered_name(arguments),
+        healthz=healthz_of(settings),
+        runtime=_runtime(settings),
+        cluster=read_identity(arguments, root=root),
+        places=_places(arguments, settings),
+        joined=joined_at(arguments, root),
+    )
+
+
+class NodeRuntime(t.NamedTuple):
+    """Where a kubelet finds its container runtime. version: what the kubelet says of its own."""
+
+    node_name: str
+    endpoint: str
+    version: str
+
+
+def read_runtime(run: Run, *, proc: str = "/proc") -> NodeRuntime:
+    """Ask the kubelet of a node for its runtime, whether it has static pods or not. Raises KubeadmError."""
+    dummy, arguments, settings = _running(run, proc)
+    return NodeRuntime(registered_name(arguments), _runtime(settings), version_of(arguments[0], run))
+
+
+def _running(run: Run, proc: str) -> tuple[int, list[str], Settings]:
+    pid = _main_pid(run)
+    host = Host(proc=proc)
+    arguments = list(host.arguments(pid))
+    try:
+        settings = settings_of(arguments, os.path.join(proc, str(pid), "root"))
+    except KubeadmError:
+        if host.arguments(pid):
+            raise
+        arguments = []
+    if not arguments:  # one that panics at its start is gone by now
+        raise _down("ended")
+    return pid, arguments, settings
+
+
+def _runtime(settings: Settings) -> str:
+    return str(settings.field(("containerRuntimeEndpoint",)) or _RUNTIME)
+
+
+def _places(arguments: t.Sequence[str], settings: Settings) -> Places:
+    """What differs from the kubelet's own defaults is told by its configuration, or by its flags."""
+    logs, root, kubeconfig = (
+        settings.field(("podLogsDir",)),
+        flags.last(arguments, "root-dir"),
+        flags.last(arguments, "kubeconfig"),
+    )
+    places: Places = {}
+    if logs:
+        places["more_pod_logs"] = [str(logs)]
+    if root:
+        places["kubelet_root"] = root
+    if kubeconfig:
+        places["kubelet_conf"] = kubeconfig
+    return places
+
+
+def version_of(program: str, run: Run) -> str:
+    """What a kubelet's binary says of its version, such as C(Kubernetes v1.37.2), or why it does not."""
+    dummy, output, error = run([program, "--version"])
+    return (output or error).strip()
+
+
+def healthz_of(settings: Settings) -> Probe | None:
+    """Where a kubelet tells whether it works, if it does."""
+    port = settings.field(("healthzPort",))
+    number = _HEALTHZ_PORT if port is None else int(port)
+    host = settings.field(("healthzBindAddress",)) or "127.0.0.1"
+    return {"kind": "http", "scheme": "http", "host": host, "port": number, "path": "/healthz"} if number else None
+
+
+def registered_name(arguments: t.Sequence[str]) -> str:
+    """The name under which a kubelet with this command line registers its Node."""
+    name = flags.last(arguments, "hostname-override") or os.uname().nodename
+    return name.strip().lower()
+
+
+def _main_pid(run: Run) -> int:
+    status, output, error = run(["systemctl", "show", "--property=ActiveState,SubState,MainPID", "kubelet.service"])
+    shown = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
+    if status == 0 and shown.get("ActiveState") == "active" and int(shown.get("MainPID", "0")):
+        return int(shown["MainPID"])
+    if status != 0:
+        raise _down(f"is not known to systemd: {error.strip()}")
+    state = f" ({shown['SubState']})" if shown.get("SubState") else ""
+    raise _down(f"is {shown.get('ActiveState', 'unknown')}{state}")
+
+
+def _down(found: str) -> KubeletDown:
+    return KubeletDown(
+        found,
+        f"{os.uname().nodename} runs no kubelet that could be queried (kubelet.service {found}). Static pods are changed on running"
+        " kubeadm control planes only: check that the host is one, and start its kubelet.",
+    )
+
+
+def settings_of(arguments: t.Sequence[str], root: str) -> Settings:
+    """The settings of a kubelet with these arguments: its configuration and its fragments, as the kubelet merges them.
+
+    root: what is the root of the file system for it.
+    """
+    main, directory = flags.last(arguments, "config"), flags.last(arguments, "config-dir")
+    fragments = fragment_paths(os.path.join(root, directory.lstrip("/"))) if directory else []
+    paths = [*([main] if main else []), *(f"/{os.path.relpath(path, root)}" for path in fragments)]
+    return Settings(
+        tuple(Argument(text, _COMMAND_LINE, None) for text in arguments),
+        tuple(_document(path, root) for path in paths),
+    )
+
+
+def _document(path: str, root: str) -> ConfigDocument:
+    try:
+        with open_to_read(os.path.join(root, path.lstrip("/"))) as stream:
+            return kubelet_config.parse(TextFile.of(path, stream.read().decode("utf-8")))
+    except (OSError, UnicodeDecodeError, Refusal) as exc:
+        raise KubeadmError(
+            f"the kubelet's configuration {path} on {os.uname().nodename} cannot be read: {exc}"
+        ) from exc
+
+
+def fragment_paths(directory: str) -> list[str]:
+    """The files of a directory of fragments, as the kubelet finds them: sub-directories too, only *.conf, sorted as a whole."""
+    found = [
+        os.path.join(place, name)
+        for place, dummy, names in os.walk(directory)
+        for name in names
+        if name.endswith(".conf")
+    ]
+    return sorted(found)

@@ -1,0 +1,98 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Reading the files of the kubelet's unit: what systemd loaded of them, and which command line they come to."""
+
+from __future__ import annotations
+
+import dataclasses
+import glob
+import os
+import typing as t
+
+from ..._plan.common.errors import KubeadmError, Refusal
+from ..._plan.common.file_values import FileVersion, TextFile
+from ..._plan.documents.systemd_service import environment_files, read_service
+from ..transaction.file_versions import read_version
+from ..transaction.state import Run
+
+KUBELET_UNIT = "kubelet.service"
+# These go before those of packages, the first of them before the second.
+_STRONGER_UNITS = (f"/etc/systemd/system/{KUBELET_UNIT}", f"/run/systemd/system/{KUBELET_UNIT}")
+
+
+@dataclasses.dataclass(frozen=True)
+class UnitFiles:
+    """The unit as systemd loaded it, its own file first. environment: its files of variables, None for one that does not exist.
+
+    host: the name of the machine. command: what the unit starts. pid: of the process; None when there is none.
+    """
+
+    unit: tuple[TextFile, ...]
+    environment: t.Mapping[str, FileVersion | None]
+    host: str
+    command: list[str]
+    pid: int | None
+
+
+def read_unit_files(run: Run) -> UnitFiles:
+    """Read the unit, whether the kubelet runs or not. Raises KubeadmError when there is none that systemd could start."""
+    shown = _show(run)
+    unit = [read_text(path) for path in (shown["FragmentPath"], *shown["DropInPaths"].split())]
+    name = os.uname().nodename
+    paths = [path for pattern in environment_files(unit, name) for path in sorted(glob.glob(pattern)) or [pattern]]
+    environment = {path: _version_of_text(path) for path in paths}
+    texts = {path: version.text if version else None for path, version in environment.items()}
+    command = read_service(unit, texts, name).command
+    return UnitFiles(tuple(unit), environment, name, command, int(shown["MainPID"] or 0) or None)
+
+
+def _show(run: Run) -> dict[str, str]:
+    names = ("LoadState", "FragmentPath", "DropInPaths", "MainPID", "NeedDaemonReload")
+    status, output, error = run(["systemctl", "show", f"--property={','.join(names)}", KUBELET_UNIT])
+    shown = {**dict.fromkeys(names, ""), **dict(line.split("=", 1) for line in output.splitlines() if "=" in line)}
+    if status != 0 or shown["LoadState"] != "loaded":
+        raise KubeadmError(
+            f"{os.uname().nodename} has no {KUBELET_UNIT} that systemd could start ({error.strip() or shown['LoadState'] or 'no answer'})."
+            " Only kubelets of kubeadm's packages are changed: check that the host is a node."
+        )
+    if shown["NeedDaemonReload"] == "yes" or _is_shadowed(shown["FragmentPath"]):
+        raise Refusal(
+            f"{os.uname().nodename}: a file of {KUBELET_UNIT} was changed or added and not loaded, and this change would load that"
+            " too. Check it with systemctl cat kubelet, run systemctl daemon-reload and systemctl restart kubelet, and run"
+            " again."
+        )
+    return shown
+
+
+def _is_shadowed(loaded: str) -> bool:
+    """Whether a unit is there that goes before the loaded one: systemd does not count that as a need to reload."""
+    for path in _STRONGER_UNITS:
+        if path == loaded:
+            return False
+        # A link to the loaded one is no other unit.
+        if os.path.lexists(path) and os.path.realpath(path) != os.path.realpath(loaded):
+            return True
+    return False
+
+
+def read_text(path: str) -> TextFile:
+    """A file that has to be there. Raises KubeadmError, Refusal."""
+    version = _version_of_text(path)
+    if version is None:
+        raise KubeadmError(f"{path} on {os.uname().nodename}, which {KUBELET_UNIT} needs, does not exist.")
+    return TextFile(path, version)
+
+
+def _version_of_text(path: str) -> FileVersion | None:
+    """A file that has to hold text; None when it does not exist."""
+    version = read_version(path)
+    try:
+        if version is not None:
+            version.content.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        raise Refusal(f"{path} on {os.uname().nodename} is not UTF-8 text: {exc}.") from exc
+    return version

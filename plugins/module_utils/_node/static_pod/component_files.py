@@ -1,0 +1,90 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The files of a component, as it will see them with a planned change."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+import urllib.parse
+
+from ..._engine.files import read_bytes
+from ..._plan.common.errors import KubeadmError
+from ..._plan.common.file_values import FileVersion
+from ..._plan.kubernetes import flags
+from ..._plan.static_pod import plan as static_pod
+from ..._plan.static_pod.manifest import Manifest
+from .static_pods import covering, on_host
+
+REMOVED = "the change removes"
+
+
+class ComponentFiles:
+    """Flags that name files, and what is in those files: through the mounts, with the files that a change brings."""
+
+    def __init__(self, manifest: Manifest, staged: t.Mapping[str, FileVersion | None] | None = None) -> None:
+        self._manifest = manifest
+        # Written through links, so the same file may have several paths.
+        self._staged = {os.path.realpath(path): version for path, version in (staged or {}).items()}
+        # An argument that is made from what only the kubelet knows names no file that could be found.
+        self._arguments = [argument for argument in manifest.expected_arguments() if argument is not None]
+
+    @classmethod
+    def planned(cls, plan: static_pod.StaticPodPlan) -> ComponentFiles:
+        """The files with a planned change."""
+        return cls(plan.after, {change.path: change.after for change in plan.files})
+
+    def flag(self, name: str) -> str | None:
+        """The value that counts of a flag."""
+        return flags.last(self._arguments, name)
+
+    def flags(self, name: str) -> list[str]:
+        """All entries of a flag that takes a list."""
+        texts = flags.values(flags.parse(self._arguments), name)
+        return [entry.strip() for text in texts for entry in text.split(",") if entry.strip()]
+
+    def place(self, path: str) -> str:
+        """Where on the node the component's file is. Raises KubeadmError when it is not mounted."""
+        plain = os.path.normpath(path)
+        mount = covering(plain, self._manifest.mounts())
+        if mount is None:
+            raise KubeadmError(f"no volume is mounted over {path}")
+        return on_host(plain, mount)
+
+    def read(self, path: str) -> bytes:
+        """The content of a file. Raises KubeadmError when the component could not read it."""
+        place = self.place(path)
+        real = os.path.realpath(place)
+        staged = self._staged.get(real)
+        if staged is not None:
+            return staged.content
+        if real in self._staged:
+            raise KubeadmError(f"{REMOVED} {place}")
+        try:
+            content = read_bytes(place)
+        except OSError as exc:
+            raise KubeadmError(f"{place} cannot be read: {exc.strerror}") from exc
+        if content is None:
+            raise KubeadmError(f"{place} does not exist")
+        return content
+
+    def is_new(self, flag: str, former: ComponentFiles) -> bool:
+        """Whether the file that a flag names is named, moved or written by the change from the former state to this."""
+        path = self.flag(flag)
+        if path is None or path != former.flag(flag):
+            return True
+        try:
+            place = self.place(path)
+            return os.path.realpath(place) in self._staged or place != former.place(path)
+        except KubeadmError:
+            return True
+
+
+def hosts(urls: t.Iterable[str]) -> list[str]:
+    """The hosts of these addresses, each once; none for the address that stands for all of them."""
+    found = (urllib.parse.urlsplit(url).hostname for url in urls)
+    return list(dict.fromkeys(host for host in found if host and host.strip("0.:")))

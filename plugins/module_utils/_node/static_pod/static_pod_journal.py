@@ -1,0 +1,122 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The journal of a planned change of a static pod, and what of it can be verified."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ..._engine.journal import STATIC_POD, Address, Client, FileEntry, Instance, Journal, Places, StaticPodWatch
+from ..._engine.node import Host
+from ..._engine.probes import api_request, read_gates, unread_gates, wrong_gates
+from ..._plan.common.errors import KubeadmError
+from ..._plan.static_pod import plan as static_pod
+from ..._plan.static_pod.manifest import Manifest
+from ..kubelet.api_clients import ApiClients, advertised
+from ..transaction.file_versions import dump_version
+from ..transaction.owned_record import Notes
+from ..transaction.planned_journal import TransactionSettings, file_entry, new_journal, record_entry
+from .static_pods import API_SERVER, StaticPod, instance_of, look
+
+
+def static_pod_journal(
+    pod: StaticPod, plan: static_pod.StaticPodPlan, settings: TransactionSettings, clients: ApiClients, places: Places
+) -> Journal:
+    """The journal of a planned change of a static pod."""
+    before, after = instance_of(plan.before), instance_of(plan.after)
+    gates, metrics = gate_source(plan.after, clients)
+    files: list[FileEntry] = [
+        *(file_entry(change) for change in plan.files),
+        {
+            "path": pod.path,
+            "switch": True,
+            "before": dump_version(pod.version),
+            "after": dump_version(dataclasses.replace(pod.version, content=plan.after.text.encode("utf-8"))),
+        },
+        *record_entry(pod.name, before=pod.record, after=plan.record, notes=notes_of(pod, plan)),
+    ]
+    watch: StaticPodWatch = {
+        "kind": STATIC_POD,
+        **pod.logs,
+        "places": places,
+        "before": before,
+        "after": after,
+        "feature_gates": gates,
+        "metrics": metrics,
+        "hidden": plan.after.hidden,
+    }
+    journal = new_journal(pod.name, files, watch, settings)
+    journal["min_ready_seconds"] = max(settings.min_ready_seconds, plan.after.seconds_until_killed())
+    if pod.name == API_SERVER:
+        for instance, manifest in ((before, plan.before), (after, plan.after)):
+            instance["server"] = _address(instance) or advertised(manifest)
+        watch["credentials"], watch["mirror"] = clients.credentials(), clients.mirror(pod.log_prefix)
+        watch["unverified"] = clients.unverified()
+    return journal
+
+
+def notes_of(pod: StaticPod, plan: static_pod.StaticPodPlan) -> Notes:
+    """What the record says of a static pod besides what is ours."""
+    return Notes(pod.written_image, plan.image, plan.former, plan.after.text)
+
+
+def gate_source(manifest: Manifest, clients: ApiClients) -> tuple[dict[str, bool], Client | None]:
+    """The feature gates that a manifest sets, and where its process reports them; None where no HTTP probe tells the address.
+
+    Only the administrator may read that: on 1.37 the kubelet, the components and the API server's client for kubelets get 403.
+    """
+    gates = {gate: value for gate, value in manifest.values()["feature_gates"].items() if isinstance(value, bool)}
+    address = _address(instance_of(manifest))
+    return gates, {**address, "kubeconfig": clients.admin} if address else None
+
+
+def unverifiable(pod: StaticPod, plan: static_pod.StaticPodPlan, clients: ApiClients, host: Host) -> list[str]:
+    """What the engine will not be able to verify of a change, as far as that shows before it."""
+    limits = clients.unverified() if pod.name == API_SERVER else []
+    wanted, dummy = gate_source(plan.after, clients)
+    gates, why = read_gates(gate_source(plan.before, clients)[1]) if wanted else ({}, "")
+    # What is down answers nothing now, and may when it is repaired.
+    if gates is None and look(pod, host).healthy:
+        limits.append(unread_gates(wanted, why))
+    return limits
+
+
+def unverified_clients(pod: StaticPod, clients: ApiClients) -> list[str]:
+    """What could not be verified of whom a running API server answers, as the engine asks it after a change."""
+    if pod.name != API_SERVER:
+        return []
+    server = _address(instance_of(pod.manifest)) or advertised(pod.manifest)
+    responses = {
+        each["kubeconfig"]: api_request(each["kubeconfig"], each["path"], server) for each in clients.credentials()
+    }
+    return [
+        *clients.unverified(),
+        *(
+            f"whether it answers the client of {kubeconfig}: {response.problem}"
+            for kubeconfig, response in responses.items()
+            if not response.is_ok()
+        ),
+    ]
+
+
+def verify_gates(pod: StaticPod, clients: ApiClients) -> list[str]:
+    """What could not be verified of the feature gates of a running process. Raises KubeadmError when it reports others than its manifest has."""
+    wanted, metrics = gate_source(pod.manifest, clients)
+    if not wanted:
+        return []
+    gates, why = read_gates(metrics)
+    if gates is None:
+        return [unread_gates(wanted, why)]
+    wrong = wrong_gates(wanted, gates)
+    if wrong:
+        raise KubeadmError(f"{pod.name} on {clients.node}: there is nothing to change, but {wrong}.")
+    return []
+
+
+def _address(instance: Instance) -> Address | None:
+    probe = next((probe for probe in instance["probes"] if probe["kind"] == "http"), None)
+    return probe and {"scheme": probe["scheme"], "host": probe["host"], "port": probe["port"]}

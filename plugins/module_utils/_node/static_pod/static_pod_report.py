@@ -1,0 +1,184 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What the module C(static_pod_info) returns."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import typing as t
+
+from ..._engine.files import Json
+from ..._engine.node import NODE, Host, Process, hide
+from ..._engine.static_pod_look import PodObservation
+from ..._plan.common.errors import KubeadmError
+from ..._plan.common.ownership import Change, Values
+from ..._plan.kubernetes import versions
+from ..._plan.static_pod import plan as static_pod
+from ..._plan.static_pod import pod_fields, reconciliation, static_pod_undo
+from ..._plan.static_pod.diff import diff
+from ..._plan.static_pod.manifest import Manifest
+from ..._plan.transaction.previous_change import Rollback
+from ..kubelet.kubelet_down import read_any_kubelet
+from ..kubelet.kubelet_reader import Kubelet, version_of
+from ..transaction import journal_history, undo
+from ..transaction.state import Run
+from . import static_pods
+from .manifest_files import manifest_files
+
+
+def read_all(
+    name: str | None,
+    manifest_dir: str | None,
+    *,
+    run: Run,
+    warn: t.Callable[[str], None],
+    host: Host = NODE,
+) -> Json:
+    """Read the static pods of a node, or the one of that name; none when it is not there."""
+    kubelet = read_any_kubelet(run, host)
+    host = host._replace(**kubelet.places)
+    directory = manifest_dir or kubelet.manifest_dir
+    # A worker that never had a static pod has no such directory.
+    files = manifest_files(directory) if os.path.isdir(directory) else []
+    identities = {path: static_pods.pod_identity(path) for path in files}
+    names = sorted({identity[1] for identity in identities.values() if identity})
+    pods = [_describe(pod, directory, kubelet, host) for pod in names if name in (None, pod)]
+    images = {pod["name"]: pod["image"] for pod in pods if not pod["error"]}
+    found = versions.of_images(images) or {"kubelet": [version_of(kubelet.program, run)]}
+    for warning in versions.warnings(kubelet.node_name, found):
+        warn(warning)
+    return {
+        "node": kubelet.node_name,
+        "cluster": dataclasses.asdict(kubelet.cluster),
+        "kubelet_problem": kubelet.problem or None,
+        "manifest_dir": directory,
+        "unreadable_files": [path for path in files if identities[path] is None],
+        "static_pods": pods,
+    }
+
+
+def readiness(name: str, directory: str, node_name: str, host: Host) -> Json:
+    """Whether a static pod runs what its manifest says and is ready, what is wrong otherwise, and what of that is not known, by one look."""
+    try:
+        path, dummy = static_pods.find(name, directory)
+        return _judge(static_pods.look(static_pods.parse_static_pod(name, path, node_name), host))
+    except (KubeadmError, OSError) as exc:
+        return _unready(str(exc))
+
+
+def _judge(observation: PodObservation) -> Json:
+    return (
+        {"ready": True, "problem": None, "unverified": observation.unverified()}
+        if observation.healthy
+        else _unready("; ".join((observation.missing(), *observation.probes)))
+    )
+
+
+def _unready(problem: str) -> Json:
+    return {"ready": False, "problem": problem, "unverified": []}
+
+
+def _describe(name: str, directory: str, kubelet: Kubelet, host: Host) -> Json:
+    node_name = kubelet.node_name
+    return {
+        "name": name,
+        **_describe_pod(name, directory, kubelet, host),
+        **journal_history.summary(name),
+        "undo": undo.describe(name, node_name, lambda rollback: _plan_rollback(rollback, name, directory, node_name)),
+    }
+
+
+def _plan_rollback(
+    rollback: Rollback, name: str, directory: str, node_name: str
+) -> tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]:
+    """What reverting a change comes to: the operations, and the difference of the manifest."""
+    pod = static_pods.read_static_pod(name, directory, node_name)
+    plan = static_pod_undo.plan(name, rollback, static_pod.State(pod.manifest, pod.record, {}))
+    return plan.operations, [entry for entry in diff(plan) if entry["after_header"] == pod.path]
+
+
+def _describe_pod(name: str, directory: str, kubelet: Kubelet, host: Host) -> Json:
+    path, others = static_pods.find(name, directory)
+    nothing: Json = dict.fromkeys(
+        (
+            "image",
+            "arguments",
+            "feature_gates",
+            "admission_plugins",
+            "args",
+            "env",
+            "volumes",
+            *pod_fields.FIELDS,
+            "owned",
+            "lost",
+            "removed",
+            "process",
+            "in_sync",
+        )
+    )
+    try:
+        pod = static_pods.parse_static_pod(name, path, kubelet.node_name, joined=kubelet.joined)
+    except KubeadmError as exc:
+        unknown = {**_unready(str(exc)), "stray_files": [], "error": str(exc)}
+        return {**nothing, "manifest": path, **unknown}
+    values = pod.manifest.values()
+    process = static_pods.running_process(pod, host)
+    observation = static_pods.look(pod, host)
+    return {
+        "manifest": path,
+        "image": pod.manifest.container.get("image"),
+        "arguments": pod.manifest.command_line,
+        "feature_gates": values["feature_gates"],
+        "admission_plugins": values["admission_plugins"],
+        "args": values["args"],
+        "env": sorted(values["env"]),
+        "volumes": {key: value for key, value in values["volumes"].items() if "other" not in value},
+        **{field: values[field] for field in pod_fields.FIELDS},
+        **_ours(pod, values),
+        "process": None if process is None else _describe_process(process, pod, host),
+        "in_sync": process is not None and _in_sync(process, pod.manifest),
+        **_judge(observation),
+        "stray_files": static_pods.stray_files(path, others, pod.manifest.pod),
+        "error": None,
+    }
+
+
+def _ours(pod: static_pods.StaticPod, values: Values) -> Json:
+    """What this collection set: what is there, what an upgrade took, and what someone took out."""
+    image = pod.manifest.container.get("image")
+    found = reconciliation.reconcile(pod.record, values, image=image, written_image=pod.written_image)
+    files = {path: entry for path, entry in pod.record.get("files", {}).items() if os.path.lexists(path)}
+    return {
+        "owned": reconciliation.names(reconciliation.with_files(found.kept, files)),
+        "lost": reconciliation.names(found.lost),
+        "removed": reconciliation.names(found.removed),
+    }
+
+
+def _describe_process(process: Process, pod: static_pods.StaticPod, host: Host) -> Json:
+    manifest = pod.manifest
+    as_written = manifest.entrypoint is not None and _in_sync(process, manifest)
+    return {
+        **process._asdict(),
+        # Expanded ones may hold the values of environment variables.
+        "arguments": manifest.arguments
+        if as_written
+        else [_shown(argument, manifest) for argument in process.arguments],
+        "started": host.started(process.pid),
+    }
+
+
+def _in_sync(process: Process, manifest: Manifest) -> bool:
+    return process.runs(manifest.expected_arguments(), of_image=static_pods.instance_of(manifest)["of_image"])
+
+
+def _shown(argument: str, manifest: Manifest) -> str:
+    """As the manifest has it, where that is made from the environment, which may have had another value."""
+    flag = argument.partition("=")[0]
+    written = [each for each in manifest.arguments if each.partition("=")[0] == flag and "$(" in each]
+    return written[-1] if written else hide(argument, manifest.hidden)

@@ -1,0 +1,234 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The steps of the module C(static_pod), for the runner."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import time
+import typing as t
+
+from ..._engine.node import NODE, Host, hide, last_words
+from ..._engine.watcher import HICCUP_SECONDS
+from ..._plan.common.errors import KubeadmError
+from ..._plan.common.verdict import Verdict
+from ..._plan.kubernetes import versions
+from ..._plan.static_pod import plan as static_pod
+from ..._plan.static_pod import static_pod_undo
+from ..._plan.static_pod.desired import SETTINGS, Desired, parse_desired
+from ..._plan.static_pod.diff import diff
+from ..._plan.static_pod.plan import State, StaticPodPlan
+from ..._plan.transaction import messages, rehearsal
+from ..._plan.transaction.previous_change import PREVIOUS, Rollback, refuse_settings
+from ..etcd import etcd_preflight
+from ..kubelet.api_clients import ApiClients
+from ..kubelet.kubelet_down import read_running_kubelet
+from ..kubelet.kubelet_reader import Kubelet, version_of
+from ..runtime import component_rehearsal
+from ..runtime.container_runtime import runtime_at
+from ..transaction import journal_history, planned_journal, undo
+from ..transaction.file_versions import refuse_unsafe
+from ..transaction.lock_wait import LockWait
+from ..transaction.owned_record import write_record
+from ..transaction.state import Run, state_directory
+from ..transaction.transaction_steps import Earlier, TransactionSteps
+from . import preflight, static_pod_journal, static_pods
+from .preflight_context import PreflightContext
+from .static_pods import StaticPod
+
+
+@dataclasses.dataclass(frozen=True)
+class Observed:
+    """What a run finds. host: where this kubelet keeps its pods. earlier: what earlier runs left. rollback: of
+    C(state=previous).
+    """
+
+    kubelet: Kubelet
+    host: Host
+    pod: StaticPod
+    state: State
+    earlier: Earlier
+    rollback: Rollback | None
+
+
+class StaticPodSteps(TransactionSteps):
+    """One run of the module: reads, plans, rehearses and starts a change of one static pod."""
+
+    def __init__(
+        self,
+        params: t.Mapping[str, t.Any],
+        *,
+        diff: bool,
+        run: Run,
+        host: Host = NODE,
+        patience: float = static_pods.STABLE_SECONDS,
+        lock_wait: LockWait | None = None,
+        kubelet: Kubelet | None = None,
+    ) -> None:
+        """kubelet: of the node, where it was read already. One with a problem is repaired before a change is made."""
+        super().__init__(params, name=str(params["name"]), diff=diff, run=run, host=host, lock_wait=lock_wait)
+        self._patience = patience
+        self._kubelet = kubelet
+        self._manifest: str | None = None
+        self._snapshot: str | None = None
+
+    @functools.cached_property
+    def _desired(self) -> Desired:
+        if self._params["state"] == PREVIOUS:
+            refuse_settings(self._params, (*SETTINGS, "purge"))
+        return parse_desired(self._params)
+
+    def read(self, *, dry: bool) -> Observed:
+        """Read the kubelet, the manifest, our record, and the files that may change."""
+        kubelet = self._kubelet or read_running_kubelet(self._run, self._host, self._patience)
+        self._told.node, self._told.cluster = kubelet.node_name, kubelet.cluster
+        earlier, desired = self._read_transactions(), self._desired
+        directory = self._params["manifest_dir"] or kubelet.manifest_dir
+        if self._name == static_pods.ETCD:
+            etcd_preflight.refuse_external(directory, kubelet.node_name)
+        pod = static_pods.read_static_pod(self._name, directory, kubelet.node_name, joined=kubelet.joined)
+        self._manifest = pod.path
+        _refuse_special_files(desired, directory)
+        paths = {entry.path for entry in desired.files} | set(pod.record.get("files", {}))
+        etcd_preflight.refuse_files_among_data(pod, paths)
+        users, groups = static_pods.read_accounts(desired.files)
+        files = static_pods.read_files(paths)
+        state = State(pod.manifest, pod.record, files, users, groups, pod.written_image, pod.former, pod.changed)
+        rollback = (
+            undo.find(self._name, kubelet.node_name) if desired.state == PREVIOUS and earlier.open is None else None
+        )
+        return Observed(kubelet, self._host._replace(**kubelet.places), pod, state, earlier, rollback)
+
+    def notes(self, observed: Observed, *, dry: bool) -> list[str]:
+        """Warn of a version that is not tested, too: the component's, or the kubelet's where the component is not Kubernetes' own."""
+        kubelet = observed.kubelet
+        image = observed.pod.manifest.container.get("image")
+        found = versions.of_images({self._name: image}) or {"kubelet": [version_of(kubelet.program, self._run)]}
+        told = self._notes(kubelet.node_name, observed.earlier, dry=dry)
+        unread = ", ".join(observed.pod.unread)
+        limits = [f"whether its kubelet takes {unread} for it: it cannot be read as a pod"] if unread else []
+        told += self._limit(limits, messages.not_verified)
+        return [*told, *versions.warnings(kubelet.node_name, found)]
+
+    def plan(self, observed: Observed) -> StaticPodPlan:
+        """Work out the change."""
+        if self._desired.state == PREVIOUS:
+            notes = undo.notes(observed.rollback, self._name, observed.kubelet.node_name)
+            return static_pod_undo.plan(self._name, observed.rollback, observed.state, notes)
+        return static_pod.plan(self._desired, observed.state)
+
+    def preflight(self, observed: Observed, plan: StaticPodPlan) -> t.Sequence[str]:
+        """Look for what would keep the changed component from coming up, or the change from being verified."""
+        if not plan.operations:
+            return ()
+        refuse_unsafe([observed.pod.path, *(change.path for change in plan.files)])
+        node = self._preflight_context(observed)
+        warnings = preflight.check(observed.pod, plan, node)
+        return [
+            *warnings,
+            *self._limit(node.unverified, messages.not_verified),
+            *self._limit(
+                static_pod_journal.unverifiable(observed.pod, plan, _clients(observed), observed.host),
+                messages.will_not_be_verified,
+            ),
+        ]
+
+    def _preflight_context(self, observed: Observed) -> PreflightContext:
+        return PreflightContext(
+            kubelet=observed.kubelet,
+            run=self._run,
+            host=observed.host,
+            clock=time.monotonic,
+            sleep=time.sleep,
+            patience=min(self._patience, HICCUP_SECONDS),
+            kubeconfig=_clients(observed).admin,
+            force=self._params["force"],
+        )
+
+    def verify(self, observed: Observed, plan: StaticPodPlan, *, dry: bool) -> t.Sequence[str]:
+        """With nothing to change, see that the component runs what its manifest says, and reports these feature gates. Raises KubeadmError
+        when it does not.
+
+        What others changed is noted as theirs, since there is no transaction that could do it.
+        """
+        pod, kubelet = observed.pod, observed.kubelet
+        if observed.earlier.open is not None:  # it is in the middle of a change
+            return ()
+        if not dry:
+            notes = static_pod_journal.notes_of(pod, plan)
+            write_record(self._name, before=pod.record, after=plan.record, notes=notes)
+        if kubelet.problem:  # it comes up with its kubelet only
+            return ()
+        observation = static_pods.watch_until_healthy(
+            pod, observed.host, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
+        )
+        if not observation.healthy:
+            log = [hide(line, pod.manifest.hidden) for line in last_words(observation.logs)]
+            last = journal_history.last(self._name)
+            raise KubeadmError(
+                messages.unwell(self._name, kubelet.node_name, observation.missing(), observation.probes, log, last)
+            )
+        clients = _clients(observed)
+        limits = [
+            *observation.unverified(),
+            *static_pod_journal.unverified_clients(pod, clients),
+            *static_pod_journal.verify_gates(pod, clients),
+            *(etcd_preflight.unwell(pod) if self._name == static_pods.ETCD else ()),
+        ]
+        return self._limit(limits, messages.not_verified)
+
+    def rehearse(self, observed: Observed, plan: StaticPodPlan) -> Verdict:
+        """Start the component with its new command line in a sandbox."""
+        runtime = runtime_at(observed.kubelet.runtime, self._run)
+        verdict = component_rehearsal.rehearse(
+            observed.pod, plan, run=self._run, runtime=runtime, clock=time.monotonic, host=observed.host
+        )
+        return rehearsal.with_reverts(verdict, () if observed.rollback else plan.operations, self._desired.values)
+
+    def apply(self, observed: Observed, plan: StaticPodPlan) -> None:
+        """Hand the change to the node's engine."""
+        pod, places = observed.pod, observed.kubelet.places
+        journal = static_pod_journal.static_pod_journal(pod, plan, self._settings, _clients(observed), places)
+        if self._name == static_pods.ETCD:
+            node = self._preflight_context(observed)
+            etcd_preflight.add_member(journal, plan, os.path.dirname(pod.path), node)
+            self._snapshot = etcd_preflight.save_snapshot(pod, plan, node)
+            if self._snapshot:
+                journal["notes"].append(
+                    f"a snapshot of etcd was saved before the change, and read back: {self._snapshot}"
+                )
+        self._start(planned_journal.enter(journal, observed.rollback) if observed.rollback else journal)
+
+    def report(self, observed: Observed | None, plan: StaticPodPlan | None) -> dict[str, t.Any]:
+        """The result of the module, whatever step it reached."""
+        rollback = observed.rollback if observed and plan and plan.operations else None
+        return {
+            **self._report(plan.operations if plan else (), diff(plan) if plan and self._diff else ()),
+            "manifest": self._manifest,
+            "snapshot": self._snapshot,
+            "lost": plan.lost if plan else {},
+            "reverts": rollback.transaction if rollback else None,
+        }
+
+
+def _clients(observed: Observed) -> ApiClients:
+    return ApiClients.of_node(observed.host.kubelet_conf, observed.kubelet.node_name)
+
+
+def _refuse_special_files(desired: Desired, directory: str) -> None:
+    for entry in desired.files:
+        real = os.path.realpath(entry.path)
+        if real.startswith(f"{os.path.realpath(state_directory(''))}/"):
+            raise KubeadmError(
+                f"files: {entry.path} would be in {state_directory('')}, where this collection keeps its own state of the node."
+            )
+        if os.path.dirname(real) == os.path.realpath(directory):
+            raise KubeadmError(
+                f"files: {entry.path} would be in the directory of static pods, where the kubelet treats it as one."
+            )

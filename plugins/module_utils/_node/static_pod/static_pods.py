@@ -1,0 +1,440 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Reading static pods on a node: manifests, what runs, and what stands in the way of a change."""
+
+from __future__ import annotations
+
+import dataclasses
+import grp
+import os
+import pwd
+import re
+import stat
+import typing as t
+
+from ..._engine.files import POLL_SECONDS
+from ..._engine.journal import Instance, Logs
+from ..._engine.node import Host, Process
+from ..._engine.pod_processes import find as find_processes
+from ..._engine.probes import Ask, api_get
+from ..._engine.static_pod_look import PodObservation, told_unmatched
+from ..._engine.static_pod_look import look as look_for
+from ..._plan.common import ownership, times
+from ..._plan.common.errors import KubeadmError, Refusal
+from ..._plan.common.file_values import FileVersion
+from ..._plan.documents import configuration
+from ..._plan.static_pod import plan as static_pod
+from ..._plan.static_pod.desired import WantedFile
+from ..._plan.static_pod.manifest import Manifest, Mount
+from ..transaction.file_versions import read_version, refuse_unsafe
+from ..transaction.owned_record import former_text, is_older, own_record, written_image
+from .manifest_files import manifest_files
+
+try:
+    import yaml
+except ImportError:
+    yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
+
+API_SERVER, ETCD = "kube-apiserver", "etcd"
+
+
+@dataclasses.dataclass(frozen=True)
+class StaticPod:
+    """One static pod as a node has it.
+
+    path: its manifest. version: what stands there. manifest: the same, parsed. record: what we own of it. log_prefix: how the names
+    of its directories of logs begin. written_image: its image at our last write, None when that is not known. former: the manifest before
+    our first change, None when it is not known or another program has changed it since. changed: when the manifest was changed last, UTC.
+    unread: files beside it that cannot be read as pods.
+    """
+
+    name: str
+    path: str
+    version: FileVersion
+    manifest: Manifest
+    record: ownership.Record
+    log_prefix: str
+    written_image: str | None = None
+    former: str | None = None
+    changed: str = ""
+    unread: tuple[str, ...] = ()
+
+    @property
+    def container(self) -> str:
+        """The name of the component's container."""
+        return str(self.manifest.container["name"])
+
+    @property
+    def logs(self) -> Logs:
+        """By what its instances are found."""
+        metadata = self.manifest.pod["metadata"]
+        return {
+            "log_prefix": self.log_prefix,
+            "pod_prefix": _pod_prefix(metadata),
+            "container": self.container,
+            "program": self.manifest.program,
+        }
+
+
+def read_static_pod(name: str, manifest_dir: str, node_name: str, *, joined: float = 0.0) -> StaticPod:
+    """Find and read a static pod that is going to be changed. joined: when its node was, in seconds since 1970; 0.0 when that is not known.
+
+    Raises KubeadmError when there is none, Refusal when it cannot be edited or another file would shadow it.
+    """
+    path, others = find(name, manifest_dir)
+    pod = parse_static_pod(name, path, node_name, joined=joined)
+    strays = stray_files(path, others, pod.manifest.pod)
+    if strays:
+        raise Refusal(
+            f"{', '.join(strays)} on {os.uname().nodename} is beside {os.path.basename(path)}. The kubelet treats every file"
+            " there whose name has no leading dot as a pod, and of two with one name the last in the alphabet wins, so a"
+            " change would not hold. Move it out of the directory; if it is the one that runs now, the component restarts then."
+        )
+    return dataclasses.replace(pod, unread=tuple(file for file in others if pod_identity(file) is None))
+
+
+def parse_static_pod(name: str, path: str, node_name: str, *, joined: float = 0.0) -> StaticPod:
+    """Read a manifest and what we own of it. joined: as above: kubeadm wrote all manifests then. Raises Refusal when the manifest cannot be edited."""
+    version = _version(path)
+    manifest = Manifest.parse(_text(version, path), path, name)
+    metadata = manifest.pod["metadata"]
+    return StaticPod(
+        name=name,
+        path=path,
+        version=version,
+        manifest=manifest,
+        record=own_record(name),
+        log_prefix=f"{_pod_prefix(metadata)}{node_name}_",
+        written_image=None if is_older(name, joined) else written_image(name),
+        former=former_text(name, manifest.text),
+        changed=times.shown(os.stat(path).st_mtime),
+    )
+
+
+def _pod_prefix(metadata: t.Mapping[str, t.Any]) -> str:
+    return f"{metadata.get('namespace', 'default')}_{metadata['name']}-"
+
+
+def read_files(paths: t.Iterable[str]) -> dict[str, FileVersion | None]:
+    """The policy files that a plan is about; None for one that does not exist."""
+    files: dict[str, FileVersion | None] = {}
+    for path in paths:
+        refuse_unsafe([path])
+        if os.path.isdir(path):
+            raise Refusal(f"files: {path} is a directory on {os.uname().nodename}; name a file.")
+        files[path] = read_version(path)
+    return files
+
+
+def read_accounts(files: t.Iterable[WantedFile]) -> tuple[dict[str, int], dict[str, int]]:
+    """The number of each owner and group that a task names for its files, as this node knows them. Raises Refusal."""
+    users: dict[str, int] = {}
+    groups: dict[str, int] = {}
+    for entry in files:
+        for kind, name, numbers, find_number in (
+            ("owner", entry.owner, users, lambda name: pwd.getpwnam(name).pw_uid),
+            ("group", entry.group, groups, lambda name: grp.getgrnam(name).gr_gid),
+        ):
+            if name is None:
+                continue
+            try:
+                numbers[name] = int(name) if name.isdigit() else find_number(name)
+            except KeyError as exc:
+                raise Refusal(
+                    f"files: invalid {kind} {name!r} of {entry.path}: must be a name that {os.uname().nodename} knows, or a number."
+                ) from exc
+    return users, groups
+
+
+def read_manifest(path: str, name: str) -> Manifest:
+    """The manifest of a static pod. Raises KubeadmError when there is none, Refusal when it cannot be edited."""
+    return Manifest.parse(_text(_version(path), path), path, name)
+
+
+def _version(path: str) -> FileVersion:
+    version = read_version(path)
+    if version is None:
+        raise KubeadmError(f"{path} is a link to a file that does not exist.")
+    return version
+
+
+def _text(version: FileVersion, path: str) -> str:
+    try:
+        return version.text
+    except UnicodeDecodeError as exc:
+        raise Refusal(f"{path} is not UTF-8 text: {exc}.") from exc
+
+
+# ---- the directory ---------------------------------------------------------------------------------------------------
+
+
+def find(name: str, manifest_dir: str) -> tuple[str, list[str]]:
+    """The manifest of a static pod, and the other files beside it."""
+    files = manifest_files(manifest_dir)
+    usual = os.path.join(manifest_dir, f"{name}.yaml")
+    # A file under another name is taken when it alone declares the pod.
+    path = (
+        usual if usual in files else next((file for file in files if (pod_identity(file) or ("", ""))[1] == name), None)
+    )
+    if path is None:
+        found = ", ".join(os.path.basename(file) for file in files) or "no file"
+        raise KubeadmError(
+            f"there is no manifest of {name} in {manifest_dir} on {os.uname().nodename} (found: {found})."
+            " Is this host a control plane, and is the name that of a static pod?"
+        )
+    return path, [file for file in files if file != path]
+
+
+def pod_identity(path: str) -> tuple[str, str] | None:
+    """(namespace, name) of the pod that a file declares; None when it declares none."""
+    try:
+        data = configuration.load(_text(_version(path), path))
+        return str(data["metadata"].get("namespace", "default")), str(data["metadata"]["name"])
+    except (KubeadmError, yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, OSError):
+        return None
+
+
+def stray_files(path: str, others: t.Sequence[str], pod: t.Mapping[str, t.Any]) -> list[str]:
+    """Files that the kubelet takes for the same pod, or that are copies of its manifest which it cannot read."""
+    identity = (str(pod["metadata"].get("namespace", "default")), str(pod["metadata"]["name"]))
+    copy_of = os.path.basename(path)
+    return [other for other in others if pod_identity(other) == identity or os.path.basename(other).startswith(copy_of)]
+
+
+# ---- what runs -----------------------------------------------------------------------------------------------------------
+
+
+def running_process(pod: StaticPod, host: Host) -> Process | None:
+    """The component's process: of this static pod and of the binary that the manifest names, if it does. None when it is down."""
+    entrypoint = pod.manifest.entrypoint
+    right = [
+        process
+        for process in find_processes(host, pod.logs).processes
+        if entrypoint is None or process.program == pod.manifest.program
+    ]
+    return right[-1] if right else None
+
+
+def instance_of(manifest: Manifest) -> Instance:
+    """How a static pod with this manifest is recognised."""
+    return {
+        "arguments": manifest.expected_arguments(),
+        "written": manifest.arguments,
+        "of_image": manifest.entrypoint is None or manifest.is_wrapped,
+        "probes": [{**probe} for probe in manifest.probes()],
+    }
+
+
+def refuse_unmatched(pod: StaticPod, host: Host) -> None:
+    """A component that runs and is not recognised must not count as stopped. Raises Refusal."""
+    found = find_processes(host, pod.logs)
+    if found.unmatched:
+        raise Refusal(
+            f"{pod.name} on {os.uname().nodename} {told_unmatched(found.unmatched)}, so it must not be changed. Nothing was"
+            f" written. Check /proc/{found.unmatched[0].pid}/cgroup: stop the process when it is not the static pod's; otherwise"
+            f" check that the directory of the pod's logs ({pod.log_prefix}UID) or the kubelet's own of the pod (pods/UID) is there."
+        )
+
+
+# The kubelet waits between two starts of what crashed, and a restarted API server makes the others restart.
+STABLE_SECONDS = 60.0
+
+
+def look(pod: StaticPod, host: Host, ask: Ask = api_get) -> PodObservation:
+    """Look once whether a component runs what its manifest says, alone, and is ready."""
+    return look_for(host, pod.logs, instance_of(pod.manifest), acceptable=lambda uid: True, baseline={}, ask=ask)
+
+
+def watch_until_healthy(
+    pod: StaticPod,
+    host: Host,
+    *,
+    seconds: float,
+    clock: t.Callable[[], float],
+    sleep: t.Callable[[float], None],
+) -> PodObservation:
+    """The look at a component that runs what its manifest says and is ready, or the last one when it does not get so."""
+    limit = clock() + seconds
+    while True:
+        observation = look(pod, host)
+        if observation.healthy or clock() >= limit:
+            return observation
+        sleep(POLL_SECONDS)
+
+
+# ---- files that arguments name ---------------------------------------------------------------------------------------
+
+# Flags of the components that name files which must exist, by the endings that Kubernetes gives them. Other values may
+# begin with a slash as well: paths of URLs (authorization-always-allow-paths), of etcd keys (etcd-prefix).
+_READ = re.compile(
+    r"config|cloud-config|tls-sni-cert-key|kubelet-client-key|.*-(?:file|cafile|certfile|keyfile|config|kubeconfig|certificate"
+    r"|certificate-authority)|kubeconfig|.*-filepath-[a-z]+"
+)
+_WRITTEN = frozenset(("audit-log-path", "log-file"))
+
+
+def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
+    """Check that the component can open every file which is written, or whose argument or mount is new.
+
+    Many files are opened only after the point at which a rehearsal ends, so this looks at the host through the mounts.
+    """
+    _refuse_uncovered_files(plan)
+    _refuse_unusable_volumes(plan)
+    _refuse_missing_mount_points(plan)
+    former, former_mounts = plan.before.values()["args"], plan.before.mounts()
+    mounts = plan.after.mounts()
+    files = {change.path: change.after for change in plan.files}
+    for flag, values in plan.after.values()["args"].items():
+        if flag in _WRITTEN or _READ.fullmatch(flag):
+            for value in values:
+                is_former = value in former.get(flag, [])
+                for path in _paths(value):
+                    mount = covering(path, mounts)
+                    if not (is_former and mount == covering(path, former_mounts)):
+                        _refuse_unreachable(flag, path, mount, files)
+                        if flag in _WRITTEN and _is_single_file(path, mount) and _is_ours(plan.record, flag, path):
+                            raise Refusal(f"args: {_about_single_file(flag, path)}")
+
+
+def warnings_of_single_files(plan: static_pod.StaticPodPlan) -> list[str]:
+    """What there is to say of written files that are mounted alone, where the change leaves them as they are."""
+    mounts = plan.after.mounts()
+    return [
+        _about_single_file(flag, path)
+        for flag, values in plan.after.values()["args"].items()
+        if flag in _WRITTEN
+        for value in values
+        for path in _paths(value)
+        if _is_single_file(path, covering(path, mounts))
+    ]
+
+
+def _is_single_file(path: str, mount: Mount | None) -> bool:
+    return mount is not None and os.path.normpath(mount.mount_path) == path
+
+
+def _is_ours(record: ownership.Record, flag: str, path: str) -> bool:
+    """Whether the flag or the mount is what a task asks for. What goes back to the way it was before us may be what it was."""
+    mounted = [entry.set["mount_path"] for entry in record.get("volumes", {}).values() if entry.set]
+    return flag in record.get("args", {}) or path in map(os.path.normpath, mounted)
+
+
+def _about_single_file(flag: str, path: str) -> str:
+    return (
+        f"--{flag}={path} is mounted as a single file, which cannot be renamed: the component cannot rotate it, and loses what it would"
+        " write once the file is full (100 MB unless a flag says otherwise). Mount a directory of its own with path_type:"
+        " DirectoryOrCreate and read_only: false, and name a file in it, such as /var/log/kubernetes/audit/audit.log."
+    )
+
+
+def _paths(value: str) -> list[str]:
+    """The absolute paths in an argument: tls-sni-cert-key is C(certificate,key), with names behind a colon."""
+    return [path for path in map(os.path.normpath, value.partition(":")[0].split(",")) if path.startswith("/")]
+
+
+def files_to_read(flag: str, values: t.Iterable[str]) -> list[str]:
+    """The files that the component reads because of an argument, as it sees them."""
+    return [path for value in values for path in _paths(value)] if _READ.fullmatch(flag) else []
+
+
+def covering(path: str, mounts: t.Sequence[Mount]) -> Mount | None:
+    """The mount through which a component sees a path; None when it sees its own image there."""
+    found = [
+        mount for mount in mounts if path == mount.mount_path or path.startswith(mount.mount_path.rstrip("/") + "/")
+    ]
+    return max(found, key=lambda mount: len(mount.mount_path), default=None)
+
+
+def on_host(path: str, mount: Mount) -> str:
+    """Where on the node the file is that a component sees through this mount."""
+    return os.path.normpath(mount.host_path + path[len(mount.mount_path.rstrip("/")) :])
+
+
+def _refuse_uncovered_files(plan: static_pod.StaticPodPlan) -> None:
+    directories = [mount.host_path.rstrip("/") for mount in plan.after.mounts()]
+    for change in plan.files:
+        if change.wanted and not any(
+            change.path == directory or change.path.startswith(directory + "/") for directory in directories
+        ):
+            raise Refusal(
+                f"files: {change.path} on {os.uname().nodename} lies below no host path that the static pod mounts, so the component"
+                " cannot see it. Name one in volumes (host_path, mount_path)."
+            )
+
+
+# What Kubernetes' HostPathType demands of a path that exists; the kubelet never starts a pod where that does not hold.
+_KINDS: dict[str, tuple[str, t.Callable[[int], bool]]] = {
+    "Directory": ("directory", stat.S_ISDIR),
+    "DirectoryOrCreate": ("directory", stat.S_ISDIR),
+    "File": ("file", stat.S_ISREG),
+    "FileOrCreate": ("file", stat.S_ISREG),
+    "Socket": ("socket", stat.S_ISSOCK),
+    "CharDevice": ("character device", stat.S_ISCHR),
+    "BlockDevice": ("block device", stat.S_ISBLK),
+}
+
+
+def _refuse_unusable_volumes(plan: static_pod.StaticPodPlan) -> None:
+    staged = [change.path for change in plan.files if change.after is not None]
+    for mount in plan.after.mounts():
+        path = os.path.normpath(mount.host_path)
+        if mount in plan.before.mounts() or any(file == path or file.startswith(path + "/") for file in staged):
+            continue
+        try:
+            mode = os.stat(path).st_mode
+        except FileNotFoundError:
+            if mount.path_type.endswith("OrCreate"):
+                continue
+            raise Refusal(
+                f"volumes: {mount.host_path} on {os.uname().nodename} does not exist. Create it first, or set path_type:"
+                " DirectoryOrCreate."
+            ) from None
+        kind, is_right = _KINDS.get(mount.path_type, ("", lambda mode: True))
+        if not is_right(mode):
+            raise Refusal(
+                f"volumes: {mount.host_path} on {os.uname().nodename} is not a {kind}, but path_type says so."
+            )
+
+
+def _refuse_missing_mount_points(plan: static_pod.StaticPodPlan) -> None:
+    """A volume inside of another one needs a place there: the container runtime makes it where it may write, and fails otherwise."""
+    former, mounts = plan.before.mounts(), plan.after.mounts()
+    staged = [change.path for change in plan.files if change.after is not None]
+    for mount in mounts:
+        outer = covering(os.path.dirname(os.path.normpath(mount.mount_path)), mounts)
+        if outer is None or not outer.read_only or (mount in former and outer in former):
+            continue
+        place = on_host(os.path.normpath(mount.mount_path), outer)
+        if not os.path.lexists(place) and not any(file == place or file.startswith(place + "/") for file in staged):
+            raise Refusal(
+                f"volumes: {mount.mount_path} lies inside of {outer.mount_path}, which is mounted read-only from {outer.host_path}, and there"
+                f" is no {place} on {os.uname().nodename}, so the container could not be started. Create it first, or mount the outer one with"
+                " read_only: false."
+            )
+
+
+def _refuse_unreachable(flag: str, path: str, mount: Mount | None, files: t.Mapping[str, FileVersion | None]) -> None:
+    if mount is None:
+        raise Refusal(
+            f"args: --{flag}={path} on {os.uname().nodename}: no volume of the static pod is mounted over {path}, so the component"
+            " cannot see it. Name one in volumes (host_path, mount_path)."
+        )
+    source = on_host(path, mount)
+    if flag in _WRITTEN:
+        if mount.read_only:
+            raise Refusal(
+                f"args: --{flag}={path} is written to, but its volume is mounted read-only; set read_only: false."
+            )
+        return
+    exists = files[source] is not None if source in files else os.path.lexists(source)
+    if (not exists and mount.path_type not in ("DirectoryOrCreate", "FileOrCreate")) or (
+        not exists and source != mount.host_path
+    ):
+        raise Refusal(
+            f"args: --{flag}={path} on {os.uname().nodename}: {source} does not exist on the node."
+            " Name it in files, or create it there first."
+        )

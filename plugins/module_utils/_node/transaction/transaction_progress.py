@@ -1,0 +1,153 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Following a transaction of a node, which goes on by itself, and confirming it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import typing as t
+
+from ..._engine.files import Json, read_bytes, write_atomically
+from ..._engine.journal import ALARM, CONFIRMED, CONFIRMING, ROLLING_BACK, VERIFYING, result_of
+from ..._plan.common.errors import KubeadmError
+from ..._plan.common.identifiers import is_pod_name, is_transaction_id
+from .journal_history import closed_journal, history, is_active, mark_followed, open_journal, outcome, progress
+from .state import Run, Unusable, state_directory
+
+# Between two looks at two small files.
+_NEWS_SECONDS = 0.1
+# What is unknown of a transaction whose journal cannot be read.
+_UNKNOWN = (
+    "requested",
+    "reverts",
+    "healthy",
+    "ended",
+    "seconds",
+    "restart_seconds",
+    "outage_seconds",
+    "proof",
+    "confirmed",
+)
+
+
+def follow(
+    name: str,
+    identifier: str,
+    *,
+    seconds: float,
+    seen: str | None,
+    clock: t.Callable[[], float],
+    sleep: t.Callable[[float], None],
+) -> tuple[Json | None, str, str]:
+    """Wait until a transaction ends or has other news than C(seen), for so many seconds at most. seen: None waits for the end only.
+
+    Returns (its outcome or None while it is open, phase, message). Raises KubeadmError for an unknown transaction, Unusable
+    for one whose journal cannot be read.
+    """
+    limit = clock() + seconds
+    while True:
+        current = open_journal(name)
+        if current is None or current["id"] != identifier:
+            # Asked in this order: a transaction that ends between the two questions is found by the second.
+            closed = closed_journal(name, identifier)
+            if closed is None:
+                raise _unknown(name, identifier)
+            return outcome(closed), closed["phase"], result_of(closed)["outcome"]
+        phase, message = progress(name, current)
+        if seen not in (None, message) or clock() >= limit:
+            return None, phase, message
+        sleep(_NEWS_SECONDS)
+
+
+def report_progress(
+    name: str,
+    identifier: str | None,
+    *,
+    wait: int,
+    seen: str | None,
+    dry: bool,
+    run: Run,
+    confirmed: str | None = None,
+    acknowledges: bool = True,
+) -> Json:
+    """What the module C(node_transaction) returns. confirmed: the id of a transaction that is confirmed before. acknowledges: whether its
+    outcome counts as reported with this."""
+    if not is_pod_name(name):
+        raise KubeadmError(f"invalid name {name!r}: must be kubelet or the name of a static pod.")
+    for option, value in (("id", identifier), ("confirm", confirmed)):
+        if value is not None and not is_transaction_id(value):
+            raise KubeadmError(f"invalid {option} {value!r}: must be the id of a transaction.")
+    told: Json = {"name": name, "changed": confirmed is not None and _confirm(name, confirmed, dry=dry)}
+    identifier = told["id"] = confirmed or identifier or _latest(name)
+    if identifier is None:
+        return {**told, "phase": None, "message": "there was no transaction", "running": False, "transaction": None}
+    try:
+        ended, phase, message = follow(
+            name, identifier, seconds=wait, seen=seen, clock=time.monotonic, sleep=time.sleep
+        )
+    except Unusable as exc:
+        # An engine at work knows what is in a journal that cannot be read, but without one it is lost.
+        running = is_active(name, run)
+        alarm = None if running else _alarm(identifier, str(exc))
+        return {**told, "phase": None, "message": str(exc), "running": running, "transaction": alarm}
+    if ended is not None and acknowledges and not dry:
+        # On a full disk the outcome is told all the same, and once more by the next run.
+        with contextlib.suppress(OSError):
+            mark_followed(name, identifier)
+    running = ended is None and is_active(name, run)
+    return {**told, "phase": phase, "message": message, "running": running, "transaction": ended}
+
+
+def _alarm(identifier: str, problem: str) -> Json:
+    return {
+        **dict.fromkeys(_UNKNOWN),
+        "id": identifier,
+        "outcome": ALARM,
+        "reason": problem,
+        "notes": [],
+        "log": [],
+    }
+
+
+def _confirm(name: str, identifier: str, *, dry: bool) -> bool:
+    """Give the engine the confirmation that it waits for; whether it had none. One that comes after the end changes nothing.
+
+    Raises KubeadmError when the transaction is not known, or does not wait for it.
+    """
+    journal = open_journal(name)
+    if journal is None or journal["id"] != identifier:
+        if identifier in history(name):
+            return False
+        raise _unknown(name, identifier)
+    if journal["phase"] != CONFIRMING:
+        late = journal["phase"] in (ROLLING_BACK, VERIFYING)
+        advice = (
+            "The change is being rolled back, because it did not become healthy or there was no confirmation in time"
+            if late
+            else f"Confirm it in phase {CONFIRMING}, which exists only with confirm: true"
+        )
+        raise KubeadmError(
+            f"transaction {identifier} of {name} on {os.uname().nodename} waits for no confirmation: it is in phase"
+            f" {journal['phase']}. {advice}."
+        )
+    path, word = os.path.join(state_directory(name), CONFIRMED), f"{identifier}\n".encode("ascii")
+    if read_bytes(path) == word:
+        return False
+    if not dry:
+        write_atomically(path, word, mode=0o600, uid=0, gid=0)
+    return True
+
+
+def _unknown(name: str, identifier: str) -> KubeadmError:
+    return KubeadmError(f"transaction {identifier} of {name} is not known on {os.uname().nodename}.")
+
+
+def _latest(name: str) -> str | None:
+    journal = open_journal(name)
+    return str(journal["id"]) if journal else next(reversed(history(name)), None)

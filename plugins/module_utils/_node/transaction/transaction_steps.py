@@ -1,0 +1,181 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What the modules that change a node in a transaction have in common, for the runner."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import time
+import typing as t
+
+from ..._engine.files import Json
+from ..._engine.journal import PREPARED, Journal
+from ..._engine.node import NODE, Host
+from ..._plan.common.errors import Busy
+from ..._plan.kubernetes.clusters import ClusterIdentity
+from ..._plan.transaction import messages
+from . import engine_service, journal_history
+from .file_versions import refuse_unsafe, with_target
+from .lock_wait import LockWait
+from .planned_journal import TransactionSettings
+from .state import Run, Unusable
+
+
+@dataclasses.dataclass(frozen=True)
+class Earlier:
+    """What earlier runs left to tell or to do. previous: a transaction that ended and that was not followed. open: one that waits to be
+    taken up again. trouble: what of that is not known, and why.
+    """
+
+    previous: Json | None = None
+    open: Journal | None = None
+    trouble: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass
+class Told:
+    """What every result says, whichever step fails: noted as soon as it is known. unverified: what of the component cannot be verified, or
+    will not be after the change, each with the reason. foreseen: those of them that the change itself will show."""
+
+    node: str | None = None
+    cluster: ClusterIdentity = dataclasses.field(default_factory=ClusterIdentity)
+    earlier: Earlier = Earlier()
+    transaction: Json | None = None
+    unverified: list[str] = dataclasses.field(default_factory=list)
+    foreseen: list[str] = dataclasses.field(default_factory=list)
+    busy: bool = False
+
+
+class TransactionSteps:
+    """One run of such a module. The subclass parses the desired state, reads, plans, rehearses and writes the journal."""
+
+    unrehearsed = ""
+
+    def __init__(
+        self,
+        params: t.Mapping[str, t.Any],
+        *,
+        name: str,
+        diff: bool,
+        run: Run,
+        host: Host = NODE,
+        lock_wait: LockWait | None = None,
+    ) -> None:
+        """lock_wait: how long others are waited for, when not for the seconds of C(lock_timeout) from now on."""
+        self._params = params
+        self._name = name
+        self._diff = diff
+        self._run = run
+        self._host = host
+        self._lock_wait = lock_wait or LockWait(params["lock_timeout"])
+        self._told = Told()
+
+    @property
+    def _desired(self) -> object:
+        """What was asked. Raises Refusal."""
+        raise NotImplementedError
+
+    @functools.cached_property
+    def _settings(self) -> TransactionSettings:
+        return TransactionSettings.of(self._params)
+
+    @contextlib.contextmanager
+    def session(self, *, dry: bool) -> t.Iterator[None]:
+        """Check what was asked, wait for others, finish what an earlier run left open, then keep other runs out.
+
+        Raises Busy, Refusal.
+        """
+        dummy = self._desired, self._settings  # what makes no sense is refused before anything is waited for
+        try:
+            waited = self._lock_wait.until_free(self._name, self._run)
+            if not dry:
+                if waited:
+                    # The controller may be gone meanwhile. While it is there, it starts another call.
+                    raise Busy(messages.waited(self._name))
+                self._recover()
+            # Before anything is looked at that the change of another component upsets; start() asks again, with the node's lock.
+            engine_service.refuse_beside_another(self._name, run=self._run)
+            with engine_service.exclusive(self._name, dry=dry):
+                yield
+        except Busy:
+            self._told.busy = True
+            raise
+
+    def _recover(self) -> None:
+        identifier = engine_service.recover(self._name, run=self._run)
+        if identifier is not None:
+            engine_service.wait_for_end(self._name, identifier, run=self._run, clock=time.monotonic, sleep=time.sleep)
+
+    def _read_transactions(self) -> Earlier:
+        """See what earlier runs left to tell or to do."""
+        try:
+            earlier = Earlier(previous=journal_history.unreported(self._name))
+        except Unusable as exc:  # it is over; what it was is not known
+            earlier = Earlier(trouble=(str(exc),))
+        self._told.earlier = earlier
+        left_open = engine_service.left_open(self._name, self._run)
+        if left_open is not None and left_open["phase"] != PREPARED:
+            self._told.earlier = earlier = dataclasses.replace(earlier, open=left_open)
+        return earlier
+
+    def _notes(self, node: str, earlier: Earlier, *, dry: bool) -> list[str]:
+        """Tell how a transaction ended that was not followed, once; and of one that waits to be taken up again."""
+        notes = list(earlier.trouble)
+        if earlier.open is not None:
+            notes.append(messages.left_open(self._name, node, earlier.open["id"], earlier.open["phase"]))
+        if earlier.previous is not None:
+            notes.append(messages.report(self._name, node, earlier.previous))
+            if not dry:
+                journal_history.mark_followed(self._name, earlier.previous["id"])
+        return notes
+
+    def _limit(self, unverified: t.Sequence[str], message: t.Callable[[str, str, str], str]) -> list[str]:
+        """Note for the result what cannot be verified. Returns it as warnings. message: of name, node and what."""
+        self._told.unverified += unverified
+        if message is messages.will_not_be_verified:
+            self._told.foreseen += unverified
+        return [message(self._name, str(self._told.node), what) for what in unverified]
+
+    def finish(self, observed: object, plan: object, *, dry: bool) -> t.Sequence[str]:
+        """What becomes of a change is seen by the node's engine."""
+        return ()
+
+    def _start(self, journal: Journal) -> None:
+        """Hand the change to the node's engine."""
+        refuse_unsafe(entry["path"] for entry in journal["files"])
+        engine_service.start(journal, run=self._run)
+        self._told.unverified = [what for what in self._told.unverified if what not in self._told.foreseen]
+        self._told.transaction = {
+            "id": journal["id"],
+            "requested": journal["requested"],
+            "outcome": None,
+            "longest_seconds": engine_service.longest_seconds(journal),
+        }
+
+    def _report(self, operations: t.Sequence[t.Any], diff: t.Sequence[t.Any]) -> dict[str, t.Any]:
+        """The keys that the results of all these modules have. diff: empty where none is to be shown."""
+        told, left_open = self._told, self._told.earlier.open
+        return {
+            "name": self._name,
+            "node": told.node,
+            "cluster": dataclasses.asdict(told.cluster),
+            "operations": [
+                {
+                    **dataclasses.asdict(change),
+                    "key": with_target(change.key) if change.field == "files" else change.key,
+                }
+                for change in operations
+            ],
+            "diff": [{**entry, "after_header": with_target(entry["after_header"])} for entry in diff],
+            "transaction": told.transaction,
+            "unverified": told.unverified,
+            "previous_transaction": told.earlier.previous,
+            "open_transaction": None if left_open is None else {"id": left_open["id"], "phase": left_open["phase"]},
+            "busy": told.busy,
+        }

@@ -1,0 +1,169 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What a control plane tells of its static pods and of kubeadm-config, so that a run can say what of it an upgrade keeps."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import hmac
+import json
+import os
+import typing as t
+
+from ..._engine.files import Json, read_bytes
+from ..._engine.probes import ApiResponse, api_request
+from ..._plan.common.errors import KubeadmError, Refusal
+from ..._plan.common.ownership import Owned, Record, Values
+from ..._plan.kubeadm_config import blockers, settings
+from ..._plan.kubeadm_config.cluster_configuration import KIND, ClusterConfiguration
+from ..._plan.kubeadm_config.entries import MISSING, UNKNOWN, UNREADABLE
+from ..._plan.kubeadm_config.record import KEY, NAME, Entry, Persisted
+from ..._plan.kubernetes import versions
+from ..._plan.kubernetes.control_plane_nodes import LABEL
+from ..._plan.static_pod.desired import Desired
+from ..._plan.static_pod.plan import StaticPodPlan
+from ..static_pod.component_files import ComponentFiles
+from ..static_pod.static_pods import API_SERVER, files_to_read, find, parse_static_pod
+
+_CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
+_NODES = f"/api/v1/nodes?labelSelector={LABEL}"
+_KEY_FILE = "sa.key"  # the same on all control planes, and nowhere else
+
+ApiRequest = t.Callable[[str, str], ApiResponse]
+
+
+@dataclasses.dataclass(frozen=True)
+class KubeadmConfig:
+    """What the API server of this node tells. told: as C(_plan/kubeadm_config/blockers) takes it. persisted: what is ours there. key: with which
+    contents of files are told, so that they can be compared and not guessed."""
+
+    told: Json
+    persisted: Persisted
+    key: bytes
+
+
+def read(kubeconfig: str, request: ApiRequest = api_request) -> KubeadmConfig:
+    """Ask for it, in three requests. Where that fails, the reason is told."""
+    told: Json = {"problem": None, "text": None, "record": None, "control_planes": [], "managers": [], "immutable": []}
+    try:
+        config_map = _get(f"{_CONFIG_MAPS}/kubeadm-config", kubeconfig, request)
+        own = _get(f"{_CONFIG_MAPS}/{NAME}", kubeconfig, request)
+        nodes = _get(_NODES, kubeconfig, request).get("items") or []
+        told["text"] = (config_map.get("data") or {}).get(KIND)
+        told["record"] = (own.get("data") or {}).get(KEY)
+        told["immutable"] = [
+            name for name, found in (("kubeadm-config", config_map), (NAME, own)) if found.get("immutable")
+        ]
+        told["control_planes"] = [node["metadata"]["name"] for node in nodes]
+        told["managers"] = blockers.managers(nodes)
+        persisted = Persisted.parse(told["record"])
+    except KubeadmError as exc:
+        return KubeadmConfig({**told, "problem": str(exc)}, Persisted(), b"")
+    return KubeadmConfig(told, persisted, _key(told["text"]))
+
+
+def _get(path: str, kubeconfig: str, request: ApiRequest) -> Json:
+    response = request(kubeconfig, path)
+    if response.status == 404:
+        return {}
+    try:
+        found = json.loads(response.body) if response.status == 200 else None
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise KubeadmError(f"{response.problem} ({path}, asked with {kubeconfig} on {os.uname().nodename})")
+    return found
+
+
+def _key(text: str | None) -> bytes:
+    try:
+        directory = ClusterConfiguration.parse(text or "").certificates_dir
+        return read_bytes(os.path.join(directory, _KEY_FILE)) or b""
+    except (Refusal, OSError):
+        return b""
+
+
+def version_of_api_server(manifest_dir: str, node_name: str) -> str:
+    """The version of the node's API server, as its image tells it; empty where there is none."""
+    try:
+        pod = parse_static_pod(API_SERVER, find(API_SERVER, manifest_dir)[0], node_name)
+    except (KubeadmError, OSError):
+        return ""
+    return versions.tag_of(str(pod.manifest.container.get("image") or ""))
+
+
+def adopted(record: Record, live: Values, entries: t.Mapping[tuple[str, str], Entry]) -> Record:
+    """The record of a static pod with what kubeadm took over from kubeadm-config, where this collection had put it.
+
+    A control plane that joined later has these values from its first minute on, and no record says whose they are. entries: of this static pod.
+    """
+    found = {field: dict(keys) for field, keys in record.items()}
+    for (field, key), entry in entries.items():
+        if live.get(field, {}).get(key) == entry.value != entry.original and key not in found.get(field, {}):
+            found.setdefault(field, {})[key] = Owned(entry.value, entry.original)
+    return found
+
+
+def describe(plan: StaticPodPlan, desired: Desired, known: KubeadmConfig, env: t.Container[str]) -> Json:
+    """What of a static pod could stand in kubeadm-config when its plan is carried out, see C(_plan/kubeadm_config/settings).
+
+    Each setting also gets C(files): of those that it names, by their paths on the node, what tells their contents apart.
+    """
+    found = settings.settings(plan.after.values(), plan.record, desired.values, known.persisted.of(desired.name), env)
+    files = _Files(plan, [file.path for file in desired.files], known.key)
+    for field, keys in found["settings"].items():
+        for key, entry in keys.items():
+            entry["files"] = files.of(field, key, entry["value"])
+    return found
+
+
+class _Files:
+    """The files that settings name, as they are after a plan."""
+
+    def __init__(self, plan: StaticPodPlan, named: t.Iterable[str], key: bytes) -> None:
+        self._files = ComponentFiles.planned(plan)
+        # What join_files has put on a control plane before it joined is in no record there.
+        self._ours = sorted({*plan.record.get("files", {}), *named})
+        self._staged = {change.path: change.after for change in plan.files}
+        self._key = key
+
+    def of(self, field: str, key: str, value: t.Any) -> dict[str, str]:
+        """By path, what tells the content of each file."""
+        if value is None or field not in ("args", "volumes"):
+            return {}
+        if field == "volumes":
+            return self._of_volume(value)
+        found: dict[str, str] = {}
+        for path in files_to_read(key, value):
+            try:
+                place = self._files.place(path)
+            except KubeadmError:
+                place = path
+            beside = [each for each in self._ours if os.path.dirname(each) == os.path.dirname(place)]
+            found.update({each: self._digest(each) for each in [place, *beside]})
+        return found
+
+    def _of_volume(self, value: t.Mapping[str, t.Any]) -> dict[str, str]:
+        path = value.get("host_path")
+        if path is None or not value.get("read_only"):  # the component writes there
+            return {}
+        if path in self._staged or os.path.isfile(path):
+            return {path: self._digest(path)}
+        inside = {each: self._digest(each) for each in self._ours if each.startswith(f"{path.rstrip('/')}/")}
+        is_made = bool(inside) or os.path.exists(path) or str(value.get("path_type")).endswith("OrCreate")
+        return inside if is_made else {path: MISSING}
+
+    def _digest(self, path: str) -> str:
+        try:
+            staged = self._staged.get(path)
+            content = staged.content if staged else None if path in self._staged else read_bytes(path)
+        except OSError:
+            return UNREADABLE
+        if content is None:
+            return MISSING
+        return hmac.new(self._key, content, hashlib.sha256).hexdigest() if self._key else UNKNOWN

@@ -1,0 +1,152 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The proof of a new kubeadm-config on a control plane: what kubeadm generates from it differs in exactly what shall stand there, and works."""
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+from ..._engine.files import Json
+from ..._engine.node import NODE, Host
+from ..._plan.common.errors import Refusal
+from ..._plan.common.verdict import REFUSED
+from ..._plan.kubeadm_config import proof
+from ..._plan.kubeadm_config.cluster_configuration import ClusterConfiguration, Endpoint
+from ..._plan.kubeadm_config.settings import Place
+from ..._plan.static_pod.manifest import Manifest
+from ..._plan.upgrade.static_pod_settings import unchanged
+from ..kubelet.kubelet_down import read_running_kubelet
+from ..kubelet.kubelet_reader import Kubelet
+from ..runtime import component_rehearsal
+from ..runtime.container_runtime import runtime_at
+from ..static_pod import static_pods
+from ..static_pod.static_pods import API_SERVER, StaticPod
+from ..transaction.state import Run
+from .kubeadm_config import version_of_api_server
+from .upgrade_kubeadm import Kubeadm
+from .upgrade_manifests import Generated, NotGenerated, endpoint_of, generate
+from .upgrade_programs import installed_kubeadm
+
+
+class Check:
+    """One run of the module. Nothing is written to the node.
+
+    params: C(before) and C(after), the two texts; C(settings), by static pod, field and key what shall stand there; C(changes), what differs between
+    the texts, each with component, field and key.
+    """
+
+    def __init__(
+        self,
+        params: t.Mapping[str, t.Any],
+        *,
+        run: Run,
+        host: Host = NODE,
+        clock: t.Callable[[], float] = time.monotonic,
+        patience: float = static_pods.STABLE_SECONDS,
+    ) -> None:
+        self._params = params
+        self._run = run
+        self._host = host
+        self._clock = clock
+        self._patience = patience
+
+    def read_all(self) -> Json:
+        """Check it. Raises Refusal when the proof fails, KubeadmError when it cannot be made."""
+        began = self._clock()
+        kubelet = read_running_kubelet(self._run, self._host, self._patience)
+        version = version_of_api_server(kubelet.manifest_dir, kubelet.node_name)
+        program = self._program(version, kubelet.node_name)
+        runtime = runtime_at(kubelet.runtime, self._run)
+        endpoint = endpoint_of(self._pod(API_SERVER, kubelet).manifest, kubelet.node_name, runtime)
+        before, after = (
+            self._generated(program, self._params[side], version, endpoint) for side in ("before", "after")
+        )
+        self._refuse_complaints(before, after)
+        pods = {name: self._pod(name, kubelet) for name in after.manifests}
+        source = f"what kubeadm {version} generates"
+        old, new = (
+            {name: Manifest.parse(text, source, name) for name, text in each.manifests.items()}
+            for each in (before, after)
+        )
+        changes = [Place(each["component"], each["field"], each["key"]) for each in self._params["changes"]]
+        objections = proof.objections(
+            before={name: manifest.values() for name, manifest in old.items()},
+            after={name: manifest.values() for name, manifest in new.items()},
+            live={name: pod.manifest.values() for name, pod in pods.items()},
+            settings=self._params["settings"],
+            changes=changes,
+        )
+        if objections:
+            raise Refusal(f"kubeadm-config was not changed: on {kubelet.node_name} {'; '.join(objections)}.")
+        changed = [name for name in new if any(place.component == name for place in changes)]
+        rehearsed = [self._rehearse(pods[name], new[name], kubelet) for name in changed]
+        return {
+            "node": kubelet.node_name,
+            "version": version,
+            "rehearsed": rehearsed,
+            "seconds": round(self._clock() - began, 2),
+        }
+
+    def _program(self, version: str, node: str) -> str:
+        """The node's own kubeadm. Raises Refusal where it is of another version than the API server."""
+        found = installed_kubeadm(self._run)
+        if found is None:
+            raise Refusal(
+                f"there is no kubeadm on {node}, so what it would generate is not known. Install kubeadm {version} there."
+            )
+        path, told = found
+        if told != version:
+            raise Refusal(
+                f"{path} on {node} is {told} and its API server {version}, so it would not generate the same. Install kubeadm {version}."
+            )
+        return path
+
+    def _generated(self, program: str, text: str, version: str, endpoint: Endpoint) -> Generated:
+        configuration = ClusterConfiguration.parse(text)
+        try:
+            config = configuration.for_kubeadm(version, endpoint)
+            return generate(Kubeadm(program, config, configuration, self._run))
+        except NotGenerated as exc:
+            raise Refusal(
+                f"kubeadm-config was not changed: on {endpoint.node_name} kubeadm generates no manifests from it: {exc}"
+            ) from exc
+
+    @staticmethod
+    def _pod(name: str, kubelet: Kubelet) -> StaticPod:
+        path, dummy = static_pods.find(name, kubelet.manifest_dir)
+        return static_pods.parse_static_pod(name, path, kubelet.node_name)
+
+    @staticmethod
+    def _refuse_complaints(before: Generated, after: Generated) -> None:
+        """What kubeadm passes over already is not ours to judge."""
+        new = [complaint for complaint in after.complaints if complaint not in before.complaints]
+        if new:
+            raise Refusal(f"kubeadm-config was not changed: kubeadm ignores what would be written: {'; '.join(new)}")
+
+    def _rehearse(self, pod: StaticPod, generated: Manifest, kubelet: Kubelet) -> Json:
+        """Start the component as it would be after an upgrade to its own version. Raises Refusal when it does not take that."""
+        plan = unchanged(generated, pod.manifest)
+        verdict = component_rehearsal.rehearse(
+            pod,
+            plan,
+            run=self._run,
+            runtime=runtime_at(kubelet.runtime, self._run),
+            clock=self._clock,
+            host=self._host._replace(**kubelet.places),
+        )
+        if verdict.verdict == REFUSED:
+            raise Refusal(
+                f"kubeadm-config was not changed: {pod.name} on {kubelet.node_name} does not accept what kubeadm would generate: {verdict.message}"
+            )
+        static_pods.refuse_unreachable_files(plan)
+        return {
+            "component": pod.name,
+            "verdict": verdict.verdict,
+            "message": verdict.message,
+            "seconds": verdict.seconds,
+        }

@@ -1,0 +1,97 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+"""The manifests that a kubeadm generates, offline: in the sandbox, by a dry run, into a directory that is gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import typing as t
+
+from ..._plan.common.errors import KubeadmError, Refusal
+from ..._plan.kubeadm_config.cluster_configuration import Endpoint
+from ..._plan.static_pod.manifest import Manifest
+from ..runtime.container_runtime import Runtime
+from .upgrade_kubeadm import CONFIG, Kubeadm, words
+from .upgrade_programs import refuse_relative
+
+_OUTPUT = "/upgrade-check-manifests"
+# Of what YAML itself says, the line and the key stand in further lines.
+_COMPLAINT = re.compile(r"strict decoding error: ([^\n]*(?:\n +[^\n]+)*)")
+_ENDPOINT = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
+_NOTED = re.compile(r"(?P<address>.+):(?P<port>\d+)")
+_PORT = 6443  # where kubeadm has an API server listen unless it is told otherwise
+_CONTROL_PLANE, _ETCD = ("control-plane", "all"), ("etcd", "local")
+
+
+class NotGenerated(KubeadmError):
+    """A kubeadm was started and generated nothing; the message has its own words."""
+
+
+class Generated(t.NamedTuple):
+    """What a kubeadm generates: the manifests by the name of their static pod, and what it passed over in its configuration."""
+
+    manifests: dict[str, str]
+    complaints: list[str]
+
+
+def endpoint_of(api_server: Manifest, node_name: str, runtime: Runtime) -> Endpoint:
+    """Where kubeadm tells an API server to be: as it noted itself, or else by the arguments."""
+    noted = _NOTED.fullmatch(str(api_server.values()["annotations"].get(_ENDPOINT) or ""))
+    args = api_server.values()["args"]
+    port = noted["port"] if noted else (args.get("secure-port") or [""])[-1]
+    return Endpoint(
+        node_name=node_name,
+        address=noted["address"].strip("[]") if noted else (args.get("advertise-address") or [""])[-1],
+        port=int(port) if port.isdecimal() else _PORT,
+        socket=f"unix://{runtime.socket}",
+    )
+
+
+def refuse_patches(path: str | None) -> None:
+    """Refuse a directory of patches that kubeadm would not take as it stands. Raises Refusal."""
+    if path is None:
+        return
+    refuse_relative("patches", path)
+    where = f"invalid patches {path} on {os.uname().nodename}: must be"
+    if os.path.islink(path.rstrip("/")):
+        raise Refusal(f"{where} the directory itself; it is a link to {os.readlink(path.rstrip('/'))}.")
+    if not os.path.isdir(path):
+        raise Refusal(
+            f"{where} a directory with patches for kubeadm; there is none. Every control plane needs its own."
+        )
+
+
+def generate(kubeadm: Kubeadm) -> Generated:
+    """Have a kubeadm generate the manifests of a control plane.
+
+    Raises NotGenerated when it does not, KubeadmError when it could not be started.
+    """
+    phases = [_CONTROL_PLANE] if kubeadm.configuration.has_external_etcd else [_CONTROL_PLANE, _ETCD]
+    complaints: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="upgrade-check-") as output:
+        for phase in phases:
+            complaints += _run_phase(kubeadm, phase, output)
+        manifests = {name[: -len(".yaml")]: _read(os.path.join(output, name)) for name in sorted(os.listdir(output))}
+    return Generated(manifests, list(dict.fromkeys(complaints)))
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8") as stream:
+        return stream.read()
+
+
+def _run_phase(kubeadm: Kubeadm, phase: t.Sequence[str], directory: str) -> list[str]:
+    """Run one phase; what kubeadm passed over. directory: where the manifests come."""
+    status, output = kubeadm(
+        ["init", "phase", *phase, f"--config={CONFIG}", "--dry-run"],
+        writable={_OUTPUT: directory},
+        environment={"KUBEADM_INIT_DRYRUN_DIR": _OUTPUT},
+    )
+    if status != 0:
+        raise NotGenerated(f"{kubeadm.program} init phase {' '.join(phase)}: {words(output)}")
+    return [" ".join(complaint.split()) for complaint in _COMPLAINT.findall(output)]

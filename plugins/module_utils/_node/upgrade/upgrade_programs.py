@@ -1,0 +1,158 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+"""The programs of the version to upgrade to: in a directory of the node, or in images that its container runtime has."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import stat
+import tempfile
+import typing as t
+
+from ..._engine.files import open_to_read
+from ..._plan.common.errors import KubeadmError, Refusal
+from ..._plan.kubernetes import versions
+from ..._plan.transaction import rehearsal
+from ..._plan.upgrade import prerequisites
+from ..._plan.upgrade.checks import KUBE_PROXY
+from ..runtime.container_runtime import Runtime
+from ..runtime.programs import PATH, Program, program_in_image
+from ..runtime.sandbox_runs import base64_of, run_in_sandbox
+from ..transaction.state import Run
+
+KUBEADM, KUBELET = "kubeadm", "kubelet"
+_MOST_NAMES = 12  # of what a directory holds that are shown
+_VERSION_OF = {KUBEADM: ("version", "--output=short")}
+
+
+@dataclasses.dataclass(frozen=True)
+class NewPrograms:
+    """The programs. directory: where they are on the node. target: the version that they have to be."""
+
+    directory: str
+    target: str
+    run: Run
+
+    def check(self, needed: t.Iterable[str]) -> None:
+        """Refuse a directory without these, and any program in it that is not what it is said to be. Raises Refusal."""
+        refuse_relative("programs", self.directory)
+        try:
+            names = os.listdir(self.directory)
+        except OSError as exc:
+            raise Refusal(
+                f"invalid programs {self.directory} on {os.uname().nodename}: must be a directory with the programs of {self.target}"
+                f" ({exc.strerror}). Unpack or copy them there first, and name it in upgrade_check_programs."
+            ) from exc
+        missing = [name for name in needed if name not in names]
+        if missing:
+            raise Refusal(
+                f"invalid programs {self.directory} on {os.uname().nodename}: must hold {' and '.join(missing)} of {self.target}; found:"
+                f" {_listed(names)}. Unpack or copy it there first."
+            )
+        for name in (KUBEADM, KUBELET, KUBE_PROXY, *versions.COMPONENTS):
+            if name in names:
+                self._check_one(name)
+
+    def _check_one(self, name: str) -> None:
+        path = self.path(name)
+        objection = _file_objection(path) or prerequisites.program_objection(
+            name, path, self._told(name, path), self.target
+        )
+        if objection:
+            raise Refusal(f"invalid programs on {os.uname().nodename}: {objection}")
+
+    def _told(self, name: str, path: str) -> str:
+        status, output, error = self.run([path, *_VERSION_OF.get(name, ("--version",))])
+        return output if status == 0 else error or output
+
+    def path(self, name: str) -> str:
+        """Where a program is, or would be."""
+        return os.path.join(self.directory, name)
+
+    @contextlib.contextmanager
+    def component(self, name: str, image: str, command: str, runtime: Runtime) -> t.Iterator[Program]:
+        """The new program of a static pod, for as long as the block lasts. Raises KubeadmError where there is none.
+
+        image, command: those of the manifest that kubeadm generates.
+        """
+        path = self.path(name)
+        if os.path.exists(path):
+            if name not in versions.COMPONENTS:
+                self._check_release(name, path, image)
+            yield Program(path, None)
+            return
+        if runtime.has(image) is False:
+            raise KubeadmError(
+                f"there is neither {path} nor the image {image} on the node (kubeadm config images pull)"
+            )
+        with program_in_image(image, command, runtime) as program:
+            yield program
+
+    def _check_release(self, name: str, path: str, image: str) -> None:
+        """etcd has a version of its own, which the image tells."""
+        objection = _file_objection(path)
+        wanted = prerequisites.parse(versions.tag_of(image))
+        if not objection and wanted is not None:
+            objection = prerequisites.program_objection(name, path, self._told(name, path), prerequisites.shown(wanted))
+        if objection:
+            raise KubeadmError(objection.rstrip("."))
+
+
+def start_program(
+    program: Program, command: t.Sequence[str], run: Run, *, files: t.Mapping[str, str] | None = None
+) -> tuple[int, str]:
+    """Start a program in the sandbox where there is nothing but its image: (status, all that it printed).
+
+    files: by their path in C(rehearsal.DIRECTORY). Raises KubeadmError when it could not be started.
+    """
+    image = [] if program.root is None else [{"source": program.root, "target": "/", "missing": None}]
+    with tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
+        request = {
+            "binary": program.binary,
+            "arguments": list(command),
+            "environment": {"PATH": PATH},
+            "root": root,
+            "mounts": [*image, {"source": rehearsal.DIRECTORY, "target": rehearsal.DIRECTORY, "missing": "directory"}],
+            "staged": {path: base64_of(text.encode("utf-8")) for path, text in (files or {}).items()},
+        }
+        return run_in_sandbox(command[0], request, run)
+
+
+def _listed(names: t.Collection[str]) -> str:
+    """What a directory holds, of many the first."""
+    shown = sorted(names)[:_MOST_NAMES]
+    more = [f"{len(names) - len(shown)} more"] if len(names) > len(shown) else []
+    return ", ".join([*shown, *more]) or "nothing"
+
+
+def refuse_relative(option: str, path: str) -> None:
+    """Refuse a path that means another place in the sandbox, or at the next login. Raises Refusal."""
+    if not os.path.isabs(path):
+        raise Refusal(f"invalid {option} {path!r}: must be an absolute path on each node, such as /opt/{option}.")
+
+
+def _file_objection(path: str) -> str:
+    try:
+        with open_to_read(path) as stream:
+            header = stream.read(prerequisites.HEADER_BYTES)
+            mode = os.fstat(stream.fileno()).st_mode
+    except OSError as exc:
+        return f"{path} cannot be read ({exc.strerror}): must be a program."
+    if not mode & stat.S_IXUSR:
+        return f"{path} is not executable: run chmod 755 on it."
+    return prerequisites.machine_objection(path, header, os.uname().machine)
+
+
+def installed_kubeadm(run: Run) -> tuple[str, str] | None:
+    """The path of the node's own kubeadm and what it says of its version; None where it has none."""
+    for directory in PATH.split(":"):
+        path = os.path.join(directory, KUBEADM)
+        if os.path.isfile(path):
+            status, output, dummy = run([path, *_VERSION_OF[KUBEADM]])
+            return (path, output.strip()) if status == 0 else None
+    return None

@@ -1,0 +1,600 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module's steps on a kubelet in a directory: what is read, rehearsed, and handed to the engine."""
+
+from __future__ import annotations
+
+import base64
+import os
+import time
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import probes
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    CLOSED,
+    COMMITTED,
+    SYSTEMD_UNIT,
+    content_of,
+    drop_journal,
+    save_journal,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import (
+    kubelet_report,
+    kubelet_steps,
+    kubelet_unit_files,
+    kubelet_units,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import (
+    engine_service,
+    journal_history,
+    owned_record,
+    state,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import verdict as verdicts
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import generator as kubelet_generator
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rehearsal
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_nodes import ACCEPTED, UNKNOWN, Node
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web, kubeconfig
+
+
+@pytest.fixture(name="node")
+def fixture_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sources: None) -> Node:
+    monkeypatch.setattr(state, "STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setattr(engine_service, "_UNIT_FILE", str(tmp_path / "unit.service"))
+    monkeypatch.setattr(kubelet_layout, "CONFIG_DIR", str(tmp_path / "kubelet.conf.d"))
+    monkeypatch.setattr(kubelet_layout, "DROP_IN", str(tmp_path / "kubelet.service.d" / "20-nodecraft-kubeadm.conf"))
+    monkeypatch.setattr(kubelet_generator, "GENERATOR", str(tmp_path / "generators" / "nodecraft-kubeadm-kubelet"))
+    monkeypatch.setattr(kubelet_generator, "DERIVED", str(tmp_path / "run" / "zzzz-derived.conf"))
+    monkeypatch.setattr("os.fchown", lambda descriptor, uid, gid: None)
+    return Node(tmp_path)
+
+
+def carry_out(node: Node, **given: t.Any) -> Json:
+    """Everything up to the journal that the engine gets."""
+    steps = node.steps(**given)
+    with steps.session():
+        steps.read()
+        assert steps.notes() == []
+        steps.plan()
+        assert steps.rehearse().verdict == verdicts.ACCEPTED
+        steps.apply()
+    report = steps.report()
+    assert breaches("kubelet", {**report, "transaction": None}, of_runner={"rehearsal"}) == []
+    assert set(report["transaction"]) == {"id", "requested", "outcome", "longest_seconds"}
+    assert report["transaction"]["outcome"] is None
+    return t.cast("Json", journal_history.open_journal("kubelet"))
+
+
+def test_a_kubelet_that_is_down_is_planned_and_quoted(node: Node) -> None:
+    node.crash("panic: unrecognized feature gate: OldGate\n")
+    steps = node.steps(dry=True, config={"maxPods": 50})
+    with steps.session():
+        steps.read()
+        (warning,) = steps.plan().warnings
+    problem = steps.report()["problem"]
+    assert problem.startswith("kubelet on w1 is activating (auto-restart) after 1 crash(es) (http://127.0.0.1:10248/")
+    assert problem.endswith("; it logged last: panic: unrecognized feature gate: OldGate")
+    assert warning.startswith(problem)
+
+
+def test_a_version_that_is_not_tested(node: Node) -> None:
+    node.version = "Kubernetes v1.31.9\n"
+    steps = node.steps()
+    with steps.session():
+        steps.read()
+        (note,) = steps.notes()
+    assert note.startswith("w1: kubelet 1.31 (older than tested). ")
+    warnings: list[str] = []
+    kubelet_report.read_all(run=node.run, warn=warnings.append, host=node.host)
+    assert warnings == [note]
+
+
+def test_kubeconfig_that_cannot_be_used_is_a_warning_also_without_a_change(node: Node) -> None:
+    node.kubeconfig.write_text(kubeconfig(user={"exec": "{command: aws}"}), encoding="utf-8")
+    steps = node.steps(dry=True)
+    with steps.session():
+        steps.read()
+        (note,) = steps.notes()
+    why = "the user kubernetes-admin gets its credentials by exec, which cannot be used on a node"
+    assert note.startswith(f"w1: {node.kubeconfig} cannot be used: {why}. So the API is not asked about this node")
+    warnings: list[str] = []
+    kubelet_report.read_all(run=node.run, warn=warnings.append, host=node.host)
+    assert warnings == [note]
+
+
+@pytest.mark.parametrize(("age", "refused"), [(-60, True), (60, False)])
+def test_a_file_that_is_newer_than_the_process_is_refused(node: Node, age: int, refused: bool) -> None:
+    ticks = os.sysconf("SC_CLK_TCK")
+    node.write("proc/stat", f"btime {int(time.time()) + age - 100}\n")
+    node.write("proc/7/stat", f"7 (kubelet) S {'0 ' * 18}{100 * ticks} 0")
+    steps = node.steps(config={"maxPods": 50})
+    with steps.session():
+        steps.read()
+        if refused:
+            with pytest.raises(Refusal, match=r"config\.yaml.* changed after the kubelet was started"):
+                steps.plan()
+        else:
+            node.main.chmod(0o600)  # as one who hardens the node does
+            assert steps.plan().operations
+
+
+def test_the_engine_gets_files_record_and_what_to_watch(node: Node) -> None:
+    node.answers *= 2
+    journal = carry_out(node, config={"maxPods": 50})
+    paths = [entry["path"] for entry in journal["files"]]
+    assert paths == [
+        f"{kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}",
+        kubelet_layout.DROP_IN,
+        owned_record.record_path("kubelet"),
+    ]
+    assert journal["directories"] == sorted([kubelet_layout.CONFIG_DIR, str(node.root / "kubelet.service.d")])
+    assert [entry["after"]["mode"] for entry in journal["files"]] == [0o600, 0o644, 0o600]
+    watch = journal["watch"]
+    assert (watch["kind"], watch["unit"]) == (SYSTEMD_UNIT, "kubelet.service")
+    assert watch["node"] == {"name": "w1", "kubeconfig": str(node.kubeconfig)}
+    assert f"--config-dir={kubelet_layout.CONFIG_DIR}" in watch["after"]["arguments"]
+    assert watch["before"]["probes"] == [
+        {"kind": "http", "scheme": "http", "host": "127.0.0.1", "port": 10248, "path": "/healthz"}
+    ]
+    assert "systemctl start --no-block nodecraft-kubeadm@kubelet.service" in node.calls
+
+
+def test_the_rehearsal_is_the_safe_one_and_the_fragment_is_tried_alone(node: Node) -> None:
+    node.answers *= 2
+    carry_out(node, config={"maxPods": 50})
+    first, second = node.requests
+    overrides = list(rehearsal.kubelet_command([]))
+    assert len(overrides) == 6
+    for request in (first, second):
+        assert request["arguments"][-6:] == overrides
+        assert not [mount for mount in request["mounts"] if mount["source"].startswith(("/run", "/var"))]
+    fragment = f"{kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}"
+    assert second["arguments"][1] == f"--config={fragment}"
+    assert b'"maxPods": 50' in base64.b64decode(first["staged"][fragment])
+
+
+def test_a_field_that_the_kubelet_passes_over_is_refused(node: Node) -> None:
+    node.answers.append(UNKNOWN + ACCEPTED)
+    steps = node.steps(config={"maxPodz": 50})
+    with steps.session():
+        steps.read()
+        steps.plan()
+        verdict = steps.rehearse()
+    assert (verdict.verdict, verdict.message) == (verdicts.REFUSED, 'strict decoding error: unknown field "maxPodz"')
+
+
+@pytest.mark.parametrize(
+    ("alone", "why"),
+    [
+        ("", "ended with status 1 and no known message"),
+        (
+            'E1 "command failed" err="failed to load kubelet config file, path: /x, error: no such file"\n',
+            "failed to load",
+        ),
+    ],
+)
+def test_fragment_never_decoded_alone_is_refused(node: Node, alone: str, why: str) -> None:
+    node.answers.append(alone)
+    steps = node.steps(config={"maxPods": 50})
+    with steps.session():
+        steps.read()
+        steps.plan()
+        verdict = steps.rehearse()
+    assert verdict.verdict == verdicts.REFUSED
+    assert f"{kubelet_layout.FRAGMENT} was not decoded on its own: " in verdict.message
+    assert why in verdict.message
+
+
+def test_fragment_invalid_only_when_alone_is_accepted(node: Node) -> None:
+    node.answers.append('E1 "command failed" err="failed to validate kubelet configuration, error: invalid"\n')
+    carry_out(node, config={"maxPods": 50})
+
+
+def test_mistakes_of_others_are_known_to_the_engine(node: Node) -> None:
+    node.answers = [UNKNOWN + ACCEPTED]
+    assert carry_out(node, args={"v": 4})["watch"]["complaints"] == [
+        'strict decoding error: unknown field \\"maxPodz\\""'
+    ]
+
+
+def test_a_refusal_of_the_kubelet_ends_it(node: Node) -> None:
+    node.answers = ['E1 "command failed" err="failed to set feature gates: unrecognized feature gate: No"\n']
+    steps = node.steps(feature_gates={"No": True})
+    with steps.session():
+        steps.read()
+        steps.plan()
+        assert "unrecognized feature gate: No" in steps.rehearse().message
+
+
+def test_check_mode_leaves_no_trace(node: Node) -> None:
+    steps = node.steps(dry=True, args={"v": 4})
+    with steps.session():
+        steps.read()
+        steps.plan()
+    assert not (node.root / "state").exists()
+    assert steps.report()["diff"][0]["after_header"] == kubelet_layout.DROP_IN
+
+
+def test_a_unit_that_shadows_the_loaded_one_is_refused(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    local = node.root / "local.service"
+    monkeypatch.setattr(kubelet_unit_files, "_STRONGER_UNITS", (str(local), "/none"))
+    kubelet_units.read_unit(node.run, node.host)
+    local.symlink_to(node.unit)
+    kubelet_units.read_unit(node.run, node.host)
+    local.unlink()
+    local.touch()
+    with pytest.raises(Refusal, match=r"a file of kubelet\.service was changed or added and not loaded"):
+        kubelet_units.read_unit(node.run, node.host)
+    node.shown["FragmentPath"] = str(local)
+    local.write_text(kubelets.UNIT_TEXT, encoding="utf-8")
+    kubelet_units.read_unit(node.run, node.host)
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        ({"LoadState": "not-found"}, "has no kubelet.service"),
+        ({"NeedDaemonReload": "yes"}, "not loaded"),
+        ({"DropInPaths": "/no/such.conf"}, "does not exist"),
+    ],
+)
+def test_a_unit_that_cannot_be_used_is_refused(node: Node, shown: dict[str, str], words: str) -> None:
+    node.shown.update(shown)
+    with pytest.raises(KubeadmError, match=words):
+        kubelet_units.read_unit(node.run, node.host)
+
+
+def test_a_kubelet_without_a_version_is_named(node: Node) -> None:
+    node.version = "what?"
+    with pytest.raises(KubeadmError, match="gives no version: what"):
+        kubelet_units.read_unit(node.run, node.host)
+
+
+def carry_out_nothing(node: Node) -> None:
+    steps = node.steps(config={"maxPods": 110})
+    with steps.session():
+        steps.read()
+        assert steps.plan().operations == ()
+        steps.verify()
+
+
+def test_nothing_to_do_is_no_success_over_a_kubelet_that_is_down(node: Node) -> None:
+    node.shown.update(ActiveState="activating", SubState="auto-restart", MainPID="0")
+    with pytest.raises(KubeadmError, match=r"it is activating \(auto-restart\).*command failed"):
+        carry_out_nothing(node)
+
+
+def test_kubelet_without_healthz_is_not_verified(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
+    node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: 0\n", encoding="ascii")
+    node.shown.update(ActiveState="active", SubState="running")
+    steps = node.steps(config={"maxPods": 110})
+    with steps.session():
+        steps.read()
+        steps.plan()
+        warnings = steps.verify()
+    limits = ["whether it is healthy: healthzPort is 0", "whether its Node is ready and evicts no pods: no answer"]
+    assert steps.report()["unverified"] == limits
+    assert [each.partition("kubelet: not verified: ")[2] for each in warnings] == limits
+
+
+def test_idle_kubelet_whose_node_is_not_ready_does_not_count_as_working(
+    node: Node, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready = {"type": "Ready", "status": "Unknown", "message": "Kubelet stopped posting node status."}
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: ({"status": {"conditions": [ready]}}, ""))
+    node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: {web.port}\n", encoding="ascii")
+    node.shown.update(ActiveState="active", SubState="running")
+    steps = node.steps(config={"maxPods": 110})
+    with steps.session():
+        steps.read()
+        steps.plan()
+        steps.verify()
+    limit = "whether it works: its Node is not ready (Kubelet stopped posting node status.)"
+    assert steps.report()["unverified"] == [limit]
+
+
+def test_a_kubelet_that_runs_and_answers_is_left_alone(node: Node, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
+    node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: {web.port}\n", encoding="ascii")
+    node.shown.update(ActiveState="active", SubState="running")
+    carry_out_nothing(node)
+
+
+# ---- policies --------------------------------------------------------------------------------------------------------
+
+
+def cordoned(*pods: dict[str, t.Any], unschedulable: bool = True) -> t.Callable[[str, str], t.Any]:
+    def ask(kubeconfig: str, path: str) -> tuple[Json | None, str]:
+        return ({"items": list(pods)}, "") if "pods" in path else ({"spec": {"unschedulable": unschedulable}}, "")
+
+    return ask
+
+
+def pod(name: str, **given: t.Any) -> dict[str, t.Any]:
+    return {"metadata": {"namespace": "a", "name": name, **given}, "status": {"phase": given.pop("phase", "Running")}}
+
+
+QUIET = [
+    pod("mirror", annotations={"kubernetes.io/config.mirror": "x"}),
+    pod("daemon", ownerReferences=[{"kind": "DaemonSet", "controller": True}]),
+    pod("done", phase="Succeeded"),
+]
+
+
+def test_what_restarts_every_container_needs_one_too(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "api_get", cordoned(*QUIET, pod("web")))
+    steps = node.steps(config={"cgroupDriver": "systemd", "cgroupsPerQOS": False})
+    with steps.session():
+        steps.read()
+        words = r"cgroupDriver, cgroupsPerQOS would change on w1, which is not drained: .* restarts every container of the node"
+        with pytest.raises(Refusal, match=words):
+            steps.plan()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (cordoned(*QUIET, pod("web")), "it runs a/web"),
+        (cordoned(*QUIET, unschedulable=False), "it takes new pods"),
+        (lambda kubeconfig, path: (None, "the API server answers 403"), "answers 403"),
+    ],
+)
+def test_a_policy_needs_a_drained_node(node: Node, monkeypatch: pytest.MonkeyPatch, answer: t.Any, words: str) -> None:
+    monkeypatch.setattr(probes, "api_get", answer)
+    steps = node.steps(config={"cpuManagerPolicy": "static"})
+    with steps.session():
+        steps.read()
+        with pytest.raises(Refusal, match=rf"cpuManagerPolicy would change on w1, which is not drained: .*{words}"):
+            steps.plan()
+
+
+def test_unread_credential_is_repaired_and_not_forced(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "not asked"))
+    monkeypatch.setattr(kubelet_steps, "find_problem", lambda path: "it names no server")
+    steps = node.steps(config={"cpuManagerPolicy": "static"})
+    with steps.session():
+        steps.read()
+        with pytest.raises(Refusal, match=r"not drained: not asked\. .*\. Repair \S+kubelet.conf, and run again\.$"):
+            steps.plan()
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_what_it_remembers_of_a_policy_makes_way(node: Node, monkeypatch: pytest.MonkeyPatch, force: bool) -> None:
+    monkeypatch.setattr(probes, "api_get", cordoned(*QUIET, unschedulable=not force))
+    node.answers *= 2
+    journal = carry_out(node, force=force, config={"cpuManagerPolicy": "static", "topologyManagerPolicy": "restricted"})
+    ((entry),) = journal["watch"]["set_aside"]
+    assert entry["path"] == "/var/lib/kubelet/cpu_manager_state"
+    assert entry["aside"].endswith(f"-{journal['id']}")
+    assert (entry["existed"], entry["policy"]) == (False, "static")
+
+
+def test_what_a_policy_stands_on_needs_a_drained_node_too(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "api_get", cordoned(*QUIET, pod("web")))
+    node.write("config.yaml", f"{kubelets.MAIN_TEXT}cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n")
+    steps = node.steps(config={"reservedSystemCPUs": "0,1"})
+    with steps.session():
+        steps.read()
+        with pytest.raises(Refusal, match=r"config: reserved CPUs would change on w1, which is not drained: .*a/web"):
+            steps.plan()
+
+
+def test_state_files_are_read_below_the_kubelets_root(node: Node) -> None:
+    kept = node.give_root()
+    (kept / "cpu_manager_state").write_text('{"policyName":"static","defaultCpuSet":"","checksum":1}', encoding="ascii")
+    (kept / "memory_manager_state").write_text('{"policyName":"None"}', encoding="ascii")
+    unit = kubelet_units.read_unit(node.run, node.host)
+    assert unit.state.remembered == {"cpu_manager_state": "static", "memory_manager_state": "none"}
+    node.answers *= 2
+    journal = carry_out(node, force=True, config={"memoryManagerPolicy": "Static"})
+    # The CPU manager's was not asked for, but the kubelet would not start over it.
+    found = [(entry["path"], entry["existed"], entry["policy"]) for entry in journal["watch"]["set_aside"]]
+    assert found == [
+        (str(kept / "cpu_manager_state"), True, "none"),
+        (str(kept / "memory_manager_state"), True, "static"),
+    ]
+
+
+# ---- the rollback ----------------------------------------------------------------------------------------------------
+
+
+def end_well(node: Node, journal: t.Any) -> None:
+    """What the engine does when all goes well: the files, the history, and a kubelet that runs with them."""
+    for entry in journal["files"]:
+        path = Path(entry["path"])
+        if entry["after"] is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content_of(entry["after"]) or b"")
+            path.chmod(entry["after"]["mode"])
+            os.chown(path, entry["after"]["uid"], entry["after"]["gid"])
+    directory = state.state_directory("kubelet")
+    journal["result"] = {"outcome": COMMITTED, "reason": None, "ended": "2026-01-01T00:01:00Z"}
+    number = len(journal_history.history("kubelet"))
+    save_journal(directory, journal | {"phase": CLOSED}, f"20260101T00000{number}.000000Z-abcdef")
+    drop_journal(directory)
+    has_drop_in = os.path.exists(kubelet_layout.DROP_IN)
+    node.shown["DropInPaths"] = f"{node.kubeadm} {kubelet_layout.DROP_IN}" if has_drop_in else str(node.kubeadm)
+    node.write("proc/7/cmdline", "\0".join([*journal["watch"]["after"]["arguments"], ""]))
+    journal_history.mark_followed("kubelet", journal_history.history("kubelet")[-1])
+
+
+@pytest.mark.parametrize(("text", "ports"), [("", [10248]), ("healthzPort: 7\n", [7]), ("healthzPort: 0\n", [])])
+def test_the_port_of_its_health(text: str, ports: list[int]) -> None:
+    instance = kubelet_steps.instance(kubelets.state(main=kubelets.MAIN_TEXT + text).layout())
+    assert [probe["port"] for probe in instance["probes"]] == ports
+
+
+def test_a_unit_without_variables_gets_a_generator(node: Node) -> None:
+    node.answers *= 2
+    used = f"--kubeconfig={node.kubeconfig} --config={node.main} --hostname-override=w1"
+    node.kubeadm.write_text(
+        f"[Service]\nExecStart=\nExecStart=/usr/bin/kubelet {used}\n",
+        encoding="utf-8",
+    )
+    node.write("proc/7/cmdline", "\0".join(["/usr/bin/kubelet", *used.split(), ""]))
+    journal = carry_out(node, args={"v": 4})
+    drop_in, generator = journal["files"][:2]
+    assert (drop_in["path"], generator["path"]) == (kubelet_layout.DROP_IN, kubelet_generator.GENERATOR)
+    assert (generator["after"]["mode"], content_of(generator["after"])) == (0o755, kubelet_generator.TEXT.encode())
+    assert journal["watch"]["after"]["arguments"][-1] == "--v=4"
+    end_well(node, journal)
+    # systemd made it of the generator, at whatever time.
+    derived = node.write(
+        "run/zzzz-derived.conf",
+        f"[Service]\nExecStart=\nExecStart=/usr/bin/kubelet {used} $NODECRAFT_KUBEADM_ARGS\n",
+    )
+    os.utime(derived, (time.time() + 1000, time.time() + 1000))
+    node.shown["DropInPaths"] += f" {derived}"
+    # The script of an earlier version is replaced with the next change only, so nothing is shown of it before.
+    Path(kubelet_generator.GENERATOR).write_text("#!/bin/sh\n", encoding="utf-8")
+    steps = node.steps(args={"v": 4})
+    with steps.session():
+        steps.read()
+        assert steps.plan().operations == ()
+    assert steps.report()["diff"] == []
+    gone = carry_out(node, state="absent")
+    assert [(entry["path"], entry["after"]) for entry in gone["files"][:2]] == [
+        (kubelet_layout.DROP_IN, None),
+        (kubelet_generator.GENERATOR, None),
+    ]
+    assert gone["watch"]["after"]["arguments"] == ["/usr/bin/kubelet", *used.split()]
+    assert str(node.root / "generators") in gone["obsolete"]
+
+
+def test_the_last_change_is_reverted(node: Node) -> None:
+    node.answers *= 4
+    first = carry_out(node, config={"maxPods": 50})
+    end_well(node, first)
+    found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["undo"]
+    assert found["transaction"] == first["id"]
+    assert found["operations"] == [{"field": "config", "key": "maxPods", "before": 50, "after": 110}]
+    assert [each["change"] for each in found["files"]] == ["removed"] * 3
+    assert '-  "maxPods": 50' in found["files"][0]["diff"]
+    assert found["files"][2]["diff"] is None  # what is ours is told elsewhere
+    journal = carry_out(node, state="previous")
+    assert journal["reverts"] == first["id"]
+    for entry, former in zip(journal["files"], first["files"]):
+        assert (entry["path"], entry["before"], entry["after"]) == (former["path"], former["after"], former["before"])
+    assert f"--config-dir={kubelet_layout.CONFIG_DIR}" not in journal["watch"]["after"]["arguments"]
+    # Directories that the change made go with it, and are not made again.
+    assert (journal["directories"], set(first["directories"]) - set(journal["obsolete"])) == ([], set())
+    end_well(node, journal)
+    assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["undo"] is None
+    steps = node.steps(state="previous")
+    with steps.session():
+        steps.read()
+        assert steps.plan().operations == ()
+    assert steps.report()["reverts"] is None
+
+
+def test_a_policy_is_reverted_on_a_drained_node_and_its_state_makes_way(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.answers *= 4
+    monkeypatch.setattr(probes, "api_get", cordoned(*QUIET))
+    end_well(node, carry_out(node, config={"cpuManagerPolicy": "static"}))
+    monkeypatch.setattr(probes, "api_get", cordoned(*QUIET, unschedulable=False))
+    steps = node.steps(state="previous")
+    with steps.session():
+        steps.read()
+        with pytest.raises(Refusal, match="cpuManagerPolicy would change on w1, which is not drained"):
+            steps.plan()
+    journal = carry_out(node, state="previous", force=True)
+    assert [entry["path"] for entry in journal["watch"]["set_aside"]] == ["/var/lib/kubelet/cpu_manager_state"]
+
+
+def test_settings_beside_it_are_refused(node: Node) -> None:
+    steps = node.steps(state="previous", config={"maxPods": 50}, adopt=True)
+    with pytest.raises(Refusal, match="config, adopt is given too"), steps.session():
+        pass
+
+
+def test_without_any_change_that_is_said(node: Node) -> None:
+    steps = node.steps(state="previous")
+    with steps.session():
+        steps.read()
+        assert steps.plan().warnings == (
+            "kubelet on w1: this collection has no change in effect, so there is nothing to revert.",
+        )
+
+
+# ---- the report --------------------------------------------------------------------------------------------------------
+
+
+def test_the_cluster_of_the_running_kubelet_is_told(node: Node) -> None:
+    process = node.root / "proc/7/cmdline"
+    process.write_text(process.read_text(encoding="utf-8").replace("kubelet.conf", "other.conf"), encoding="utf-8")
+    node.write(f"proc/7/root/{node.root}/other.conf", kubeconfig("https://x:6443"))
+    node.write("proc/7/root/etc/machine-id", "m\n")
+    expected = {"ca_sha256": "", "server": "https://x:6443", "machine_id": "m"}
+    assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["cluster"] == expected
+    steps = node.steps()
+    assert steps.report()["cluster"] == dict.fromkeys(expected, "")
+    with steps.session():
+        steps.read()
+    assert steps.report()["cluster"] == expected
+
+
+def test_why_it_counts_as_a_control_plane_is_told(node: Node) -> None:
+    assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["control_plane"] == []
+    node.write("proc/20/cmdline", "kube-apiserver\0")
+    node.write("proc/20/cgroup", "0::/init.scope\n")
+    for pid in (1, 20):
+        node.write(f"proc/{pid}/ns/none", "").with_name("net").symlink_to("net:[1]")
+    expected = ["kube-apiserver runs in the host's network as process 20"]
+    assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["control_plane"] == expected
+    steps = node.steps()
+    assert steps.report()["control_plane"] == []
+    with steps.session():
+        steps.read()
+    assert steps.report()["control_plane"] == expected
+
+
+def test_the_report_names_what_sets_what(node: Node) -> None:
+    found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)
+    assert breaches("kubelet_info", found) == []
+    assert found["in_sync"]
+    assert found["blocked_by"] is None
+    assert found["process"]["pid"] == 7
+    assert found["feature_gates"] == {"Theirs": True}
+    assert found["sources"]["config"]["maxPods"] == [f"{node.main}:7"]
+    assert found["sources"]["feature_gates"]["Theirs"] == [f"{node.main}:6"]
+    assert found["arguments"][-1] == {"argument": "--hostname-override=W1", "source": f"{node.extra}:1"}
+    assert found["files"] == [str(node.unit), str(node.kubeadm), str(node.main)]
+    assert found["open_transaction"] is None
+
+
+def test_the_report_tells_a_state_file_that_does_not_match(node: Node) -> None:
+    kept = node.give_root()
+    (kept / "cpu_manager_state").write_text('{"policyName":"static"}', encoding="ascii")
+    found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["resource_managers"]
+    assert found["cpuManagerPolicy"] == {
+        "policy": "none",
+        "state_file": str(kept / "cpu_manager_state"),
+        "state_policy": "static",
+        "mismatch": "cpu_manager_state names the policy static, but cpuManagerPolicy is none",
+    }
+    assert found["memoryManagerPolicy"]["state_policy"] is None
+    assert found["topologyManagerPolicy"] == {
+        "policy": "none",
+        **dict.fromkeys(("state_file", "state_policy", "mismatch")),
+    }
+
+
+def test_the_report_tells_why_a_unit_would_be_refused(node: Node) -> None:
+    used = f"--kubeconfig={node.kubeconfig} --hostname-override=w1"
+    late = node.write("zzzzz.conf", f"[Service]\nExecStart=\nExecStart=/usr/bin/kubelet {used}\n")
+    node.shown.update(MainPID="0", DropInPaths=str(late))
+    found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)
+    assert f"{late}:3 sets ExecStart in a drop-in that is read after" in found["blocked_by"]
+    assert (found["process"], found["in_sync"]) == (None, False)

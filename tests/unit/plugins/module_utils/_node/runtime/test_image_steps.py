@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An image, looked for and loaded."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime.image_steps import ImageSteps, Observed
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.batch import TaskPlan
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import NOT_NEEDED, Verdict
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NODE, FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun, add_kubelet
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course
+
+IMAGE = "localhost/plugin:1"
+ARCHIVE = "/var/tmp/plugin.tar"  # noqa: S108  # nothing is read
+HERE, MISSING = (0, "", ""), (1, "", f'no such image "{IMAGE}" present')
+
+
+def steps(
+    node: FakeNode, run: FakeRun, archive: str | None = ARCHIVE, *, dry: bool = False
+) -> Course[Observed, TaskPlan]:
+    """The steps up to the plan, on a node with CRI-O that has no static pods."""
+    add_kubelet(node, config="containerRuntimeEndpoint: unix:///run/crio/crio.sock\n")
+    found = Course(ImageSteps({"name": IMAGE, "archive": archive}, run=run, host=node.host), dry=dry)
+    with found.session():
+        found.read()
+    return found
+
+
+def test_an_image_that_is_missing_is_loaded(node: FakeNode, run: FakeRun) -> None:
+    run.answers.update({"crictl": MISSING, "podman load": (0, "Loaded image: x\n", "")})
+    found = steps(node, run)
+    assert found.notes() == []
+    assert found.plan().operations
+    run.answers["crictl"] = HERE
+    found.apply()
+    assert run.ran(f"podman load --quiet --input={ARCHIVE}")
+    assert breaches("node_image", found.report(), of_runner={"rehearsal"}) == []
+    assert found.report() == {"name": IMAGE, "node": NODE, "runtime": "CRI-O", "present": False, "unverified": []}
+
+
+@pytest.mark.parametrize("dry", [False, True])
+def test_the_verdict_says_that_an_archive_cannot_be_rehearsed(node: FakeNode, run: FakeRun, dry: bool) -> None:
+    run.answers["crictl"] = MISSING
+    found = steps(node, run, dry=dry)
+    found.plan()
+    assert found.rehearse() == Verdict(NOT_NEEDED, "an archive cannot be tested before it is loaded")
+
+
+@pytest.mark.parametrize(("present", "archive"), [(HERE, ARCHIVE), (HERE, None), (MISSING, None)])
+def test_nothing_is_loaded_that_is_there_or_has_no_archive(
+    node: FakeNode, run: FakeRun, present: tuple[int, str, str], archive: str | None
+) -> None:
+    run.answers["crictl"] = present
+    found = steps(node, run, archive)
+    assert not found.plan().operations
+    assert found.report()["present"] is (present == HERE)
+
+
+def test_an_archive_of_something_else_is_refused(node: FakeNode, run: FakeRun) -> None:
+    run.answers.update({"crictl": MISSING, "podman load": (0, "Loaded image: localhost/other:1\n", "")})
+    found = steps(node, run)
+    found.plan()
+    with pytest.raises(KubeadmError, match=r"still no image localhost/plugin:1.*Loaded image: localhost/other:1"):
+        found.apply()
+
+
+def test_a_runtime_without_its_program_is_named(node: FakeNode, run: FakeRun) -> None:
+    missing = (127, "", "there is no program podman in /usr/bin")
+    run.answers.update({"crictl": missing, "podman": missing, "podman --version": missing})
+    found = steps(node, run)
+    assert (found.report()["node"], found.report()["runtime"], found.report()["present"]) == (NODE, "CRI-O", None)
+    with pytest.raises(
+        KubeadmError, match=r"there is no program podman in /usr/bin. Install podman on the node: it shows"
+    ):
+        found.plan()
+    with pytest.raises(
+        KubeadmError, match=r"CRI-O at /run/crio/crio.sock: there is no program podman in /usr/bin. Install podman"
+    ):
+        found.apply()
+
+
+def test_image_of_unreachable_runtime_is_not_verified(node: FakeNode, run: FakeRun) -> None:
+    run.answers["crictl"] = run.answers["podman image exists"] = (127, "", "there is no such program")
+    run.answers["podman load"] = (0, "Loaded image: x\n", "")
+    found = steps(node, run)
+    limit = f"whether the image {IMAGE} is in CRI-O: neither crictl nor a program of its own shows it"
+    found.plan()
+    found.apply()
+    assert found.finish() == [f"{NODE}: {IMAGE}: not verified: {limit}"]
+    assert found.report()["unverified"] == [limit]
+
+
+def test_a_version_that_is_not_tested_is_worth_a_warning(node: FakeNode, run: FakeRun) -> None:
+    run.answers["/usr/bin/kubelet --version"] = (0, "Kubernetes v1.20.0\n", "")
+    assert "1.20" in steps(node, run).notes()[0]

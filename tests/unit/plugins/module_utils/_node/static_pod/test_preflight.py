@@ -1,0 +1,235 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The preflight: what stops a change, and what must not stop a repair."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import preflight, static_pods
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import StaticPodPlan
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import FakeEtcd
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.preflight_site import Site
+
+NOT_HERE = (1, "", "no such image\n")
+
+
+def api_server(site: Site, *arguments: str) -> static_pods.StaticPod:
+    return site.pod("kube-apiserver", samples.with_command("--advertise-address=127.0.0.1", *arguments))
+
+
+# ---- the kubelet -----------------------------------------------------------------------------------------------------
+
+
+def test_a_kubelet_that_does_not_answer_would_start_nothing(site: Site) -> None:
+    pod = api_server(site)
+    site.start(pod)
+    site.healthz = site.web.probe("/healthz")
+    assert site.check(pod, v=4) == ()
+    site.web.status = 500
+    with pytest.raises(Refusal, match=r"the kubelet on .* \(http.*/healthz answers 500\).*systemctl restart kubelet"):
+        site.check(pod, v=4)
+
+
+def test_kubelet_without_healthz_is_not_verified(site: Site) -> None:
+    pod = api_server(site)
+    site.start(pod)
+    assert site.unverified(pod, v=4)[0] == "whether its kubelet is healthy: healthzPort is 0"
+
+
+def test_a_kubelet_that_has_just_been_started_gets_a_moment(site: Site) -> None:
+    site.healthz = site.web.probe("/healthz")
+    site.web.status = 500
+    site.clock.watchers.append(lambda: setattr(site.web, "status", 200))
+    assert site.check(api_server(site), v=4) == ()
+
+
+# ---- certificates and image ------------------------------------------------------------------------------------------
+
+
+def serving(site: Site, name: str) -> dict[str, str]:
+    return {"tls_cert_file": f"{site.pki}/{name}.crt", "tls_private_key_file": f"{site.pki}/{name}.key"}
+
+
+def with_expired(site: Site, authority: Authority) -> static_pods.StaticPod:
+    """An API server that serves with an expired certificate."""
+    site.write("late", authority.issue(first=-9, last=-3))
+    return api_server(site, *(f"--{flag.replace('_', '-')}={path}" for flag, path in serving(site, "late").items()))
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_bad_certificate_that_the_change_brings_is_refused(site: Site, authority: Authority, runs: bool) -> None:
+    site.write("late", authority.issue(first=-9, last=-3))
+    pod = api_server(site)
+    if runs:
+        site.start(pod)
+    with pytest.raises(Refusal, match=r"refused before anything was written: --tls-cert-file=.* has expired"):
+        site.check(pod, **serving(site, "late"))
+
+
+def test_an_expired_certificate_in_use_stops_a_restart_and_no_repair(site: Site, authority: Authority) -> None:
+    pod = with_expired(site, authority)
+    site.start(pod)
+    with pytest.raises(Refusal, match="has expired"):
+        site.check(pod, v=4)
+    site.web.status = 500  # there is nothing to lose any more
+    (warning,) = site.check(pod, v=4)
+    assert "has expired" in warning
+    assert "is tried anyway" in warning
+
+
+def test_an_expired_certificate_can_be_replaced(site: Site, authority: Authority, server: Pair) -> None:
+    pod = with_expired(site, authority)
+    site.start(pod)
+    site.write("new", server)
+    assert site.check(pod, **serving(site, "new")) == ()
+
+
+def test_an_image_that_is_not_there_stops_a_change_and_no_repair(site: Site) -> None:
+    pod = api_server(site)
+    site.start(pod)
+    site.run.answers["crictl"] = NOT_HERE
+    with pytest.raises(Refusal, match=r"image registry\.k8s\.io/kube-apiserver:v1\.34\.4 is not on .*Pull it first"):
+        site.check(pod, v=4)
+    site.web.up = False
+    (warning,) = site.check(pod, v=4)
+    assert "is tried anyway" in warning
+
+
+def test_a_node_without_the_program_of_its_runtime_is_told_what_to_install(site: Site) -> None:
+    pod = api_server(site)
+    site.start(pod)
+    site.run.answers["ctr --version"] = (127, "", "there is no program ctr in /usr/bin")
+    (warning,) = site.check(pod, v=4)
+    assert (
+        "there is no program ctr in /usr/bin. Install ctr on the node: it shows and loads the images of containerd; "
+        in warning
+    )
+
+
+def test_image_of_unknown_presence_is_not_verified(site: Site) -> None:
+    pod = api_server(site)
+    site.start(pod)
+    site.run.answers["ctr"] = site.run.answers["crictl"] = (127, "", "No such file or directory")
+    image = "registry.k8s.io/kube-apiserver:v1.34.4"
+    limit = f"whether the image {image} is in containerd: neither crictl nor a program of its own shows it"
+    assert site.unverified(pod, v=4)[1] == limit
+
+
+# ---- the API server's etcd -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(name="client")
+def fixture_client(site: Site, authority: Authority, server: Pair) -> t.Callable[..., static_pods.StaticPod]:
+    """An API server whose etcd is at these addresses."""
+    site.write("client", server)
+    (site.pki / "ca.crt").write_bytes(authority.certificate)
+
+    def make(*urls: str) -> static_pods.StaticPod:
+        files = {"cafile": "ca.crt", "certfile": "client.crt", "keyfile": "client.key"}
+        given = [f"--etcd-{flag}={site.pki}/{name}" for flag, name in files.items()]
+        return api_server(site, f"--etcd-servers={','.join(urls)}", *given)
+
+    return make
+
+
+Client = t.Callable[..., static_pods.StaticPod]
+
+
+def test_an_etcd_that_is_not_healthy_stops_a_running_api_server(site: Site, client: Client, member: FakeEtcd) -> None:
+    pod = client(member.url)
+    site.start(pod)
+    assert site.check(pod, v=4) == ()
+    member.healthy = False
+    with pytest.raises(Refusal, match=r"no etcd that --etcd-servers names is healthy .*NO LEADER.*Repair etcd"):
+        site.check(pod, v=4)
+
+
+def test_an_etcd_gets_a_moment(site: Site, client: Client, member: FakeEtcd) -> None:
+    pod = client(member.url)
+    site.start(pod)
+    member.healthy = False
+    site.clock.watchers.append(lambda: setattr(member, "healthy", True))
+    assert site.check(pod, v=4) == ()
+
+
+def test_the_etcd_that_the_change_names_counts(site: Site, client: Client, member: FakeEtcd) -> None:
+    broken, pod = client("https://127.0.0.1:1"), client(member.url)
+    site.start(broken)
+    assert site.check(broken, etcd_servers=member.url) == ()  # the repair
+    with pytest.raises(Refusal, match=r"https://127\.0\.0\.1:1: .*Connection refused"):
+        site.check(pod, etcd_servers="https://127.0.0.1:1")
+
+
+def test_a_certificate_that_etcd_turns_down_is_refused(
+    site: Site, client: Client, member: FakeEtcd, tmp_path: Path
+) -> None:
+    pod = client(member.url)
+    site.start(pod)
+    site.write("foreign", Authority(tmp_path / "foreign").issue())
+    with pytest.raises(Refusal, match=r"rejects the client certificate.*etcd-certfile"):
+        site.check(pod, etcd_certfile=f"{site.pki}/foreign.crt", etcd_keyfile=f"{site.pki}/foreign.key")
+
+
+def test_a_member_less_is_a_warning(site: Site, client: Client, member: FakeEtcd) -> None:
+    (warning,) = site.check(client("https://127.0.0.1:1", member.url), v=4)
+    assert "https://127.0.0.1:1: [Errno 111] Connection refused" in warning
+
+
+def test_etcd_without_http_address_is_not_verified(site: Site, client: Client) -> None:
+    pod = client("unix:///run/etcd.sock")
+    site.start(pod)
+    limit = "whether its etcd answers: --etcd-servers has no address with http or https"
+    assert site.unverified(pod, v=4)[-1] == limit
+
+
+def test_etcd_that_answers_otherwise_is_not_verified(site: Site, client: Client) -> None:
+    pod = client(f"http://127.0.0.1:{site.web.port}")
+    site.start(pod)
+    (limit,) = (each for each in site.unverified(pod, v=4) if each.startswith("whether its etcd answers: "))
+    assert "/health?" in limit
+    assert limit.endswith(" answers 200")
+    assert site.check(pod, v=4) == ()
+
+
+def test_an_api_server_that_is_down_can_be_repaired_without_etcd(site: Site, client: Client) -> None:
+    (warning,) = site.check(client("https://127.0.0.1:1"), v=4)
+    assert "does not run, so the change is tried anyway" in warning
+
+
+def test_a_pod_of_another_name_has_no_etcd_to_ask(site: Site) -> None:
+    pod = dataclasses.replace(site.pod("kube-scheduler", samples.SCHEDULER), log_prefix="kube-system_x-cp1_")
+    assert site.check(pod, v=4) == ()
+
+
+# ---- its own probes --------------------------------------------------------------------------------------------------
+
+
+def authentication(*paths: str) -> StaticPodPlan:
+    """The plan of a file that lets anonymous requests to these paths through."""
+    content = {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "AuthenticationConfiguration",
+        "anonymous": {"enabled": bool(paths), "conditions": [{"path": path} for path in paths]},
+    }
+    return samples.planned(
+        args={"authentication-config": "/srv/auth/config.yaml"},
+        volumes=[samples.volume("auth", "/srv/auth")],
+        files=[samples.file("/srv/auth/config.yaml", content)],
+    )
+
+
+@pytest.mark.parametrize("paths", [(), ("/healthz",), ("/readyz", "/healthz")])
+def test_file_that_shuts_probes_out_is_refused(paths: tuple[str, ...]) -> None:
+    with pytest.raises(Refusal, match=r"does not let anonymous requests to /livez.* through"):
+        preflight.refuse_closed_probes("kube-apiserver", authentication(*paths))
+
+
+def test_file_that_lets_probes_through_is_accepted() -> None:
+    preflight.refuse_closed_probes("kube-apiserver", authentication("/livez", "/readyz", "/healthz"))
