@@ -112,7 +112,7 @@ class SiteSteps(Steps):
 
     def end(self) -> Json:
         """End on this host what no role has ended, because there was nothing to change or something failed before."""
-        found: Json = {"reports": {}, "lines": [], "left": ""}
+        found: Json = {"reports": {}, "ended": [], "lines": [], "left": ""}
         stats: Json = {}
         # What is left of an earlier import of a playbook does not count.
         is_noted = self._is_split or self._decided.get("looks_again")
@@ -129,6 +129,7 @@ class SiteSteps(Steps):
             if report != ended["report"]:
                 told[self._pass.host] = report
             found["reports"][name] = report
+            found["ended"] += [name] * was_planned
             found["lines"] += [] if self._is_told(name) else ended["lines"]
             if told:
                 stats[fact] = told
@@ -175,6 +176,8 @@ class SiteSteps(Steps):
     def report(self) -> Json:
         """Show the lines on the host that speaks, and fail on a host for which a role did not begin."""
         end = self._pass.registered(_END)
+        for name in end.get("ended", ()):  # the others have done so in their own reports
+            _ROLES[name](self._pass.of_role(name), {}).acknowledge(end["reports"][name])
         lines, why = list(end.get("lines") or ()), end.get("left")
         if (lines or (why and self._speaks())) and (left := self._left()):
             lines.append(site.again(left))

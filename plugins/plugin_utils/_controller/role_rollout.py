@@ -163,13 +163,17 @@ class RoleRollout(Steps):
         """Show the lines on the host that speaks, and fail on a host whose turn did not come."""
         ended = self._pass.own["pass"]
         own_report = ended.get("report") or {}
-        # Only here: a run that is killed before it has verified the change leaves the next one its outcome.
-        for told in rollout.reported(self._transactions(own_report)):
-            self._pass.ask("node_transaction", told)
+        self.acknowledge(own_report)
         lines, why = ended.get("lines") or [], self.why_failed(own_report)
         if why:
             return self._failed(why, lines)
         return self._shown(lines)
+
+    def acknowledge(self, own_report: Json) -> None:
+        """Note on the node which outcomes were reported of it. Only as they are shown: a run that is killed before it has verified a change leaves
+        the next one its outcome."""
+        for told in rollout.reported(self._transactions(own_report)):
+            self._pass.ask("node_transaction", told)
 
     @staticmethod
     def _transactions(own_report: Json) -> t.Mapping[str, Json]:

@@ -352,6 +352,20 @@ def test_what_was_only_planned_is_ended_here() -> None:
     assert (stats["aggregate"], sorted(stats["data"])) == (True, ["node_kubelet_report", "node_resources_report"])
 
 
+def test_what_an_earlier_run_left_is_acknowledged_where_no_role_reports_it() -> None:
+    earlier: Json = {"previous_transaction": {**TRANSACTION, "id": "7"}}
+    site = Site([ON], [], of_kubelet=earlier).run()
+    assert site.work == ["control_plane"]
+    asked = len(site.play.calls("node_transaction"))
+    for name in ("cp1", "w1"):
+        site.reported(name)
+    told = site.play.calls("node_transaction")[asked:]
+    assert [(each.host, each.arguments) for each in told] == [
+        ("cp1", {"name": "kubelet", "id": "7"}),
+        ("w1", {"name": "kubelet", "id": "7"}),
+    ]
+
+
 def test_in_check_mode_nothing_is_left() -> None:
     site = Site([ON], [ON], check_mode=True, changes={"control_plane": {"cp1": FAILED}}).run()
     assert [site.ended(name)["left"] for name in ("cp1", "w1")] == ["", ""]
