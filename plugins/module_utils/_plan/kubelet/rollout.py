@@ -460,7 +460,7 @@ def report(registers: Registers) -> dict[str, t.Any]:
     if verified.get("failed"):
         found.update(failed=True, msg=verified["msg"])
     is_changed = was_changed(rollout.change_of(registers), check_mode=False)
-    limits = [*_unfollowed(plan), *_unverified(plan, rollout.settings_of(registers), is_changed=is_changed)]
+    limits = [*_unfollowed(known), *_unverified(plan, rollout.settings_of(registers), is_changed=is_changed)]
     unwatched = rollout.of_pass(registers, "turn").get("unwatched")
     if is_changed and unwatched:
         limits.append(f"{_PODS}: {unwatched}")
@@ -472,9 +472,10 @@ def report(registers: Registers) -> dict[str, t.Any]:
     return found
 
 
-def _unfollowed(plan: Result) -> list[str]:
-    """What was not looked at behind a restart whose run ended before: what was there before it is not known any more."""
-    earlier = plan.get("previous_transaction") or NOTHING
+def _unfollowed(known: Result) -> list[str]:
+    """What was not looked at behind a restart whose run ended before: what was there before it is not known any more. known: of the plan, and of
+    the turn, which takes up what is open."""
+    earlier = known.get("previous_transaction") or NOTHING
     if earlier.get("outcome") in (None, ABORTED):
         return []
     why = f"the run that made transaction {earlier['id']} ended before it looked"

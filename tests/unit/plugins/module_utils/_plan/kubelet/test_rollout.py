@@ -422,6 +422,13 @@ def test_pods_and_devices_behind_a_restart_that_was_not_followed_are_not_verifie
     assert rollout.report(left).get("unverified", []) == expected
 
 
+def test_the_same_of_a_restart_whose_end_the_turn_waited_for() -> None:
+    earlier = {"id": "7", "outcome": "committed"}
+    taken_up = host(**{**DONE, "change": made(changed=False, previous_transaction=earlier)})
+    why = "the run that made transaction 7 ended before it looked"
+    assert rollout.report(taken_up)["unverified"] == [f"{DEVICES}: {why}", f"{PODS}: {why}"]
+
+
 OTHER: Json = {**OF, "mismatches": {"w1": "it uses something else."}}
 
 
