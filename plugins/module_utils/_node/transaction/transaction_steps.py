@@ -131,7 +131,7 @@ class TransactionSteps:
             notes.append(messages.left_open(self._name, node, earlier.open["id"], earlier.open["phase"]))
         if earlier.previous is not None:
             notes.append(messages.report(self._name, node, earlier.previous))
-            if not dry:
+            if self._params["acknowledge"] and not dry:
                 journal_history.mark_followed(self._name, earlier.previous["id"])
         return notes
 

@@ -210,8 +210,8 @@ def test_check_mode_tells_of_an_open_transaction_and_plans_on(master: FakeNode, 
 
 def test_a_transaction_that_was_not_followed_is_told_once(master: FakeNode, run: FakeRun) -> None:
     master.change()
-    for dry, told in ((True, 1), (False, 1), (False, 0)):
-        again = steps(master, run, dry=dry)
+    for dry, acknowledge, told in ((True, True, 1), (False, False, 1), (False, True, 1), (False, True, 0)):
+        again = steps(master, run, dry=dry, acknowledge=acknowledge)
         with again.session():
             again.read()
             notes = again.notes()
