@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """Requests to the Kubernetes API: plain JSON over connections that are kept.
 
 An API server that restarts is waited for. What it answers for good ends in an error that holds its own words.

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """Kubeconfigs as tasks name them: files, several of them with a colon between, or their content as a mapping, and any of their contexts.
 
 Only a user that runs a program or asks a provider for credentials needs the package C(kubernetes).

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """What the module C(device_plugin_info) reads, and how long it waits for what is expected.
 
 Of the objects of a deployment, and of what shares their namespace, only the metadata is asked for, but for the DaemonSet, so that the data of

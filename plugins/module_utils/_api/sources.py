@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """Which credentials a module uses: what its options name, else the variables K8S_AUTH_*, else the cluster's own admin.conf.
 
 Nothing is picked up that was not named for this run: neither C(~/.kube/config), whose current context may be any cluster, nor the

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """What is verified of an API server whose probes pass: this very server knows its clients, and the kubelet's word reaches it.
 
 No probe says who it is, so an API server that trusts no client any more passes them all.

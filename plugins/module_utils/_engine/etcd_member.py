@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """A member of etcd: how it is asked, and what is verified of one whose probes pass.
 
 Its health says that its cluster has a leader. It does not say that this member takes writes, that no alarm keeps them away, or that

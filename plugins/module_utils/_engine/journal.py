@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """The journal of a transaction: what is in it, and its two copies on the disk.
 
 A component's directory holds one C(journal.json) while a transaction is open, and a second copy of it in C(backup). It is

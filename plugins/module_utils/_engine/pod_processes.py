@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """Which processes and logs of a node are those of a static pod: its instances are known by their UIDs.
 
 A UID is the pod's when one of the directories with its logs says so, or when the kubelet's own directory of the pod has a

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """TLS contexts, built here and nowhere else: each side takes the certificates that Go's side of Kubernetes takes, and no others.
 
 A certificate in the authority's file vouches for what it signed, whether or not it signed itself. A name counts only among a

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """The transaction: what changes files on a node, waits for the outcome, and commits or restores.
 
 The rule at the end is always the same: verified healthy, and confirmed where that was asked for, is committed; everything else

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """The one way of every state module: read, plan, rehearse, apply, report. Whether it is check mode, and so ends before *apply*, is
 decided here alone, and handed to the steps for which it matters."""
 

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """Hosts of a rollout over the control plane and kubeadm-config: what of their static pods stands there, shall stand there, and cannot.
 
 Hosts and their results are those of C(_plan/static_pod/rollout). Of the plan, C(kubeadm_config) and C(persistable) of each static pod count, of the

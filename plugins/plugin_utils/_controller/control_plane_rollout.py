@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """The steps of the role C(control_plane): fetches what is decided from, asks nodes and the API, and hands over what was decided.
 
 Tasks that only some runs have are in three files of the role: C(plan_again.yml) for all hosts, C(turn.yml) for a host that has its turn, and

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """By which name a run holds a Lease, and whether the run of such a name is gone.
 
 The name says whose run it is and where, for those who meet it, and by which process of this start of the machine another run here knows

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """The action plugin of modules with C(lock_timeout): calls the module of its task until nothing else is at work on the node.
 
 A call waits on the node for a slice of the time, so that the end of what is waited for is seen within a second, a lost connection within

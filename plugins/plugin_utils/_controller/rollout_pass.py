@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """What a rollout sees of a running play: the hosts with the results of their tasks as plain values, and the modules that it may run.
 
 Results are read as they were registered, without templates, so that no other variable of a host matters: one that is undefined, or vaulted.

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """Digests that tell within a run whether hosts have the same value, without telling the value.
 
 Results of tasks are shown and logged, and a short secret can be guessed from a mere checksum. So a digest needs a key that no one knows outside

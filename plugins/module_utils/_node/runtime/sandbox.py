@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """Start a component's binary where it can do no harm: no network, nothing but its own mounts, and those read-only.
 
 Runs alone, as a child of the rehearsal, because it leaves the namespaces and the root directory it was born in:

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """What a change does to an API server that its probes do not show: values that cannot be read, callers who are locked out.
 
 Both sides of a change are read as the API server sees them, through its mounts. Only what the change brings is found.

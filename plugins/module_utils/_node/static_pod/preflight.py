@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """The preflight of a static pod's change: what would keep the component from coming up, found before anything is written.
 
 Each finding names the way out. A repair must stay possible: what is wrong already and is not touched by the change stops

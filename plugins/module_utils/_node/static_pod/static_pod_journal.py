@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """The journal of a planned change of a static pod, and what of it can be verified."""
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """Who set what: which keys a task changes, and which of them the collection owns afterwards.
 
 Values are grouped by field ("args", "feature_gates", ...) and key. A value is anything that JSON can hold;

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """Which pod holds which device of a node, and which are free: what device plugins tell of the kubelet, joined with the API.
 
 The kubelet's PodResources knows neither since when a pod runs nor whether a device is well: the API knows the first, and the

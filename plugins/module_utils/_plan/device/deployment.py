@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """Which objects of a device plugin are written and removed, when its nodes are waited for, and what is reported.
 
 An object is a mapping with C(kind), C(name), C(labels) and C(config_maps), as M(nodecraft.kubeadm.device_plugin_info) returns it.

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """JSON Patch (RFC 6902) that says what it relies on: before each change stands a C(test) of what was read.
 
 A test of null holds for a member that is not there. The API server refuses the whole patch when one test fails, so two

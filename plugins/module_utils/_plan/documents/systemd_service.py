@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """A systemd service as its files make it: the command line that it starts, and where each argument comes from.
 
 Only what decides a command line is read: C(ExecStart), C(Environment), C(EnvironmentFile), C(UnsetEnvironment) and

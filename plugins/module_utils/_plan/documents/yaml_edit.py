@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """Byte-span edits of a YAML document: change one value, leave every other byte alone.
 
 A dump by any YAML library reformats what its user wrote (comments, quoting, line ends, flow lists). Here the parser is

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """The objects of a placement guard: its admission policies with their expressions in CEL, and their bindings.
 
 There is no paramKind. What the policies know stands in their variables: a parameter that is deleted, or a binding that is

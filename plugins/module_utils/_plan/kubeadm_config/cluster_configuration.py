@@ -2,7 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
 """kubeadm's ClusterConfiguration as the ConfigMap has it: what it sets, where, and the text with which a new kubeadm generates manifests."""
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """A kubelet's settings as they come out of its command line, its configuration file and the fragments beside it.
 
 Later sources win: defaults, C(--config), the files of C(--config-dir) in alphabetic order, flags. Files are merged by

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """What a running kubelet says of itself in C(/configz), held against what was asked for.
 
 The kubelet answers with defaults filled in, flags and gates merged, durations spelt its own way (C(240m) comes back as

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """What a kubelet leaves to pods: how many there may be, how much of the node's capacity, and which kernel parameters.
 
 A kubelet that starts holds the pods that already run against these limits too, and rejects those beyond them.

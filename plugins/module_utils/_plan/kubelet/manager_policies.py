@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """The policies that a kubelet changes on a drained node only, and what it remembers of them.
 
 CPU manager and memory manager keep what they gave to whom in a state file each. A kubelet does not start with one that was

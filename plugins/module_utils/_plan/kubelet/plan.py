@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """The plan of the module C(kubelet): a desired state and what was read, in; every byte that will change, out.
 
 Ours are a drop-in of the kubelet's unit, a fragment in its C(--config-dir), and for a unit that takes no variable a

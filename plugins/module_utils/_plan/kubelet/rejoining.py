@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """A node that was reset and joined again: C(kubeadm reset) leaves our files, so what we set for its former life still wins over kubelet-config."""
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """What the role C(node_kubelet) decides: whose kubelet is restarted when, what the API says against it, and what became of each node.
 
 Hosts and their results are those of C(_plan/transaction/rollout). The plan is the result of the module C(kubelet) in check mode.

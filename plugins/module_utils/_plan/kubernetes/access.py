@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """Which rights an account needs at the API for what a run does after its first write, and the message about those that it lacks.
 
 The ClusterRoles and Roles in C(docs/credentials.md) grant them; a contract compares the two.

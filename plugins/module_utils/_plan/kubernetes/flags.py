@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """Command lines of Kubernetes components: flags, feature gates and admission plugins as values.
 
 All of it follows pflag, the flag library of every Kubernetes component: C(--name=value), C(--name value), a bare

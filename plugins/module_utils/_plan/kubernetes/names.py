@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """What nodes, labels, taints and extended resources may be called, by Kubernetes' own rules, and what is not ours to set.
 
 The API takes resource names on a node that no pod can ever request, so they are checked here.

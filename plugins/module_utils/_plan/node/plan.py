@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """The plan of one node's labels, taints or extended resources: its object and a desired state in, a JSON Patch out.
 
 What the three have in common stands here; what differs is a C(Kind), in a file of its own. The record of what we own is

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """Which running pods the kubelet would reject if it were restarted, and which it did.
 
 A kubelet admits the pods of its node again when it starts. A pod that no longer fits then fails, although it ran until

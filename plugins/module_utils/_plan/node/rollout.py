@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """What the role C(node_resources) decides: which nodes one task serves, with what, and what became of each.
 
 Hosts and their results are those of C(_plan/transaction/rollout). The desired state of a node stands in the settings of its host.

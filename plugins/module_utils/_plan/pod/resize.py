@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """The plan of one running pod's new size: the pod and a desired state in, a patch out.
 
 An amount is known by its field, such as C(requests.cpu), and kept as it was written; amounts are compared by value.

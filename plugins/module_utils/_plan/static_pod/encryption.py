@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """Encryption at rest: which change of an EncryptionConfiguration could leave stored values that no API server can read.
 
 For each resource the configuration lists providers and their keys. All of them read, the first one writes. So what reads may

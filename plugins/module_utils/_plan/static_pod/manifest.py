@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """A static pod's manifest as values that can be read and changed: flags, gates, plugins, environment, volumes, single fields.
 
 C(Manifest.values) and C(Manifest.change) speak the language of C(ownership): a field, a key, a value.

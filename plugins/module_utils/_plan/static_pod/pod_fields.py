@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """Settings of a static pod that are single values in its manifest: resources, probe settings, and the priority.
 
 A key is the way to the value from where the field begins, such as C(requests.cpu) or C(livenessProbe.periodSeconds).

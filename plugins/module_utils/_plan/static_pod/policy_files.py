@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """The policy files of a static pod: what a task asks of them, what is ours of them, and what they become.
 
 The record holds the whole former content of a file that we replaced; everything else compares digests. The owner is part

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """Whether a static pod's own probes can pass: they ask an address, port, scheme and path of their own, mostly without credentials.
 
 A component that does not answer there is killed by the kubelet for ever, however healthy it is. Only what a change brings is refused.

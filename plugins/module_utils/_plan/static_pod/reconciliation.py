@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """The record of a static pod beside its manifest as it stands: what is still ours, what a kubeadm upgrade took, what someone took out.
 
 kubeadm writes a manifest again as a whole, so nothing of ours is left in it. Someone who takes a value out leaves the rest.

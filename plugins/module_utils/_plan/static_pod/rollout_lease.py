@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """What a rollout over a control plane asks of the Lease, as options of the module C(rollout_lease), and what the answers mean for it.
 
 Hosts and their results are those of C(rollout) beside this file.

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """A Lease that lets one run at a time change a control plane, or kubelets: what there is to do about it as it stands.
 
 Times are seconds since 1970 by the clock of the API server, of which every holder has the same one.

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """The rollback: which change of a component C(state=previous) reverts, and whether that is safe.
 
 A journal holds both versions of every file that its transaction changed. Reverting it brings each to its former version,

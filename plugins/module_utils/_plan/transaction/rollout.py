@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """What all rollouts have in common: who takes part, who decides for all, whose turn it is, and what ends it.
 
 A host is known by the results of its tasks, each under a short name. Those of the action plugin C(rollout) tell by C(pass) to which pass of the

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
-
 """What the playbooks of a whole cluster decide: what a run asks for, and in which order it adds and removes.
 
 What is switched on begins where it is offered, what is switched off where it is used. A run that does both adds everything first. A run that

@@ -2,7 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
 """API versions that end: of kubeadm's configuration, which the kubeadm of the target does not read, and of the configuration files of components,
 which work until a later upgrade."""
 

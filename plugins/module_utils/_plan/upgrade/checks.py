@@ -2,7 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
 """What an upgrade is checked for, by the names under which a report says that something was not checked, and under which that is accepted.
 
 A check is a rehearsal by a program of the new version, or something that is read. One that was not made says nothing, so a cluster is not safe

@@ -2,7 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# PRIVATE to the collection: no promise of stability to code outside it.
 """Certificates that end before an upgrade is through, or that it does not renew.
 
 kubeadm renews the certificates of a control plane in each upgrade, unless it is told --certificate-renewal=false. It renews no authority, and
