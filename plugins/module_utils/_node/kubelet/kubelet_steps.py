@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import glob
 import os
 import posixpath
@@ -21,7 +20,7 @@ from ..._engine.kubeconfig import find_problem
 from ..._engine.node import NODE, Host
 from ..._engine.systemd_unit import ASIDE, UnitObservation, UnitWatcher
 from ..._engine.watcher import HICCUP_SECONDS
-from ..._plan.common.errors import KubeadmError, Refusal
+from ..._plan.common.errors import Refusal
 from ..._plan.common.verdict import Verdict
 from ..._plan.kubelet import kubelet_undo
 from ..._plan.kubelet import layout as kubelet_layout
@@ -30,9 +29,8 @@ from ..._plan.kubelet.desired import SETTINGS, Desired, parse_desired
 from ..._plan.kubelet.layout import Layout
 from ..._plan.kubelet.plan import KubeletPlan
 from ..._plan.kubernetes import pods
-from ..._plan.transaction import messages, rehearsal
-from ..._plan.transaction.previous_change import PREVIOUS, Rollback, refuse_settings
-from ..transaction import journal_history, planned_journal, undo
+from ..._plan.transaction import messages
+from ..transaction import planned_journal
 from ..transaction.file_versions import refuse_unsafe, with_target
 from ..transaction.lock_wait import LockWait
 from ..transaction.planned_journal import TransactionSettings
@@ -49,15 +47,16 @@ STABLE_SECONDS = 60.0
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """What a run finds. earlier: what earlier runs left. rollback: of C(state=previous)."""
+    """What a run finds. earlier: what earlier runs left."""
 
     unit: KubeletUnit
     earlier: Earlier
-    rollback: Rollback | None
 
 
-class KubeletSteps(TransactionSteps):
+class KubeletSteps(TransactionSteps[Desired]):
     """One run of the module: reads, plans, rehearses and starts a change of the node's kubelet."""
+
+    _beside_previous = (*SETTINGS, "purge", "adopt")
 
     def __init__(
         self,
@@ -75,10 +74,7 @@ class KubeletSteps(TransactionSteps):
         self._control_plane: list[str] = []
         self._problem = ""
 
-    @functools.cached_property
-    def _desired(self) -> Desired:
-        if self._params["state"] == PREVIOUS:
-            refuse_settings(self._params, (*SETTINGS, "purge", "adopt"))
+    def _parse(self) -> Desired:
         return parse_desired(self._params)
 
     def read(self, *, dry: bool) -> Observed:
@@ -86,9 +82,7 @@ class KubeletSteps(TransactionSteps):
         unit = read_unit(self._run, self._host)
         self._told.node, self._told.cluster = unit.node_name, unit.cluster
         self._control_plane = control_planes.reasons(unit, self._host)
-        earlier = self._read_transactions()
-        reverts = self._desired.state == PREVIOUS and earlier.open is None
-        return Observed(unit, earlier, undo.find(KUBELET_NAME, unit.node_name) if reverts else None)
+        return Observed(unit, self._read_transactions(unit.node_name))
 
     def notes(self, observed: Observed, *, dry: bool) -> list[str]:
         """Warn of a kubelet's version that is not tested, too, and of a credential with which its Node cannot be read."""
@@ -98,9 +92,9 @@ class KubeletSteps(TransactionSteps):
     def plan(self, observed: Observed) -> KubeletPlan:
         """Work out the change."""
         unit, desired = observed.unit, self._desired
-        if desired.state == PREVIOUS:
-            notes = undo.notes(observed.rollback, KUBELET_NAME, unit.node_name)
-            return kubelet_undo.plan(observed.rollback, unit.state, force=desired.force, warnings=notes)
+        if self._is_revert:
+            notes = self._revert_notes(observed.earlier)
+            return kubelet_undo.plan(observed.earlier.rollback, unit.state, force=desired.force, warnings=notes)
         return kubelet.plan(desired, unit.state)
 
     def preflight(self, observed: Observed, plan: KubeletPlan) -> list[str]:
@@ -113,18 +107,18 @@ class KubeletSteps(TransactionSteps):
         self._problem = _problem_of(observed.unit, self._host, self._run, self._patience)
         return [
             *([messages.may_repair(self._problem)] if self._problem else ()),
-            *self._limit(kubelet.unverified(plan), messages.will_not_be_verified),
+            *self._will_not_be_verified(kubelet.unverified(plan)),
         ]
 
     def rehearse(self, observed: Observed, plan: KubeletPlan) -> Verdict:
         """Start the kubelet with its new command line in a sandbox."""
         verdict, self._complaints = kubelet_rehearsal.rehearse(observed.unit, plan, run=self._run, clock=time.monotonic)
-        return rehearsal.with_reverts(verdict, () if observed.rollback else plan.operations, self._desired.values)
+        return self._with_reverts(verdict, observed.earlier, plan.operations)
 
     def apply(self, observed: Observed, plan: KubeletPlan) -> None:
         """Hand the change to the node's engine."""
         journal = kubelet_journal(observed.unit, plan, self._settings, self._complaints)
-        self._start(planned_journal.enter(journal, observed.rollback) if observed.rollback else journal)
+        self._start(journal, observed.earlier)
 
     def verify(self, observed: Observed, plan: KubeletPlan, *, dry: bool) -> t.Sequence[str]:
         """With nothing to change, see that the kubelet runs and is healthy. Raises KubeadmError when it does not get so."""
@@ -135,16 +129,13 @@ class KubeletSteps(TransactionSteps):
             unit, self._host, run=self._run, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
         )
         if observation.process is None or not observation.probes_ok:
-            last = journal_history.last(KUBELET_NAME)
-            raise KubeadmError(
-                messages.unwell(KUBELET_NAME, unit.node_name, observation.missing(), observation.probes, log, last)
-            )
-        return self._limit(limits, messages.not_verified)
+            raise self._unhealthy(observation.missing(), observation.probes, log)
+        return self._not_verified(limits)
 
     def report(self, observed: Observed | None, plan: KubeletPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
         changing = plan if plan and plan.operations else None
-        rollback = observed.rollback if observed and changing else None
+        rollback = observed.earlier.rollback if observed and changing else None
         return {
             **self._report(
                 changing.operations if changing else (), kubelet.diff(changing) if changing and self._diff else ()

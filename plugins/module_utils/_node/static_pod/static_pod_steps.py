@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
 import time
 import typing as t
@@ -22,15 +21,12 @@ from ..._plan.static_pod import static_pod_undo
 from ..._plan.static_pod.desired import SETTINGS, Desired, parse_desired
 from ..._plan.static_pod.diff import diff
 from ..._plan.static_pod.plan import State, StaticPodPlan
-from ..._plan.transaction import messages, rehearsal
-from ..._plan.transaction.previous_change import PREVIOUS, Rollback, refuse_settings
 from ..etcd import etcd_preflight
 from ..kubelet.api_clients import ApiClients
 from ..kubelet.kubelet_down import read_running_kubelet
 from ..kubelet.kubelet_reader import Kubelet, version_of
 from ..runtime import component_rehearsal
 from ..runtime.container_runtime import runtime_at
-from ..transaction import journal_history, planned_journal, undo
 from ..transaction.file_versions import refuse_unsafe
 from ..transaction.lock_wait import LockWait
 from ..transaction.owned_record import write_record
@@ -43,20 +39,19 @@ from .static_pods import StaticPod
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """What a run finds. host: where this kubelet keeps its pods. earlier: what earlier runs left. rollback: of
-    C(state=previous).
-    """
+    """What a run finds. host: where this kubelet keeps its pods. earlier: what earlier runs left."""
 
     kubelet: Kubelet
     host: Host
     pod: StaticPod
     state: State
     earlier: Earlier
-    rollback: Rollback | None
 
 
-class StaticPodSteps(TransactionSteps):
+class StaticPodSteps(TransactionSteps[Desired]):
     """One run of the module: reads, plans, rehearses and starts a change of one static pod."""
+
+    _beside_previous = (*SETTINGS, "purge")
 
     def __init__(
         self,
@@ -76,17 +71,14 @@ class StaticPodSteps(TransactionSteps):
         self._manifest: str | None = None
         self._snapshot: str | None = None
 
-    @functools.cached_property
-    def _desired(self) -> Desired:
-        if self._params["state"] == PREVIOUS:
-            refuse_settings(self._params, (*SETTINGS, "purge"))
+    def _parse(self) -> Desired:
         return parse_desired(self._params)
 
     def read(self, *, dry: bool) -> Observed:
         """Read the kubelet, the manifest, our record, and the files that may change."""
         kubelet = self._kubelet or read_running_kubelet(self._run, self._host, self._patience)
         self._told.node, self._told.cluster = kubelet.node_name, kubelet.cluster
-        earlier, desired = self._read_transactions(), self._desired
+        earlier, desired = self._read_transactions(kubelet.node_name), self._desired
         directory = self._params["manifest_dir"] or kubelet.manifest_dir
         if self._name == static_pods.ETCD:
             etcd_preflight.refuse_external(directory, kubelet.node_name)
@@ -98,10 +90,7 @@ class StaticPodSteps(TransactionSteps):
         users, groups = static_pods.read_accounts(desired.files)
         files = static_pods.read_files(paths)
         state = State(pod.manifest, pod.record, files, users, groups, pod.written_image, pod.former, pod.changed)
-        rollback = (
-            undo.find(self._name, kubelet.node_name) if desired.state == PREVIOUS and earlier.open is None else None
-        )
-        return Observed(kubelet, self._host._replace(**kubelet.places), pod, state, earlier, rollback)
+        return Observed(kubelet, self._host._replace(**kubelet.places), pod, state, earlier)
 
     def notes(self, observed: Observed, *, dry: bool) -> list[str]:
         """Warn of a version that is not tested, too: the component's, or the kubelet's where the component is not Kubernetes' own."""
@@ -111,14 +100,14 @@ class StaticPodSteps(TransactionSteps):
         told = self._notes(kubelet.node_name, observed.earlier, dry=dry)
         unread = ", ".join(observed.pod.unread)
         limits = [f"whether its kubelet takes {unread} for it: it cannot be read as a pod"] if unread else []
-        told += self._limit(limits, messages.not_verified)
+        told += self._not_verified(limits)
         return [*told, *versions.warnings(kubelet.node_name, found)]
 
     def plan(self, observed: Observed) -> StaticPodPlan:
         """Work out the change."""
-        if self._desired.state == PREVIOUS:
-            notes = undo.notes(observed.rollback, self._name, observed.kubelet.node_name)
-            return static_pod_undo.plan(self._name, observed.rollback, observed.state, notes)
+        if self._is_revert:
+            earlier = observed.earlier
+            return static_pod_undo.plan(self._name, earlier.rollback, observed.state, self._revert_notes(earlier))
         return static_pod.plan(self._desired, observed.state)
 
     def preflight(self, observed: Observed, plan: StaticPodPlan) -> t.Sequence[str]:
@@ -130,10 +119,9 @@ class StaticPodSteps(TransactionSteps):
         warnings = preflight.check(observed.pod, plan, node)
         return [
             *warnings,
-            *self._limit(node.unverified, messages.not_verified),
-            *self._limit(
-                static_pod_journal.unverifiable(observed.pod, plan, _clients(observed), observed.host),
-                messages.will_not_be_verified,
+            *self._not_verified(node.unverified),
+            *self._will_not_be_verified(
+                static_pod_journal.unverifiable(observed.pod, plan, _clients(observed), observed.host)
             ),
         ]
 
@@ -168,10 +156,7 @@ class StaticPodSteps(TransactionSteps):
         )
         if not observation.healthy:
             log = [hide(line, pod.manifest.hidden) for line in last_words(observation.logs)]
-            last = journal_history.last(self._name)
-            raise KubeadmError(
-                messages.unwell(self._name, kubelet.node_name, observation.missing(), observation.probes, log, last)
-            )
+            raise self._unhealthy(observation.missing(), observation.probes, log)
         clients = _clients(observed)
         limits = [
             *observation.unverified(),
@@ -179,7 +164,7 @@ class StaticPodSteps(TransactionSteps):
             *static_pod_journal.verify_gates(pod, clients),
             *(etcd_preflight.unwell(pod) if self._name == static_pods.ETCD else ()),
         ]
-        return self._limit(limits, messages.not_verified)
+        return self._not_verified(limits)
 
     def rehearse(self, observed: Observed, plan: StaticPodPlan) -> Verdict:
         """Start the component with its new command line in a sandbox."""
@@ -187,7 +172,7 @@ class StaticPodSteps(TransactionSteps):
         verdict = component_rehearsal.rehearse(
             observed.pod, plan, run=self._run, runtime=runtime, clock=time.monotonic, host=observed.host
         )
-        return rehearsal.with_reverts(verdict, () if observed.rollback else plan.operations, self._desired.values)
+        return self._with_reverts(verdict, observed.earlier, plan.operations)
 
     def apply(self, observed: Observed, plan: StaticPodPlan) -> None:
         """Hand the change to the node's engine."""
@@ -201,11 +186,11 @@ class StaticPodSteps(TransactionSteps):
                 journal["notes"].append(
                     f"a snapshot of etcd was saved before the change, and read back: {self._snapshot}"
                 )
-        self._start(planned_journal.enter(journal, observed.rollback) if observed.rollback else journal)
+        self._start(journal, observed.earlier)
 
     def report(self, observed: Observed | None, plan: StaticPodPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
-        rollback = observed.rollback if observed and plan and plan.operations else None
+        rollback = observed.earlier.rollback if observed and plan and plan.operations else None
         return {
             **self._report(plan.operations if plan else (), diff(plan) if plan and self._diff else ()),
             "manifest": self._manifest,

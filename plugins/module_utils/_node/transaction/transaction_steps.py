@@ -15,25 +15,40 @@ import typing as t
 from ..._engine.files import Json
 from ..._engine.journal import PREPARED, Journal
 from ..._engine.node import NODE, Host
-from ..._plan.common.errors import Busy
+from ..._plan.common.errors import Busy, KubeadmError
+from ..._plan.common.ownership import Values
+from ..._plan.common.verdict import Verdict
 from ..._plan.kubernetes.clusters import ClusterIdentity
-from ..._plan.transaction import messages
-from . import engine_service, journal_history
+from ..._plan.transaction import messages, rehearsal
+from ..._plan.transaction.previous_change import PREVIOUS, Rollback, refuse_settings
+from . import engine_service, journal_history, planned_journal, undo
 from .file_versions import refuse_unsafe, with_target
 from .lock_wait import LockWait
 from .planned_journal import TransactionSettings
 from .state import Run, Unusable
 
 
+class DesiredState(t.Protocol):
+    """What a module is asked for."""
+
+    @property
+    def values(self) -> Values:
+        """The settings by field and name."""
+
+
+Desired = t.TypeVar("Desired", bound=DesiredState)
+
+
 @dataclasses.dataclass(frozen=True)
 class Earlier:
     """What earlier runs left to tell or to do. previous: a transaction that ended and that was not followed. open: one that waits to be
-    taken up again. trouble: what of that is not known, and why.
+    taken up again. trouble: what of that is not known, and why. rollback: the change that C(state=previous) reverts.
     """
 
     previous: Json | None = None
     open: Journal | None = None
     trouble: tuple[str, ...] = ()
+    rollback: Rollback | None = None
 
 
 @dataclasses.dataclass
@@ -50,10 +65,12 @@ class Told:
     busy: bool = False
 
 
-class TransactionSteps:
+class TransactionSteps(t.Generic[Desired]):
     """One run of such a module. The subclass parses the desired state, reads, plans, rehearses and writes the journal."""
 
     unrehearsed = ""
+    # The options that have no meaning beside C(state=previous).
+    _beside_previous: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -74,10 +91,20 @@ class TransactionSteps:
         self._lock_wait = lock_wait or LockWait(params["lock_timeout"])
         self._told = Told()
 
-    @property
-    def _desired(self) -> object:
-        """What was asked. Raises Refusal."""
+    @functools.cached_property
+    def _desired(self) -> Desired:
+        """The desired state. Raises Refusal."""
+        if self._is_revert:
+            refuse_settings(self._params, self._beside_previous)
+        return self._parse()
+
+    def _parse(self) -> Desired:
+        """The desired state that the options name. Raises Refusal."""
         raise NotImplementedError
+
+    @property
+    def _is_revert(self) -> bool:
+        return bool(self._params["state"] == PREVIOUS)
 
     @functools.cached_property
     def _settings(self) -> TransactionSettings:
@@ -110,8 +137,8 @@ class TransactionSteps:
         if identifier is not None:
             engine_service.wait_for_end(self._name, identifier, run=self._run, clock=time.monotonic, sleep=time.sleep)
 
-    def _read_transactions(self) -> Earlier:
-        """See what earlier runs left to tell or to do."""
+    def _read_transactions(self, node: str) -> Earlier:
+        """See what earlier runs left to tell or to do, and what is to be reverted."""
         try:
             earlier = Earlier(previous=journal_history.unreported(self._name))
         except Unusable as exc:  # it is over; what it was is not known
@@ -120,6 +147,8 @@ class TransactionSteps:
         left_open = engine_service.left_open(self._name, self._run)
         if left_open is not None and left_open["phase"] != PREPARED:
             self._told.earlier = earlier = dataclasses.replace(earlier, open=left_open)
+        elif self._is_revert:
+            self._told.earlier = earlier = dataclasses.replace(earlier, rollback=undo.find(self._name, node))
         return earlier
 
     def _notes(self, node: str, earlier: Earlier, *, dry: bool) -> list[str]:
@@ -133,19 +162,38 @@ class TransactionSteps:
                 journal_history.mark_followed(self._name, earlier.previous["id"])
         return notes
 
-    def _limit(self, unverified: t.Sequence[str], message: t.Callable[[str, str, str], str]) -> list[str]:
-        """Note for the result what cannot be verified. Returns it as warnings. message: of name, node and what."""
+    def _revert_notes(self, earlier: Earlier) -> list[str]:
+        """What the user should know of a change that is reverted."""
+        return undo.notes(earlier.rollback, self._name, str(self._told.node))
+
+    def _not_verified(self, unverified: t.Sequence[str]) -> list[str]:
+        """Note for the result what was not verified. Returns it as warnings."""
         self._told.unverified += unverified
-        if message is messages.will_not_be_verified:
-            self._told.foreseen += unverified
-        return [message(self._name, str(self._told.node), what) for what in unverified]
+        return [messages.not_verified(self._name, str(self._told.node), what) for what in unverified]
+
+    def _will_not_be_verified(self, unverified: t.Sequence[str]) -> list[str]:
+        """The same of what the change itself will show."""
+        self._told.unverified += unverified
+        self._told.foreseen += unverified
+        return [messages.will_not_be_verified(self._name, str(self._told.node), what) for what in unverified]
+
+    def _with_reverts(self, verdict: Verdict, earlier: Earlier, operations: t.Sequence[t.Any]) -> Verdict:
+        """The verdict of a rehearsal, which names what is only refused because it is reverted."""
+        return rehearsal.with_reverts(verdict, () if earlier.rollback else operations, self._desired.values)
+
+    def _unhealthy(self, missing: str, probes: t.Any, log: t.Sequence[str]) -> KubeadmError:
+        """The failure of a component that is to stay as it is and is not healthy."""
+        last = journal_history.last(self._name)
+        return KubeadmError(messages.unwell(self._name, str(self._told.node), missing, probes, list(log), last))
 
     def finish(self, observed: object, plan: object, *, dry: bool) -> t.Sequence[str]:
         """What becomes of a change is seen by the node's engine."""
         return ()
 
-    def _start(self, journal: Journal) -> None:
-        """Hand the change to the node's engine."""
+    def _start(self, journal: Journal, earlier: Earlier) -> None:
+        """Hand the change to the node's engine, as a rollback where it is one."""
+        if earlier.rollback:
+            journal = planned_journal.enter(journal, earlier.rollback)
         refuse_unsafe(entry["path"] for entry in journal["files"])
         engine_service.start(journal, run=self._run)
         self._told.unverified = [what for what in self._told.unverified if what not in self._told.foreseen]
