@@ -22,10 +22,11 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     save_journal,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import (
+    kubelet_journal,
     kubelet_report,
-    kubelet_steps,
     kubelet_unit_files,
     kubelet_units,
+    kubelet_watch,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import (
     engine_service,
@@ -358,7 +359,7 @@ def test_a_policy_needs_a_drained_node(node: Node, monkeypatch: pytest.MonkeyPat
 
 def test_unread_credential_is_repaired_and_not_forced(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "not asked"))
-    monkeypatch.setattr(kubelet_steps, "find_problem", lambda path: "it names no server")
+    monkeypatch.setattr(kubelet_watch, "find_problem", lambda path: "it names no server")
     steps = node.steps(config={"cpuManagerPolicy": "static"})
     with steps.session():
         steps.read()
@@ -430,7 +431,7 @@ def end_well(node: Node, journal: t.Any) -> None:
 
 @pytest.mark.parametrize(("text", "ports"), [("", [10248]), ("healthzPort: 7\n", [7]), ("healthzPort: 0\n", [])])
 def test_the_port_of_its_health(text: str, ports: list[int]) -> None:
-    instance = kubelet_steps.instance(kubelets.state(main=kubelets.MAIN_TEXT + text).layout())
+    instance = kubelet_journal.instance(kubelets.state(main=kubelets.MAIN_TEXT + text).layout())
     assert [probe["port"] for probe in instance["probes"]] == ports
 
 

@@ -1,0 +1,70 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The journal of a planned change of the kubelet, and how one is recognised."""
+
+from __future__ import annotations
+
+import glob
+import os
+import posixpath
+import typing as t
+
+from ..._engine.journal import SYSTEMD_UNIT, Instance, Journal, SetAside, UnitWatch
+from ..._engine.systemd_unit import ASIDE
+from ..._plan.kubelet import layout as kubelet_layout
+from ..._plan.kubelet import plan as kubelet
+from ..._plan.kubelet.layout import Layout
+from ..._plan.kubelet.plan import KubeletPlan
+from ..transaction import planned_journal
+from ..transaction.planned_journal import TransactionSettings
+from .kubelet_reader import healthz_of
+from .kubelet_unit_files import KUBELET_UNIT
+from .kubelet_units import KUBELET_NAME, KubeletUnit
+
+
+def instance(layout: Layout) -> Instance:
+    """How a kubelet with these files is recognised."""
+    probe = healthz_of(layout.settings)
+    return {"arguments": layout.command, "probes": [probe] if probe else []}
+
+
+def kubelet_journal(
+    unit: KubeletUnit, plan: KubeletPlan, settings: TransactionSettings, complaints: t.Sequence[str]
+) -> Journal:
+    """The journal of a planned change of the kubelet. complaints: about configuration that is not ours, known before."""
+    files = [
+        *(planned_journal.file_entry(change) for change in plan.files),
+        *planned_journal.record_entry(KUBELET_NAME, before=unit.state.record, after=plan.record),
+    ]
+    watch: UnitWatch = {
+        "kind": SYSTEMD_UNIT,
+        "unit": KUBELET_UNIT,
+        "before": instance(plan.before),
+        "after": instance(plan.after),
+        "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
+        "complaints": list(complaints),
+        "has_static_pods": _has_static_pods(unit),
+        "set_aside": [],
+        "unverified": kubelet.unverified(plan),
+    }
+    journal = planned_journal.new_journal(KUBELET_NAME, files, watch, settings)
+    for change in plan.policies:
+        if change.policy.state_file:
+            path = posixpath.join(unit.root, change.policy.state_file)
+            aside = f"{path}{ASIDE}{journal['id']}"
+            entry: SetAside = {"path": path, "aside": aside, "existed": os.path.exists(path), "policy": change.value}
+            watch["set_aside"].append(entry)
+    directories = [os.path.dirname(change.path) for change in plan.files if change.after is None]
+    # Removed when they are empty then; the directory of fragments only when no kubelet looks for it any more.
+    journal["obsolete"] = [
+        directory for directory in directories if directory != kubelet_layout.config_dir(plan.after.command)
+    ]
+    return journal
+
+
+def _has_static_pods(unit: KubeletUnit) -> bool:
+    """Whether the kubelet's directory of static pods holds any."""
+    directory = unit.layout.settings.field(("staticPodPath",))
+    return bool(directory) and any(not os.path.basename(path).startswith(".") for path in glob.glob(f"{directory}/*"))
