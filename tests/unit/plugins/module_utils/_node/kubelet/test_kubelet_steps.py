@@ -22,7 +22,6 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     save_journal,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import (
-    kubelet_journal,
     kubelet_report,
     kubelet_unit_files,
     kubelet_units,
@@ -427,12 +426,6 @@ def end_well(node: Node, journal: t.Any) -> None:
     node.shown["DropInPaths"] = f"{node.kubeadm} {kubelet_layout.DROP_IN}" if has_drop_in else str(node.kubeadm)
     node.write("proc/7/cmdline", "\0".join([*journal["watch"]["after"]["arguments"], ""]))
     journal_history.mark_followed("kubelet", journal_history.history("kubelet")[-1])
-
-
-@pytest.mark.parametrize(("text", "ports"), [("", [10248]), ("healthzPort: 7\n", [7]), ("healthzPort: 0\n", [])])
-def test_the_port_of_its_health(text: str, ports: list[int]) -> None:
-    instance = kubelet_journal.instance(kubelets.state(main=kubelets.MAIN_TEXT + text).layout())
-    assert [probe["port"] for probe in instance["probes"]] == ports
 
 
 def test_a_unit_without_variables_gets_a_generator(node: Node) -> None:
