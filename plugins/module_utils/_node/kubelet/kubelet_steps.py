@@ -87,9 +87,10 @@ class KubeletSteps(TransactionSteps[Desired]):
         if not plan.operations:
             return []
         refuse_unsafe(change.path for change in plan.files)
-        self._problem = kubelet_watch.problem_of(observed.unit, self._host, self._run, self._patience)
+        self._problem, limits = kubelet_watch.problem_of(observed.unit, self._host, self._run, self._patience)
         return [
             *([messages.may_repair(self._problem)] if self._problem else ()),
+            *self._not_verified(limits, until_changed=True),
             *self._will_not_be_verified(kubelet.unverified(plan)),
         ]
 

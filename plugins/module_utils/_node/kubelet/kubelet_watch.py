@@ -60,15 +60,17 @@ def watch_until_healthy(
         sleep(POLL_SECONDS)
 
 
-def problem_of(unit: KubeletUnit, host: Host, run: Run, patience: float) -> str:
-    """Why a kubelet does not work, with its last words; empty when it does. patience: seconds for a moment's weakness, up to those of a hiccup."""
+def problem_of(unit: KubeletUnit, host: Host, run: Run, patience: float) -> tuple[str, list[str]]:
+    """Why a kubelet does not work, with its last words, empty when it does; and what is not verified of one that does, such as a Node that is
+    not ready now. patience: seconds for a moment's weakness, up to those of a hiccup.
+    """
     seconds = min(patience, HICCUP_SECONDS)
-    observation, log, dummy = watch_until_healthy(
+    observation, log, limits = watch_until_healthy(
         unit, host, run=run, seconds=seconds, clock=time.monotonic, sleep=time.sleep
     )
     if observation.process is not None and observation.probes_ok:
-        return ""
-    return messages.down(KUBELET_NAME, unit.node_name, observation.missing(), observation.probes, log)
+        return "", limits
+    return messages.down(KUBELET_NAME, unit.node_name, observation.missing(), observation.probes, log), []
 
 
 def _ask_why_not_drained(unit: KubeletUnit) -> str | None:

@@ -166,9 +166,10 @@ class TransactionSteps(t.Generic[Desired]):
         """What the user should know of a change that is reverted."""
         return undo.notes(earlier.rollback, self._name, str(self._told.node))
 
-    def _not_verified(self, unverified: t.Sequence[str]) -> list[str]:
-        """Note for the result what was not verified. Returns it as warnings."""
+    def _not_verified(self, unverified: t.Sequence[str], *, until_changed: bool = False) -> list[str]:
+        """Note for the result what was not verified. Returns it as warnings. until_changed: whether a change itself will show it."""
         self._told.unverified += unverified
+        self._told.foreseen += unverified if until_changed else ()
         return [messages.not_verified(self._name, str(self._told.node), what) for what in unverified]
 
     def _will_not_be_verified(self, unverified: t.Sequence[str]) -> list[str]:
