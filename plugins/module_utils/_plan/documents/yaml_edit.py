@@ -366,7 +366,10 @@ def _add_item(at: _Cursor, parent: t.Any, index: int, value: t.Any) -> _Span:
     line = at.line_start(neighbour.start_mark.index)
     prefix = at.text[line : neighbour.start_mark.index]
     if not _ITEM_PREFIX.fullmatch(prefix):
-        at.refuse(line, "a list item is not on a line of its own, so nothing can be inserted beside it.")
+        at.refuse(
+            line,
+            "a list item is not on a line of its own, so nothing can be inserted beside it. Write its dash, and what follows it, on one line.",
+        )
     indent = prefix.index("-")
     lines = _block_item(value, indent, dash=prefix[indent:])
     place = line if index == 0 else at.next_line(_content_end(at.text, neighbour))
@@ -395,7 +398,10 @@ def _remove_span(at: _Cursor, operation: Operation) -> _Span:
     start = at.line_start(key.start_mark.index)
     lead = at.text[start : key.start_mark.index]
     if not (_ITEM_PREFIX.fullmatch(lead) if key is value else lead.strip(" ") == ""):
-        at.refuse(start, f"{_pointer(operation.path)} is not on lines of its own, so it cannot be removed.")
+        at.refuse(
+            start,
+            f"{_pointer(operation.path)} is not on lines of its own, so it cannot be removed. Write its name, and the dash of a list before it, on one line.",
+        )
     end = at.next_line(max(_content_end(at.text, key), _content_end(at.text, value)))
     if end == len(at.text) and not at.text.endswith("\n") and start:
         start -= len(at.newline(start - 1))  # the file keeps ending without a line end
