@@ -29,7 +29,7 @@ from .cluster_versions import server_version
 from .conflicts import retry_on_conflict
 from .objects import read_each
 
-_LOOK_AGAIN = 0.5  # seconds between two looks at what is waited for
+_POLL_INTERVAL = 0.5  # seconds between two looks at what is waited for
 _OUTRUN = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)  # others changed, made or removed the object
 _CHECKED_WITHIN = 5.0  # seconds that the controller manager has to look at expressions
 
@@ -48,8 +48,303 @@ class Observed:
     declined: t.Sequence[str]
 
 
+class GuardObjects:
+    """The policies and bindings of guards in the API. Reads, writes and removes them, and takes back what a run wrote.
+
+    It is apart from the steps because trial, change and rollback write with the same rules: what others changed meanwhile stays, and what
+    was written is known whatever failed.
+
+    written: what was written or removed of the guard itself, in this order, until it is rolled back.
+    """
+
+    def __init__(self, client: Client, *, workers: int) -> None:
+        self._client = client
+        self._workers = workers
+        self.written: list[Place] = []
+
+    def read(self, places: t.Sequence[Place]) -> dict[Place, Json]:
+        """The objects that are there."""
+        paths = {"/".join(place): placement_policies.path_of(*place) for place in places}
+        found = read_each(self._client, paths, workers=self._workers)
+        return {place: found["/".join(place)] for place in places if "/".join(place) in found}
+
+    def judge(self, bodies: t.Iterable[Json], former: t.Mapping[Place, Json]) -> tuple[dict[Place, Json], list[str]]:
+        """Have the API server fill in its defaults, without which objects cannot be compared, and say what it declines.
+
+        former: what was read.
+        """
+        judged: dict[Place, Json] = {}
+        declined: list[str] = []
+        for body in bodies:
+            place = placement_guard.place_of(body)
+            try:
+                judged[place] = self._send_fresh(body, former.get(place), None, dry_run=True)
+            except ApiError as exc:
+                declined.append(f"{' '.join(place)}: {exc}")
+        return judged, declined
+
+    def write(self, body: Json, *, former: Json | None, judged: Json | None) -> None:
+        """Write an object of the guard. former: what was read. judged: what the API server makes of it, as far as that is known."""
+        self._send_fresh(body, former, judged, dry_run=False)
+        self.written.append(placement_guard.place_of(body))
+
+    def remove(self, places: t.Iterable[Place]) -> None:
+        """Remove objects of the guard."""
+        for place in places:
+            self.delete(place, dry_run=False)
+            self.written.append(place)
+
+    def roll_back(self, former: t.Mapping[Place, Json]) -> list[str]:
+        """Bring the guard back to what was read. Returns what went wrong."""
+        problems = self.delete_each((place for place in reversed(self.written) if place not in former), dry_run=False)
+        replaced = [
+            former[place] for kind in GUARD_KINDS for place in self.written if place in former and place[0] == kind
+        ]
+        problems += filter(None, map(self._restore, replaced))
+        if not problems:
+            self.written.clear()
+        return problems
+
+    def send(self, body: Json, *, dry_run: bool) -> Json:
+        """Create or replace an object, once."""
+        kind, name = placement_guard.place_of(body)
+        if "resourceVersion" in body["metadata"]:
+            return self._client.replace(placement_policies.path_of(kind, name), body, dry_run=dry_run)
+        return self._client.create(placement_policies.path_of(kind), body, dry_run=dry_run)
+
+    def delete(self, place: Place, *, dry_run: bool) -> None:
+        """Remove an object, if it is there."""
+        try:
+            self._client.delete(placement_policies.path_of(*place), dry_run=dry_run)
+        except ApiError as exc:
+            if exc.status != HTTPStatus.NOT_FOUND:
+                raise
+
+    def delete_each(self, places: t.Iterable[Place], *, dry_run: bool) -> list[str]:
+        """Remove objects one by one, whatever comes of the others. Returns what went wrong."""
+        return [*filter(None, (self._removal_problem(place, dry_run=dry_run) for place in places))]
+
+    def _removal_problem(self, place: Place, *, dry_run: bool) -> str:
+        try:
+            self.delete(place, dry_run=dry_run)
+        except KubeadmError as exc:
+            return f"{' '.join(place)} could not be removed: {exc}"
+        return ""
+
+    def _send_fresh(self, body: Json, former: Json | None, judged: Json | None, *, dry_run: bool) -> Json:
+        """Send an object, once more when another client wrote its status or labels since it was read, as Kubernetes itself does."""
+        place = placement_guard.place_of(body)
+
+        def replan(_refusal: ApiError) -> Json | None:
+            nonlocal body
+            found = self.read([place]).get(place)
+            if found and not placement_guard.differs(found, judged):
+                return found  # our own write, whose answer was lost
+            if not found or placement_guard.differs(found, former):
+                raise KubeadmError(
+                    f"{' '.join(place)}: another client changed it in the meantime, perhaps another run. Run the task again."
+                )
+            body = placement_guard.as_read(body, found)
+            return None
+
+        return retry_on_conflict(
+            lambda: self.send(body, dry_run=dry_run),
+            replan,
+            others=f"{' '.join(place)}: another client changed it",
+            statuses=_OUTRUN,
+        )
+
+    def _restore(self, former: Json) -> str:
+        """Write an object as it was read. Returns what went wrong."""
+        place = placement_guard.place_of(former)
+        body = placement_guard.as_first_written(former)
+
+        def attempt() -> Json:
+            return self.send(placement_guard.as_read(body, self.read([place]).get(place)), dry_run=False)
+
+        try:
+            retry_on_conflict(attempt, lambda _refusal: None, others="another client changed it", statuses=_OUTRUN)
+        except KubeadmError as exc:
+            return f"{' '.join(place)}: {str(exc).rstrip('.')}"
+        return ""
+
+
+class TrialPods:
+    """The pods that trial and proof ask an API server for, as dry runs, in one namespace: shows what it makes of the policies by itself.
+
+    timeout: seconds that it has to take a policy up.
+    """
+
+    def __init__(self, *, namespace: str, timeout: int) -> None:
+        self._namespace = namespace
+        self._timeout = timeout
+
+    def request(self, case: Case, client: Client) -> tuple[Json | None, str]:
+        """Ask for a pod that is never made: what would become of it, or why it is refused."""
+        warnings = client.warnings.copy()
+        try:
+            return client.create(f"namespaces/{self._namespace}/pods", case.pod, dry_run=True), ""
+        except NoResponse:
+            raise
+        except ApiError as exc:
+            return None, str(exc)
+        finally:  # what it warns of concerns a pod that is never made
+            client.warnings = warnings
+
+    def problems(self, cases: t.Iterable[Case], client: Client) -> list[str]:
+        """What is wrong about the answers of an API server. An effect is waited for, because API servers take up policies by themselves."""
+        return list(filter(None, (self._problem(case, client) for case in cases)))
+
+    def _problem(self, case: Case, client: Client) -> str:
+        patient = bool(case.says) or case.scheduled
+        found = ""
+
+        def is_stable() -> bool:
+            nonlocal found
+            taken, said = self.request(case, client)
+            found = placement_trial.problem(case, taken, said, seconds=self._timeout, namespace=self._namespace)
+            return not found or not patient or (placement_trial.fails(said) and not case.former)
+
+        client.poll(is_stable, self._timeout, _POLL_INTERVAL)
+        return found
+
+
+class GuardTrial:
+    """The trial before a guard is written: a copy of its policies is made, tried on pods that are never made, and removed again.
+
+    It is apart because it writes objects of its own, which no rollback takes back. copy_remains: whether some could not be removed.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        objects: GuardObjects,
+        pods: TrialPods,
+        desired: Desired,
+        *,
+        note_unverified: t.Callable[[str], None],
+    ) -> None:
+        self._client = client
+        self._objects = objects
+        self._pods = pods
+        self._desired = desired
+        self._note_unverified = note_unverified
+        self.copy_remains = False
+
+    def run(self, guard: Guard) -> None:
+        """Try a guard. The copy is removed, whatever comes of it. Raises Refusal."""
+        problems: list[str] = []
+        made: list[Place] = []
+        try:
+            for body in placement_trial.trial_objects(guard):
+                self._write_copy(body, made)
+            cases = placement_trial.trial_cases(guard, self._desired.trial_namespace)
+            problems += [*self._pods.problems(cases, self._client), *self._type_warnings()]
+        except KubeadmError as exc:
+            problems.append(str(exc))
+        finally:
+            left = self._objects.delete_each(reversed(made), dry_run=False)
+            # What is left of it concerns nothing but pods with its label, and the next run removes it.
+            self.copy_remains = bool(left)
+            problems += left
+        if problems:
+            words = " ".join(filter(None, [*problems, placement_trial.own_exception(self._desired, problems)]))
+            raise Refusal(f"The guard was not changed, because its trial failed. {words}")
+
+    def plain_pod_problems(self, guard: Guard) -> list[str]:
+        """Why a harmless pod is not taken, without which nothing could be tried."""
+        case = placement_trial.plain_case(guard, self._desired.trial_namespace)
+        taken, said = self._pods.request(case, self._client)
+        return [] if taken else [placement_trial.no_trial(self._desired, said)]
+
+    def _write_copy(self, body: Json, made: list[Place]) -> None:
+        """Write an object of the copy. made: takes up what may be there because of it, whatever was answered."""
+        place = placement_guard.place_of(body)
+        made.append(place)
+        try:
+            self._objects.send(body, dry_run=False)
+        except ApiError as exc:
+            if exc.status not in _OUTRUN:
+                raise
+            made.remove(place)
+            raise KubeadmError(
+                f"{' '.join(place)}: another run is trying this guard at the moment. Run the task again."
+            ) from exc
+
+    def _type_warnings(self) -> list[str]:
+        """What is said of the expressions of the copy, once a controller has looked at them."""
+        place = (POLICY, placement_policies.trial_name(self._desired.name))
+        found: Json = {}
+
+        def is_checked() -> bool:
+            nonlocal found
+            found = self._objects.read([place]).get(place, {})
+            return "observedGeneration" in (found.get("status") or {})
+
+        if not self._client.poll(is_checked, _CHECKED_WITHIN, _POLL_INTERVAL):
+            why = f"the controller manager did not look at them within {_CHECKED_WITHIN:.0f} s"
+            self._note_unverified(f"whether the types in the guard's expressions are right: {why}")
+        return placement_trial.complaints(found)
+
+
+class GuardProof:
+    """The proof that the guard in force refuses what it should, and nothing else, by pods that are never made.
+
+    It is apart from the trial because it writes nothing, so that it is made in check mode too, and because it asks each API server.
+    """
+
+    def __init__(
+        self, client: Client, pods: TrialPods, desired: Desired, *, note_unverified: t.Callable[[str], None]
+    ) -> None:
+        self._client = client
+        self._pods = pods
+        self._desired = desired
+        self._note_unverified = note_unverified
+
+    def verify(self, observed: Observed, *, written: bool) -> None:
+        """See on a guard that refuses that it does so where it should, on a node that it did not protect before first, and nowhere else.
+
+        written: whether this run wrote it, and takes it back when it does not work.
+        """
+        if not (self._desired.present and self._desired.enforce):
+            return
+        node = next(iter((*observed.protection.added, *observed.protection.nodes)), None)
+        cases = placement_trial.proof_cases(observed.guard, self._desired.trial_namespace, node)
+        problems = self._pods.problems(cases, self._client)
+        if problems:
+            advice = [placement_trial.own_exception(self._desired, problems)]
+            advice += [] if written else [placement_trial.way_out(self._desired)]
+            words = " ".join(filter(None, [*problems, *advice]))
+            raise KubeadmError(f"The guard {self._desired.name} does not work as desired. {words}")
+        self._verify_each_server(cases, sum(map(bool, map(role_label, observed.cluster.nodes.values()))))
+
+    def _verify_each_server(self, cases: t.Sequence[Case], planes: int) -> None:
+        """See the same of each API server, where there are several: each has plugins of its own, and a load balancer hides which one answers.
+
+        planes: how many nodes are control planes. An API server that is down, or that notes no address of its own, is not listed.
+        """
+        try:
+            urls = self._client.servers()
+        except KubeadmError as exc:
+            self._note_unverified(f"whether each API server uses the guard: {exc}")
+            return
+        if len(urls) < max(planes, 1):
+            known = f"the Service kubernetes names {len(urls)} of them, and {planes} nodes are control planes"
+            self._note_unverified(f"whether each API server uses the guard: {known}")
+        for url in urls if len(urls) > 1 else ():
+            try:
+                problems = self._pods.problems(cases, self._client.at(url))
+            except KubeadmError as exc:
+                self._note_unverified(f"whether the API server {url} uses the guard: {exc}")
+                continue
+            if problems:
+                raise KubeadmError(
+                    f"The guard {self._desired.name} does not work as desired on the API server {url}. {' '.join(problems)}"
+                )
+
+
 class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
-    """One run of the module."""
+    """One run of the module: what it reads, the order of trial, change, proof and rollback, and what the result says."""
 
     def __init__(self, params: Params, *, connect: Connect, diff: bool) -> None:
         super().__init__(params, connect=connect, diff=diff)
@@ -57,14 +352,26 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         self._protection = Protection()
         self._enforced = False
         self._summary: list[str] = []
-        self._wrote = False
-        self._written: list[Place] = []
+        self._removed_leftovers = False
 
     # ---- the steps -----------------------------------------------------------------------------------------------------
 
     @functools.cached_property
     def _desired(self) -> Desired:
         return parse_desired(self._params)
+
+    @functools.cached_property
+    def _objects(self) -> GuardObjects:
+        return GuardObjects(self._api, workers=self._params["concurrency"])
+
+    @functools.cached_property
+    def _pods(self) -> TrialPods:
+        return TrialPods(namespace=self._params["trial_namespace"], timeout=self._params["wait_timeout"])
+
+    @functools.cached_property
+    def _trial(self) -> GuardTrial:
+        note = self._unverified.append
+        return GuardTrial(self._api, self._objects, self._pods, self._desired, note_unverified=note)
 
     def _check(self) -> None:
         dummy = self._desired
@@ -76,14 +383,14 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         served, desired = self._served(), self._desired
         names = [desired.name, placement_policies.trial_name(desired.name)]
         places = [(kind, name) for kind in GUARD_KINDS if kind in served for name in names]
-        objects = self._read_objects(places)
+        objects = self._objects.read(places)
         placement_guard.refuse_foreign(objects)
         nodes = {node["metadata"]["name"]: node for node in self._api.list("nodes")} if desired.present else {}
         cluster = Cluster(objects, nodes, self._workloads(), self._guards())
         self._enforced = placement_guard.was_enforced(desired, cluster)
         self._protection = protection = protect(desired, cluster, dry=dry)
         bodies = placement_guard.bodies(desired, cluster, protection)
-        judged, declined = self._judge_bodies(cluster, bodies)
+        judged, declined = self._objects.judge(bodies, cluster.objects)
         guard = placement_guard.guard_of(desired, protection)
         return Observed(cluster, protection, guard, bodies, judged, declined)
 
@@ -105,10 +412,12 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         """The API server judges the objects and the removals without keeping them, and takes a pod as the trial needs it."""
 
         def declined() -> t.Sequence[str]:
-            return observed.declined or [
-                *self._judge_removals(observed, plan),
-                *self._judge_namespace(observed, plan),
-            ]
+            if observed.declined:
+                return observed.declined
+            problems = self._judge_removals(observed, plan)
+            if plan.writes:
+                problems += self._trial.plain_pod_problems(observed.guard)
+            return problems
 
         return self._judge(declined, each="every object")
 
@@ -118,26 +427,40 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         try:
             self._change(observed, plan)
         except KubeadmError as exc:
-            if not (self._wrote or self._written):
+            if not (self._removed_leftovers or self._trial.copy_remains or self._objects.written):
                 raise
             raise Incomplete(str(exc), changed=True) from exc
 
     def _change(self, observed: Observed, plan: GuardPlan) -> None:
         for place in plan.leftovers:
-            self._delete(place, dry_run=False)
-            self._wrote = True
+            self._objects.delete(place, dry_run=False)
+            self._removed_leftovers = True
         if plan.writes:
-            self._try(observed.guard)
+            self._trial.run(observed.guard)
         try:
             for body in plan.writes:
-                self._write(observed, body)
-            self._remove(plan.removals)
+                place = placement_guard.place_of(body)
+                former, judged = observed.cluster.objects.get(place), observed.judged.get(place)
+                self._objects.write(body, former=former, judged=judged)
+            self._objects.remove(plan.removals)
             self._verify(observed)
         except KubeadmError as exc:
             # A guard that goes is not brought back by what stays of it.
-            if not (self._written and self._desired.present):
+            if not (self._objects.written and self._desired.present):
                 raise
             raise KubeadmError(f"{str(exc).rstrip('.')}. {self._roll_back(observed.cluster.objects)}") from exc
+
+    def _roll_back(self, former: t.Mapping[Place, Json]) -> str:
+        """Bring the guard back to what was read, because this one does not work as desired. Returns what came of it."""
+        problems = self._objects.roll_back(former)
+        if problems:
+            return f"Not all of it could be rolled back: {joined(problems)}. {placement_trial.way_out(self._desired)}"
+        existed = any(name == self._desired.name for _kind, name in former)
+        return "It was rolled back." if existed else "It was removed again."
+
+    def _verify(self, observed: Observed) -> None:
+        proof = GuardProof(self._api, self._pods, self._desired, note_unverified=self._unverified.append)
+        proof.verify(observed, written=bool(self._objects.written))
 
     def finish(self, observed: Observed, plan: GuardPlan, *, dry: bool) -> t.Sequence[str]:
         """Note what is so now, or would be. A node may have been tainted meanwhile. Raises Incomplete."""
@@ -180,11 +503,6 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             refuse_unserved(self._desired, served, lambda: server_version(self._api))
         return served
 
-    def _read_objects(self, places: t.Sequence[Place]) -> dict[Place, Json]:
-        paths = {"/".join(place): placement_policies.path_of(*place) for place in places}
-        found = read_each(self._api, paths, workers=self._params["concurrency"])
-        return {place: found["/".join(place)] for place in places if "/".join(place) in found}
-
     def _workloads(self) -> dict[str, list[Json]]:
         """What might lose its pods; nothing is read when tolerations do not matter."""
         if not (self._desired.present and self._desired.require_request):
@@ -203,244 +521,10 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         }
         return refusing(found, self._desired.name)
 
-    def _judge_bodies(self, cluster: Cluster, bodies: t.Iterable[Json]) -> tuple[dict[Place, Json], list[str]]:
-        """Have the API server fill in its defaults, without which objects cannot be compared, and say what it declines."""
-        judged: dict[Place, Json] = {}
-        declined: list[str] = []
-        for body in bodies:
-            place = placement_guard.place_of(body)
-            try:
-                judged[place] = self._send_fresh(body, cluster.objects.get(place), None, dry_run=True)
-            except ApiError as exc:
-                declined.append(f"{' '.join(place)}: {exc}")
-        return judged, declined
-
     def _judge_removals(self, observed: Observed, plan: GuardPlan) -> list[str]:
         """What is going to be removed, the copy of the trial included: an account that may not would leave it there."""
         places = [*plan.leftovers, *plan.removals, *(_copied(observed.guard) if plan.writes else [])]
-        return self._remove_each(dict.fromkeys(places), dry_run=True)
-
-    def _judge_namespace(self, observed: Observed, plan: GuardPlan) -> list[str]:
-        """Whether a harmless pod is taken, without which nothing could be tried."""
-        if not plan.writes:
-            return []
-        namespace = self._params["trial_namespace"]
-        taken, said = self._ask(placement_trial.plain_case(observed.guard, namespace), self._api)
-        return [] if taken else [placement_trial.no_trial(self._desired, said)]
-
-    # ---- writing and removing ------------------------------------------------------------------------------------------
-
-    def _send(self, body: Json, *, dry_run: bool) -> Json:
-        kind, name = placement_guard.place_of(body)
-        if "resourceVersion" in body["metadata"]:
-            return self._api.replace(placement_policies.path_of(kind, name), body, dry_run=dry_run)
-        return self._api.create(placement_policies.path_of(kind), body, dry_run=dry_run)
-
-    def _write(self, observed: Observed, body: Json) -> None:
-        place = placement_guard.place_of(body)
-        self._send_fresh(body, observed.cluster.objects.get(place), observed.judged.get(place), dry_run=False)
-        self._written.append(place)
-
-    def _send_fresh(self, body: Json, former: Json | None, judged: Json | None, *, dry_run: bool) -> Json:
-        """Send an object, once more when another client wrote its status or labels since it was read, as Kubernetes itself does.
-
-        former: what was read. judged: what the API server makes of it, as far as that is known.
-        """
-        place = placement_guard.place_of(body)
-
-        def replan(_refusal: ApiError) -> Json | None:
-            nonlocal body
-            found = self._read_objects([place]).get(place)
-            if found and not placement_guard.differs(found, judged):
-                return found  # our own write, whose answer was lost
-            if not found or placement_guard.differs(found, former):
-                raise KubeadmError(
-                    f"{' '.join(place)}: another client changed it in the meantime, perhaps another run. Run the task again."
-                )
-            body = placement_guard.as_read(body, found)
-            return None
-
-        return retry_on_conflict(
-            lambda: self._send(body, dry_run=dry_run),
-            replan,
-            others=f"{' '.join(place)}: another client changed it",
-            statuses=_OUTRUN,
-        )
-
-    def _remove(self, places: t.Iterable[Place]) -> None:
-        for place in places:
-            self._delete(place, dry_run=False)
-            self._written.append(place)
-
-    def _roll_back(self, found: t.Mapping[Place, Json]) -> str:
-        """Bring the guard back to what was read, because this one does not work as desired. Returns what came of it."""
-        problems = self._remove_each((place for place in reversed(self._written) if place not in found), dry_run=False)
-        former = [
-            found[place] for kind in GUARD_KINDS for place in self._written if place in found and place[0] == kind
-        ]
-        problems += filter(None, map(self._restoring_problem, former))
-        if problems:
-            return f"Not all of it could be rolled back: {joined(problems)}. {placement_trial.way_out(self._desired)}"
-        self._written.clear()
-        existed = any(name == self._desired.name for _kind, name in found)
-        return "It was rolled back." if existed else "It was removed again."
-
-    def _restoring_problem(self, former: Json) -> str:
-        place = placement_guard.place_of(former)
-        body = placement_guard.as_first_written(former)
-
-        def attempt() -> Json:
-            return self._send(placement_guard.as_read(body, self._read_objects([place]).get(place)), dry_run=False)
-
-        try:
-            retry_on_conflict(attempt, lambda _refusal: None, others="another client changed it", statuses=_OUTRUN)
-        except KubeadmError as exc:
-            return f"{' '.join(place)}: {str(exc).rstrip('.')}"
-        return ""
-
-    def _remove_each(self, places: t.Iterable[Place], *, dry_run: bool) -> list[str]:
-        """Remove objects one by one, whatever comes of the others. Returns what went wrong."""
-        return [*filter(None, (self._removal_problem(place, dry_run=dry_run) for place in places))]
-
-    def _removal_problem(self, place: Place, *, dry_run: bool) -> str:
-        try:
-            self._delete(place, dry_run=dry_run)
-        except KubeadmError as exc:
-            return f"{' '.join(place)} could not be removed: {exc}"
-        return ""
-
-    def _delete(self, place: Place, *, dry_run: bool) -> None:
-        try:
-            self._api.delete(placement_policies.path_of(*place), dry_run=dry_run)
-        except ApiError as exc:
-            if exc.status != HTTPStatus.NOT_FOUND:
-                raise
-
-    # ---- trying and verifying ----------------------------------------------------------------------------------------
-
-    def _try(self, guard: Guard) -> None:
-        """Try a copy of the policies on pods that are never made, and remove it again, whatever comes of it."""
-        problems: list[str] = []
-        made: list[Place] = []
-        try:
-            for body in placement_trial.trial_objects(guard):
-                self._copy(body, made)
-            problems += self._failings(guard)
-        except KubeadmError as exc:
-            problems.append(str(exc))
-        finally:
-            problems += self._remove_copy(made)
-        if problems:
-            words = " ".join(filter(None, [*problems, placement_trial.own_exception(self._desired, problems)]))
-            raise Refusal(f"The guard was not changed, because its trial failed. {words}")
-
-    def _copy(self, body: Json, made: list[Place]) -> None:
-        """Write an object of the copy. made: takes up what may be there because of it, whatever was answered."""
-        place = placement_guard.place_of(body)
-        made.append(place)
-        try:
-            self._send(body, dry_run=False)
-        except ApiError as exc:
-            if exc.status not in _OUTRUN:
-                raise
-            made.remove(place)
-            raise KubeadmError(
-                f"{' '.join(place)}: another run is trying this guard at the moment. Run the task again."
-            ) from exc
-
-    def _failings(self, guard: Guard) -> list[str]:
-        cases = placement_trial.trial_cases(guard, self._params["trial_namespace"])
-        return [*self._problems(cases, self._api), *self._complaints()]
-
-    def _remove_copy(self, made: t.Sequence[Place]) -> list[str]:
-        problems = self._remove_each(reversed(made), dry_run=False)
-        # What is left of it concerns nothing but pods with its label, and the next run removes it.
-        self._wrote = self._wrote or bool(problems)
-        return problems
-
-    def _problem(self, case: Case, api: Client) -> str:
-        """What is wrong about a case, by what an API server answers; an effect is waited for, because API servers take up policies by themselves."""
-        limit, namespace = self._params["wait_timeout"], self._params["trial_namespace"]
-        patient = bool(case.says) or case.scheduled
-        found = ""
-
-        def is_stable() -> bool:
-            nonlocal found
-            taken, said = self._ask(case, api)
-            found = placement_trial.problem(case, taken, said, seconds=limit, namespace=namespace)
-            return not found or not patient or (placement_trial.fails(said) and not case.former)
-
-        self._api.poll(is_stable, limit, _LOOK_AGAIN)
-        return found
-
-    def _ask(self, case: Case, api: Client) -> tuple[Json | None, str]:
-        """Ask for a pod that is never made: what would become of it, or why it is refused."""
-        warnings = api.warnings.copy()
-        try:
-            return api.create(f"namespaces/{self._params['trial_namespace']}/pods", case.pod, dry_run=True), ""
-        except NoResponse:
-            raise
-        except ApiError as exc:
-            return None, str(exc)
-        finally:  # what it warns of concerns a pod that is never made
-            api.warnings = warnings
-
-    def _complaints(self) -> list[str]:
-        """What is said of the expressions of the copy, once a controller has looked at them."""
-        place = (POLICY, placement_policies.trial_name(self._desired.name))
-        found: Json = {}
-
-        def is_checked() -> bool:
-            nonlocal found
-            found = self._read_objects([place]).get(place, {})
-            return "observedGeneration" in (found.get("status") or {})
-
-        if not self._api.poll(is_checked, _CHECKED_WITHIN, _LOOK_AGAIN):
-            why = f"the controller manager did not look at them within {_CHECKED_WITHIN:.0f} s"
-            self._unverified.append(f"whether the types in the guard's expressions are right: {why}")
-        return placement_trial.complaints(found)
-
-    def _verify(self, observed: Observed) -> None:
-        """See on a guard that refuses that it does so where it should, on a node that it did not protect before first, and nowhere else."""
-        if not (self._desired.present and self._desired.enforce):
-            return
-        namespace = self._params["trial_namespace"]
-        node = next(iter((*observed.protection.added, *observed.protection.nodes)), None)
-        cases = placement_trial.proof_cases(observed.guard, namespace, node)
-        problems = self._problems(cases, self._api)
-        if problems:
-            advice = [placement_trial.own_exception(self._desired, problems)]
-            advice += [] if self._written else [placement_trial.way_out(self._desired)]
-            words = " ".join(filter(None, [*problems, *advice]))
-            raise KubeadmError(f"The guard {self._desired.name} does not work as desired. {words}")
-        self._verify_each(cases, sum(map(bool, map(role_label, observed.cluster.nodes.values()))))
-
-    def _verify_each(self, cases: t.Sequence[Case], planes: int) -> None:
-        """See the same of each API server, where there are several: each has plugins of its own, and a load balancer hides which one answers.
-
-        planes: how many nodes are control planes. An API server that is down, or that notes no address of its own, is not listed.
-        """
-        try:
-            urls = self._api.servers()
-        except KubeadmError as exc:
-            self._unverified.append(f"whether each API server uses the guard: {exc}")
-            return
-        if len(urls) < max(planes, 1):
-            known = f"the Service kubernetes names {len(urls)} of them, and {planes} nodes are control planes"
-            self._unverified.append(f"whether each API server uses the guard: {known}")
-        for url in urls if len(urls) > 1 else ():
-            try:
-                problems = self._problems(cases, self._api.at(url))
-            except KubeadmError as exc:
-                self._unverified.append(f"whether the API server {url} uses the guard: {exc}")
-                continue
-            if problems:
-                raise KubeadmError(
-                    f"The guard {self._desired.name} does not work as desired on the API server {url}. {' '.join(problems)}"
-                )
-
-    def _problems(self, cases: t.Sequence[Case], api: Client) -> list[str]:
-        return list(filter(None, (self._problem(case, api) for case in cases)))
+        return self._objects.delete_each(dict.fromkeys(places), dry_run=True)
 
 
 def _copied(guard: Guard) -> list[Place]:
