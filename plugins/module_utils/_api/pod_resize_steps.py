@@ -32,13 +32,13 @@ from .._plan.pod.resize_state import (
     UNKNOWN,
 )
 from .api_steps import ApiSteps, difference
-from .client import ApiError, Connect, Json, NoResponse, Params
+from .client import ApiError, Client, Connect, Json, NoResponse, Params
 from .conflicts import retry_on_conflict
 from .target import Target, leave_rest, send_each
 from .template_steps import UPDATE, Template, Templates
 from .workloads import Selection, Workloads
 
-_LOOK_AGAIN = 0.5  # seconds between two looks at what is waited for
+_POLL_INTERVAL = 0.5  # seconds between two looks at what is waited for
 
 
 @dataclasses.dataclass
@@ -90,6 +90,35 @@ class PodTarget(Target[PodPlan]):
             "it was deleted since it was read. A pod that its controller created in its place has the resources of the template;"
             " run the task again for that one.",
         )
+
+    def fail_infeasible(self, reason: str) -> None:
+        """Note that its kubelet does not do it."""
+        self.fail(
+            INFEASIBLE,
+            f"the kubelet of {self.latest['spec'].get('nodeName')} says: {reason.rstrip('.')}. The pod keeps running with its former resources.",
+        )
+
+    def observe(self, found: Json | None) -> None:
+        """Note what has its name now."""
+        if found is None or not self.is_still(found):
+            self.fail_gone()
+            return
+        self.latest = found
+        if not pods.is_active(found):
+            self.fail(GONE, f"it has ended ({found['status']['phase']}).")
+
+    def succeed(self) -> None:
+        """Note that it has what was asked for."""
+        if self.operations:
+            self.outcome = RESTARTED if self.restarted else RESIZED
+        unasked = [name for name in self.restarted if name not in self.restarts]
+        if unasked:
+            self.note = f"restarted, although resizePolicy does not require it: {', '.join(unasked)}"
+
+    def is_resized(self, *, dry: bool) -> bool:
+        """Whether it runs with what was asked for, so that others may be made like it; dry: as far as is known."""
+        done = (UNCHANGED, RESIZED, RESTARTED, *([ACCEPTED] if dry else []))
+        return not self.error and self.outcome in done and bool(self.latest["spec"].get("nodeName"))
 
     def leave(self, why: str) -> None:
         """Note that it was not tried."""
@@ -146,6 +175,160 @@ class Observed:
         self.templates.compare(amounts)
 
 
+class PodPatcher:
+    """Sends the changes of pods: plans a pod again that another client changed meanwhile, and tells what a refusal means.
+
+    It is apart from the steps because a dry run, a change of all pods at once and one batch by batch send by the same rules. params: of the
+    module. note_unverified: takes down what is not known.
+    """
+
+    def __init__(
+        self, client: Client, workloads: Workloads, params: Params, *, note_unverified: t.Callable[[str], None]
+    ) -> None:
+        self._client = client
+        self._workloads = workloads
+        self._params = params
+        self._note_unverified = note_unverified
+
+    def plan(self, target: PodTarget, pod: Json) -> PodPlan:
+        """Work out what changes in a pod. Raises KubeadmError."""
+        return pod_resize.plan(pod, target.desired, allow_restart=self._params["allow_restart"])
+
+    def send(self, targets: t.Sequence[PodTarget], subresource: str, *, dry_run: bool) -> None:
+        """Send what is planned for pods. subresource: by which they are resized."""
+
+        def send(target: PodTarget) -> bool:
+            place = f"{self._workloads.path_of(target.name)}{subresource}"
+            return self._send_one(target, place, dry_run=dry_run)
+
+        send_each(targets, send, self._params, kind="pod")
+
+    def _send_one(self, target: PodTarget, place: str, *, dry_run: bool) -> bool:
+        """Change one pod, against other writers if need be. Returns whether it worked."""
+        try:
+            retry_on_conflict(
+                lambda: self._patch(target, place, dry_run=dry_run),
+                lambda _refusal: self._plan_again(target),
+                others="another client changed the pod",
+            )
+        except NoResponse as exc:
+            target.fail(UNKNOWN, str(exc))
+            if not dry_run:
+                self._note_unverified(
+                    f"whether the pod {target.full_name} was changed: the API server stopped answering"
+                )
+        except ApiError as exc:
+            if exc.status == HTTPStatus.NOT_FOUND:
+                target.fail_gone()
+            else:
+                target.fail(*pod_resize_state.refusal(str(exc), target.latest))
+        except KubeadmError as exc:
+            target.fail(REFUSED, str(exc))
+        return not target.error
+
+    def _patch(self, target: PodTarget, place: str, *, dry_run: bool) -> bool:
+        target.latest = self._client.merge(place, target.patch, dry_run=dry_run)
+        target.sent, target.outcome = True, ACCEPTED
+        target.doubted = pod_resize_state.resize_conditions(target.read)
+        return True
+
+    def _plan_again(self, target: PodTarget) -> bool:
+        """Read a pod that another client changed, and plan again. Returns whether nothing is left to send."""
+        found = self._client.get(self._workloads.path_of(target.name))
+        if not pod_resize_state.is_same(target.read, found):
+            target.fail_gone()
+            return True
+        again = self.plan(target, found)
+        target.latest = found
+        if again.operations:
+            target.read, target.plan = found, again
+        else:
+            # It is as we want it: another writer's work, or our own patch whose answer was lost.
+            target.sent, target.outcome = True, ACCEPTED
+        return not again.operations
+
+
+class PodWatch:
+    """Watches what becomes of pods, with one request for all of them at a time: resized, restarted, refused by a kubelet, gone.
+
+    It is apart from the steps because each batch, all pods and those of an earlier run are watched by the same rules. timeout: seconds that
+    pods have. note_unverified: takes down what is not known.
+    """
+
+    def __init__(
+        self, client: Client, workloads: Workloads, *, timeout: int, note_unverified: t.Callable[[str], None]
+    ) -> None:
+        self._client = client
+        self._workloads = workloads
+        self._timeout = timeout
+        self._note_unverified = note_unverified
+
+    def wait(self, targets: t.Sequence[PodTarget], *, ready: bool) -> None:
+        """Wait until pods have what was asked for, with one request for all of them at a time. ready: and are Ready."""
+        waiting, timeout = list(targets), self._timeout
+
+        def look() -> None:
+            found = self._workloads.look([target.name for target in waiting])
+            for target in waiting:
+                target.observe(found.get(target.name))
+
+        def is_over() -> bool:
+            waiting[:] = [target for target in waiting if not self._is_over(target, ready=ready)]
+            return not waiting
+
+        self._client.poll(is_over, timeout, _POLL_INTERVAL, look=look)
+        for target in waiting:
+            state = pod_resize_state.state(target.latest, target.desired)
+            if state.outcome == INFEASIBLE:
+                target.fail_infeasible(state.reason)
+                continue
+            outcome, why = (RESTARTED, "it is not Ready") if state.outcome == RESIZED else (state.outcome, state.reason)
+            target.fail(outcome, f"not done within {timeout} s: {why.rstrip('.')}.")
+
+    def note_pending(self, targets: t.Iterable[PodTarget]) -> None:
+        """Nothing is waited for: tell what the kubelets say of earlier changes."""
+        for target in targets:
+            pending = None if target.operations else pod_resize_state.pending(target.latest)
+            if pending and pending.outcome == INFEASIBLE:
+                target.fail_infeasible(pending.reason)
+            elif pending:
+                target.outcome, target.note = pending.outcome, pending.reason
+                self._note_unverified(
+                    f"whether the pod {target.full_name} gets its resources: {pending.reason.rstrip('.')}"
+                )
+
+    def not_ready(self, targets: t.Mapping[str, PodTarget]) -> list[str]:
+        """Which pods are not Ready now, those that are gone included. One that was well before may not be so now."""
+        known = [target for target in targets.values() if target.latest]
+        found = self._workloads.look([target.name for target in known])
+        ready = {name for name, pod in found.items() if targets[name].is_still(pod) and pods.is_ready(pod)}
+        for target in known:
+            if not target.error:
+                target.observe(found.get(target.name))
+        return [target.name for target in known if target.name not in ready]
+
+    def _is_over(self, target: PodTarget, *, ready: bool) -> bool:
+        """Whether there is nothing more to wait for."""
+        if target.error:
+            return True
+        if not target.latest["spec"].get("nodeName"):
+            target.note = "not waited for: the pod has no node yet, and starts with the desired resources"
+            self._note_unverified(f"whether the pod {target.full_name} gets its resources: it has no node yet")
+            return True
+        lost = pod_resize_state.overwritten(target.latest, target.desired)
+        if lost:
+            target.fail(REFUSED, f"another client changed it in the meantime: {'; '.join(lost)}. Run the task again.")
+            return True
+        state = pod_resize_state.state(target.latest, target.desired, target.doubted)
+        if state.outcome == INFEASIBLE:
+            target.fail_infeasible(state.reason)
+            return True
+        if state.outcome != RESIZED or (ready and not target.is_ready):
+            return False
+        target.succeed()
+        return True
+
+
 class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
     """One run of the module."""
 
@@ -186,6 +369,15 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
     @functools.cached_property
     def _workloads(self) -> Workloads:
         return Workloads(self._api, self._asked.selection, workers=self._params["concurrency"])
+
+    @functools.cached_property
+    def _patcher(self) -> PodPatcher:
+        return PodPatcher(self._api, self._workloads, self._params, note_unverified=self._unverified.append)
+
+    @functools.cached_property
+    def _watch(self) -> PodWatch:
+        timeout, note = self._params["wait_timeout"], self._unverified.append
+        return PodWatch(self._api, self._workloads, timeout=timeout, note_unverified=note)
 
     def read(self, *, dry: bool) -> Observed:
         """Read the pods that the task means, and their controllers where their templates matter."""
@@ -232,7 +424,8 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
     def apply(self, observed: Observed, plan: TaskPlan) -> None:
         """Send the patches, watch what becomes of them, and bring the templates in sync."""
         try:
-            self._send(observed, [target for target in observed.changing if not target.restarts], dry_run=False)
+            at_once = [target for target in observed.changing if not target.restarts]
+            self._patcher.send(at_once, observed.subresource, dry_run=False)
             self._stop_if_asked(observed)
             self._send_in_turn(observed, [target for target in observed.changing if not target.sent])
             self._end(observed, dry_run=False)
@@ -270,12 +463,9 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
             return
         try:
             target.desired = self._desired_of(observed, target)
-            target.plan = self._plan_of(target, target.read)
+            target.plan = self._patcher.plan(target, target.read)
         except KubeadmError as exc:
             target.fail(REFUSED, str(exc))
-
-    def _plan_of(self, target: PodTarget, pod: Json) -> PodPlan:
-        return pod_resize.plan(pod, target.desired, allow_restart=self._params["allow_restart"])
 
     def _desired_of(self, observed: Observed, target: PodTarget) -> Desired:
         if not self._reverts:
@@ -297,69 +487,18 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
     # ---- sending -------------------------------------------------------------------------------------------------------
 
     def _declined(self, observed: Observed) -> list[str]:
-        self._send(observed, observed.changing, dry_run=True)
+        self._patcher.send(observed.changing, observed.subresource, dry_run=True)
         self._end(observed, dry_run=True)
         failed = [thing for thing in observed.things if thing.error]
         # Where none of them was going to change, no patch is to blame.
         return [thing.error for thing in failed] if any(thing.operations for thing in failed) else []
-
-    def _send(self, observed: Observed, targets: t.Sequence[PodTarget], *, dry_run: bool) -> None:
-        def send(target: PodTarget) -> bool:
-            place = f"{self._workloads.path_of(target.name)}{observed.subresource}"
-            return self._send_one(target, place, dry_run=dry_run)
-
-        send_each(targets, send, self._params, kind="pod")
-
-    def _send_one(self, target: PodTarget, place: str, *, dry_run: bool) -> bool:
-        """Change one pod, against other writers if need be. Returns whether it worked."""
-        try:
-            retry_on_conflict(
-                lambda: self._patch(target, place, dry_run=dry_run),
-                lambda _refusal: self._plan_again(target),
-                others="another client changed the pod",
-            )
-        except NoResponse as exc:
-            target.fail(UNKNOWN, str(exc))
-            if not dry_run:
-                self._unverified.append(
-                    f"whether the pod {target.full_name} was changed: the API server stopped answering"
-                )
-        except ApiError as exc:
-            if exc.status == HTTPStatus.NOT_FOUND:
-                target.fail_gone()
-            else:
-                target.fail(*pod_resize_state.refusal(str(exc), target.latest))
-        except KubeadmError as exc:
-            target.fail(REFUSED, str(exc))
-        return not target.error
-
-    def _patch(self, target: PodTarget, place: str, *, dry_run: bool) -> bool:
-        target.latest = self._api.merge(place, target.patch, dry_run=dry_run)
-        target.sent, target.outcome = True, ACCEPTED
-        target.doubted = pod_resize_state.resize_conditions(target.read)
-        return True
-
-    def _plan_again(self, target: PodTarget) -> bool:
-        """Read a pod that another client changed, and plan again. Returns whether nothing is left to send."""
-        found = self._api.get(self._workloads.path_of(target.name))
-        if not pod_resize_state.is_same(target.read, found):
-            target.fail_gone()
-            return True
-        again = self._plan_of(target, found)
-        target.latest = found
-        if again.operations:
-            target.read, target.plan = found, again
-        else:
-            # It is as we want it: another writer's work, or our own patch whose answer was lost.
-            target.sent, target.outcome = True, ACCEPTED
-        return not again.operations
 
     def _send_in_turn(self, observed: Observed, targets: t.Sequence[PodTarget]) -> None:
         """Change pods whose containers restart, so many at a time, and wait each time until they are Ready again."""
         limit = pod_resize.parse_max_unavailable(self._params["max_unavailable"], len(observed.targets))
         waiting = list(targets)
         while waiting:
-            down = self._down(observed)
+            down = self._watch.not_ready(observed.targets)
             waiting = [target for target in waiting if not target.error]
             batch = pod_resize.next_batch(
                 waiting, ready=lambda target: target.is_ready, unavailable=len(down), limit=limit
@@ -372,34 +511,18 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
                 for target in waiting:
                     target.fail(NOT_TRIED, why)
                 return
-            self._send(observed, batch, dry_run=False)
-            self._watch([target for target in batch if target.sent and not target.error], ready=True)
+            self._patcher.send(batch, observed.subresource, dry_run=False)
+            self._watch.wait([target for target in batch if target.sent and not target.error], ready=True)
             self._stop_if_asked(observed)
             waiting = [target for target in waiting if target not in batch and target.outcome != NOT_TRIED]
             if waiting:
                 # One that falls again at once is to be seen before the next one goes.
-                self._api.sleep(_LOOK_AGAIN)
-
-    def _down(self, observed: Observed) -> list[str]:
-        """Which pods of the task are not Ready now, those that are gone included. One that was well before may not be so now."""
-        known = [target for target in observed.targets.values() if target.latest]
-        found = self._workloads.look([target.name for target in known])
-        well = {name for name, pod in found.items() if observed.targets[name].is_still(pod) and pods.is_ready(pod)}
-        for target in known:
-            if not target.error:
-                self._see(target, found.get(target.name))
-        return [target.name for target in known if target.name not in well]
+                self._api.sleep(_POLL_INTERVAL)
 
     def _end(self, observed: Observed, *, dry_run: bool) -> None:
         self._see_to_the_end(observed, dry=dry_run)
-        bad = [target.name for target in observed.targets.values() if not self._is_well(target, dry=dry_run)]
+        bad = [target.name for target in observed.targets.values() if not target.is_resized(dry=dry_run)]
         observed.templates.send(bad, dry_run=dry_run)
-
-    @staticmethod
-    def _is_well(target: PodTarget, *, dry: bool) -> bool:
-        """Whether a pod runs with what was asked for, so that others may be made like it; dry: as far as is known."""
-        done = (UNCHANGED, RESIZED, RESTARTED, *([ACCEPTED] if dry else []))
-        return not target.error and target.outcome in done and bool(target.latest["spec"].get("nodeName"))
 
     # ---- waiting and telling -------------------------------------------------------------------------------------------
 
@@ -412,84 +535,9 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         """Wait until the pods have what was asked for, where that is wanted; else tell what the kubelets say of earlier changes."""
         left = [target for target in observed.targets.values() if not target.error and target.outcome != NOT_TRIED]
         if self._waits and not dry:
-            self._watch([target for target in left if target.outcome not in (RESIZED, RESTARTED)], ready=False)
+            self._watch.wait([target for target in left if target.outcome not in (RESIZED, RESTARTED)], ready=False)
             return
-        for target in left:
-            told = None if target.operations else pod_resize_state.pending(target.latest)
-            if told and told.outcome == INFEASIBLE:
-                self._fail_infeasible(target, told.reason)
-            elif told:
-                target.outcome, target.note = told.outcome, told.reason
-                self._unverified.append(
-                    f"whether the pod {target.full_name} gets its resources: {told.reason.rstrip('.')}"
-                )
-
-    def _watch(self, targets: t.Sequence[PodTarget], *, ready: bool) -> None:
-        """Wait until pods have what was asked for, with one request for all of them at a time. ready: and are Ready."""
-        waiting, timeout = list(targets), self._params["wait_timeout"]
-
-        def look() -> None:
-            found = self._workloads.look([target.name for target in waiting])
-            for target in waiting:
-                self._see(target, found.get(target.name))
-
-        def is_over() -> bool:
-            waiting[:] = [target for target in waiting if not self._is_over(target, ready=ready)]
-            return not waiting
-
-        self._api.poll(is_over, timeout, _LOOK_AGAIN, look=look)
-        for target in waiting:
-            state = pod_resize_state.state(target.latest, target.desired)
-            if state.outcome == INFEASIBLE:
-                self._fail_infeasible(target, state.reason)
-                continue
-            outcome, why = (RESTARTED, "it is not Ready") if state.outcome == RESIZED else (state.outcome, state.reason)
-            target.fail(outcome, f"not done within {timeout} s: {why.rstrip('.')}.")
-
-    @staticmethod
-    def _see(target: PodTarget, found: Json | None) -> None:
-        if found is None or not target.is_still(found):
-            target.fail_gone()
-            return
-        target.latest = found
-        if not pods.is_active(found):
-            target.fail(GONE, f"it has ended ({found['status']['phase']}).")
-
-    def _is_over(self, target: PodTarget, *, ready: bool) -> bool:
-        """Whether there is nothing more to wait for."""
-        if target.error:
-            return True
-        if not target.latest["spec"].get("nodeName"):
-            target.note = "not waited for: the pod has no node yet, and starts with the desired resources"
-            self._unverified.append(f"whether the pod {target.full_name} gets its resources: it has no node yet")
-            return True
-        lost = pod_resize_state.overwritten(target.latest, target.desired)
-        if lost:
-            target.fail(REFUSED, f"another client changed it in the meantime: {'; '.join(lost)}. Run the task again.")
-            return True
-        state = pod_resize_state.state(target.latest, target.desired, target.doubted)
-        if state.outcome == INFEASIBLE:
-            self._fail_infeasible(target, state.reason)
-            return True
-        if state.outcome != RESIZED or (ready and not target.is_ready):
-            return False
-        self._note_success(target)
-        return True
-
-    @staticmethod
-    def _fail_infeasible(target: PodTarget, reason: str) -> None:
-        target.fail(
-            INFEASIBLE,
-            f"the kubelet of {target.latest['spec'].get('nodeName')} says: {reason.rstrip('.')}. The pod keeps running with its former resources.",
-        )
-
-    @staticmethod
-    def _note_success(target: PodTarget) -> None:
-        if target.operations:
-            target.outcome = RESTARTED if target.restarted else RESIZED
-        unasked = [name for name in target.restarted if name not in target.restarts]
-        if unasked:
-            target.note = f"restarted, although resizePolicy does not require it: {', '.join(unasked)}"
+        self._watch.note_pending(left)
 
     def _differences(self, observed: Observed) -> list[Json]:
         """One entry for each pod and each template that changes."""
