@@ -22,12 +22,12 @@ from .._plan.node import readmission
 from .._plan.node import taints as node_taints
 from .._plan.node.plan import Kind, NodePlan
 from .api_steps import ApiSteps, difference
-from .client import ApiError, Connect, Json, NoResponse, Params
+from .client import ApiError, Client, Connect, Json, NoResponse, Params
 from .conflicts import retry_on_conflict
 from .objects import check_asked, read_nodes, read_pods
 from .target import Target, send_each
 
-_LOOK_AGAIN = 1.0  # seconds between two looks at what is waited for
+_POLL_INTERVAL = 1.0  # seconds between two looks at what is waited for
 
 
 @dataclasses.dataclass
@@ -62,6 +62,138 @@ class Observed:
         return [target for target in self.healthy if target.operations]
 
 
+class PodImpact:
+    """What a change of nodes does to the pods there: which are evicted now, and which the next start of the kubelet rejects.
+
+    It is apart from the steps because it reads pods, for which an account may lack the right. allow_eviction: pods may be evicted.
+    note_unverified: takes down what is not known.
+    """
+
+    def __init__(self, client: Client, *, allow_eviction: bool, note_unverified: t.Callable[[str], None]) -> None:
+        self._client = client
+        self._allow_eviction = allow_eviction
+        self._note_unverified = note_unverified
+
+    def check_evictions(self, observed: Observed) -> list[str]:
+        """Refuse new taints that evict pods, unless that is allowed; then tell which."""
+        new = {target.name: node_taints.new_no_execute(target.operations) for target in observed.changing}
+        concerned = {name: taints for name, taints in new.items() if taints}
+        if not concerned:
+            return []
+        try:
+            pods = read_pods(self._client, concerned)
+        except ApiError as exc:
+            if exc.status != HTTPStatus.FORBIDDEN:
+                raise
+            if not self._allow_eviction:
+                raise KubeadmError(
+                    f"which pods the new taints evict could not be determined: {exc} Or set allow_eviction."
+                ) from exc
+            self._note_unverified(f"whether the new taints evict pods: {exc}")
+            return []
+        warnings = []
+        for name, taints in concerned.items():
+            going = node_taints.evicted(pods[name], taints)
+            if going and self._allow_eviction:
+                warnings.append(f"{name}: {self._keys(taints)} evicts {joined(going)}.")
+            elif going:
+                observed.targets[name].error = (
+                    f"{name}: {self._keys(taints)} would evict {len(going)} pods: {joined(going)}. Nothing was changed on"
+                    " this node. Give them a toleration, or set allow_eviction."
+                )
+        return warnings
+
+    @staticmethod
+    def _keys(taints: t.Iterable[t.Mapping[str, t.Any]]) -> str:
+        return ", ".join(node_taints.identity(taint["key"], taint["effect"]) for taint in taints)
+
+    def check_readmission(self, observed: Observed) -> list[str]:
+        """Warn of running pods that would not survive the next start of the kubelet because of this change."""
+        concerned = {
+            target.name: target for target in observed.changing if node_conditions.may_exclude(target.operations)
+        }
+        if not concerned:
+            return []
+        try:
+            pods = read_pods(self._client, concerned)
+        except ApiError as exc:
+            if exc.status != HTTPStatus.FORBIDDEN:
+                raise
+            self._note_unverified(f"whether running pods still fit: {exc}")
+            return []
+        warnings = []
+        for name, target in concerned.items():
+            before = readmission.rejected(pods[name], node_conditions.conditions_of(target.latest))
+            already = {entry.pod for entry in before}
+            after = readmission.rejected(pods[name], node_conditions.conditions_of(target.latest, target.operations))
+            new = [entry for entry in after if entry.pod not in already]
+            if new:
+                warnings.append(
+                    f"{name}: these pods keep running, but the kubelet rejects them when it is restarted: {joined(new)}."
+                )
+        return warnings
+
+
+class NodeWatch:
+    """Watches whether nodes show what was asked for, which a kubelet may have to report first.
+
+    It is apart from the steps because a change is made by then: a failure here is of the effect. note_unverified: takes down what is not known.
+    """
+
+    def __init__(self, client: Client, kind: Kind, params: Params, *, note_unverified: t.Callable[[str], None]) -> None:
+        self._client = client
+        self._kind = kind
+        self._params = params
+        self._note_unverified = note_unverified
+
+    def wait(self, observed: Observed) -> None:
+        """Wait until the nodes show what was asked for, with one request for all of them at a time."""
+        waiting = [target for target in observed.healthy if target.plan and self._will_show(target)]
+
+        def look() -> None:
+            names = [target.name for target in waiting]
+            current = read_nodes(self._client, names, None, workers=self._params["concurrency"])
+            for name, node in current.items():
+                observed.targets[name].latest = node
+
+        def is_shown() -> bool:
+            waiting[:] = [target for target in waiting if self._missing(target)]
+            return not waiting
+
+        timeout = self._params["wait_timeout"]
+        place = " in allocatable" if self._kind.needs_kubelet else ""
+        try:
+            self._client.poll(is_shown, timeout, _POLL_INTERVAL, look=look)
+        except KubeadmError as exc:  # the nodes are changed all the same
+            for target in waiting:
+                target.error = f"{target.name}: whether it shows{place} what is desired is not known: {exc}"
+            return
+        for target in waiting:
+            lacks = "; ".join(self._missing(target))
+            target.error = f"{target.name}: not seen{place} within {timeout} s: {lacks}."
+
+    def note_missing(self, observed: Observed) -> None:
+        """Nothing is waited for: note which nodes with nothing to change do not show what was asked for."""
+        for target in observed.healthy:
+            if target.plan and not target.operations and self._will_show(target):
+                lacks = "; ".join(self._missing(target))
+                if lacks:
+                    self._note_unverified(f"whether the node {target.name} offers it: {lacks}")
+
+    def _will_show(self, target: NodeTarget) -> bool:
+        """Whether there is a kubelet to show it, where it takes one."""
+        shows = not self._kind.needs_kubelet or node_plan.is_ready(target.latest)
+        if not shows:
+            target.note = "not waited for: the node is not Ready, so no kubelet would report it"
+            self._note_unverified(
+                f"whether the node {target.name} offers it: it is not Ready, so no kubelet reports it"
+            )
+        return shows
+
+    def _missing(self, target: NodeTarget) -> list[str]:
+        return node_plan.missing(self._kind, target.latest, target.wanted)
+
+
 class NodeSteps(ApiSteps[Observed, TaskPlan]):
     """One run of a module: reads, plans, rehearses and makes changes of one kind on many nodes."""
 
@@ -85,7 +217,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         """Read the nodes that the task names or selects."""
         selector = self._params["label_selector"]
         names = list(dict.fromkeys([*(self._params["nodes"] or []), *self._desired_states.per_node]))
-        found = self._read_nodes(names, selector)
+        found = read_nodes(self._api, names, selector, workers=self._params["concurrency"])
         if selector and not found and self._params["state"] == "present":
             raise KubeadmError(f"label_selector {selector!r} matches no node of {self._api.url}.")
         targets: dict[str, NodeTarget] = {}
@@ -107,7 +239,9 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         targets = observed.targets.values()
         for target in targets:
             self._plan_one(target)
-        warnings = [*self._evictions(observed), *self._readmissions(observed)]
+        allowed = bool(self._params.get("allow_eviction"))  # an option of node_taint alone
+        impact = PodImpact(self._api, allow_eviction=allowed, note_unverified=self._unverified.append)
+        warnings = [*impact.check_evictions(observed), *impact.check_readmission(observed)]
         if self._params["on_error"] == "stop" and len(observed.healthy) < len(targets):
             for target in observed.healthy:
                 target.note, target.plan = "not tried: another node failed, and on_error is stop", None
@@ -124,10 +258,11 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
 
     def finish(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:
         """Wait for the effect of what was asked, and tell which nodes failed."""
+        watch = NodeWatch(self._api, self._kind, self._params, note_unverified=self._unverified.append)
         if self._params["wait"] and not dry:
-            self._wait(observed)
+            watch.wait(observed)
         else:
-            self._note_missing(observed)
+            watch.note_missing(observed)
         targets = observed.targets.values()
         errors = [target.error for target in targets if target.error]
         refuse_failures("nodes", errors, len(targets), changed=any(target.changed for target in targets))
@@ -142,10 +277,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
             "diff": [self._difference(target) for target in targets.values() if target.changes] if self._diff else [],
         }
 
-    # ---- reading and planning ------------------------------------------------------------------------------------------
-
-    def _read_nodes(self, names: t.Collection[str], selector: str | None = None) -> dict[str, Json]:
-        return read_nodes(self._api, names, selector, workers=self._params["concurrency"])
+    # ---- planning ------------------------------------------------------------------------------------------------------
 
     def _plan_of(self, target: NodeTarget, node: Json) -> NodePlan:
         return node_plan.plan(self._kind, node, self._desired_states.of(target.name))
@@ -157,66 +289,6 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
             target.plan = self._plan_of(target, target.read)
         except KubeadmError as exc:
             target.error = str(exc)
-
-    def _evictions(self, observed: Observed) -> list[str]:
-        """Refuse new taints that evict pods, unless that is allowed; then tell which."""
-        new = {target.name: node_taints.new_no_execute(target.operations) for target in observed.changing}
-        concerned = {name: taints for name, taints in new.items() if taints}
-        if not concerned:
-            return []
-        allowed = self._params["allow_eviction"]
-        try:
-            pods = read_pods(self._api, concerned)
-        except ApiError as exc:
-            if exc.status != HTTPStatus.FORBIDDEN:
-                raise
-            if not allowed:
-                raise KubeadmError(
-                    f"which pods the new taints evict could not be determined: {exc} Or set allow_eviction."
-                ) from exc
-            self._unverified.append(f"whether the new taints evict pods: {exc}")
-            return []
-        warnings = []
-        for name, taints in concerned.items():
-            going = node_taints.evicted(pods[name], taints)
-            if going and allowed:
-                warnings.append(f"{name}: {self._keys(taints)} evicts {joined(going)}.")
-            elif going:
-                observed.targets[name].error = (
-                    f"{name}: {self._keys(taints)} would evict {len(going)} pods: {joined(going)}. Nothing was changed on"
-                    " this node. Give them a toleration, or set allow_eviction."
-                )
-        return warnings
-
-    @staticmethod
-    def _keys(taints: t.Iterable[t.Mapping[str, t.Any]]) -> str:
-        return ", ".join(node_taints.identity(taint["key"], taint["effect"]) for taint in taints)
-
-    def _readmissions(self, observed: Observed) -> list[str]:
-        """Warn of running pods that would not survive the next start of the kubelet because of this change."""
-        concerned = {
-            target.name: target for target in observed.changing if node_conditions.may_exclude(target.operations)
-        }
-        if not concerned:
-            return []
-        try:
-            pods = read_pods(self._api, concerned)
-        except ApiError as exc:
-            if exc.status != HTTPStatus.FORBIDDEN:
-                raise
-            self._unverified.append(f"whether running pods still fit: {exc}")
-            return []
-        warnings = []
-        for name, target in concerned.items():
-            before = readmission.rejected(pods[name], node_conditions.conditions_of(target.latest))
-            already = {entry.pod for entry in before}
-            after = readmission.rejected(pods[name], node_conditions.conditions_of(target.latest, target.operations))
-            new = [entry for entry in after if entry.pod not in already]
-            if new:
-                warnings.append(
-                    f"{name}: these pods keep running, but the kubelet rejects them when it is restarted: {joined(new)}."
-                )
-        return warnings
 
     # ---- sending -------------------------------------------------------------------------------------------------------
 
@@ -260,52 +332,6 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
             raise refusal
         target.plan = again
         return None
-
-    # ---- waiting and telling -------------------------------------------------------------------------------------------
-
-    def _wait(self, observed: Observed) -> None:
-        """Wait until the nodes show what was asked for, with one request for all of them at a time."""
-        waiting = [target for target in observed.healthy if target.plan and self._will_show(target)]
-
-        def look() -> None:
-            for name, node in self._read_nodes([target.name for target in waiting]).items():
-                observed.targets[name].latest = node
-
-        def is_shown() -> bool:
-            waiting[:] = [target for target in waiting if self._missing(target)]
-            return not waiting
-
-        timeout = self._params["wait_timeout"]
-        place = " in allocatable" if self._kind.needs_kubelet else ""
-        try:
-            self._api.poll(is_shown, timeout, _LOOK_AGAIN, look=look)
-        except KubeadmError as exc:  # the nodes are changed all the same
-            for target in waiting:
-                target.error = f"{target.name}: whether it shows{place} what is desired is not known: {exc}"
-            return
-        for target in waiting:
-            lacks = "; ".join(self._missing(target))
-            target.error = f"{target.name}: not seen{place} within {timeout} s: {lacks}."
-
-    def _note_missing(self, observed: Observed) -> None:
-        """Nothing is waited for: note which nodes with nothing to change do not show what was asked for."""
-        for target in observed.healthy:
-            if target.plan and not target.operations and self._will_show(target):
-                lacks = "; ".join(self._missing(target))
-                self._unverified += [f"whether the node {target.name} offers it: {lacks}"] if lacks else []
-
-    def _will_show(self, target: NodeTarget) -> bool:
-        """Whether there is a kubelet to show it, where it takes one."""
-        shows = not self._kind.needs_kubelet or node_plan.is_ready(target.latest)
-        if not shows:
-            target.note = "not waited for: the node is not Ready, so no kubelet would report it"
-            self._unverified.append(
-                f"whether the node {target.name} offers it: it is not Ready, so no kubelet reports it"
-            )
-        return shows
-
-    def _missing(self, target: NodeTarget) -> list[str]:
-        return node_plan.missing(self._kind, target.latest, target.wanted)
 
     def _difference(self, target: NodeTarget) -> Json:
         after = json_patch.apply(target.read, json_patch.changes_of(target.patch))
