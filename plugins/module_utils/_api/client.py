@@ -81,6 +81,108 @@ class ApiAnswer(t.NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
+class Addresses:
+    """The addresses of one API. Sends a request, once, to each of them until one answers, which is asked first from then on.
+
+    It is apart from C(Client) because it knows neither objects nor what a refusal means, and waits for nothing but an answer.
+
+    headers: what each request carries (a list: one header for each entry), determined again because tokens run out.
+    server: by which address an API server answered last, if any. date: what its clock said then.
+    """
+
+    def __init__(self, pools: t.Sequence[Pool], headers: t.Callable[[], HeaderValues]) -> None:
+        self.server = ""
+        self.date = ""
+        self.pool = pools[0]
+        self._pools = pools
+        self._headers = headers
+
+    def send(
+        self,
+        verb: str,
+        target: str,
+        body: t.Any = None,
+        *,
+        headers: t.Mapping[str, str] | None = None,
+        timeout: float = _TIMEOUT,
+    ) -> ApiAnswer:
+        """Send one request, once, to each address until one answers."""
+        sent = [*{"Accept": _JSON, "User-Agent": USER_AGENT, **(headers or {})}.items()]
+        content = None
+        if body is not None:
+            content = json.dumps(body).encode()
+            sent.append(("Content-Type", _content_type(verb, body)))
+        first = self.pool
+        failure: ConnectionFailure | None = None
+        answer: ApiAnswer | None = None
+        for pool in (first, *(other for other in self._pools if other is not first)):
+            try:
+                answer = self._send_to(pool, verb, target, headers=sent, body=content, timeout=timeout)
+            except ConnectionFailure as exc:
+                failure = failure or exc
+                continue
+            if answer.status in _NO_BACKEND and answer.found is None:
+                continue
+            self.pool = pool
+            return answer
+        if answer is not None:
+            return answer
+        if failure is not None and failure.lasting:
+            raise KubeadmError(f"no connection to the API server {first.url}: {failure}") from failure
+        return ApiAnswer(None, str(failure))
+
+    def _send_to(
+        self, pool: Pool, verb: str, target: str, *, headers: Headers, body: bytes | None, timeout: float
+    ) -> ApiAnswer:
+        try:
+            own = header_lines(self._headers())
+            response = pool.request(verb, target, headers=[*headers, *own], body=body, timeout=timeout)
+        except ReadTimeout as exc:
+            # As an API server says it of what is behind it.
+            return ApiAnswer(HTTPStatus.GATEWAY_TIMEOUT, str(exc), {"kind": _STATUS})
+        except ValueError:  # its words would show the token
+            raise KubeadmError(
+                f"the request to {pool.url} cannot be sent: api_key or another credential has a line break or a character that"
+                " no HTTP header may have."
+            ) from None
+        self.date = response.headers.get("Date", "")
+        answer = _answer_of(response)
+        if answer.found is not None or answer.status not in _NO_BACKEND:
+            self.server = pool.url
+        return answer
+
+
+class Outage:
+    """The time in which an API server does not answer. One for all threads of a client, or each would wait for it on its own.
+
+    It is apart from C(Client) because it alone knows the time. patience: seconds for which it is asked again.
+    """
+
+    def __init__(self, patience: float, *, clock: t.Callable[[], float], sleep: t.Callable[[float], None]) -> None:
+        self.patience = patience
+        self._clock = clock
+        self._sleep = sleep
+        self._began: float | None = None
+
+    def end(self) -> None:
+        """Something was answered."""
+        self._began = None
+
+    def wait(self, seconds: float, *, url: str, problem: str, status: int) -> None:
+        """Wait before the next attempt. Raises NoResponse when the time is over."""
+        now, began = self._clock(), self._began
+        if began is None:  # another thread may end it meanwhile
+            began = self._began = now
+        left = began + self.patience - now
+        if left <= 0:
+            raise NoResponse(
+                f"the API server {url} did not answer for {self.patience:.0f} s. Check that it runs and that this is its address."
+                f" The last attempt was {problem}",
+                status,
+            )
+        self._sleep(min(seconds, left))
+
+
 class Client:
     """One API. Its methods may be called from several threads at once.
 
@@ -105,28 +207,29 @@ class Client:
     ) -> None:
         self.clock = clock
         self.sleep = sleep
-        self.server = ""  # by which address, if any
         self.warnings: dict[str, None] = {}  # the API server's own, each once
-        self._pools = pools
-        self._pool = pools[0]
+        self._addresses = Addresses(pools, headers)
+        self._outage = Outage(patience, clock=clock, sleep=sleep)
         self._headers = headers
-        self._patience = patience
         self._advice = {**_ADVICE, **advice}
         self._check = check
         self._reach = reach
         self._checking = threading.RLock()
-        # Since when nothing was answered: all threads share it, or each would be patient on its own.
-        self._silent_since: float | None = None
-        self._date = ""
 
     @property
     def url(self) -> str:
         """The address that is asked at present."""
-        return self._pool.url
+        return self._addresses.pool.url
+
+    @property
+    def server(self) -> str:
+        """The address by which an API server answered last, if any."""
+        return self._addresses.server
 
     def once(self) -> Client:
         """The same API server, but asked only once: for what is good to know, and not worth waiting for."""
-        return Client([self._pool], self._headers, patience=0.0, check=self._check, clock=self.clock, sleep=self.sleep)
+        pools = [self._addresses.pool]
+        return Client(pools, self._headers, patience=0.0, check=self._check, clock=self.clock, sleep=self.sleep)
 
     def at(self, url: str) -> Client:
         """One API server of the same cluster, at an address of its own, with the same credentials. It is asked only once."""
@@ -202,7 +305,7 @@ class Client:
     def server_time(self) -> float:
         """What the clock of the API server said in its last answer, in seconds since 1970. Whole seconds."""
         try:
-            return email.utils.parsedate_to_datetime(self._date).timestamp()
+            return email.utils.parsedate_to_datetime(self._addresses.date).timestamp()
         except (TypeError, ValueError) as exc:
             raise KubeadmError(f"{self.url} does not tell the time: its responses have no Date header.") from exc
 
@@ -263,9 +366,10 @@ class Client:
         pause, believed = _FIRST_PAUSE, False
         self._check_once()
         while True:
-            answer = self._attempt(verb, target, body, headers=headers or {}, timeout=timeout)
+            answer = self._addresses.send(verb, target, body, headers=headers or {}, timeout=timeout)
+            self.warnings.update(dict.fromkeys(answer.warnings))
             if behind and answer.status is not None and (answer.found or {}).get("kind") != _STATUS:
-                self._silent_since = None
+                self._outage.end()
                 return answer
             if answer.status == HTTPStatus.FORBIDDEN and not believed:
                 # An API server that just started knows no client's rights yet and forbids everything.
@@ -273,11 +377,12 @@ class Client:
                 if believed:
                     continue
             elif answer.status is not None and answer.status not in busy:
-                self._silent_since = None
+                self._outage.end()
                 if answer.status >= 400:
-                    raise ApiError(f"{self.url} refused {verb} {path}: {self._advised(answer)}", answer.status)
+                    raise ApiError(f"{self.url} refused {verb} {path}: {_advised(answer, self._advice)}", answer.status)
                 return answer
-            self._pause(max(answer.wait, pause), f"{verb} {path}: {answer.problem}", answer.status or 0)
+            problem = f"{verb} {path}: {answer.problem}"
+            self._outage.wait(max(answer.wait, pause), url=self.url, problem=problem, status=answer.status or 0)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _check_once(self) -> None:
@@ -295,82 +400,7 @@ class Client:
 
     def _is_ready(self) -> bool:
         """Whether the API server says that its start is behind it."""
-        return self._attempt("GET", "/readyz", None).status == HTTPStatus.OK
-
-    def _attempt(
-        self,
-        verb: str,
-        target: str,
-        body: t.Any,
-        *,
-        headers: t.Mapping[str, str] | None = None,
-        timeout: float = _TIMEOUT,
-    ) -> ApiAnswer:
-        """Send one request, once, to each address until one answers."""
-        sent = [*{"Accept": _JSON, "User-Agent": USER_AGENT, **(headers or {})}.items()]
-        content = None
-        if body is not None:
-            content = json.dumps(body).encode()
-            sent.append(("Content-Type", _content_type(verb, body)))
-        first = self._pool
-        failure: ConnectionFailure | None = None
-        answer: ApiAnswer | None = None
-        for pool in (first, *(other for other in self._pools if other is not first)):
-            try:
-                answer = self._sent(pool, verb, target, headers=sent, body=content, timeout=timeout)
-            except ConnectionFailure as exc:
-                failure = failure or exc
-                continue
-            if answer.status in _NO_BACKEND and answer.found is None:
-                continue
-            self._pool = pool
-            return answer
-        if answer is not None:
-            return answer
-        if failure is not None and failure.lasting:
-            raise KubeadmError(f"no connection to the API server {first.url}: {failure}") from failure
-        return ApiAnswer(None, str(failure))
-
-    def _sent(
-        self, pool: Pool, verb: str, target: str, *, headers: Headers, body: bytes | None, timeout: float
-    ) -> ApiAnswer:
-        try:
-            own = header_lines(self._headers())
-            response = pool.request(verb, target, headers=[*headers, *own], body=body, timeout=timeout)
-        except ReadTimeout as exc:
-            # As an API server says it of what is behind it.
-            return ApiAnswer(HTTPStatus.GATEWAY_TIMEOUT, str(exc), {"kind": _STATUS})
-        except ValueError:  # its words would show the token
-            raise KubeadmError(
-                f"the request to {pool.url} cannot be sent: api_key or another credential has a line break or a character that"
-                " no HTTP header may have."
-            ) from None
-        self._date = response.headers.get("Date", "")
-        answer = _answer_of(response)
-        self.warnings.update(dict.fromkeys(answer.warnings))
-        if answer.found is not None or answer.status not in _NO_BACKEND:
-            self.server = pool.url
-        return answer
-
-    def _advised(self, answer: ApiAnswer) -> str:
-        """What is wrong, and what there is to do about it."""
-        advice = self._advice.get(answer.status or 0)
-        if advice is None or (answer.status == HTTPStatus.FORBIDDEN and not _LACKS_A_RIGHT.search(answer.problem)):
-            return answer.problem
-        return f"{answer.problem}. {advice}"
-
-    def _pause(self, seconds: float, problem: str, status: int) -> None:
-        now = self.clock()
-        if self._silent_since is None:
-            self._silent_since = now
-        left = self._silent_since + self._patience - now
-        if left <= 0:
-            raise NoResponse(
-                f"the API server {self.url} did not answer for {self._patience:.0f} s. Check that it runs and that this is its address."
-                f" The last attempt was {problem}",
-                status,
-            )
-        self.sleep(min(seconds, left))
+        return self._addresses.send("GET", "/readyz").status == HTTPStatus.OK
 
 
 def _answer_of(response: Response) -> ApiAnswer:
@@ -396,6 +426,14 @@ def _decoded(data: bytes) -> Json | None:
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
+
+
+def _advised(answer: ApiAnswer, advice: t.Mapping[int, str]) -> str:
+    """What is wrong, and what there is to do about it."""
+    own = advice.get(answer.status or 0)
+    if own is None or (answer.status == HTTPStatus.FORBIDDEN and not _LACKS_A_RIGHT.search(answer.problem)):
+        return answer.problem
+    return f"{answer.problem}. {own}"
 
 
 def _content_type(verb: str, body: t.Any) -> str:

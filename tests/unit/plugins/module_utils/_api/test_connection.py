@@ -58,7 +58,7 @@ def test_patience_is_what_the_task_waits_for() -> None:
     for params, seconds in (({}, 60), ({"wait": True, "wait_timeout": 5}, 5), ({"wait": False, "wait_timeout": 5}, 60)):
         module = Module(host="https://a/", **params)
         client = connection.connect(module)
-        assert (client.url, client._patience, module.client) == ("https://a", seconds, client)
+        assert (client.url, client._outage.patience, module.client) == ("https://a", seconds, client)
 
 
 def test_an_unchecked_certificate_is_told_unless_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
