@@ -12,7 +12,6 @@ import os
 from ..._engine.api_server import GUARDED
 from ..._engine.journal import Address, Credential
 from ..._engine.mirror_pod import path_of
-from ..._plan.kubernetes import flags
 from ..._plan.static_pod.manifest import Manifest
 
 ADMIN = ("/etc/kubernetes/admin.conf", "/etc/kubernetes/super-admin.conf")
@@ -52,5 +51,5 @@ class ApiClients:
 
 def advertised(manifest: Manifest) -> Address:
     """Where an API server without an HTTP probe answers."""
-    host = flags.last(manifest.arguments, "advertise-address") or "127.0.0.1"
-    return {"scheme": "https", "host": host, "port": int(flags.last(manifest.arguments, "secure-port") or _PORT)}
+    host = manifest.flag_value("advertise-address") or "127.0.0.1"
+    return {"scheme": "https", "host": host, "port": int(manifest.flag_value("secure-port") or _PORT)}

@@ -29,7 +29,7 @@ class ComponentFiles:
         # Written through links, so the same file may have several paths.
         self._staged = {os.path.realpath(path): version for path, version in (staged or {}).items()}
         # An argument that is made from what only the kubelet knows names no file that could be found.
-        self._arguments = [argument for argument in manifest.expected_arguments() if argument is not None]
+        self._flags = manifest.expected_flags
 
     @classmethod
     def planned(cls, plan: static_pod.StaticPodPlan) -> ComponentFiles:
@@ -38,11 +38,11 @@ class ComponentFiles:
 
     def flag(self, name: str) -> str | None:
         """The value that counts of a flag."""
-        return flags.last(self._arguments, name)
+        return flags.value(self._flags, name)
 
     def flags(self, name: str) -> list[str]:
         """All entries of a flag that takes a list."""
-        texts = flags.values(flags.parse(self._arguments), name)
+        texts = flags.values(self._flags, name)
         return [entry.strip() for text in texts for entry in text.split(",") if entry.strip()]
 
     def place(self, path: str) -> str:

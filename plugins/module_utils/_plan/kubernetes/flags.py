@@ -85,10 +85,56 @@ def values(flags: t.Iterable[Flag], name: str) -> list[str]:
     return [flag.text for flag in flags if flag.name == name]
 
 
+def value(flags: t.Iterable[Flag], name: str) -> str | None:
+    """The value that counts for a flag that takes one: the last one given; None when it is not set."""
+    found = values(flags, name)
+    return found[-1] if found else None
+
+
 def last(arguments: t.Sequence[str], name: str, default: str | None = None) -> str | None:
-    """The value that counts for a flag that takes one: the last one given."""
-    found = values(parse(arguments), name)
-    return found[-1] if found else default
+    """C(value) of a flag in a list of arguments."""
+    found = value(parse(arguments), name)
+    return default if found is None else found
+
+
+# ---- edits -----------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Edit:
+    """One edit of a list of arguments. op: C(replace), C(remove), or C(add), so that the text gets this index."""
+
+    op: str
+    index: int
+    text: str = ""
+
+
+def edits(arguments: t.Sequence[str], given: t.Iterable[Flag], name: str, wanted: t.Sequence[str]) -> list[Edit]:
+    """What gives a flag exactly these values, in this order: replaced, those that are more added behind, what is too much removed.
+
+    given: the flags among C(arguments). New ones come behind the flag's last occurrence, else behind all arguments. The edits go from the
+    back to the front, so that none moves the place of one after it.
+    """
+    found = [flag for flag in given if flag.name == name]
+    behind = found[-1].index + found[-1].split + 1 if found else len(arguments)
+    added = [Edit("add", behind + n, f"--{name}={value}") for n, value in enumerate(wanted[len(found) :])]
+    removed = [
+        Edit("remove", index)
+        for flag in reversed(found[len(wanted) :])
+        for index in ((flag.index + 1, flag.index) if flag.split else (flag.index,))
+    ]
+    kept = [(flag, value) for flag, value in zip(found, wanted) if flag.text != value]
+    replaced = [edit for flag, value in reversed(kept) for edit in _replacement(flag, arguments[flag.index], value)]
+    return [*added, *removed, *replaced]
+
+
+def _replacement(flag: Flag, written: str, value: str) -> list[Edit]:
+    if flag.split and can_follow(value):
+        return [Edit("replace", flag.index + 1, value)]
+    # What looks like a flag has to be tied to its own.
+    spelling = written.partition("=")[0]
+    tied = Edit("replace", flag.index, f"{spelling}={value}")
+    return [Edit("remove", flag.index + 1), tied] if flag.split else [tied]
 
 
 # ---- feature gates ---------------------------------------------------------------------------------------------------

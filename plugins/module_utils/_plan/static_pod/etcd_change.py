@@ -49,8 +49,7 @@ class Cluster:
 
 def setting(manifest: Manifest, name: str) -> str | None:
     """A setting as etcd reads it: the flag, or else the environment variable of its name."""
-    arguments = [argument for argument in manifest.expected_arguments() if argument is not None]
-    value = flags.last(arguments, name)
+    value = flags.value(manifest.expected_flags, name)
     return value if value is not None else manifest.environment.get(_variable(name))
 
 
@@ -64,7 +63,7 @@ def _names(manifest: Manifest) -> set[str]:
         for name in manifest.environment
         if name.startswith(_ENVIRONMENT)
     )
-    return {flag.name for flag in flags.parse(manifest.arguments)} | set(variables)
+    return {flag.name for flag in manifest.given_flags} | set(variables)
 
 
 def refuse_other_identity(before: Manifest, after: Manifest) -> None:
@@ -85,7 +84,7 @@ def refuse_other_identity(before: Manifest, after: Manifest) -> None:
 
 def _shown(manifest: Manifest, name: str) -> str:
     """As the manifest has it: values of environment variables are not shown."""
-    written = flags.last(manifest.arguments, name)
+    written = manifest.flag_value(name)
     if written is None and _variable(name) in manifest.environment:
         return f"$({_variable(name)})"
     return "unset" if written is None else written

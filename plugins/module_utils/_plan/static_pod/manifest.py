@@ -4,13 +4,15 @@
 
 """A static pod's manifest as values that can be read and changed: flags, gates, plugins, environment, volumes, single fields.
 
-C(Manifest.values) and C(Manifest.change) speak the language of C(ownership): a field, a key, a value.
+C(Manifest.values) and C(Manifest.change) speak the language of C(ownership): a field, a key, a value. C(Manifest) is the parsed value,
+C(ManifestEditor) knows what a change means in the text, and C(pod_yaml) makes it there.
 """
 
 from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import posixpath
 import re
 import typing as t
@@ -18,10 +20,11 @@ import typing as t
 from ..common.errors import Refusal
 from ..common.ownership import Change, Values
 from ..documents.command_line import find_program
-from ..documents.yaml_edit import Document, Operation, Path
+from ..documents.yaml_edit import Document, Path
 from ..kubernetes import flags, versions
 from . import container_probes, pod_fields
 from .container_probes import Probe
+from .pod_yaml import ANNOTATIONS, VOLUMES, PodYaml, at, place_of
 
 _MERGED_FLAGS = {
     flags.FEATURE_GATES: "feature_gates",
@@ -36,14 +39,12 @@ _OF_A_MOUNT = frozenset(("name", "mountPath", "readOnly"))
 # Their arguments are words of a script, not flags of the component.
 _SHELLS = frozenset(("ash", "bash", "dash", "sh"))
 _NAMED = ("env", "volumes")  # lists whose entries are told by their names
-# The lists and mappings in which a field stands; those of the container by their way from there.
-_VOLUMES, _ANNOTATIONS = "spec.volumes", "metadata.annotations"
-_OUTSIDE: dict[str, Path] = {_VOLUMES: ("spec", "volumes"), _ANNOTATIONS: ("metadata", "annotations")}
+# The lists and mappings in which a field stands, by their names in `blanks`.
 _COLLECTIONS = {
     "env": ("env",),
-    "volumes": (_VOLUMES, "volumeMounts"),
-    "annotations": (_ANNOTATIONS,),
-    "files": (_ANNOTATIONS,),  # their checksum
+    "volumes": (VOLUMES, "volumeMounts"),
+    "annotations": (ANNOTATIONS,),
+    "files": (ANNOTATIONS,),  # their checksum
 }
 
 
@@ -59,7 +60,7 @@ class Mount:
 
 @dataclasses.dataclass(frozen=True)
 class Manifest:
-    """The manifest of one static pod and the container in it that is meant. Immutable.
+    """What the manifest of one static pod says, and of the container in it that is meant. Immutable, and each part is parsed once.
 
     blanks: how lists and mappings that changes filled were written when they were empty, by their place: the text behind the colon.
     """
@@ -76,47 +77,33 @@ class Manifest:
         """
         document = Document.parse(text, source)
         try:
-            return cls._of(document, source, name)
+            return cls._of(document, name)
         except (AttributeError, KeyError, TypeError, ValueError) as exc:
             raise Refusal(f"{source} is not a Pod that the kubelet could run: {type(exc).__name__}: {exc}.") from exc
 
     @classmethod
-    def _of(cls, document: Document, source: str, name: str) -> Manifest:
-        data = document.data
-        if not isinstance(data, dict) or data.get("apiVersion") != "v1" or data.get("kind") != "Pod":
-            raise Refusal(f"{source} is not a v1 Pod, so it is not the manifest of static pod {name}.")
-        if (data.get("metadata") or {}).get("uid"):
-            raise Refusal(
-                f"{source} sets metadata.uid: the kubelet then never notices a change of the manifest. Remove that line first."
-            )
-        containers = (data.get("spec") or {}).get("containers") or []
-        names = [container.get("name") for container in containers]
-        if name in names:
-            index = names.index(name)
-        elif len(containers) == 1:
-            index = 0
-        else:
-            raise Refusal(f"{source}: no container is named {name}; found: {', '.join(map(str, names)) or 'none'}.")
-        manifest = cls(document, index)
-        manifest._check_argument_types()
-        manifest._check_path_types()
+    def _of(cls, document: Document, name: str) -> Manifest:
+        manifest = cls(document, _container_index(document, name))
+        manifest.refuse_other_arguments()
+        manifest._refuse_other_paths()
         manifest.values(), manifest.mounts(), manifest.probes()  # a pod that cannot be read through is no pod
         return manifest
 
-    def _check_argument_types(self) -> None:
+    def refuse_other_arguments(self) -> None:
+        """Raises Refusal for an argument that is no string."""
         for list_name in ("command", "args"):
             items = self.container.get(list_name) or []
             wrong = [item for item in items if not isinstance(item, str)] if isinstance(items, list) else [items]
             if wrong:
                 why = f"{list_name} holds {wrong[0]!r}, which is not a string; the kubelet refuses such a pod."
-                self._refuse(self._container_path + (list_name,), why)
+                self.refuse(self.container_path + (list_name,), why)
 
-    def _check_path_types(self) -> None:
+    def _refuse_other_paths(self) -> None:
         mounts = enumerate(self.container.get("volumeMounts") or [])
         volumes = enumerate(self.pod["spec"].get("volumes") or [])
         paths: dict[Path, t.Any] = {
             **{
-                self._container_path + ("volumeMounts", index, "mountPath"): mount["mountPath"]
+                self.container_path + ("volumeMounts", index, "mountPath"): mount["mountPath"]
                 for index, mount in mounts
             },
             **{
@@ -127,7 +114,11 @@ class Manifest:
         }
         for place, path in paths.items():
             if not isinstance(path, str):
-                self._refuse(place, f"the path is {path!r}, which is not a string: was a template not rendered?")
+                self.refuse(place, f"the path is {path!r}, which is not a string: was a template not rendered?")
+
+    def refuse(self, path: Path, why: str) -> t.NoReturn:
+        """Raise Refusal with the line of a value."""
+        raise Refusal(f"{self.document.source} line {self.document.line(path)}: {why}")
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -149,16 +140,21 @@ class Manifest:
         return container
 
     @property
+    def container_path(self) -> Path:
+        """Where the container stands in the pod."""
+        return ("spec", "containers", self.container_index)
+
+    @property
     def entrypoint(self) -> str | None:
         """The component's program as the command names it; None when the manifest leaves that to the image."""
         return self.arguments[0] if self.container.get("command") else None
 
-    @property
+    @functools.cached_property
     def command_line(self) -> list[str]:
         """What the container is given to run, as written: the first word first, if the manifest names one."""
         return list(self.container.get("command") or []) + list(self.container.get("args") or [])
 
-    @property
+    @functools.cached_property
     def arguments(self) -> list[str]:
         """The component's own command line as written: its program first, if the manifest names one, without a wrapper in front."""
         return self.command_line[self._wrapper_length :]
@@ -168,7 +164,7 @@ class Manifest:
         """Whether another program, such as kube-log-runner, starts the component."""
         return self._wrapper_length > 0
 
-    @property
+    @functools.cached_property
     def _wrapper_length(self) -> int:
         """How many words stand before the component's program. Words of a shell are no command line of another program."""
         line = self.command_line
@@ -178,6 +174,22 @@ class Manifest:
         return find_program(line, lambda word: posixpath.basename(word) in names)
 
     @property
+    def shell(self) -> str | None:
+        """The shell that starts the component, if one does: its words are none of the component's flags."""
+        found = next((word for word in self.container["command"] if posixpath.basename(word) in _SHELLS), None)
+        return None if self.is_wrapped else found
+
+    @functools.cached_property
+    def given_flags(self) -> list[flags.Flag]:
+        """The component's flags, with their places on the whole command line."""
+        found = flags.parse(self.arguments)
+        return [dataclasses.replace(flag, index=flag.index + self._wrapper_length) for flag in found]
+
+    def flag_value(self, name: str) -> str | None:
+        """The value that counts for a flag that takes one: the last one given; None when it is not set."""
+        return flags.value(self.given_flags, name)
+
+    @functools.cached_property
     def environment(self) -> dict[str, str | None]:
         """The manifest's environment variables with their expanded values; None for a value that only the kubelet knows."""
         found: dict[str, str | None] = {}
@@ -186,7 +198,7 @@ class Manifest:
             found[entry["name"]] = None if "valueFrom" in entry else _expand(str(entry.get("value") or ""), found)
         return found
 
-    @property
+    @functools.cached_property
     def hidden(self) -> dict[str, str]:
         """Values of the environment that stand on the command line -> what is shown instead: they are secret."""
         referenced = {match.group(1) for argument in self.command_line for match in _REFERENCE.finditer(argument)}
@@ -211,23 +223,14 @@ class Manifest:
         environment = self.environment
         return [_expand(argument, environment) for argument in self.arguments]
 
+    @functools.cached_property
+    def expected_flags(self) -> list[flags.Flag]:
+        """The flags of the component's process, without those that depend on what only the kubelet knows."""
+        return flags.parse([argument for argument in self.expected_arguments() if argument is not None])
+
     def mounts(self) -> list[Mount]:
         """The host paths that the container mounts."""
-        volumes = {
-            volume["name"]: volume["hostPath"]
-            for volume in self.pod["spec"].get("volumes") or []
-            if volume.get("hostPath")
-        }
-        return [
-            Mount(
-                host_path=volumes[mount["name"]]["path"],
-                mount_path=mount["mountPath"],
-                read_only=bool(mount.get("readOnly", False)),
-                path_type=volumes[mount["name"]].get("type") or "",
-            )
-            for mount in self.container.get("volumeMounts") or []
-            if mount["name"] in volumes
-        ]
+        return _mounts(self.pod["spec"], self.container)
 
     def probes(self) -> list[Probe]:
         """The container's own probes, each once."""
@@ -240,8 +243,12 @@ class Manifest:
     # -- values --------------------------------------------------------------------------------------------------------
 
     def values(self) -> Values:
-        """Everything that can be changed, as field -> key -> value."""
-        found = self._flags()
+        """Everything that can be changed, as field -> key -> value: the same object each time, never to be changed in place."""
+        return self._values
+
+    @functools.cached_property
+    def _values(self) -> Values:
+        found = self.given_flags
         args: dict[str, t.Any] = {}
         for flag in found:
             if flag.name not in _MERGED_FLAGS:
@@ -256,316 +263,295 @@ class Manifest:
                 entry["name"]: entry.get("valueFrom", "" if entry.get("value") is None else entry["value"])
                 for entry in self.container.get("env") or []
             },
-            "volumes": self._volume_values(),
+            "volumes": _volume_values(self.pod["spec"], self.container),
             **pod_fields.values(self.pod["spec"], self.container),
             "annotations": dict((self.pod.get("metadata") or {}).get("annotations") or {}),
         }
 
-    def _flags(self) -> list[flags.Flag]:
-        """The component's flags, with their places on the whole command line."""
-        before = self._wrapper_length
-        found = flags.parse(self.arguments)
-        return [dataclasses.replace(flag, index=flag.index + before) for flag in found]
-
-    def _volume_values(self) -> dict[str, t.Any]:
-        return {volume["name"]: self._volume_value(volume) for volume in self.pod["spec"].get("volumes") or []}
-
-    def _volume_value(self, volume: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        host, mounts = volume.get("hostPath"), self._mounts_of(volume["name"])
-        # What says more than the option `volumes` can say is not ours to change: it could not be rolled back.
-        if not host or len(mounts) != 1 or _says_more(volume, host, mounts[0]):
-            return {"other": volume}
-        return {
-            "host_path": host["path"],
-            "path_type": host.get("type") or "",
-            "mount_path": mounts[0]["mountPath"],
-            "read_only": bool(mounts[0].get("readOnly", False)),
-        }
-
-    def _mounts_of(self, volume: str) -> list[dict[str, t.Any]]:
-        """In all containers of the pod; those of others are marked by their container's name."""
-        return [
-            mount if container is self.container else {**mount, "container": container.get("name")}
-            for kind in ("initContainers", "containers")
-            for container in self.pod["spec"].get(kind) or []
-            for mount in container.get("volumeMounts") or []
-            if mount["name"] == volume
-        ]
-
     def line(self, field: str, key: str) -> int | None:
         """The line that sets a value, the last one where several do; None when none does."""
+        places: list[Path]
         if field in ("args", *_MERGED_FLAGS.values()):
-            places: list[Path] = [self._argument_path(flag.index) for flag in self._flags_for(field, key)]
+            places = [self.argument_path(flag.index) for flag in _flags_for(self.given_flags, field, key)]
         elif field in _NAMED:
-            path = (*self._container_path, "env") if field == "env" else ("spec", field)
-            index = _index_of(self._at(path), key)
+            path = (*self.container_path, "env") if field == "env" else ("spec", field)
+            index = _index_of(at(self.pod, path), key)
             places = [] if index is None else [(*path, index)]
         elif field == "annotations":
             places = [("metadata", "annotations", key)]
         else:
-            places = [pod_fields.place(field, key, self._container_path)]
-        found = [place for place in places if self._at(place) is not None]
+            places = [pod_fields.place(field, key, self.container_path)]
+        found = [place for place in places if at(self.pod, place) is not None]
         return self.document.line(found[-1]) if found else None
 
-    def _flags_for(self, field: str, key: str) -> list[flags.Flag]:
-        """The flags that set an argument, or have a gate or a plugin among their values."""
-        found = self._flags()
-        if field == "args":
-            return [flag for flag in found if flag.name == key]
-        merged = [flag for flag in found if _MERGED_FLAGS.get(flag.name) == field]
-        return [flag for flag in merged if key in flags.gate_values(flags.parse_gates([flag.text]))]
+    def argument_path(self, index: int) -> Path:
+        """Where an item of the command line stands in the pod."""
+        return (*self.container_path, *self.argument_place(index))
+
+    def argument_place(self, index: int) -> tuple[str, int]:
+        """In which list, and at which position: C(args) go on where C(command) ends."""
+        behind = index - len(self.container.get("command") or ())
+        return ("command", index) if behind < 0 else ("args", behind)
 
     # -- changing ------------------------------------------------------------------------------------------------------
 
     def with_blanks(self, blanks: t.Mapping[str, str]) -> Manifest:
         """With what is known of earlier changes, as far as it fits: what was empty then has entries now."""
-        return dataclasses.replace(
-            self, blanks={name: text for name, text in blanks.items() if self._at(self._path(name))}
-        )
+        return dataclasses.replace(self, blanks={name: text for name, text in blanks.items() if self._is_filled(name)})
 
     def blanks_of(self, field: str, key: str) -> dict[str, str]:
         """What was empty of the lists and mappings around a value."""
-        return {
-            name: self.blanks[name]
-            for name in (*_COLLECTIONS.get(field, ()), *pod_fields.collections(field, key))
-            if name in self.blanks and self._at(self._path(name))
-        }
+        names = (*_COLLECTIONS.get(field, ()), *pod_fields.collections(field, key))
+        return {name: self.blanks[name] for name in names if name in self.blanks and self._is_filled(name)}
 
-    def _path(self, name: str) -> Path:
-        """Where a list or mapping stands, by its name in C(blanks)."""
-        return _OUTSIDE.get(name) or (*self._container_path, *name.split("."))
-
-    def _name(self, path: Path) -> str:
-        """The reverse of C(_path)."""
-        return ".".join(map(str, path[len(self._container_path) :] if path[:3] == self._container_path else path))
+    def _is_filled(self, name: str) -> bool:
+        return bool(at(self.pod, place_of(name, self.container_path)))
 
     def change(self, change: Change) -> Manifest:
         """The manifest with one value changed; every other byte stays. Raises Refusal when that cannot be done."""
-        changed: Manifest = (
+        return ManifestEditor(self).edited(change)
+
+
+class ManifestEditor:
+    """What one change of a setting means in the text of a manifest, and the proof that nothing but that setting is another afterwards.
+
+    It is apart from C(Manifest), which only says what is there. For one change, from the manifest as it stands before it.
+    """
+
+    def __init__(self, manifest: Manifest) -> None:
+        self._before = manifest
+        self._path = manifest.container_path
+        self._yaml = PodYaml(manifest.document, self._path, manifest.blanks)
+
+    @property
+    def _manifest(self) -> Manifest:
+        """The manifest as far as it is edited."""
+        if self._yaml.document is self._before.document:
+            return self._before
+        return dataclasses.replace(self._before, document=self._yaml.document, blanks=self._yaml.blanks)
+
+    def edited(self, change: Change) -> Manifest:
+        """The manifest with this change. Raises Refusal when that cannot be done."""
+        if change.field in pod_fields.FIELDS:
             self._change_field(change)
-            if change.field in pod_fields.FIELDS
-            else getattr(self, f"_change_{change.field}")(change.key, change.after)
-        )
-        changed._check_argument_types()
+        else:
+            getattr(self, f"_change_{change.field}")(change.key, change.after)
+        changed = self._manifest
+        changed.refuse_other_arguments()
         if changed.values() != self._values_after(change):
-            self._refuse(
-                self._container_path,
+            self._before.refuse(
+                self._path,
                 f"{change.field} {change.key} cannot be changed alone: it is set twice, or words that belong to no flag"
                 " are among the arguments. Correct that manually first.",
             )
         return changed
 
     def _values_after(self, change: Change) -> Values:
-        values = copy.deepcopy(self.values())
+        values = copy.deepcopy(self._before.values())
         values[change.field].pop(change.key, None)
         if change.after is not None:
             values[change.field][change.key] = change.after
         return values
 
-    def _refuse(self, path: Path, why: str) -> t.NoReturn:
-        raise Refusal(f"{self.document.source} line {self.document.line(path)}: {why}")
+    # -- flags ---------------------------------------------------------------------------------------------------------
 
-    def _apply(self, op: str, path: Path, value: t.Any = None) -> Manifest:
-        return dataclasses.replace(self, document=self.document.apply(Operation(op, path, value)))
+    def _change_args(self, key: str, after: t.Sequence[str] | None) -> None:
+        self._set_flag(key, list(after or []))
 
-    @property
-    def _container_path(self) -> Path:
-        return ("spec", "containers", self.container_index)
-
-    def _change_field(self, change: Change) -> Manifest:
-        path = pod_fields.place(change.field, change.key, self._container_path)
-        if change.field == pod_fields.PROBES and not self._at(path[:-1]):
-            why = f"container {self.container.get('name')} has no {path[-2]}, and this module changes only existing probes."
-            self._refuse(self._container_path, why)
-        return self._remove(path) if change.after is None else self._put(path, change.after)
-
-    def _put(self, path: Path, value: t.Any) -> Manifest:
-        """Set a value, with the mappings around it that are missing."""
-        parent = self._at(path[:-1])
-        if parent:
-            return self._set_key(path[:-1], path[-1], value)
-        if path[-2] in (self._at(path[:-2]) or ()):
-            return self._fill(path[:-1], path[-1], value)
-        return self._put(path[:-1], {path[-1]: value})
-
-    def _fill(self, path: Path, step: str | int, value: t.Any) -> Manifest:
-        """Give an empty list or mapping, or a key without a value, its first entry."""
-        blanks = {**self.blanks, self._name(path): self.document.written(path)}
-        is_null = self._at(path) is None
-        content = [value] if isinstance(step, int) else {step: value}
-        filled = self._apply("fill", path, content) if is_null else self._apply("add", (*path, step), value)
-        return dataclasses.replace(filled, blanks=blanks)
-
-    def _change_args(self, key: str, after: t.Sequence[str] | None) -> Manifest:
-        return self._set_flag(key, list(after or []))
-
-    def _change_feature_gates(self, key: str, after: bool | None) -> Manifest:
-        gates = flags.parse_gates(flags.values(self._flags(), flags.FEATURE_GATES))
+    def _change_feature_gates(self, key: str, after: bool | None) -> None:
+        gates = flags.parse_gates(flags.values(self._manifest.given_flags, flags.FEATURE_GATES))
         spelling = flags.gate_key(gates, key)
         if after is None:
             gates.pop(spelling, None)
         else:
             gates[spelling] = "true" if after else "false"
-        return self._set_flag(flags.FEATURE_GATES, [flags.render_gates(gates)] if gates else [])
+        self._set_flag(flags.FEATURE_GATES, [flags.render_gates(gates)] if gates else [])
 
-    def _change_admission_plugins(self, key: str, after: str | None) -> Manifest:
-        manifest = self._set_plugin(flags.ENABLE_PLUGINS, key, after == "enabled")
-        return manifest._set_plugin(flags.DISABLE_PLUGINS, key, after == "disabled")
+    def _change_admission_plugins(self, key: str, after: str | None) -> None:
+        self._set_plugin(flags.ENABLE_PLUGINS, key, after == "enabled")
+        self._set_plugin(flags.DISABLE_PLUGINS, key, after == "disabled")
 
-    def _set_plugin(self, flag: str, plugin: str, wanted: bool) -> Manifest:
-        plugins = flags.parse_plugins(flags.values(self._flags(), flag))
-        if wanted == (plugin in plugins):
-            return self
-        plugins = plugins + [plugin] if wanted else [name for name in plugins if name != plugin]
-        return self._set_flag(flag, [",".join(plugins)] if plugins else [])
+    def _set_plugin(self, flag: str, plugin: str, wanted: bool) -> None:
+        plugins = flags.parse_plugins(flags.values(self._manifest.given_flags, flag))
+        if wanted != (plugin in plugins):
+            plugins = plugins + [plugin] if wanted else [name for name in plugins if name != plugin]
+            self._set_flag(flag, [",".join(plugins)] if plugins else [])
 
-    def _change_env(self, key: str, after: str | None) -> Manifest:
-        path = self._container_path + ("env",)
-        entries = self.container.get("env") or []
+    def _set_flag(self, name: str, wanted: t.Sequence[str]) -> None:
+        """Give a flag exactly these values, in this order."""
+        manifest = self._manifest
+        if manifest.entrypoint is None:
+            why = (
+                f"container {manifest.container.get('name')} has no command: its image decides what is started, so --{name} cannot be"
+                " changed here. env, volumes and files can; write a command to have flags changed, too."
+            )
+            manifest.refuse(self._path, why)
+        if manifest.shell is not None:
+            why = f"the component is started by a shell ({manifest.shell}), so --{name} would not reach it. Start it directly."
+            manifest.refuse(manifest.argument_path(0), why)
+        for edit in flags.edits(manifest.command_line, manifest.given_flags, name, wanted):
+            if edit.op == "add":  # into the list of the item before
+                name_of_list, before = self._manifest.argument_place(edit.index - 1)
+                self._yaml.insert((*self._path, name_of_list, before + 1), edit.text)
+            elif edit.op == "remove":
+                self._yaml.remove(self._manifest.argument_path(edit.index))
+            else:
+                self._yaml.replace(self._manifest.argument_path(edit.index), edit.text)
+
+    # -- entries of the pod --------------------------------------------------------------------------------------------
+
+    def _change_field(self, change: Change) -> None:
+        path = pod_fields.place(change.field, change.key, self._path)
+        if change.field == pod_fields.PROBES and not self._yaml.at(path[:-1]):
+            name = self._manifest.container.get("name")
+            why = f"container {name} has no {path[-2]}, and this module changes only existing probes."
+            self._manifest.refuse(self._path, why)
+        self._put_or_remove(path, change.after)
+
+    def _change_annotations(self, key: str, after: str | None) -> None:
+        self._put_or_remove(("metadata", "annotations", key), after)
+
+    def _put_or_remove(self, path: Path, after: t.Any) -> None:
+        if after is None:
+            self._yaml.remove(path)
+        else:
+            self._yaml.put(path, after)
+
+    def _change_env(self, key: str, after: str | None) -> None:
+        path = (*self._path, "env")
+        entries = self._manifest.container.get("env") or []
         places = [number for number, entry in enumerate(entries) if entry["name"] == key]
         if not places:
-            return self._append(path, {"name": key, "value": after})
-        index = places[-1]
+            self._yaml.append(path, {"name": key, "value": after})
+            return
+        place = (*path, places[-1])
         if len(places) > 1:
-            self._refuse(
-                path + (index,), f"the environment variable {key} is set twice; remove one of the two manually."
+            self._manifest.refuse(
+                place, f"the environment variable {key} is set twice; remove one of the two manually."
             )
-        if "valueFrom" in entries[index]:
+        if "valueFrom" in entries[places[-1]]:
             why = (
                 f"the environment variable {key} is computed (valueFrom); remove that entry manually before you set it."
             )
-            self._refuse(path + (index,), why)
+            self._manifest.refuse(place, why)
         if after is None:
-            return self._remove(path + (index,))
-        return self._set_key(path + (index,), "value", after)
+            self._yaml.remove(place)
+        else:
+            self._yaml.set_key(place, "value", after)
 
-    def _change_annotations(self, key: str, after: str | None) -> Manifest:
-        path: Path = ("metadata", "annotations")
-        if after is None:
-            return self._remove(path + (key,))
-        return self._put(path + (key,), after)
-
-    def _change_volumes(self, key: str, after: t.Mapping[str, t.Any] | None) -> Manifest:
-        volumes, mounts = ("spec", "volumes"), self._container_path + ("volumeMounts",)
-        volume = _index_of(self.pod["spec"].get("volumes"), key)
-        mount = _index_of(self.container.get("volumeMounts"), key)
-        before = self._volume_values().get(key, {})
+    def _change_volumes(self, key: str, after: t.Mapping[str, t.Any] | None) -> None:
+        container, volumes, mounts = self._manifest.container, ("spec", "volumes"), (*self._path, "volumeMounts")
+        volume = _index_of(self._manifest.pod["spec"].get("volumes"), key)
+        mount = _index_of(container.get("volumeMounts"), key)
+        before = self._manifest.values()["volumes"].get(key, {})
         if volume is not None and "other" in before:
             why = f"the volume {key} is not a plain hostPath volume with one mount; it cannot be changed here."
-            self._refuse(volumes + (volume,), why)
-        there = None if volume is None or mount is None else (volumes + (volume,), mounts + (mount,))
-        if after is None:
-            return self._remove(there[1])._remove(there[0]) if there else self
-        if there is None:
-            host = {"path": after["host_path"], **({"type": after["path_type"]} if after["path_type"] else {})}
-            entry = {
-                "mountPath": after["mount_path"],
-                "name": key,
-                **({"readOnly": True} if after["read_only"] else {}),
-            }
-            return self._append(mounts, entry)._append(volumes, {"hostPath": host, "name": key})
-        host_path, own_mount = there[0] + ("hostPath",), there[1]
-        manifest = self
-        for name, path, field in (
-            ("host_path", host_path, "path"),
-            ("path_type", host_path, "type"),
-            ("mount_path", own_mount, "mountPath"),
-            ("read_only", own_mount, "readOnly"),
-        ):
-            if after[name] != before[name]:
-                manifest = manifest._set_key(path, field, after[name] or None)
-        return manifest
+            self._manifest.refuse((*volumes, volume), why)
+        if volume is None or mount is None:
+            if after is not None:
+                self._yaml.append(mounts, _mount_entry(key, after))
+                self._yaml.append(volumes, _volume_entry(key, after))
+        elif after is None:
+            self._yaml.remove((*mounts, mount))
+            self._yaml.remove((*volumes, volume))
+        else:
+            host_path, own_mount = (*volumes, volume, "hostPath"), (*mounts, mount)
+            for name, path, field in (
+                ("host_path", host_path, "path"),
+                ("path_type", host_path, "type"),
+                ("mount_path", own_mount, "mountPath"),
+                ("read_only", own_mount, "readOnly"),
+            ):
+                if after[name] != before[name]:
+                    self._yaml.set_key(path, field, after[name] or None)
 
-    def _set_flag(self, name: str, wanted: t.Sequence[str]) -> Manifest:
-        """Give a flag exactly these values, in this order: replace, then append behind, then drop what is too much."""
-        if self.entrypoint is None:
-            why = (
-                f"container {self.container.get('name')} has no command: its image decides what is started, so --{name} cannot be"
-                " changed here. env, volumes and files can; write a command to have flags changed, too."
-            )
-            self._refuse(self._container_path, why)
-        shell = next((word for word in self.container["command"] if posixpath.basename(word) in _SHELLS), None)
-        if shell is not None and not self.is_wrapped:
-            why = f"the component is started by a shell ({shell}), so --{name} would not reach it. Start it directly."
-            self._refuse(self._argument_path(0), why)
-        manifest = self
-        for number, value in enumerate(wanted):
-            manifest = manifest._put_flag(manifest._occurrences(name), number, name, value)
-        for flag in reversed(manifest._occurrences(name)[len(wanted) :]):
-            for index in (flag.index + 1, flag.index) if flag.split else (flag.index,):
-                manifest = manifest._remove(manifest._argument_path(index))
-        return manifest
 
-    def _occurrences(self, name: str) -> list[flags.Flag]:
-        return [flag for flag in self._flags() if flag.name == name]
+# ---- parts of a manifest ---------------------------------------------------------------------------------------------
 
-    def _argument_path(self, index: int) -> Path:
-        """Where an item of the command line stands."""
-        return self._container_path + self._argument_place(index)
 
-    def _argument_place(self, index: int) -> tuple[str, int]:
-        """In which list, and at which position: C(args) go on where C(command) ends."""
-        behind = index - len(self.container.get("command") or ())
-        return ("command", index) if behind < 0 else ("args", behind)
+def _container_index(document: Document, name: str) -> int:
+    """Which container of a pod is the component's. Raises Refusal for what is no pod, or one whose changes the kubelet does not see."""
+    source = document.source
+    data = document.data
+    if not isinstance(data, dict) or data.get("apiVersion") != "v1" or data.get("kind") != "Pod":
+        raise Refusal(f"{source} is not a v1 Pod, so it is not the manifest of static pod {name}.")
+    if (data.get("metadata") or {}).get("uid"):
+        raise Refusal(
+            f"{source} sets metadata.uid: the kubelet then never notices a change of the manifest. Remove that line first."
+        )
+    containers = (data.get("spec") or {}).get("containers") or []
+    names = [container.get("name") for container in containers]
+    if name not in names and len(containers) != 1:
+        raise Refusal(f"{source}: no container is named {name}; found: {', '.join(map(str, names)) or 'none'}.")
+    return names.index(name) if name in names else 0
 
-    def _put_flag(self, places: list[flags.Flag], number: int, name: str, value: str) -> Manifest:
-        if number < len(places):
-            return self._replace_flag(places[number], value=value)
-        return self._insert_flag(places, f"--{name}={value}")
 
-    def _replace_flag(self, flag: flags.Flag, *, value: str) -> Manifest:
-        if flag.text == value:
-            return self
-        if flag.split and flags.can_follow(value):
-            return self._apply("replace", self._argument_path(flag.index + 1), value)
-        # What looks like a flag has to be tied to its own.
-        manifest = self._remove(self._argument_path(flag.index + 1)) if flag.split else self
-        spelling = self.command_line[flag.index].partition("=")[0]
-        return manifest._apply("replace", self._argument_path(flag.index), f"{spelling}={value}")
-
-    def _insert_flag(self, places: t.Sequence[flags.Flag], argument: str) -> Manifest:
-        """Behind its last occurrence, else behind all arguments."""
-        before = places[-1].index + places[-1].split if places else len(self.command_line) - 1
-        name, index = self._argument_place(before)
-        return self._apply("add", (*self._container_path, name, index + 1), argument)
-
-    def _append(self, path: Path, item: t.Any) -> Manifest:
-        """Add an item to a list, creating the list when it is missing."""
-        existing = self._at(path)
-        if existing:
-            return self._apply("add", path + (len(existing),), item)
-        if path[-1] in self._at(path[:-1]):
-            return self._fill(path, 0, item)
-        return self._set_key(path[:-1], path[-1], [item])
-
-    def _remove(self, path: Path) -> Manifest:
-        """Take an entry away, and every list and mapping around it in which nothing else is: YAML has no empty block.
-
-        What was empty before this collection filled it is written as it was then.
-        """
-        if len(self._at(path[:-1])) > 1:
-            return self._apply("remove", path)
-        blank = self.blanks.get(self._name(path[:-1]))
-        return self._remove(path[:-1]) if blank is None else self._apply("clear", path[:-1], blank)
-
-    def _set_key(self, path: Path, key: str | int, value: t.Any) -> Manifest:
-        """Set a key of a mapping; None takes it away."""
-        current = self._at(path)
-        if value is None:
-            return self._apply("remove", path + (key,)) if key in current else self
-        if key not in current:
-            return self._apply("add", path + (key,), value)
-        return self if current[key] == value else self._apply("replace", path + (key,), value)
-
-    def _at(self, path: Path) -> t.Any:
-        data: t.Any = self.pod
-        for step in path:
-            data = data.get(step) if isinstance(data, dict) else None if data is None else data[step]
-        return data
+def _flags_for(given: t.Sequence[flags.Flag], field: str, key: str) -> list[flags.Flag]:
+    """The flags that set an argument, or have a gate or a plugin among their values."""
+    if field == "args":
+        return [flag for flag in given if flag.name == key]
+    merged = [flag for flag in given if _MERGED_FLAGS.get(flag.name) == field]
+    return [flag for flag in merged if key in flags.gate_values(flags.parse_gates([flag.text]))]
 
 
 def _index_of(entries: t.Sequence[t.Mapping[str, t.Any]] | None, name: str) -> int | None:
     return next((number for number, entry in enumerate(entries or []) if entry.get("name") == name), None)
+
+
+def _mounts(spec: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any]) -> list[Mount]:
+    volumes = {volume["name"]: volume["hostPath"] for volume in spec.get("volumes") or [] if volume.get("hostPath")}
+    return [
+        Mount(
+            host_path=volumes[mount["name"]]["path"],
+            mount_path=mount["mountPath"],
+            read_only=bool(mount.get("readOnly", False)),
+            path_type=volumes[mount["name"]].get("type") or "",
+        )
+        for mount in container.get("volumeMounts") or []
+        if mount["name"] in volumes
+    ]
+
+
+def _volume_values(spec: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    return {
+        volume["name"]: _volume_value(volume, _mounts_of(volume["name"], spec, container))
+        for volume in spec.get("volumes") or []
+    }
+
+
+def _volume_value(volume: t.Mapping[str, t.Any], mounts: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
+    host = volume.get("hostPath")
+    # What says more than the option `volumes` can say is not ours to change: it could not be rolled back.
+    if not host or len(mounts) != 1 or _says_more(volume, host, mounts[0]):
+        return {"other": volume}
+    return {
+        "host_path": host["path"],
+        "path_type": host.get("type") or "",
+        "mount_path": mounts[0]["mountPath"],
+        "read_only": bool(mounts[0].get("readOnly", False)),
+    }
+
+
+def _mounts_of(
+    volume: str, spec: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any]
+) -> list[t.Mapping[str, t.Any]]:
+    """In all containers of the pod; those of others are marked by their container's name."""
+    return [
+        mount if each is container else {**mount, "container": each.get("name")}
+        for kind in ("initContainers", "containers")
+        for each in spec.get(kind) or []
+        for mount in each.get("volumeMounts") or []
+        if mount["name"] == volume
+    ]
+
+
+def _mount_entry(name: str, wanted: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    return {"mountPath": wanted["mount_path"], "name": name, **({"readOnly": True} if wanted["read_only"] else {})}
+
+
+def _volume_entry(name: str, wanted: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    host = {"path": wanted["host_path"], **({"type": wanted["path_type"]} if wanted["path_type"] else {})}
+    return {"hostPath": host, "name": name}
 
 
 def _says_more(volume: t.Mapping[str, t.Any], host: t.Mapping[str, t.Any], mount: t.Mapping[str, t.Any]) -> bool:

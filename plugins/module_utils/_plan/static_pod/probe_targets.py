@@ -76,9 +76,7 @@ def is_anonymous(probe: Probe) -> bool:
 
 def _refuse_anonymous_auth(before: Manifest, after: Manifest) -> None:
     """Without anonymous requests each probe gets 401."""
-    off = [
-        flags.gate_value(flags.last(each.arguments, "anonymous-auth") or "true") is False for each in (before, after)
-    ]
+    off = [flags.gate_value(each.flag_value("anonymous-auth") or "true") is False for each in (before, after)]
     if off == [False, True]:
         raise Refusal(
             "args: anonymous-auth=false would make the API server answer the kubelet's own probes with 401, and the kubelet"
@@ -121,7 +119,7 @@ def _refuse_closed_paths(probes: t.Sequence[Probe], before: Manifest, after: Man
 
 
 def _allowed_paths(manifest: Manifest) -> list[str]:
-    given = flags.values(flags.parse(manifest.arguments), "authorization-always-allow-paths")
+    given = flags.values(manifest.given_flags, "authorization-always-allow-paths")
     return [path for text in given for path in text.split(",")] if given else list(_ALLOWED_PATHS)
 
 
@@ -149,8 +147,8 @@ def _refuse_other_address(name: str, probes: t.Sequence[Probe], before: Manifest
 
 def _listener(name: str, manifest: Manifest) -> Listener | None:
     """Where a component of Kubernetes listens; None for another one that has no such flags."""
-    port = flags.last(manifest.arguments, "secure-port") or str(_PORTS.get(name, ""))
-    host = flags.last(manifest.arguments, "bind-address") or "0.0.0.0"  # noqa: S104  # compared, not bound
+    port = manifest.flag_value("secure-port") or str(_PORTS.get(name, ""))
+    host = manifest.flag_value("bind-address") or "0.0.0.0"  # noqa: S104  # compared, not bound
     return Listener("https", host, int(port)) if port.isdecimal() else None
 
 

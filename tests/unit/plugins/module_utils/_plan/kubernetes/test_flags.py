@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import flags
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.flags import Flag
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.flags import Edit, Flag
 
 PARSED = {
     "with a value": (["kube-apiserver", "--v=2"], [Flag("v", "2", 1)]),
@@ -60,6 +60,27 @@ def test_the_last_value_counts() -> None:
 )
 def test_gates_of_all_occurrences(texts: list[str], gates: dict[str, str]) -> None:
     assert flags.parse_gates(texts) == gates
+
+
+EDITS = {
+    "same": (["--x=1"], ["1"], []),
+    "changed": (["--x=1"], ["2"], [Edit("replace", 0, "--x=2")]),
+    "changed, its spelling kept": (["-x"], ["2"], [Edit("replace", 0, "-x=2")]),
+    "changed, split": (["--x", "1"], ["2"], [Edit("replace", 1, "2")]),
+    "tied to its flag": (["--x", "1"], ["-y"], [Edit("remove", 1), Edit("replace", 0, "--x=-y")]),
+    "new, behind all": (["--y=1"], ["1", "2"], [Edit("add", 1, "--x=1"), Edit("add", 2, "--x=2")]),
+    "one more, behind the last": (
+        ["--x", "1", "--y=1"],
+        ["2", "3"],
+        [Edit("add", 2, "--x=3"), Edit("replace", 1, "2")],
+    ),
+    "removed": (["--x=1", "--y=1", "--x", "2"], [], [Edit("remove", 3), Edit("remove", 2), Edit("remove", 0)]),
+}
+
+
+@pytest.mark.parametrize(("arguments", "wanted", "edits"), EDITS.values(), ids=EDITS)
+def test_edits_go_from_back_to_front(arguments: list[str], wanted: list[str], edits: list[Edit]) -> None:
+    assert flags.edits(arguments, flags.parse(arguments), "x", wanted) == edits
 
 
 @pytest.mark.parametrize(
