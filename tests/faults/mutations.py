@@ -143,7 +143,7 @@ _OTHERS = {
     "restore-foreign": Mutation(
         "nothing is restored over foreign bytes",
         (
-            ("        foreign = self._foreign()\n", "        foreign = []\n"),
+            ("        foreign = self.files.find_foreign()\n", "        foreign = []\n"),
             ("            if read_bytes(path) != old:\n", "            if False:\n"),
         ),
         "f27_a_foreign_edit_at_any_moment",
@@ -184,7 +184,7 @@ _PROOF = {
     ),
     "restore": _edit(
         "what is not healthy is restored",
-        'if self.journal["rollback"] or self._foreign():',
+        'if self.journal["rollback"] or self.files.find_foreign():',
         "if False:",
         "does_not_hold and never",
     ),
@@ -244,7 +244,7 @@ _PROOF = {
     ),
     "confirmation": _edit(
         "a change that asks for a confirmation waits for it",
-        "and self._is_confirmed():",
+        "and self.open_journal.is_confirmed():",
         "and True:",
         "is_not_confirmed",
     ),
@@ -254,7 +254,7 @@ _PROOF = {
 _JOURNAL = {
     "begun": _edit(
         "the journal says that the change begins, before it does",
-        '        self._save({"phase": APPLYING, "before": before})\n',
+        '        self.open_journal.save({"phase": APPLYING, "before": before})\n',
         '        self.journal.update({"phase": APPLYING, "before": before})\n',
         "restarted_goes_on",
     ),
@@ -305,7 +305,7 @@ _JOURNAL = {
                 "limit = self.clock()\n        while True:\n            try:\n                action()\n",
             ),
             (
-                "limit = self.clock() + RESTORE_SECONDS\n        while True:\n            try:\n                save_journal(",
+                "limit = self.clock() + seconds\n        while True:\n            try:\n                save_journal(",
                 "limit = self.clock()\n        while True:\n            try:\n                save_journal(",
             ),
         ),

@@ -435,10 +435,10 @@ class FakeNode:
         save_journal(str(self.state), journal)
         return journal
 
-    def new_engine(self, kind: type[Engine] = Engine) -> Engine:
+    def new_engine(self) -> Engine:
         """An engine of this node."""
         sleep, run = self.clock.sleep, self.kubelet.systemctl
-        return kind(str(self.state), host=self.host, clock=self.clock, sleep=sleep, run=run, ask=self.ask)
+        return Engine(str(self.state), host=self.host, clock=self.clock, sleep=sleep, run=run, ask=self.ask)
 
     def run(self) -> Json:
         """Take the open transaction to its end; its result."""

@@ -283,9 +283,9 @@ class FakeUnit:
         socket = str(self.socket or "/nonexistent")
         return Host(proc=str(self.proc), pod_logs="/nonexistent", device_socket=socket)
 
-    def new_engine(self, kind: type[Engine] = Engine) -> Engine:
+    def new_engine(self) -> Engine:
         """An engine of this node."""
-        return kind(
+        return Engine(
             str(self.state), host=self.host, clock=self.clock, sleep=self.clock.sleep, run=self.run, ask=self.ask
         )
 

@@ -15,8 +15,8 @@ import typing as t
 from ..._engine import program
 from ..._engine.engine_errors import LockHeld
 from ..._engine.files import LOCK, Json, locked, make_directory, read_bytes, sync_directory, write_atomically
+from ..._engine.health_waiter import RESTORE_SECONDS, REVIVAL_SECONDS
 from ..._engine.journal import PREPARED, Journal, copies_of, drop_journal, save_journal
-from ..._engine.transaction import RESTORE_SECONDS, REVIVAL_SECONDS
 from ..._plan.common.errors import Busy, KubeadmError
 from ..._plan.common.identifiers import is_pod_name
 from . import disk_space, lock_holder

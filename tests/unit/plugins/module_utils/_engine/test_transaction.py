@@ -11,7 +11,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import open_journal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json, read_json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
     ABORTED,
@@ -395,7 +395,7 @@ def test_a_full_disk_of_ours_does_not_keep_the_component_down(node: FakeNode, mo
             raise OSError(errno.ENOSPC, "No space left on device")
         save_journal(directory, journal)
 
-    monkeypatch.setattr(transaction, "save_journal", save)
+    monkeypatch.setattr(open_journal, "save_journal", save)
     node.at(2, lambda: full.append(True))
     node.at(60, full.clear)
     result = node.run()

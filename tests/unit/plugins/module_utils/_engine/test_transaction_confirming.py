@@ -8,6 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.health_waiter import QUIET_SECONDS
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
     ALARM,
     COMMITTED,
@@ -17,7 +18,6 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     VERIFYING,
     save_journal,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.transaction import QUIET_SECONDS
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FOREIGN, NEW, OLD, Behaviour, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_systemd import FakeUnit
 

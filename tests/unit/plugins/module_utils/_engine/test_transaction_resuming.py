@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-import typing as t
-
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.engine_errors import (
     Damaged,
     LockHeld,
@@ -29,11 +28,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     save_journal,
     version_of,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.transaction import (
-    LOCK_SECONDS,
-    MAX_ATTEMPTS,
-    Engine,
-)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.open_journal import OpenJournal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.transaction import LOCK_SECONDS, MAX_ATTEMPTS
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FOREIGN, NEW, OLD, Behaviour, FakeNode
 
 QUICK = Behaviour(stop=1, start=1, ready=0.5)
@@ -43,18 +39,19 @@ class Killed(BaseException):
     """The engine's process ends here."""
 
 
-class DyingEngine(Engine):
-    """An engine that is killed around the saving of its journal."""
+class DeadlyJournal(OpenJournal):
+    """A journal around whose saving the engine is killed."""
 
     saves = 0
     dies_at = 0
     before_saving = False
 
-    def _save(self, changes: Progress | None = None) -> None:
+    def save(self, changes: Progress | None = None) -> None:
+        """Save, and be killed before or after it."""
         self.saves += 1
         if self.saves == self.dies_at and self.before_saving:
             raise Killed
-        super()._save(changes)
+        super().save(changes)
         if self.saves == self.dies_at:
             raise Killed
 
@@ -82,19 +79,26 @@ def start_over(node: FakeNode, tmp: str, ready: float | None, *, confirm: bool) 
     [(0.5, False, COMMITTED), (0.5, True, COMMITTED), (None, False, ROLLED_BACK)],
 )
 def test_an_engine_killed_at_any_step_is_finished_by_the_next(
-    node: FakeNode, ready: float | None, confirm: bool, outcome: str, before_saving: bool
+    node: FakeNode,
+    monkeypatch: pytest.MonkeyPatch,
+    ready: float | None,
+    confirm: bool,
+    outcome: str,
+    before_saving: bool,
 ) -> None:
+    monkeypatch.setattr(DeadlyJournal, "before_saving", before_saving)
     phases = set()
     for dies_at in range(1, 40):
         start_over(node, f"2026{dies_at:04}", ready, confirm=confirm)
-        dying = t.cast("DyingEngine", node.new_engine(DyingEngine))
-        dying.dies_at, dying.before_saving = dies_at, before_saving
+        monkeypatch.setattr(DeadlyJournal, "dies_at", dies_at)
+        monkeypatch.setattr(transaction, "OpenJournal", DeadlyJournal)
         try:
-            dying.run()
+            node.new_engine().run()
         except Killed:
             phases.add(node.opened()["phase"])
         else:
             break
+        monkeypatch.setattr(transaction, "OpenJournal", OpenJournal)
         assert node.run()["outcome"] == outcome
         assert node.manifest.read_text(encoding="utf-8") == (NEW if ready else OLD)
         assert node.policy.exists() == bool(ready)
