@@ -232,8 +232,8 @@ _PROOF = {
     ),
     "state-file-policy": _edit(
         "a kubelet's state file names the new policy",
-        '                if found != entry["policy"]:\n',
-        "                if False:\n",
+        '            if found != entry["policy"]:\n',
+        "            if False:\n",
         "policy_that_is_not_used",
     ),
     "etcd-proof": _edit(
@@ -260,13 +260,13 @@ _JOURNAL = {
     ),
     "state-file-stopped": _edit(
         "a kubelet's state file is moved while the kubelet is stopped",
-        '        self._systemctl("stop", self.watch["unit"])\n',
+        "        self.unit.stop()\n",
         "",
         "started_meanwhile",
     ),
     "state-file-place": _edit(
         "a kubelet that another program started over the wrong state file is stopped again",
-        " and self._have_made_way():\n",
+        " and self.state_files.are_aside(is_applying):\n",
         ":\n",
         "started_meanwhile",
     ),

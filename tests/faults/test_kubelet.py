@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import ABORTED, COMMITTED, ROLLED_BACK
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.systemd_unit import ASIDE
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.state_files import ASIDE
 from ansible_collections.nodecraft.kubeadm.tests.faults import durability
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Tally
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Ended, Worker

@@ -6,14 +6,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import glob
-import os
 import re
 import typing as t
 
 from .engine_errors import EngineError
-from .files import Json, remove, safe_path, sync_directory
+from .files import Json
 from .journal import (
     APPLYING,
     ON_TRIAL,
@@ -31,13 +28,11 @@ from .journal import (
 from .kubelet_node import KubeletNode
 from .node import Host, Process, Run, unit_log
 from .probes import Ask, run_probe
-from .state_files import named_policy
+from .state_files import StateFiles
 from .watcher import WANTED, Observation, retry_until
 
 # systemd restarts a service in the same way each time, and a kubelet only every ten seconds.
 MAX_UNIT_CRASHES = 2
-# Behind the name of a file that makes way, and before the id of the transaction.
-ASIDE = ".nodecraft-kubeadm-"
 # Of a unit of which systemd says nothing at this moment, such as while it reloads itself.
 _UNKNOWN = "unknown"
 
@@ -89,6 +84,69 @@ def unverified_health(instance: Instance) -> list[str]:
     return [] if instance["probes"] else ["whether it is healthy: healthzPort is 0"]
 
 
+class SystemdUnit:
+    """A unit through systemd's own programs: what runs, what it logged, and its restart.
+
+    Apart from the watcher, which compares what is seen here with the journal of a change.
+    """
+
+    def __init__(self, name: str, run: Run, clock: t.Callable[[], float], sleep: t.Callable[[float], None]) -> None:
+        self.name = name
+        self.run = run
+        self.clock = clock
+        self.sleep = sleep
+
+    def show(self) -> dict[str, str]:
+        """Its state, its process, the id of this start, and how often systemd restarted it."""
+        names = ("ActiveState", "SubState", "MainPID", "InvocationID", "NRestarts")
+        status, output, error = self.run(["systemctl", "show", f"--property={','.join(names)}", self.name])
+        shown = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
+        if status != 0 or not shown:
+            # systemd is busy reloading itself: there is nothing to be seen at this moment.
+            shown = {"ActiveState": _UNKNOWN, "SubState": error.strip() or "no answer"}
+        return {**dict.fromkeys(names, ""), **shown}
+
+    def show_known(self) -> dict[str, str]:
+        """The same, as soon as systemd has an answer."""
+        return retry_until(lambda shown: shown["ActiveState"] != _UNKNOWN, self.show, self.clock, self.sleep)
+
+    def find_invocation(self) -> str:
+        """The id of what runs. Raises EngineError when systemd does not tell: without one it could not be told from what follows it."""
+        shown = self.show_known()
+        if shown["ActiveState"] == _UNKNOWN:
+            raise EngineError(f"systemd does not tell what runs as {self.name}: {shown['SubState']}")
+        return shown["InvocationID"]
+
+    def read_complaints(self, invocation: str) -> tuple[list[str], str]:
+        """What an instance logged about its configuration, and why that is not known; empty when it is. A kubelet always logs something."""
+        command = ["journalctl", "--quiet", "--output=cat", "--no-pager", f"_SYSTEMD_INVOCATION_ID={invocation}"]
+        status, output, error = self.run(command)
+        if status != 0 or not output.strip():
+            return [], f"journalctl shows nothing of it ({error.strip() or f'status {status}'})"
+        return sorted(set(re.findall(r"strict decoding error: [^\n]*", output))), ""
+
+    def reload(self) -> None:
+        """Have systemd read the files of all units again. Raises EngineError, as all of these do."""
+        self._systemctl("daemon-reload")
+
+    def restart(self) -> None:
+        """Restart it, without waiting for its start."""
+        self._systemctl("restart", "--no-block", self.name)
+
+    def stop(self) -> None:
+        """Stop it, and wait until it has stopped."""
+        self._systemctl("stop", self.name)
+
+    def start(self) -> None:
+        """Start it, without waiting for its start."""
+        self._systemctl("start", "--no-block", self.name)
+
+    def _systemctl(self, *arguments: str) -> None:
+        status, dummy, error = self.run(["systemctl", *arguments])
+        if status != 0:
+            raise EngineError(f"systemctl {' '.join(arguments)} failed: {error.strip()}")
+
+
 class UnitWatcher:
     """A systemd unit, the kubelet's: it is restarted once, and each start has an id of its own."""
 
@@ -107,20 +165,19 @@ class UnitWatcher:
         self.journal = journal
         self.watch = watch
         self.host = host
-        self.run = run
-        self.clock = clock
-        self.sleep = sleep
+        self.unit = SystemdUnit(watch["unit"], run, clock, sleep)
+        self.state_files = StateFiles(watch["set_aside"])
         self.node = KubeletNode(journal, watch, host, ask, clock, sleep)
         self._former_restarts: int | None = None
 
     def what_runs(self) -> Former:
         """The id of what runs, what is known of its Node, and complaints about its configuration that are not ours."""
-        invocation = self._invocation()
-        return {"invocation": invocation, **self.node.observe(), "complaints": self._complaints(invocation)[0]}
+        invocation = self.unit.find_invocation()
+        return {"invocation": invocation, **self.node.observe(), "complaints": self.unit.read_complaints(invocation)[0]}
 
     def look(self) -> UnitObservation:
         """One look at unit, process, probes and Node."""
-        shown, phase = self._show(), self.journal["phase"]
+        shown, phase = self.unit.show(), self.journal["phase"]
         wanted = self.watch[WANTED[phase]]
         pid, is_active = int(shown["MainPID"] or 0), shown["ActiveState"] == "active"
         found = Process(shown["InvocationID"], pid, "", self.host.arguments(pid)) if pid and is_active else None
@@ -146,11 +203,9 @@ class UnitWatcher:
 
     def _judge(self, process: Process) -> tuple[bool, str]:
         """Whether it uses the policies of the change, as its own state files say, and whether its Node is ready."""
-        if self.journal["phase"] in ON_TRIAL:
-            for entry in self.watch["set_aside"]:
-                found = named_policy(entry["path"])
-                if found != entry["policy"]:
-                    return False, f"{entry['path']} names {found or 'no policy'}, not {entry['policy']}"
+        problem = self.state_files.wrong_policy() if self.journal["phase"] in ON_TRIAL else ""
+        if problem:
+            return False, problem
         return self.node.judge(process)
 
     def _may_be_wanted(self, invocation: str) -> bool:
@@ -159,26 +214,6 @@ class UnitWatcher:
             return True
         # Without a mark nothing was restarted, so what runs is what has to go.
         return self.journal.get("mark") is not None and invocation != self._marked()
-
-    def _show(self) -> dict[str, str]:
-        names = ("ActiveState", "SubState", "MainPID", "InvocationID", "NRestarts")
-        status, output, error = self.run(["systemctl", "show", f"--property={','.join(names)}", self.watch["unit"]])
-        shown = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
-        if status != 0 or not shown:
-            # systemd is busy reloading itself: there is nothing to be seen at this moment.
-            shown = {"ActiveState": _UNKNOWN, "SubState": error.strip() or "no answer"}
-        return {**dict.fromkeys(names, ""), **shown}
-
-    def _show_known(self) -> dict[str, str]:
-        """The same, as soon as systemd tells."""
-        return retry_until(lambda shown: shown["ActiveState"] != _UNKNOWN, self._show, self.clock, self.sleep)
-
-    def _invocation(self) -> str:
-        """The id of what runs. Raises EngineError when systemd does not tell: without one it could not be told from what follows it."""
-        shown = self._show_known()
-        if shown["ActiveState"] == _UNKNOWN:
-            raise EngineError(f"systemd does not tell what runs as {self.watch['unit']}: {shown['SubState']}")
-        return shown["InvocationID"]
 
     def _marked(self) -> str | None:
         mark = self.journal.get("mark")
@@ -193,45 +228,37 @@ class UnitWatcher:
         waits = 1 if shown["SubState"] == "auto-restart" or shown["ActiveState"] == "failed" else 0
         return count - self._former_restarts + waits
 
-    # -- the change ----------------------------------------------------------------------------------------------------
-
     def has_seen_change(self) -> bool:
         """It reads its files when it is started, and is started after the mark is set."""
         return self.journal.get("mark") is not None
 
     def mark(self) -> Mark | None:
         """The instance that has to go. Raises EngineError."""
-        return {"invocation": self._invocation(), **self.node.reports()}
+        return {"invocation": self.unit.find_invocation(), **self.node.reports()}
 
     def switch(self) -> None:
         """Restart the unit, once: an engine that died after it had done so finds another instance than the marked one."""
-        shown = self._show()
+        shown = self.unit.show()
         is_other = shown["ActiveState"] == "active" and shown["InvocationID"] != self._marked()
-        if is_other and self._runs_as_wanted(shown) and self._have_made_way():
+        # It may have been started meanwhile, by systemd after a crash or the node after a reboot: then from the unit as it was
+        # loaded, and over the state files that were there.
+        is_applying = self.journal["phase"] == APPLYING
+        if is_other and self._runs_as_wanted(shown) and self.state_files.are_aside(is_applying):
             return
-        self._systemctl("daemon-reload")
+        self.unit.reload()
         is_former = shown["InvocationID"] == self.journal["before"]["invocation"]
         if self.journal["phase"] == ROLLING_BACK and shown["ActiveState"] == "active" and is_former:
             return  # it was never stopped
         if not self.watch["set_aside"]:
-            self._systemctl("restart", "--no-block", self.watch["unit"])
+            self.unit.restart()
             return
         # It writes these files whenever it likes as long as it runs, and reads them only when it starts.
-        self._systemctl("stop", self.watch["unit"])
-        for entry in self.watch["set_aside"]:
-            if self.journal["phase"] == APPLYING:
-                self._set_aside(entry["path"], entry["aside"], entry["existed"])
-            else:
-                self._bring_back(entry["path"], entry["aside"], entry["existed"])
-        self._systemctl("start", "--no-block", self.watch["unit"])
-
-    def _systemctl(self, *arguments: str) -> None:
-        status, dummy, error = self.run(["systemctl", *arguments])
-        if status != 0:
-            raise EngineError(f"systemctl {' '.join(arguments)} failed: {error.strip()}")
-
-    # It may have been started meanwhile, by systemd after a crash or the node after a reboot: then from the unit as it was
-    # loaded, and over the state files that were there.
+        self.unit.stop()
+        if is_applying:
+            self.state_files.set_aside()
+        else:
+            self.state_files.bring_back()
+        self.unit.start()
 
     def _runs_as_wanted(self, shown: t.Mapping[str, str]) -> bool:
         """Whether what runs has the arguments that the journal's phase wants."""
@@ -240,30 +267,6 @@ class UnitWatcher:
         process = Process(shown["InvocationID"], pid, "", self.host.arguments(pid))
         return process.runs(self.watch[side]["arguments"])
 
-    def _have_made_way(self) -> bool:
-        """Whether the state files are where the journal's phase wants them."""
-        away = self.journal["phase"] == APPLYING
-        return all(os.path.lexists(entry["aside"]) is away for entry in self.watch["set_aside"] if entry["existed"])
-
-    @staticmethod
-    def _set_aside(path: str, aside: str, existed: bool) -> None:
-        # Moved and not copied into the journal: it needs no space, keeps all that a file has, and what is moved is what the
-        # stopped component left, not what it said when the journal was written.
-        if existed and not os.path.lexists(aside):
-            for older in glob.glob(f"{glob.escape(path + ASIDE)}*"):
-                remove(older)  # of an earlier transaction; one copy is kept
-            with contextlib.suppress(FileNotFoundError):
-                os.rename(safe_path(path, follows=False), safe_path(aside, follows=False))
-        sync_directory(os.path.dirname(path))
-
-    @staticmethod
-    def _bring_back(path: str, aside: str, existed: bool) -> None:
-        if not existed:
-            remove(path)
-        elif os.path.lexists(aside):
-            os.replace(safe_path(aside, follows=False), safe_path(path, follows=False))
-        sync_directory(os.path.dirname(path))
-
     def blocker(self) -> str:
         """What keeps a unit from its work is seen by looking at it."""
         return ""
@@ -271,12 +274,10 @@ class UnitWatcher:
     def trigger(self) -> None:
         """systemd needs none."""
 
-    # -- the end -------------------------------------------------------------------------------------------------------
-
     def verify(self) -> str | None:
         """Whether it read its configuration without passing over mistakes. What it complained of before is not ours."""
         former = [*self.journal["before"]["complaints"], *self.watch["complaints"]]
-        complaints, why = self._complaints(self._show_known()["InvocationID"])
+        complaints, why = self.unit.read_complaints(self.unit.show_known()["InvocationID"])
         unread = [f"whether it ignored errors in its configuration: {why}"] if why else []
         for text in [*self.unverified(), *unread]:
             add_unverified(self.journal, text)
@@ -287,17 +288,9 @@ class UnitWatcher:
         """What neither its own health nor its Node tells."""
         return [*unverified_health(self.watch[WANTED[self.journal["phase"]]]), *self.node.unverified()]
 
-    def _complaints(self, invocation: str) -> tuple[list[str], str]:
-        """What an instance logged about its configuration, and why that is not known; empty when it is. A kubelet always logs something."""
-        command = ["journalctl", "--quiet", "--output=cat", "--no-pager", f"_SYSTEMD_INVOCATION_ID={invocation}"]
-        status, output, error = self.run(command)
-        if status != 0 or not output.strip():
-            return [], f"journalctl shows nothing of it ({error.strip() or f'status {status}'})"
-        return sorted(set(re.findall(r"strict decoding error: [^\n]*", output))), ""
-
     def log(self, observation: Observation) -> list[str]:
         """The unit's last lines, whatever was seen of it."""
-        return unit_log(self.run, self.watch["unit"])
+        return unit_log(self.unit.run, self.unit.name)
 
     def proof(self, observation: Observation) -> Json | None:
         """The process, its probes and its Node."""

@@ -12,7 +12,7 @@ import posixpath
 import typing as t
 
 from ..._engine.journal import SYSTEMD_UNIT, Instance, Journal, SetAside, UnitWatch
-from ..._engine.systemd_unit import ASIDE
+from ..._engine.state_files import ASIDE
 from ..._plan.kubelet import layout as kubelet_layout
 from ..._plan.kubelet import plan as kubelet
 from ..._plan.kubelet.layout import Layout

@@ -18,8 +18,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     ROLLED_BACK,
     save_journal,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.state_files import named_policy
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.systemd_unit import ASIDE
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.state_files import ASIDE, named_policy
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_systemd import (
     NEW,
     OLD,
