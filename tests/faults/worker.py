@@ -137,14 +137,14 @@ def run_module(code: types.SimpleNamespace, test: Test, order: Json) -> t.NoRetu
 def start_transaction(code: types.SimpleNamespace, test: Test, order: Json) -> int:
     """The part of a module that hands a journal to the engine."""
     name = order["journal"]["name"]
-    with code.transactions.exclusive(name, dry=False):
-        code.transactions.start(order["journal"], run=test.run)
+    with code.engine_service.exclusive(name, dry=False):
+        code.engine_service.start(order["journal"], run=test.run)
     return 0
 
 
 def ask_transactions(code: types.SimpleNamespace, test: Test, order: Json) -> int:
     """A function of the module's side that answers with something that JSON can hold."""
-    test.send(result=getattr(code.transaction_log, order["function"])(*order["arguments"]))
+    test.send(result=getattr(code.journal_history, order["function"])(*order["arguments"]))
     return 0
 
 
@@ -161,9 +161,9 @@ def carry_out(code: types.SimpleNamespace, connection: socket.socket) -> int:
     test = Test(connection)
     order = test.receive()
     code.state.STATE_DIR = order["state_dir"]
-    code.transactions.STATE_DIR = order["state_dir"]
-    code.transactions._UNIT_FILE = order["unit_file"]
-    for module in (code.transactions, code.static_pod_steps, code.transaction_steps):
+    code.engine_service.STATE_DIR = order["state_dir"]
+    code.engine_service._UNIT_FILE = order["unit_file"]
+    for module in (code.engine_service, code.static_pod_steps, code.transaction_steps):
         module.time = test
     try:
         return ORDERS[order["do"]](code, test, order)
@@ -184,8 +184,9 @@ def code_of(tree: str) -> types.SimpleNamespace:
     sys.path.insert(0, tree)
     sys.dont_write_bytecode = True  # nor does a program that systemd starts
     base = "ansible_collections.nodecraft.kubeadm.plugins.module_utils"
-    names = ("source", "state", "transactions", "transaction_log", "transaction_steps", "static_pod_steps")
-    modules = {name: importlib.import_module(f"{base}._node.{name}") for name in names}
+    names = ("engine_source", "state", "engine_service", "journal_history", "transaction_steps")
+    modules = {name: importlib.import_module(f"{base}._node.transaction.{name}") for name in names}
+    modules["static_pod_steps"] = importlib.import_module(f"{base}._node.static_pod.static_pod_steps")
     modules["runner"] = importlib.import_module(f"{base}._module.runner")
     modules["node"] = importlib.import_module(f"{base}._engine.node")
     code = types.SimpleNamespace(**modules)
@@ -195,7 +196,7 @@ def code_of(tree: str) -> types.SimpleNamespace:
 
 def load_packed(code: types.SimpleNamespace, program: types.ModuleType, path: str) -> None:
     """The engine out of the one file that a module puts on a node, so that it is not compiled for each run."""
-    code.packed = code.source.zipapp_of(program, yaml)
+    code.packed = code.engine_source.zipapp_of(program, yaml)
     with open(path, "wb") as stream:
         stream.write(code.packed)
     sys.path.insert(0, path)
