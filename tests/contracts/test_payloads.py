@@ -20,13 +20,13 @@ OWN = "ansible_collections/nodecraft/kubeadm/plugins"
 # every module differs between its versions, and is about 106.
 KILOBYTES = {
     "kubeadm_config_check": 226,
-    "kubelet": 195,
+    "kubelet": 196,
     "kubelet_info": 122,
     "node_image": 64,
     "node_transaction": 26,
-    "static_pod": 237,
+    "static_pod": 238,
     "static_pod_info": 144,
-    "static_pod_plan": 262,
+    "static_pod_plan": 263,
     "upgrade_check": 234,
 }
 NODE_MODULES = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["node"]
