@@ -101,18 +101,15 @@ class Manifest:
     def _refuse_other_paths(self) -> None:
         mounts = enumerate(self.container.get("volumeMounts") or [])
         volumes = enumerate(self.pod["spec"].get("volumes") or [])
-        paths: dict[Path, t.Any] = {
-            **{
-                self.container_path + ("volumeMounts", index, "mountPath"): mount["mountPath"]
-                for index, mount in mounts
-            },
-            **{
-                ("spec", "volumes", index, "hostPath", "path"): volume["hostPath"]["path"]
-                for index, volume in volumes
-                if volume.get("hostPath")
-            },
-        }
-        for place, path in paths.items():
+        paths: list[tuple[Path, t.Any]] = [
+            ((*self.container_path, "volumeMounts", index, "mountPath"), mount["mountPath"]) for index, mount in mounts
+        ]
+        paths += [
+            (("spec", "volumes", index, "hostPath", "path"), volume["hostPath"]["path"])
+            for index, volume in volumes
+            if volume.get("hostPath")
+        ]
+        for place, path in paths:
             if not isinstance(path, str):
                 self.refuse(place, f"the path is {path!r}, which is not a string: was a template not rendered?")
 
@@ -220,8 +217,7 @@ class Manifest:
 
         None for an argument that depends on a value which only the kubelet knows.
         """
-        environment = self.environment
-        return [_expand(argument, environment) for argument in self.arguments]
+        return [_expand(argument, self.environment) for argument in self.arguments]
 
     @functools.cached_property
     def expected_flags(self) -> list[flags.Flag]:
