@@ -73,7 +73,7 @@ options:
   acknowledge:
     description:
       - Note on the node that the outcome was returned, so that later runs do not report it again.
-      - With V(false) the next run returns it as RV(previous_transaction), unless M(nodecraft.kubeadm.node_transaction) has returned it before.
+      - With V(false) the next run returns it as C(previous_transaction), unless M(nodecraft.kubeadm.node_transaction) has returned it before.
         Use this when the playbook verifies more after this task, and call that module behind it. The roles do so when they report.
     type: bool
     default: true

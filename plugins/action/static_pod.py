@@ -1,0 +1,13 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs the module C(static_pod) and follows the node's transaction to its end."""
+
+from __future__ import annotations
+
+from ..plugin_utils._controller.transaction_follower import TransactionFollower
+
+
+class ActionModule(TransactionFollower):
+    """The follower, under the name that Ansible looks for."""
