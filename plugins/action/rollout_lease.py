@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ..plugin_utils._controller.lease_waiter import LeaseWaiter
+from ..plugin_utils._controller.lease_holder import LeaseWaiter
 
 
 class ActionModule(LeaseWaiter):

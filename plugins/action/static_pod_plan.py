@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ..plugin_utils._controller.static_pod_planner import StaticPodPlanner
+from ..plugin_utils._controller.confirmer import StaticPodPlanner
 
 
 class ActionModule(StaticPodPlanner):

@@ -425,8 +425,10 @@ busy:
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.arguments import transaction_options
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.kubelet_arguments import kubelet_settings
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.arguments import (
+    kubelet_settings,
+    transaction_options,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet.kubelet_steps import KubeletSteps

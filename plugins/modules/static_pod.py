@@ -455,12 +455,12 @@ busy:
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.static_pod_arguments import (
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.arguments import (
     static_pod_options,
     static_pod_settings,
 )
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.static_pod_steps import StaticPodSteps
 
 

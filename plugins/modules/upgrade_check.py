@@ -236,11 +236,13 @@ not_rehearsed:
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.arguments import check_entries
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.kubelet_arguments import kubelet_settings
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.arguments import (
+    check_entries,
+    kubelet_settings,
+    static_pod_settings,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.static_pod_arguments import static_pod_settings
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.upgrade_report import read_all
 
 

@@ -18,7 +18,7 @@ import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rollback
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import checks
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import findings
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 from ansible_collections.nodecraft.kubeadm.tests.sessions import awx
 
@@ -206,8 +206,8 @@ def argument(variable: str) -> Json:
     """What the collection says of a variable: a role, the module that a playbook hands it to, or the playbook's own decision."""
     if variable == "rollback_components":
         return {"type": "list", "choices": sorted([*rollback.STATIC_PODS, rollback.KUBELET])}
-    if variable == checks.ACCEPT:
-        return {"type": "list", "choices": list(checks.CHECKS)}
+    if variable == findings.ACCEPT:
+        return {"type": "list", "choices": list(findings.CHECKS)}
     if variable in of_roles():
         return dict(of_roles()[variable])
     for module in ("pod_resize", "upgrade_check"):

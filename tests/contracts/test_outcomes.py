@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT, project_files
 
 ENGINES = Path("plugins/module_utils/_engine/journal.py")
-OURS = Path("plugins/module_utils/_plan/transaction/outcomes.py")
+OURS = Path("plugins/module_utils/_plan/transaction/messages.py")
 FIRST = ("PREPARED", "COMMITTED")  # of the phases, and of the outcomes
 # What others call so, too: a container and a host of a rollout wait, and etcd has alarms.
 OF_OTHERS = {"waiting": ("_plan/",), "alarm": ("_engine/etcd_member.py",)}

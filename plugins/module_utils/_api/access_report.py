@@ -14,7 +14,7 @@ from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import access
 from .._plan.kubernetes.access import Right
 from .client import ApiError, Client, Connect, Json, Params
-from .cluster_versions import version_warnings
+from .objects import version_warnings
 from .parallel import for_each
 
 

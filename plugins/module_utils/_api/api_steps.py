@@ -2,18 +2,23 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the steps of all modules that change objects of the API have in common."""
+"""What the steps of all modules that change objects of the API have in common: one object of many, how all are sent, and other writers."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import typing as t
+from http import HTTPStatus
 
 from .._plan.common.batch import joined
+from .._plan.common.errors import KubeadmError
+from .._plan.common.ownership import Change
 from .._plan.common.verdict import ACCEPTED, REFUSED, Verdict
-from .client import Client, Connect, Json, Params
-from .cluster_versions import version_warnings
+from .client import ApiError, Client, Connect, Json, Params
+from .objects import version_warnings
+from .parallel import for_each
 
 Observed = t.TypeVar("Observed")
 Planned = t.TypeVar("Planned")
@@ -82,3 +87,105 @@ class ApiSteps(t.Generic[Observed, Planned]):
 def difference(header: str, before: t.Any, after: t.Any) -> Json:
     """The entry of one object in a diff."""
     return {"before_header": header, "after_header": header, "before": before, "after": after}
+
+
+ATTEMPTS = 20  # against other writers of the same object
+
+Done = t.TypeVar("Done")
+
+
+def retry_on_conflict(
+    attempt: t.Callable[[], Done],
+    replan: t.Callable[[ApiError], Done | None],
+    *,
+    others: str,
+    statuses: t.Collection[int] = (HTTPStatus.CONFLICT,),
+) -> Done:
+    """Send what is planned, and plan again each time that another writer was quicker.
+
+    attempt: sends the plan as it is then. replan: reads and plans again after such a refusal; it returns what an attempt would
+    when nothing is left to send, because the object is already as planned, and nothing (None, False) to try again.
+    others: what they did, for the error when they do not stop. statuses: of the refusals that another writer may have caused.
+    """
+    last = ""
+    for _attempt in range(ATTEMPTS):
+        try:
+            return attempt()
+        except ApiError as exc:
+            if exc.status not in statuses:
+                raise
+            last = str(exc)
+            done = replan(exc)
+        if done:
+            return done
+    raise KubeadmError(f"{others} in each of {ATTEMPTS} attempts. The last answer was: {last}")
+
+
+class Plan(t.Protocol):
+    """What will be done to one object."""
+
+    @property
+    def operations(self) -> tuple[Change, ...]:
+        """What changes."""
+
+
+P = t.TypeVar("P", bound=Plan)
+
+
+@dataclasses.dataclass
+class Target(t.Generic[P]):
+    """One object of a task. read: as it was when it was planned; empty when there is none. latest: as it was last seen. error: why it
+    failed; empty when it did not. sent: whether the API server took the plan's patch.
+    """
+
+    name: str
+    read: Json = dataclasses.field(default_factory=dict)
+    latest: Json = dataclasses.field(default_factory=dict)
+    plan: P | None = None
+    error: str = ""
+    note: str = ""
+    sent: bool = False
+
+    @property
+    def operations(self) -> tuple[Change, ...]:
+        """What changes."""
+        return self.plan.operations if self.plan else ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether the API server took a change; in check mode, whether it would."""
+        return self.sent and bool(self.operations)
+
+    @property
+    def changes(self) -> bool:
+        """Whether it is, or was, going to change: it may have been done, and failed while its effect was waited for."""
+        return bool(self.operations) and (self.sent or not self.error)
+
+    def leave(self, why: str) -> None:
+        """Note that it was not tried."""
+        self.note, self.plan = f"not tried: {why}", None
+
+    def report(self) -> Json:
+        """The object's part of the result."""
+        return {
+            "changed": self.changed,
+            "failed": bool(self.error),
+            "msg": self.error or self.note,
+            "operations": [dataclasses.asdict(change) for change in self.operations],
+        }
+
+
+T = t.TypeVar("T", bound="Target[t.Any]")
+
+
+def send_each(targets: t.Sequence[T], send: t.Callable[[T], bool], params: Params, *, kind: str) -> None:
+    """Send the changes of objects, so many at a time. send: returns whether it worked. params: of the module. kind: what one is."""
+    for_each(targets, send, workers=params["concurrency"], stop_at_failure=params["on_error"] == "stop")
+    leave_rest(targets, kind=kind)
+
+
+def leave_rest(targets: t.Iterable[Target[t.Any]], *, kind: str) -> None:
+    """Note of changes that were neither sent nor failed that they are not going to be tried. kind: what one object is."""
+    for target in targets:
+        if target.operations and not target.sent and not target.error:
+            target.leave(f"another {kind} failed, and on_error is stop")

@@ -13,7 +13,7 @@ from http import HTTPStatus
 
 from .._engine.kubeconfig import Credentials
 from .._plan.documents import configuration
-from .._plan.kubernetes.own_api import OwnCluster, own_address
+from .._plan.kubernetes.clusters import OwnCluster, own_address
 from . import sources
 from .client import PATIENCE, Client
 from .credentials import pool_of

@@ -24,7 +24,7 @@ from .._plan.kubernetes.pods import full_name
 from .._plan.node import plan as node_plan
 from .._plan.pod import templates as pod_templates
 from .client import ApiError, Client, Connect, Json, Params
-from .cluster_versions import version_warnings
+from .objects import version_warnings
 from .parallel import for_each
 
 PORT = 9808  # where our plugin tells of itself

@@ -19,9 +19,8 @@ from .._plan.kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, IN_C
 from .._plan.kubeadm_config.plan import ConfigPlan, Wanted
 from .._plan.kubeadm_config.record import KEY, NAME, Persisted
 from .._plan.kubeadm_config.settings import Place, malformed
-from .api_steps import ApiSteps, difference
+from .api_steps import ApiSteps, difference, retry_on_conflict
 from .client import ApiError, Connect, Json, Params
-from .conflicts import retry_on_conflict
 from .upgrade_facts import CONFIG_MAP, kubeadm_config
 
 _CONFIG_MAPS = "namespaces/kube-system/configmaps"

@@ -14,9 +14,8 @@ from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.verdict import SKIPPED, Verdict
 from .._plan.transaction import lease as rollout_lease
 from .._plan.transaction.lease import LeasePlan
-from .api_steps import ApiSteps
+from .api_steps import ApiSteps, retry_on_conflict
 from .client import ApiError, Connect, Json, Params
-from .conflicts import retry_on_conflict
 
 _LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{rollout_lease.LEASE_NAMESPACE}/leases"
 _LOOK_AGAIN = 5.0  # seconds between two looks at a Lease that another run holds

@@ -21,11 +21,9 @@ from .._plan.node import plan as node_plan
 from .._plan.node import readmission
 from .._plan.node import taints as node_taints
 from .._plan.node.plan import Kind, NodePlan
-from .api_steps import ApiSteps, difference
+from .api_steps import ApiSteps, Target, difference, retry_on_conflict, send_each
 from .client import ApiError, Client, Connect, Json, NoResponse, Params
-from .conflicts import retry_on_conflict
 from .objects import check_asked, read_nodes, read_pods
-from .target import Target, send_each
 
 _POLL_INTERVAL = 1.0  # seconds between two looks at what is waited for
 

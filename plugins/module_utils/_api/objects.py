@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reads nodes and their pods with as few requests as possible."""
+"""Reads nodes and their pods with as few requests as possible, and warns of versions that are not tested."""
 
 from __future__ import annotations
 
@@ -11,10 +11,26 @@ from http import HTTPStatus
 
 from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import names as node_names
+from .._plan.kubernetes import versions
 from .._plan.node import plan as node_plan
 from .client import ApiError, Client, Connect, Json, Params
-from .cluster_versions import version_warnings
 from .parallel import for_each
+
+
+def server_version(client: Client) -> str:
+    """The version of the API server."""
+    return str(client.once().get("/version").get("gitVersion"))
+
+
+def version_warnings(client: Client, nodes: t.Iterable[Json] = ()) -> list[str]:
+    """Warn of an API server, and of kubelets of nodes that were read, whose versions are not tested. Costs one request."""
+    try:
+        server = server_version(client)
+    except KubeadmError as exc:  # no reason to end a module
+        server = str(exc).rstrip(".")
+    kubelets = filter(None, map(node_plan.kubelet_version, nodes))
+    return versions.warnings(client.url, {"API server": [server], "kubelet": kubelets})
+
 
 FEW = 8  # so many objects are rather read one by one than together with all others
 

@@ -23,11 +23,9 @@ from .._plan.guard.policies import BINDING, GUARD_KINDS, POLICY, Guard, Place
 from .._plan.guard.protection import WORKLOADS, Cluster, Protection, protect, refuse_unprotected, refusing
 from .._plan.guard.trial import Case
 from .._plan.kubernetes.control_plane_nodes import role_label
-from .api_steps import ApiSteps, difference
+from .api_steps import ApiSteps, difference, retry_on_conflict
 from .client import ApiError, Client, Connect, Json, NoResponse, Params
-from .cluster_versions import server_version
-from .conflicts import retry_on_conflict
-from .objects import read_each
+from .objects import read_each, server_version
 
 _POLL_INTERVAL = 0.5  # seconds between two looks at what is waited for
 _OUTRUN = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)  # others changed, made or removed the object

@@ -31,10 +31,8 @@ from .._plan.pod.resize_state import (
     UNCHANGED,
     UNKNOWN,
 )
-from .api_steps import ApiSteps, difference
+from .api_steps import ApiSteps, Target, difference, leave_rest, retry_on_conflict, send_each
 from .client import ApiError, Client, Connect, Json, NoResponse, Params
-from .conflicts import retry_on_conflict
-from .target import Target, leave_rest, send_each
 from .template_steps import UPDATE, Template, Templates
 from .workloads import Selection, Workloads
 

@@ -17,8 +17,8 @@ from .._plan.pod import resize as pod_resize
 from .._plan.pod import templates as pod_templates
 from .._plan.pod.resize import Amounts, Desired
 from .._plan.pod.templates import TemplateDifference
+from .api_steps import retry_on_conflict
 from .client import ApiError, Client, Json
-from .conflicts import retry_on_conflict
 from .workloads import Maker, Workloads
 
 KEEP, UPDATE, REPORT = "keep", "update", "report"

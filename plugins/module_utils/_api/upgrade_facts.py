@@ -14,10 +14,10 @@ from .._plan.common.errors import KubeadmError
 from .._plan.kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, KIND, ClusterConfiguration
 from .._plan.node import plan as node_plan
 from .._plan.node.extended_resources import RESOURCES
-from .._plan.upgrade import addons, checks, cluster, prerequisites
+from .._plan.upgrade import addons, cluster, findings, prerequisites
 from .._plan.upgrade.findings import Finding, UpgradeFindings
 from .client import Client, Connect, Json, Params
-from .cluster_versions import server_version
+from .objects import server_version
 
 _NAMESPACE = "namespaces/kube-system"
 _CONFIG_MAPS = f"{_NAMESPACE}/configmaps"
@@ -25,7 +25,7 @@ CONFIG_MAP = f"{_CONFIG_MAPS}/kubeadm-config"
 _WEBHOOKS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 # Where what kubeadm installs runs, by the name of its ConfigMap, and the label by which kubeadm knows it.
 _ADD_ONS = {
-    checks.KUBE_PROXY: ("/apis/apps/v1/namespaces/kube-system/daemonsets", "k8s-app=kube-proxy"),
+    findings.KUBE_PROXY: ("/apis/apps/v1/namespaces/kube-system/daemonsets", "k8s-app=kube-proxy"),
     "coredns": ("/apis/apps/v1/namespaces/kube-system/deployments", "k8s-app=kube-dns"),
 }
 _SERVICE_LABEL = "kubernetes.io/service-name"
@@ -42,7 +42,7 @@ class Cluster:
     @functools.cached_property
     def proxy(self) -> str:
         """The configuration of kube-proxy; empty where kubeadm's ConfigMap of it does not exist."""
-        return _text_of(self.client, checks.KUBE_PROXY, addons.PROXY_KEY)
+        return _text_of(self.client, findings.KUBE_PROXY, addons.PROXY_KEY)
 
 
 def read_all(params: Params, *, connect: Connect) -> Json:
@@ -62,7 +62,7 @@ def read_all(params: Params, *, connect: Connect) -> Json:
         gathered.check(name, check(own))
     return {
         "cluster_configuration": text,
-        "kube_proxy_configuration": own.proxy if checks.KUBE_PROXY in gathered.checks else None,
+        "kube_proxy_configuration": own.proxy if findings.KUBE_PROXY in gathered.checks else None,
         "server_version": server_version(client),
         "kubelets": {node_plan.node_name(node): node_plan.kubelet_version(node) or "" for node in nodes},
         **{key: value for key, value in gathered.report().items() if key != "rehearsed"},
@@ -88,13 +88,13 @@ def _text_of(client: Client, name: str, key: str) -> str:
         path, label = _ADD_ONS[name]
         running = [each["metadata"]["name"] for each in client.list(path, labelSelector=label)]
         if running:
-            raise checks.NotChecked(
+            raise findings.NotChecked(
                 f"there is no ConfigMap kube-system/{name} at {client.url}, and {running[0]} runs (label {label}), so what an upgrade does to it is"
                 " not known. Create it again"
             )
         return ""
     if key not in (config_map.get("data") or {}):
-        raise checks.NotChecked(f"ConfigMap kube-system/{name} of {client.url} has no key {key}")
+        raise findings.NotChecked(f"ConfigMap kube-system/{name} of {client.url} has no key {key}")
     return str(config_map["data"][key])
 
 
@@ -140,6 +140,6 @@ _CHECKS: dict[str, t.Callable[[Cluster], t.Iterator[Finding]]] = {
     "deprecated-apis": _deprecated_apis,
     "webhooks": _webhooks,
     "device-classes": _device_classes,
-    checks.KUBE_PROXY: _kube_proxy,
+    findings.KUBE_PROXY: _kube_proxy,
     "coredns": _coredns,
 }

@@ -14,7 +14,7 @@ import typing as t
 
 from .files import POLL_SECONDS
 from .journal import Address, Credential, Former, Journal, Side, StaticPodWatch, add_unverified
-from .mirror_pod import config_hash
+from .pod_observation import config_hash
 from .probes import ApiResponse, api_request
 from .watcher import HICCUP_SECONDS
 

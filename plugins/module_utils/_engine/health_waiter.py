@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import typing as t
 
-from .changed_files import ChangedFiles
 from .files import POLL_SECONDS
 from .journal import VERIFYING, WAITING, add_note
 from .node import KUBELET, Process
-from .open_journal import OpenJournal, TransactionTimes
+from .open_journal import ChangedFiles, OpenJournal, TransactionTimes
 from .static_pod import backups_of
 from .watcher import HICCUP_SECONDS, Observation, Watcher
 

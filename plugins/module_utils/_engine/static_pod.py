@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import typing as t
 
-from . import mirror_pod
+from . import pod_observation
 from .api_server import ApiServer
 from .engine_errors import EngineError
 from .etcd_member import EtcdMember
@@ -28,9 +28,8 @@ from .journal import (
     content_of,
 )
 from .node import KUBELET, Host, Run, last_words
-from .pod_processes import find
+from .pod_observation import PodObservation, count_starts, find_processes, look, told_unmatched
 from .probes import Ask, read_gates, unread_gates, wrong_gates
-from .static_pod_look import PodObservation, count_starts, look, told_unmatched
 from .watcher import WANTED, Observation, retry_until
 
 # A component that crashed this often without ever becoming ready does not come up later by waiting.
@@ -72,7 +71,7 @@ class StaticPodWatcher:
 
     def what_runs(self) -> Former:
         """UIDs, how often each was started, whom an API server answers, and whether etcd takes writes."""
-        found = find(self.host, self.watch)
+        found = find_processes(self.host, self.watch)
         if found.unmatched:
             raise EngineError(f"{self.journal['name']} {told_unmatched(found.unmatched)}")
         uids = sorted({process.uid for process in found.processes})
@@ -88,7 +87,7 @@ class StaticPodWatcher:
         """Whether the kubelet's report can be read, where probes are its to run: then it has to be there after the change, too."""
         if not any(map(self._has_inside, SIDES)):
             return False
-        credential = self.host.kubelet_conf, mirror_pod.path_of(self.watch["log_prefix"])
+        credential = self.host.kubelet_conf, pod_observation.mirror_pod_path(self.watch["log_prefix"])
         report, dummy = retry_until(
             lambda report: report[0] is not None, lambda: self.ask(*credential), self.clock, self.sleep
         )
@@ -96,7 +95,7 @@ class StaticPodWatcher:
 
     def _has_inside(self, side: Side) -> bool:
         """Whether there are probes that only the kubelet can run."""
-        return any(probe["kind"] not in mirror_pod.OUTSIDE for probe in self.watch[side]["probes"])
+        return any(probe["kind"] not in pod_observation.OUTSIDE for probe in self.watch[side]["probes"])
 
     def look(self) -> PodObservation:
         """One look at the pod's processes and probes."""

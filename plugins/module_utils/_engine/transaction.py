@@ -14,7 +14,6 @@ import os
 import time
 import typing as t
 
-from .changed_files import ChangedFiles
 from .engine_errors import EngineError
 from .files import POLL_SECONDS, locked
 from .health_waiter import RESTORE_SECONDS, HealthWaiter
@@ -42,7 +41,7 @@ from .journal import (
     load_journal,
 )
 from .node import NODE, Host, Run, boot_id, hide, run_program, utc_now
-from .open_journal import OpenJournal, TransactionTimes
+from .open_journal import ChangedFiles, OpenJournal, TransactionTimes
 from .probes import Ask, api_get
 from .static_pod import StaticPodWatcher
 from .systemd_unit import UnitWatcher

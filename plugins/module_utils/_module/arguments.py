@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Argument specs that several modules share, and how entries of an option are held to one. The doc fragment C(transaction) describes them."""
+"""Argument specs that several modules share, and how entries of an option are held to one. The doc fragments describe them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.module_utils.basic import AnsibleModule
+
+import typing as t
 
 
 def transaction_options() -> dict[str, t.Any]:
@@ -42,3 +44,86 @@ def check_entries(module: AnsibleModule, option: str, spec: dict[str, t.Any]) ->
         if result.error_messages:
             module.fail_json(msg=f"{option}: {name}: {'; '.join(result.error_messages)}")
         module.params[option][name] = result.validated_parameters
+
+
+_TAINT = {
+    "key": {"type": "str", "required": True, "no_log": False},
+    "value": {"type": "raw"},
+    "effect": {"type": "str", "required": True, "choices": ["NoSchedule", "PreferNoSchedule", "NoExecute"]},
+}
+
+
+def kubelet_settings() -> dict[str, t.Any]:
+    """What is set of a kubelet, and whether the rest of ours goes."""
+    return {
+        "feature_gates": {"type": "dict"},
+        "config": {"type": "dict"},
+        "args": {"type": "dict"},
+        "register_with_taints": {"type": "list", "elements": "dict", "options": _TAINT},
+        "purge": {"type": "bool", "default": False},
+        "adopt": {"type": "bool", "default": False},
+    }
+
+
+def _state(*more: str) -> dict[str, t.Any]:
+    """Whether something is there, or what more."""
+    return {"type": "str", "choices": ["present", "absent", *more], "default": "present"}
+
+
+_VOLUME = {
+    "name": {"type": "str", "required": True},
+    "host_path": {"type": "str"},
+    "mount_path": {"type": "str"},
+    "read_only": {"type": "bool", "default": True},
+    "path_type": {
+        "type": "str",
+        "choices": ["DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"],
+    },
+    "state": _state(),
+}
+_FILE = {
+    "path": {"type": "path", "required": True},
+    "content": {"type": "raw"},
+    "mode": {"type": "str", "default": "0600"},
+    "owner": {"type": "str"},
+    "group": {"type": "str"},
+    "sensitive": {"type": "bool", "default": False},
+    "state": _state(),
+}
+
+
+def static_pod_settings() -> dict[str, t.Any]:
+    """What is set of one static pod."""
+    return {
+        "feature_gates": {"type": "dict"},
+        "admission_plugins": {"type": "dict"},
+        "args": {"type": "dict"},
+        "env": {"type": "dict"},
+        "volumes": {
+            "type": "list",
+            "elements": "dict",
+            "options": _VOLUME,
+            "required_if": [("state", "present", ("host_path", "mount_path"))],
+        },
+        "resources": {"type": "dict"},
+        "probes": {"type": "dict"},
+        "priority": {"type": "dict"},
+        "files": {
+            "type": "list",
+            "elements": "dict",
+            "options": _FILE,
+            "required_if": [("state", "present", ("content",))],
+        },
+    }
+
+
+def static_pod_options() -> dict[str, t.Any]:
+    """How a static pod is changed, or several of a node."""
+    return {
+        "state": _state("previous"),
+        "purge": {"type": "bool", "default": False},
+        "force": {"type": "bool", "default": False},
+        "restore_removed": {"type": "bool", "default": False},
+        "manifest_dir": {"type": "path"},
+        **transaction_options(),
+    }

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The action plugin of modules whose changes this controller may have to confirm: sees first whether it could."""
+"""The action plugins of modules whose changes this controller may have to confirm: see first whether it could."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._engine import tls
 from ...module_utils._engine.engine_errors import CredentialError
+from ...module_utils._plan.common.errors import several
 from ...module_utils._plan.transaction import confirmation
 from .lock_waiter import LockWaiter
 
@@ -74,3 +75,18 @@ def _opener(authority: str) -> urllib.request.OpenerDirector:
     """
     context = tls.client_context(Path(authority).read_bytes() if authority else None, verify=bool(authority))
     return urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
+
+
+class StaticPodPlanner(Confirmer):
+    """Plans, waiting for others."""
+
+    def refuse(self, answer: dict[str, t.Any], url: str, problem: str) -> None:
+        """Make a failure of each plan that would change something, and so of the task."""
+        plans = answer.get("static_pods") or {}
+        for plan in plans.values():
+            super().refuse(plan, url, problem)
+        failures = {name: plan["msg"] for name, plan in plans.items() if plan["failed"]}
+        if failures:
+            answer.update(
+                failed=True, msg=several(failures), busy=all(plan["busy"] for plan in plans.values() if plan["failed"])
+            )

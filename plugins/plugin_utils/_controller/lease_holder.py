@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""By which name a run holds a Lease, and whether the run of such a name is gone.
+"""By which name a run holds a Lease, whether the run of such a name is gone, and the action plugin that shows whom a run waits for.
 
 The name says whose run it is and where, for those who meet it, and by which process of this start of the machine another run here knows
 that it is gone: one that was killed releases nothing.
@@ -17,7 +17,10 @@ import re
 import typing as t
 from pathlib import Path
 
+from ...module_utils._plan.transaction import lease
 from . import run_key
+from .api_credentials import ApiCredentials
+from .lock_waiter import show
 
 _CHARACTERS = 8
 _NAME = re.compile(r".*@(?P<machine>[^/]*)/[0-9a-f]+-(?P<pid>[0-9]+)-(?P<start>[0-9]+)-(?P<place>[0-9a-f]+)")
@@ -103,3 +106,24 @@ def _is_of_ansible(pid: int) -> bool:
     except OSError:
         return False
     return any(re.fullmatch("ansible(-.*)?", os.path.basename(word)) for word in words[:3])
+
+
+Json = dict[str, t.Any]
+
+
+class LeaseWaiter(ApiCredentials):
+    """Asks for the Lease without waiting, and once more when another run holds it: a module says nothing before its end."""
+
+    def _answer(self, arguments: Json, task_vars: Json) -> Json:
+        if self._task.async_val:  # what comes back is no answer yet, and nothing is shown
+            return super()._answer(arguments, task_vars)
+        answer = super()._answer({**arguments, "wait_timeout": 0}, task_vars)
+        if answer.get("busy") and is_gone(answer["holder"]):
+            arguments = {**arguments, "gone": answer["holder"]}
+            answer = super()._answer({**arguments, "wait_timeout": 0}, task_vars)
+        timeout = arguments.get("wait_timeout", lease.WAIT_TIMEOUT)
+        if not answer.get("busy") or str(timeout) == "0":
+            return answer
+        host, name = task_vars.get("inventory_hostname"), arguments.get("name", lease.LEASE_NAME)
+        show(f"{host}: waits up to {timeout} s for {answer['holder']}, which holds the Lease {name}", 0)
+        return super()._answer(arguments, task_vars)

@@ -12,17 +12,16 @@ from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.kubernetes import control_plane_nodes
 from ...module_utils._plan.pod import report as pod_report
 from ...module_utils._plan.transaction import rollback, site
-from ...module_utils._plan.upgrade import checks as upgrade_checks
 from ...module_utils._plan.upgrade import cluster as upgrade_cluster
+from ...module_utils._plan.upgrade import findings as upgrade_checks
 from ...module_utils._plan.upgrade import prerequisites as upgrade_steps
 from ...module_utils._plan.upgrade import report as upgrade_report
 from ...module_utils._plan.upgrade.findings import Finding, UpgradeFindings
 from .control_plane_rollout import ControlPlaneRollout
 from .node_kubelet_rollout import NodeKubeletRollout
 from .node_resources_rollout import NodeResourcesRollout
-from .role_rollout import RoleRollout
+from .role_rollout import RoleRollout, Steps
 from .rollout_pass import Json
-from .steps import Steps
 
 # Those that are all planned before any of them changes something.
 _ROLES: dict[str, type[RoleRollout]] = {

@@ -19,8 +19,8 @@ from .node_kubelet_rollout import NodeKubeletRollout
 from .node_resources_rollout import NodeResourcesRollout
 from .placement_guard_rollout import PlacementGuardRollout
 from .playbook_steps import ResizeSteps, RollbackSteps, SiteSteps, UpgradeCheckSteps
+from .role_rollout import Steps
 from .rollout_pass import STEPS, Json, RolloutPass, new_id
-from .steps import Steps
 
 # Roles, and playbooks.
 ROLES: dict[str, type[Steps]] = {

@@ -16,7 +16,7 @@ from ansible.utils.display import Display
 
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.transaction import messages as outcome
-from ...module_utils._plan.transaction.outcomes import CONFIRMING
+from ...module_utils._plan.transaction.messages import CONFIRMING
 from .confirmer import Confirmer
 from .lock_waiter import show
 

@@ -14,10 +14,9 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.err
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import generator as kubelet_generator
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import reconciliation, static_pod_undo
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.diff import diff
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan, reconciliation
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.manifest import Manifest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, diff
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets, layouts, static_pods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, rollback
 
@@ -102,7 +101,7 @@ def test_an_entry_that_was_taken_away_comes_back_where_it_was(node: str, name: s
     assert back.after.text != before.text
     assert back.after.values() == before.values()
     taken = rollback(file(before.document.source, before.text, done.after.text, switch=True))
-    assert static_pod_undo.plan(name, taken, changed).after.text == before.text
+    assert plan.plan_undo(name, taken, changed).after.text == before.text
 
 
 def only_these(before: t.Any, after: t.Any, keys: set[str]) -> bool:
@@ -128,7 +127,7 @@ def test_all_of_it_at_once_comes_back(node: str, name: str) -> None:
     taken = rollback(
         file(before.document.source, before.text, done.after.text, switch=True), file(POLICY, None, "kind: Policy\n")
     )
-    assert static_pod_undo.plan(name, taken, changed).after.text == before.text
+    assert plan.plan_undo(name, taken, changed).after.text == before.text
 
 
 @pytest.mark.parametrize("desired", OF_FLAGS.values(), ids=OF_FLAGS)

@@ -11,9 +11,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet.kubelet_reader import Kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import preflight, static_pods
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.preflight_context import (
-    PreflightContext,
-)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.component_files import PreflightContext
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod

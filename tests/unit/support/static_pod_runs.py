@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod
     StaticPodSteps,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import transaction_progress
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction.lock_wait import LockWait
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction.transaction_steps import LockWait
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, FakeNode

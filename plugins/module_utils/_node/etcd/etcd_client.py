@@ -24,8 +24,7 @@ from ..._engine.http_requests import FAILURES, Server, describe_failure
 from ..._engine.journal import EtcdClient, Probe
 from ..._engine.probes import PROBE_TIMEOUT
 from ..._plan.common.errors import KubeadmError
-from ..._plan.static_pod.etcd_change import Cluster
-from ..._plan.static_pod.etcd_quorum import Member
+from ..._plan.static_pod.etcd_change import Cluster, Member
 from ..static_pod.component_files import ComponentFiles
 
 # A full etcd still answers, and the API server lives with it; kubeadm's probes see it in the same way.

@@ -20,8 +20,7 @@ from ..._plan.static_pod import etcd_change
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.manifest import Manifest
 from ..static_pod import static_pods
-from ..static_pod.component_files import ComponentFiles
-from ..static_pod.preflight_context import PreflightContext, is_healthy, patiently, runs
+from ..static_pod.component_files import ComponentFiles, PreflightContext, is_healthy, patiently, runs
 from ..static_pod.static_pods import API_SERVER, ETCD
 from . import etcd_client, etcd_snapshot
 

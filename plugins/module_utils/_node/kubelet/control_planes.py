@@ -17,7 +17,7 @@ from ..._engine.node import Host
 from ..._plan.common.errors import KubeadmError
 from ..._plan.documents import configuration
 from ..._plan.kubernetes.control_plane_nodes import API_SERVER, COMPONENTS, component_of_pod, role_label
-from ..static_pod.manifest_files import manifest_files
+from .kubelet_reader import manifest_files
 from .kubelet_units import KubeletUnit
 
 try:

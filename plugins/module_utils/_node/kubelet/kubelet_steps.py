@@ -18,9 +18,8 @@ from ..._plan.kubelet.desired import SETTINGS, Desired, parse_desired
 from ..._plan.kubelet.plan import KubeletPlan
 from ..._plan.transaction import messages
 from ..transaction.file_versions import refuse_unsafe, with_target
-from ..transaction.lock_wait import LockWait
 from ..transaction.state import Run
-from ..transaction.transaction_steps import Earlier, TransactionSteps
+from ..transaction.transaction_steps import Earlier, LockWait, TransactionSteps
 from . import control_planes, kubelet_journal, kubelet_rehearsal, kubelet_watch
 from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, warnings_about
 

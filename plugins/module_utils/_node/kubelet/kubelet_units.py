@@ -28,8 +28,7 @@ from ..._plan.transaction import messages
 from ..transaction.file_versions import read_version
 from ..transaction.owned_record import is_older, own_record
 from ..transaction.state import Run
-from .cluster_identity import joined_at, kubeconfig_of, read_identity
-from .kubelet_reader import fragment_paths, registered_name
+from .kubelet_reader import fragment_paths, joined_at, kubeconfig_of, read_identity, registered_name
 from .kubelet_unit_files import UnitFiles, read_text, read_unit_files
 
 KUBELET_NAME = "kubelet"

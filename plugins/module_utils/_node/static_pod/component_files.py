@@ -2,20 +2,26 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The files of a component, as it will see them with a planned change."""
+"""What the checks of a preflight use: the node, and the files of a component as it will see them with a planned change."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import typing as t
 import urllib.parse
 
 from ..._engine.files import read_bytes
+from ..._engine.node import Host
+from ..._engine.watcher import retry_until
 from ..._plan.common.errors import KubeadmError
 from ..._plan.common.file_values import FileVersion
 from ..._plan.kubernetes import flags
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.manifest import Manifest
+from ..kubelet.kubelet_reader import Kubelet
+from ..transaction.state import Run
+from . import static_pods
 from .static_pods import covering, on_host
 
 REMOVED = "the change removes"
@@ -86,3 +92,43 @@ def hosts(urls: t.Iterable[str]) -> list[str]:
     """The hosts of these addresses, each once; none for the address that stands for all of them."""
     found = (urllib.parse.urlsplit(url).hostname for url in urls)
     return list(dict.fromkeys(host for host in found if host and host.strip("0.:")))
+
+
+@dataclasses.dataclass(frozen=True)
+class PreflightContext:
+    """What the checks use of a node.
+
+    patience: seconds for a moment's weakness. kubeconfig: of the node's administrator. force: as in the module's option. unverified: what the
+    checks could not verify, each with the reason.
+    """
+
+    kubelet: Kubelet
+    run: Run
+    host: Host
+    clock: t.Callable[[], float]
+    sleep: t.Callable[[float], None]
+    patience: float
+    kubeconfig: str
+    force: bool
+    unverified: list[str] = dataclasses.field(default_factory=list)
+
+
+Answer = t.TypeVar("Answer")
+
+
+def patiently(ask: t.Callable[[], Answer], is_fine: t.Callable[[Answer], bool], node: PreflightContext) -> Answer:
+    """The first answer that is fine, or the last one when none was within the node's patience."""
+    return retry_until(is_fine, ask, node.clock, node.sleep, seconds=node.patience)
+
+
+def is_healthy(pod: static_pods.StaticPod, node: PreflightContext) -> bool:
+    """Whether a component runs what its manifest says, and is ready."""
+    observation = static_pods.watch_until_healthy(
+        pod, node.host, seconds=node.patience, clock=node.clock, sleep=node.sleep
+    )
+    return observation.healthy
+
+
+def runs(pod: static_pods.StaticPod, node: PreflightContext) -> bool:
+    """Whether a component has a process."""
+    return static_pods.running_process(pod, node.host) is not None

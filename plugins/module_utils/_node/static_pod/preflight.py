@@ -17,13 +17,12 @@ from ..._engine.probes import run_probe
 from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod import probe_targets
-from ..._plan.static_pod.container_probes import Probe
+from ..._plan.static_pod.pod_fields import Probe
 from ..etcd import etcd_client, etcd_preflight
 from ..runtime.container_runtime import runtime_at
 from . import api_server_files, certificates, static_pods
 from .certificates import Finding
-from .component_files import ComponentFiles
-from .preflight_context import PreflightContext, is_healthy, patiently, runs
+from .component_files import ComponentFiles, PreflightContext, is_healthy, patiently, runs
 from .static_pods import API_SERVER, ETCD
 
 

@@ -2,23 +2,75 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The journal of a planned change of a static pod, and what of it can be verified."""
+"""The journal of a planned change of a static pod, and what of it can be verified: by its processes, and by the clients of an API server."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
 
-from ..._engine.journal import STATIC_POD, Address, Client, FileEntry, Instance, Journal, Places, StaticPodWatch
+from ..._engine.api_server import GUARDED
+from ..._engine.journal import (
+    STATIC_POD,
+    Address,
+    Client,
+    Credential,
+    FileEntry,
+    Instance,
+    Journal,
+    Places,
+    StaticPodWatch,
+)
 from ..._engine.node import Host
+from ..._engine.pod_observation import mirror_pod_path
 from ..._engine.probes import api_request, read_gates, unread_gates, wrong_gates
 from ..._plan.common.errors import KubeadmError
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.manifest import Manifest
-from ..kubelet.api_clients import ApiClients, advertised
 from ..transaction.file_versions import dump_version
 from ..transaction.owned_record import Notes
 from ..transaction.planned_journal import TransactionSettings, file_entry, new_journal, record_entry
 from .static_pods import API_SERVER, StaticPod, instance_of, look
+
+ADMIN = ("/etc/kubernetes/admin.conf", "/etc/kubernetes/super-admin.conf")
+_PORT = 6443
+
+
+@dataclasses.dataclass(frozen=True)
+class ApiClients:
+    """admin: the administrator's kubeconfig. kubelet: the kubelet's; node: the name of its Node."""
+
+    admin: str
+    kubelet: str
+    node: str
+
+    @classmethod
+    def of_node(cls, kubelet: str, node: str) -> ApiClients:
+        """kubeadm may have moved an administrator's kubeconfig away, but not both of them."""
+        return cls(next(filter(os.path.exists, ADMIN), ADMIN[0]), kubelet, node)
+
+    def credentials(self) -> list[Credential]:
+        """What is there of them, and what each may read in any case."""
+        paths = {self.admin: GUARDED, self.kubelet: f"/api/v1/nodes/{self.node}"}
+        return [{"kubeconfig": file, "path": path} for file, path in paths.items() if os.path.exists(file)]
+
+    def mirror(self, log_prefix: str) -> Credential:
+        """The pod by which the kubelet reports a static pod at the API."""
+        return {"kubeconfig": self.kubelet, "path": mirror_pod_path(log_prefix)}
+
+    def unverified(self) -> list[str]:
+        """What cannot be verified of an API server, because a kubeconfig is missing."""
+        return [
+            f"whether it answers {client}: {file} does not exist on {os.uname().nodename}"
+            for file, client in ((self.admin, "its administrator"), (self.kubelet, "its kubelet"))
+            if not os.path.exists(file)
+        ]
+
+
+def advertised(manifest: Manifest) -> Address:
+    """Where an API server without an HTTP probe answers."""
+    host = manifest.flag_value("advertise-address") or "127.0.0.1"
+    return {"scheme": "https", "host": host, "port": int(manifest.flag_value("secure-port") or _PORT)}
 
 
 def static_pod_journal(

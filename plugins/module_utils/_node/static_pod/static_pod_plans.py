@@ -15,17 +15,16 @@ from ..._engine.node import NODE, Host
 from ..._plan.common.errors import Busy, KubeadmError
 from ..._plan.kubernetes.clusters import ClusterIdentity
 from ..._plan.static_pod.plan import StaticPodPlan
-from ..kubelet.api_clients import ApiClients
 from ..kubelet.kubelet_down import read_any_kubelet
-from ..kubelet.kubelet_reader import Kubelet
+from ..kubelet.kubelet_reader import Kubelet, manifest_files
 from ..transaction import engine_service, journal_history
-from ..transaction.lock_wait import LockWait
 from ..transaction.owned_record import Notes, can_revert, write_record
 from ..transaction.state import Run, state_directory
+from ..transaction.transaction_steps import LockWait
 from ..upgrade import kubeadm_config
 from ..upgrade.kubeadm_config import KubeadmConfig
 from . import static_pods
-from .manifest_files import manifest_files
+from .static_pod_journal import ApiClients
 from .static_pod_report import readiness
 from .static_pod_steps import Observed, StaticPodSteps
 

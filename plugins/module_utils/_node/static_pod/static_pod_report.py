@@ -12,21 +12,20 @@ import typing as t
 
 from ..._engine.files import Json
 from ..._engine.node import NODE, Host, Process, hide
-from ..._engine.static_pod_look import PodObservation
+from ..._engine.pod_observation import PodObservation
 from ..._plan.common.errors import KubeadmError
 from ..._plan.common.ownership import Change, Values
 from ..._plan.kubernetes import versions
 from ..._plan.static_pod import plan as static_pod
-from ..._plan.static_pod import pod_fields, reconciliation, static_pod_undo
-from ..._plan.static_pod.diff import diff
+from ..._plan.static_pod import pod_fields, reconciliation
 from ..._plan.static_pod.manifest import Manifest
+from ..._plan.static_pod.plan import diff
 from ..._plan.transaction.previous_change import Rollback
 from ..kubelet.kubelet_down import read_any_kubelet
-from ..kubelet.kubelet_reader import Kubelet, version_of
+from ..kubelet.kubelet_reader import Kubelet, manifest_files, version_of
 from ..transaction import journal_history, undo
 from ..transaction.state import Run
 from . import static_pods
-from .manifest_files import manifest_files
 
 
 def read_all(
@@ -96,7 +95,7 @@ def _plan_rollback(
 ) -> tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]:
     """What reverting a change comes to: the operations, and the difference of the manifest."""
     pod = static_pods.read_static_pod(name, directory, node_name)
-    plan = static_pod_undo.plan(name, rollback, static_pod.State(pod.manifest, pod.record, {}))
+    plan = static_pod.plan_undo(name, rollback, static_pod.State(pod.manifest, pod.record, {}))
     return plan.operations, [entry for entry in diff(plan) if entry["after_header"] == pod.path]
 
 

@@ -17,23 +17,20 @@ from ..._plan.common.errors import KubeadmError
 from ..._plan.common.verdict import Verdict
 from ..._plan.kubernetes import versions
 from ..._plan.static_pod import plan as static_pod
-from ..._plan.static_pod import static_pod_undo
 from ..._plan.static_pod.desired import SETTINGS, Desired, parse_desired
-from ..._plan.static_pod.diff import diff
-from ..._plan.static_pod.plan import State, StaticPodPlan
+from ..._plan.static_pod.plan import State, StaticPodPlan, diff
 from ..etcd import etcd_preflight
-from ..kubelet.api_clients import ApiClients
 from ..kubelet.kubelet_down import read_running_kubelet
 from ..kubelet.kubelet_reader import Kubelet, version_of
-from ..runtime import component_rehearsal
+from ..runtime import programs
 from ..runtime.container_runtime import runtime_at
 from ..transaction.file_versions import refuse_unsafe
-from ..transaction.lock_wait import LockWait
 from ..transaction.owned_record import write_record
 from ..transaction.state import Run, state_directory
-from ..transaction.transaction_steps import Earlier, TransactionSteps
+from ..transaction.transaction_steps import Earlier, LockWait, TransactionSteps
 from . import preflight, static_pod_journal, static_pods
-from .preflight_context import PreflightContext
+from .component_files import PreflightContext
+from .static_pod_journal import ApiClients
 from .static_pods import StaticPod
 
 
@@ -107,7 +104,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         """Work out the change."""
         if self._is_revert:
             earlier = observed.earlier
-            return static_pod_undo.plan(self._name, earlier.rollback, observed.state, self._revert_notes(earlier))
+            return static_pod.plan_undo(self._name, earlier.rollback, observed.state, self._revert_notes(earlier))
         return static_pod.plan(self._desired, observed.state)
 
     def preflight(self, observed: Observed, plan: StaticPodPlan) -> t.Sequence[str]:
@@ -169,7 +166,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
     def rehearse(self, observed: Observed, plan: StaticPodPlan) -> Verdict:
         """Start the component with its new command line in a sandbox."""
         runtime = runtime_at(observed.kubelet.runtime, self._run)
-        verdict = component_rehearsal.rehearse(
+        verdict = programs.rehearse(
             observed.pod, plan, run=self._run, runtime=runtime, clock=time.monotonic, host=observed.host
         )
         return self._with_reverts(verdict, observed.earlier, plan.operations)

@@ -17,10 +17,9 @@ import typing as t
 from ..._engine.files import POLL_SECONDS
 from ..._engine.journal import Instance, Logs
 from ..._engine.node import Host, Process
-from ..._engine.pod_processes import find as find_processes
+from ..._engine.pod_observation import PodObservation, find_processes, told_unmatched
+from ..._engine.pod_observation import look as look_for
 from ..._engine.probes import Ask, api_get
-from ..._engine.static_pod_look import PodObservation, told_unmatched
-from ..._engine.static_pod_look import look as look_for
 from ..._plan.common import ownership, times
 from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.common.file_values import FileVersion
@@ -28,9 +27,9 @@ from ..._plan.documents import configuration
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.desired import WantedFile
 from ..._plan.static_pod.manifest import Manifest, Mount
+from ..kubelet.kubelet_reader import manifest_files
 from ..transaction.file_versions import read_version, refuse_unsafe
 from ..transaction.owned_record import former_text, is_older, own_record, written_image
-from .manifest_files import manifest_files
 
 try:
     import yaml

@@ -20,14 +20,13 @@ from ..._plan.static_pod.manifest import Manifest
 from ..._plan.upgrade.static_pod_settings import unchanged
 from ..kubelet.kubelet_down import read_running_kubelet
 from ..kubelet.kubelet_reader import Kubelet
-from ..runtime import component_rehearsal
+from ..runtime import programs
 from ..runtime.container_runtime import runtime_at
 from ..static_pod import static_pods
 from ..static_pod.static_pods import API_SERVER, StaticPod
 from ..transaction.state import Run
 from .kubeadm_config import version_of_api_server
-from .upgrade_kubeadm import Kubeadm
-from .upgrade_manifests import Generated, NotGenerated, endpoint_of, generate
+from .upgrade_manifests import Generated, Kubeadm, NotGenerated, endpoint_of, generate
 from .upgrade_programs import installed_kubeadm
 
 
@@ -129,7 +128,7 @@ class Check:
     def _rehearse(self, pod: StaticPod, generated: Manifest, kubelet: Kubelet) -> Json:
         """Start the component as it would be after an upgrade to its own version. Raises Refusal when it does not take that."""
         plan = unchanged(generated, pod.manifest)
-        verdict = component_rehearsal.rehearse(
+        verdict = programs.rehearse(
             pod,
             plan,
             run=self._run,

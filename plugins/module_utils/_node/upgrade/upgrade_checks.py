@@ -18,17 +18,15 @@ from ..._engine.files import open_to_read
 from ..._plan.common.errors import KubeadmError
 from ..._plan.common.verdict import Verdict
 from ..._plan.kubeadm_config.cluster_configuration import ClusterConfiguration
-from ..._plan.upgrade import addons, checks, expiring_certificates, kubelets, prerequisites, refusals
-from ..._plan.upgrade.checks import KUBE_PROXY, NotChecked
-from ..._plan.upgrade.findings import Finding, UpgradeFindings
+from ..._plan.upgrade import addons, findings, kubelets, prerequisites, refusals
+from ..._plan.upgrade.findings import KUBE_PROXY, Finding, NotChecked, UpgradeFindings
 from ..._plan.upgrade.kubelets import IdRange
 from ..kubelet.kubelet_units import KUBELET_NAME, KubeletUnit
 from ..runtime.container_runtime import Runtime
 from ..runtime.programs import Program
 from ..transaction.state import Run
-from .upgrade_kubeadm import CONFIG, Kubeadm, words
-from .upgrade_programs import NewPrograms, start_program
-from .upgrade_trials import GateTrial, rehearse_all
+from .upgrade_manifests import CONFIG, Kubeadm, words
+from .upgrade_programs import GateTrial, NewPrograms, rehearse_all, start_program
 
 _IDS_PER_POD = ("userNamespaces", "idsPerPod")
 _NO_PROGRAM = 127
@@ -105,15 +103,15 @@ def _read_ids(path: str) -> list[IdRange]:
 
 # Those of every node.
 OF_NODES: dict[str, t.Callable[[Node], t.Iterator[Finding]]] = {
-    checks.RUNTIME: container_runtime,
-    checks.KUBELET_MANIFESTS: kubelet_manifests,
-    checks.USER_NAMESPACES: user_namespaces,
+    findings.RUNTIME: container_runtime,
+    findings.KUBELET_MANIFESTS: kubelet_manifests,
+    findings.USER_NAMESPACES: user_namespaces,
 }
 
 
 def check_certificates(kubeadm: Kubeadm, found: UpgradeFindings) -> None:
     """Add the certificates of a control plane that end too early, as the new kubeadm reads them."""
-    found.check(checks.CERTIFICATES, _certificates(kubeadm))
+    found.check(findings.CERTIFICATES, _certificates(kubeadm))
 
 
 def _certificates(kubeadm: Kubeadm) -> t.Iterator[Finding]:
@@ -121,7 +119,7 @@ def _certificates(kubeadm: Kubeadm) -> t.Iterator[Finding]:
     try:
         if status == 0:
             expiration, _end = json.JSONDecoder().raw_decode(output)
-            yield from expiring_certificates.findings(expiration)
+            yield from prerequisites.certificate_findings(expiration)
             return
     except (ValueError, LookupError, TypeError):
         pass

@@ -19,16 +19,14 @@ from ..._plan.kubelet.desired import parse_desired
 from ..._plan.kubelet.plan import KubeletPlan
 from ..._plan.upgrade import kubelets as upgrade
 from ..._plan.upgrade import prerequisites, refusals
-from ..._plan.upgrade.checks import KUBELET_GATES
-from ..._plan.upgrade.findings import BREAKS, INVENTORY, Finding, UpgradeFindings
+from ..._plan.upgrade.findings import BREAKS, INVENTORY, KUBELET_GATES, Finding, UpgradeFindings
 from ..._plan.upgrade.refusals import Setting
 from ..kubelet import kubelet_rehearsal
 from ..kubelet.kubelet_reader import version_of
 from ..kubelet.kubelet_units import KUBELET_NAME, KubeletUnit
 from ..runtime.programs import Program
 from ..transaction.state import Run
-from .upgrade_programs import NewPrograms, start_program
-from .upgrade_trials import GateTrial, Refused, Trial, rehearse_all
+from .upgrade_programs import GateTrial, NewPrograms, Refused, Trial, rehearse_all, start_program
 
 _CGROUP_V2 = "/sys/fs/cgroup/cgroup.controllers"
 _DEFAULTS = {"state": "present", "purge": False, "adopt": False, "force": False}

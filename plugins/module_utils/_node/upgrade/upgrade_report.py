@@ -14,7 +14,7 @@ import typing as t
 from ..._engine.files import Json
 from ..._engine.node import NODE, Host
 from ..._plan.kubeadm_config.cluster_configuration import ClusterConfiguration
-from ..._plan.upgrade import checks, prerequisites
+from ..._plan.upgrade import findings, prerequisites
 from ..._plan.upgrade.api_versions import api_version_findings
 from ..._plan.upgrade.findings import UpgradeFindings
 from ..kubelet import control_planes
@@ -50,7 +50,7 @@ def read_all(
     found = UpgradeFindings()
     runtime = runtime_at(str(unit.layout.settings.field(("containerRuntimeEndpoint",)) or _RUNTIME), run)
     for name, check in upgrade_checks.OF_NODES.items():
-        if checks.applies(name, wanted_version):
+        if findings.applies(name, wanted_version):
             found.check(name, check(upgrade_checks.Node(unit, manifest_dir, runtime, target, run)))
     version = None
     if is_control_plane:

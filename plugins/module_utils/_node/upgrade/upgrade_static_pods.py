@@ -27,7 +27,7 @@ from ..._plan.upgrade import static_pod_settings as upgrade
 from ..._plan.upgrade.findings import BREAKS, CONFIG_MAP, WARNS, Finding, UpgradeFindings
 from ..._plan.upgrade.refusals import Setting
 from ..._plan.upgrade.static_pod_settings import Sides
-from ..runtime import component_rehearsal
+from ..runtime import programs
 from ..runtime.container_runtime import Runtime
 from ..runtime.programs import Program
 from ..static_pod import static_pods
@@ -35,10 +35,8 @@ from ..static_pod.component_files import ComponentFiles
 from ..static_pod.static_pods import API_SERVER, ETCD, StaticPod
 from ..transaction.state import Run
 from . import upgrade_checks
-from .upgrade_kubeadm import Kubeadm
-from .upgrade_manifests import NotGenerated, endpoint_of, generate
-from .upgrade_programs import KUBEADM, NewPrograms, installed_kubeadm
-from .upgrade_trials import rehearse_all
+from .upgrade_manifests import Kubeadm, NotGenerated, endpoint_of, generate
+from .upgrade_programs import KUBEADM, NewPrograms, installed_kubeadm, rehearse_all
 
 _CONFIG_FILES = (
     "admission-control-config-file",
@@ -80,7 +78,7 @@ class _Trial:
     def rehearse(self) -> Verdict:
         """Start the new component in the sandbox."""
         node = self.node
-        return component_rehearsal.rehearse(
+        return programs.rehearse(
             self.pod,
             self.plan,
             run=node.run,

@@ -9,11 +9,13 @@ A kubelet that starts holds the pods that already run against these limits too, 
 
 from __future__ import annotations
 
+import math
 import typing as t
 from fractions import Fraction
 
 from ..common.errors import Refusal
 from ..kubernetes import quantities
+from .config import Settings
 
 Limits = dict[str, t.Any]
 
@@ -78,3 +80,84 @@ def withdrawn(sysctl: str, limits: Limits) -> bool:
 
 def _matches(sysctl: str, patterns: t.Iterable[str]) -> bool:
     return any(sysctl.startswith(pattern[:-1]) if pattern.endswith("*") else sysctl == pattern for pattern in patterns)
+
+
+_MAX_PODS = 110
+_MANAGERS = ("cpuManagerPolicy", "memoryManagerPolicy")
+_RESOURCES = ("cpu", "memory", "ephemeral-storage")
+_EVICTION = {"memory": "memory.available", "ephemeral-storage": "nodefs.available"}
+# Counts only as a whole: a configuration that names one threshold has no others, unless it asks for the merge.
+_DEFAULT_EVICTION = {"memory.available": "100Mi", "nodefs.available": "10%"}
+
+
+def limits_of(settings: Settings) -> Limits | None:
+    """The limits that settings come to; None when a value makes no sense, which is the kubelet's to refuse.
+
+    Returns C(max_pods), C(pods_per_core) (0: does not count), C(reserved): by resource the amounts that are taken off the
+    capacity, as quantities or as percentages of it, C(unsafe_sysctls): the patterns of those that are allowed, and
+    C(pod_level_managers): whether CPUs or memory are given to pods as a whole.
+    """
+    try:
+        return {
+            "max_pods": _number(settings, "maxPods", _MAX_PODS),
+            "pods_per_core": _number(settings, "podsPerCore", 0),
+            "reserved": _reserved(settings),
+            "unsafe_sysctls": _unsafe_sysctls(settings),
+            "pod_level_managers": settings.gates().get("PodLevelResourceManagers") is True
+            and "static" in (str(settings.field((name,)) or "").lower() for name in _MANAGERS),
+        }
+    except (ValueError, TypeError, AttributeError):
+        return None
+
+
+def change(before: Settings, after: Settings) -> Limits | None:
+    """The limits after a change, and C(withdrawn_sysctls), the patterns that were allowed before it; None when nothing changes, and a restart
+    takes nothing from pods either."""
+    former, limits = limits_of(before), limits_of(after)
+    if limits is None or (limits == former and not limits["pod_level_managers"]):
+        return None
+    allowed = former["unsafe_sysctls"] if former else []
+    return {**limits, "withdrawn_sysctls": [name for name in allowed if name not in limits["unsafe_sysctls"]]}
+
+
+def _unsafe_sysctls(settings: Settings) -> list[str]:
+    value = settings.field(("allowedUnsafeSysctls",)) or []
+    return sorted(value.split(",") if isinstance(value, str) else value)
+
+
+def _number(settings: Settings, field: str, default: int) -> int:
+    # 0 in a file is no number but the default.
+    return int(settings.field((field,)) or default)
+
+
+def _reserved(settings: Settings) -> dict[str, list[str]]:
+    sources = [settings.pairs("kubeReserved") or {}, settings.pairs("systemReserved") or {}]
+    reserved = {name: [source[name] for source in sources if name in source] for name in _RESOURCES}
+    cpus = reserved_cpus(settings)
+    if cpus:
+        reserved["cpu"] = [str(len(cpus))]
+    eviction = settings.pairs("evictionHard")
+    if eviction is None or settings.field(("mergeDefaultEvictionSettings",)) is True:
+        eviction = {**_DEFAULT_EVICTION, **(eviction or {})}
+    for name, signal in _EVICTION.items():
+        # These two switch the threshold off.
+        reserved[name] += [eviction[signal]] if eviction.get(signal, "0%") not in ("0%", "100%") else []
+    for amounts in reserved.values():
+        for amount in amounts:
+            share(Fraction(1), amount)  # what is no amount is found here
+    return reserved
+
+
+def reserved_cpus(settings: Settings) -> list[int]:
+    """The ids of the CPUs that are reserved by name, in order; none when the kubelet takes as many as it reserves.
+
+    Raises ValueError for a list that is none; such as C(0-3,8) is one.
+    """
+    parts = str(settings.field(("reservedSystemCPUs",)) or "").split(",")
+    ranges = [part.split("-") for part in parts if part.strip()]
+    return sorted({cpu for ends in ranges for cpu in range(int(ends[0]), int(ends[-1]) + 1)})
+
+
+def count_reserved_cpus(settings: Settings) -> int:
+    """How many whole CPUs are reserved. Raises ValueError, TypeError and AttributeError for settings that make no sense."""
+    return math.ceil(sum((share(Fraction(1), amount) for amount in _reserved(settings)["cpu"]), Fraction(0)))

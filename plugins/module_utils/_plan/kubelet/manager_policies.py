@@ -15,7 +15,7 @@ import dataclasses
 import typing as t
 
 from ..kubernetes import flags
-from . import limit_settings
+from . import limits
 from .config import Settings
 
 # Without this gate a kubelet takes a state file that was written with it for a damaged one.
@@ -119,7 +119,7 @@ def _plain(field: str, default: str) -> _Reader:
 def _reserved_cpus(settings: Settings) -> t.Any:
     """The ids of the reserved CPUs, or else how many the kubelet takes, which are whole ones."""
     try:
-        return limit_settings.reserved_cpus(settings) or limit_settings.count_reserved_cpus(settings)
+        return limits.reserved_cpus(settings) or limits.count_reserved_cpus(settings)
     except (ValueError, TypeError, AttributeError):  # what makes no sense is still the same, or another
         return [
             settings.field((name,)) for name in ("reservedSystemCPUs", "kubeReserved", "systemReserved", "evictionHard")

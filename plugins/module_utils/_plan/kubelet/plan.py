@@ -28,7 +28,7 @@ from . import adoption as kubelet_adoption
 from . import config as kubelet_config
 from . import generator as kubelet_generator
 from . import layout as kubelet_layout
-from . import limit_settings, rejoining
+from . import limits, rejoining
 from . import manager_policies as kubelet_policies
 from .adoption import Move
 from .config import ARGS, CONFIG, GATES, TAINTS
@@ -88,7 +88,7 @@ class KubeletPlan:
     @property
     def limits(self) -> Limits | None:
         """What is left to pods afterwards; None when that does not change."""
-        return limit_settings.change(self.before.settings, self.after.settings)
+        return limits.change(self.before.settings, self.after.settings)
 
 
 def plan(desired: Desired, state: State) -> KubeletPlan:
@@ -145,7 +145,7 @@ def plan(desired: Desired, state: State) -> KubeletPlan:
 def unverified(change: KubeletPlan) -> list[str]:
     """What of a change cannot be verified. The kubelet may take a value that is none to us: what it leaves to pods is not known then, which is
     not the same as unchanged."""
-    if limit_settings.limits_of(change.after.settings) is not None:
+    if limits.limits_of(change.after.settings) is not None:
         return []
     return ["whether running pods still fit: what the kubelet leaves to them cannot be worked out from its settings"]
 

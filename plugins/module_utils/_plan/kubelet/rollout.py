@@ -18,7 +18,7 @@ from ..common.batch import joined
 from ..kubernetes import access, clusters
 from ..transaction import rollout
 from ..transaction.lease import LEASE_NAMESPACE
-from ..transaction.outcomes import ABORTED
+from ..transaction.messages import ABORTED
 from ..transaction.rollout import NOTHING, Hosts, Registers, Result
 
 SHARED = ("node_kubelet_max_unavailable", "node_kubelet_check_api", "node_kubelet_api_host", "node_kubelet_lease")

@@ -21,9 +21,8 @@ import typing as t
 from fractions import Fraction
 
 from ..kubelet.limits import PODS
-from ..kubernetes import pods, selectors
-from ..kubernetes.pods import Pod, Taint
-from ..kubernetes.selectors import Labels
+from ..kubernetes import pods
+from ..kubernetes.pods import Labels, Pod, Taint
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,8 +149,8 @@ def _term_matches(term: t.Mapping[str, t.Any], name: str, labels: Labels) -> boo
     expressions, fields = term.get("matchExpressions") or [], term.get("matchFields") or []
     if not expressions and not fields:
         return False  # an empty term matches nothing
-    return all(selectors.meets(entry, labels) for entry in expressions) and all(
-        selectors.meets(entry, {"metadata.name": name}) for entry in fields
+    return all(pods.meets(entry, labels) for entry in expressions) and all(
+        pods.meets(entry, {"metadata.name": name}) for entry in fields
     )
 
 

@@ -22,8 +22,8 @@ from ..common.ownership import Change, Values
 from ..documents.command_line import find_program
 from ..documents.yaml_edit import Document, Path
 from ..kubernetes import flags, versions
-from . import container_probes, pod_fields
-from .container_probes import Probe
+from . import pod_fields
+from .pod_fields import Probe
 from .pod_yaml import ANNOTATIONS, VOLUMES, PodYaml, at, place_of
 
 _MERGED_FLAGS = {
@@ -230,11 +230,11 @@ class Manifest:
 
     def probes(self) -> list[Probe]:
         """The container's own probes, each once."""
-        return container_probes.of_container(self.container, self.document.source)
+        return pod_fields.probes_of_container(self.container, self.document.source)
 
     def seconds_until_killed(self) -> int:
         """How long the kubelet leaves a container that does not work, where only the kubelet can ask for it; 0 for every other."""
-        return container_probes.seconds_until_killed(self.container, self.document.source)
+        return pod_fields.seconds_until_killed(self.container, self.document.source)
 
     # -- values --------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The plan of the module C(static_pod): a desired state and what was read, in; every byte that will change, out."""
+"""The plan of the module C(static_pod): a desired state and what was read, in; every byte that will change, out. Also its rollback and its diff."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from ..common import ownership
 from ..common.errors import Refusal
 from ..common.file_values import FileVersion, digest_of
 from ..common.ownership import Change, Record, Values
+from ..documents.yaml_edit import Path
+from ..transaction import previous_change
+from ..transaction.previous_change import Rollback
 from . import pod_fields, probe_targets, reconciliation
-from .desired import Desired
+from .desired import SETTINGS, Desired
 from .manifest import Manifest
 from .policy_files import PolicyFileChange, PolicyFiles
 from .reconciliation import FILES_ANNOTATION
@@ -190,3 +193,98 @@ def without_secrets(change: Change, open_files: t.Container[str]) -> Change:
 
 def _without_content(digest: dict[str, t.Any] | None) -> dict[str, t.Any] | None:
     return None if digest is None else {key: value for key, value in digest.items() if key != "sha256"}
+
+
+_DIFFERENT = "(hidden, different)"
+
+
+def diff(plan_: StaticPodPlan) -> list[dict[str, str]]:
+    """The difference as Ansible shows it: the manifest, then each file. Values of environment variables are hidden."""
+    shown: list[dict[str, str]] = []
+    if plan_.before.text != plan_.after.text:
+        former = _environment_values(plan_.before)
+        texts = [
+            manifest.document.masked(
+                {
+                    path: HIDDEN if value in former.values() else _DIFFERENT
+                    for path, value in _environment_values(manifest).items()
+                }
+            )
+            for manifest in (plan_.before, plan_.after)
+        ]
+        shown.append(_diff_entry(plan_.before.document.source, *texts))
+    shown.extend(_diff_entry(change.path, *_file_texts(change)) for change in plan_.files)
+    return shown
+
+
+def _file_texts(change: PolicyFileChange) -> tuple[str, str]:
+    if not change.sensitive:
+        before, after = (
+            "" if file is None else file.content.decode("utf-8", "replace") for file in (change.before, change.after)
+        )
+        return before, after
+    return (
+        f"{HIDDEN}\n" if change.before else "",
+        f"{_DIFFERENT if change.before else HIDDEN}\n" if change.after else "",
+    )
+
+
+def _environment_values(manifest: Manifest) -> dict[Path, str]:
+    """Where the literal values of environment variables stand in a manifest, in all of its containers."""
+    return {
+        ("spec", kind, number, "env", position, "value"): str(entry["value"])
+        for kind in ("initContainers", "containers")
+        for number, container in enumerate(manifest.pod["spec"].get(kind) or [])
+        for position, entry in enumerate(container.get("env") or [])
+        if entry.get("value")
+    }
+
+
+def _diff_entry(path: str, before: str, after: str) -> dict[str, str]:
+    return {"before_header": path, "after_header": path, "before": before, "after": after}
+
+
+_SETTINGS = tuple(field for field in SETTINGS if field != "files")
+
+
+def plan_undo(name: str, rollback: Rollback | None, state: State, warnings: t.Sequence[str] = ()) -> StaticPodPlan:
+    """Work out what reverting a change comes to. rollback: None when there is nothing to revert.
+
+    Raises Refusal when a file is not what the change left.
+    """
+    manifest = state.manifest
+    if rollback is None or rollback.is_done:
+        return StaticPodPlan(manifest, manifest, (), (), state.record, tuple(warnings), image=state.written_image)
+    rollback.refuse_foreign_edits()
+    after = next(
+        (
+            Manifest.parse(file.former.text, manifest.document.source, name)
+            for file in rollback.files
+            if file.switch and file.former  # a manifest is never made by us
+        ),
+        manifest,
+    )
+    files = [file for file in rollback.component_files if not file.switch]
+    changes = [
+        *_changed_settings(manifest, after),
+        *(Change("files", file.path, digest_of(file.now), digest_of(file.former)) for file in files),
+    ]
+    return StaticPodPlan(
+        before=manifest,
+        after=after,
+        # It is unknown by now whether a content was sensitive.
+        files=tuple(PolicyFileChange(file.path, file.now, file.former, True, False) for file in files),
+        operations=previous_change.operations(
+            (without_secrets(change, ()) for change in changes), rollback.component_files
+        ),
+        record=rollback.record,
+        warnings=tuple(warnings),
+    )
+
+
+def _changed_settings(before: Manifest, after: Manifest) -> t.Iterator[Change]:
+    then, now = after.values(), before.values()
+    for field in _SETTINGS:
+        for key in dict.fromkeys([*now[field], *then[field]]):
+            if now[field].get(key) != then[field].get(key):
+                yield Change(field, key, now[field].get(key), then[field].get(key))

@@ -15,9 +15,9 @@ import typing as t
 from ..common.errors import Refusal
 from ..documents import configuration
 from ..kubernetes import flags
-from .container_probes import Probe
 from .etcd_change import setting
 from .manifest import Manifest
+from .pod_fields import Probe
 
 _API_SERVER, _ETCD = "kube-apiserver", "etcd"
 _PORTS = {_API_SERVER: 6443, "kube-controller-manager": 10257, "kube-scheduler": 10259}

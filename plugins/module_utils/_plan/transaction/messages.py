@@ -2,13 +2,21 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the outcome of a transaction means for the task that asked for it."""
+"""How a transaction ends, in the words of its journal, and what that means for the task that asked for it.
+
+The engine has the same words in its own C(journal.py), because nothing else is packed with it; a contract holds them against each other.
+"""
 
 from __future__ import annotations
 
 import typing as t
 
-from .outcomes import ABORTED, ALARM, COMMITTED, ROLLED_BACK, STANDING, UNHEALTHY
+COMMITTED, ROLLED_BACK, ABORTED, UNHEALTHY, ALARM = "committed", "rolled_back", "aborted", "unhealthy", "alarm"
+# The phase in which the engine waits for the confirmation of its controller.
+CONFIRMING = "confirming"
+# The outcomes that leave the change in place.
+STANDING = (COMMITTED, UNHEALTHY)
+
 
 _ENDINGS = {
     ROLLED_BACK: "the change was rolled back and the former state is verified",

@@ -17,7 +17,7 @@ import typing as t
 from ..common.errors import Refusal
 from ..common.file_values import FileVersion
 from ..common.ownership import Change, Record
-from .outcomes import ALARM, STANDING
+from .messages import ALARM, STANDING
 
 PREVIOUS = "previous"
 COMPONENT, RECORD = "component", "record"

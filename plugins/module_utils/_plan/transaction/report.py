@@ -12,7 +12,7 @@ import typing as t
 from ..common.batch import joined
 from ..common.verdict import SKIPPED
 from . import messages
-from .outcomes import COMMITTED
+from .messages import COMMITTED
 
 Result = t.Mapping[str, t.Any]
 

@@ -16,8 +16,7 @@ from ..documents import configuration
 from ..kubelet.config import GATES, ConfigDocument
 from ..transaction import rehearsal
 from . import refusals
-from .checks import KUBE_PROXY, NotChecked
-from .findings import BREAKS, OTHER, WARNS, Finding
+from .findings import BREAKS, KUBE_PROXY, OTHER, WARNS, Finding, NotChecked
 
 PROXY_KEY = "config.conf"  # of the ConfigMap kube-proxy
 PROXY_FILE = f"{rehearsal.DIRECTORY}/kube-proxy.yaml"

@@ -10,10 +10,9 @@ import re
 import typing as t
 
 from ..kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE
-from ..kubernetes.selectors import Labels, selects
+from ..kubernetes.pods import Labels, selects
 from . import prerequisites
-from .checks import NotChecked
-from .findings import BREAKS, COLLECTION, CONFIG_MAP, WARNS, Finding
+from .findings import BREAKS, COLLECTION, CONFIG_MAP, WARNS, Finding, NotChecked
 
 CLUSTER = "cluster"
 _REQUESTED = re.compile(r"^apiserver_requested_deprecated_apis\{([^}]*)\} 1(?:\.0)?$", re.MULTILINE)

@@ -22,8 +22,7 @@ from ..kubelet.layout import FRAGMENT, Layout
 from ..kubelet.plan import KubeletFileChange, KubeletPlan
 from ..kubernetes import flags
 from . import refusals
-from .checks import USER_NAMESPACES
-from .findings import BREAKS, COLLECTION, INVENTORY, KUBEADM, OTHER, Finding
+from .findings import BREAKS, COLLECTION, INVENTORY, KUBEADM, OTHER, USER_NAMESPACES, Finding
 
 KUBELET = "kubelet"
 _API_SERVER = "kube-apiserver"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from . import checks
+from . import findings
 from .findings import (
     BREAKS,
     COLLECTION,
@@ -51,7 +51,7 @@ def objection(names: t.Iterable[str], known: t.Sequence[str], accepted: t.Sequen
     names: of all that are set. known: options, without prefix. accepted: what C(checks.ACCEPT) names.
     """
     given = {name for name in names if name.startswith(PREFIX) and name != f"{PREFIX}report"}
-    takes = [*(f"{PREFIX}{option}" for option in known), checks.ACCEPT]
+    takes = [*(f"{PREFIX}{option}" for option in known), findings.ACCEPT]
     unknown = sorted(given.difference(takes))
     if unknown:
         return f"invalid variable {', '.join(unknown)}: must be one of {', '.join(takes)}."
@@ -61,7 +61,7 @@ def objection(names: t.Iterable[str], known: t.Sequence[str], accepted: t.Sequen
             f"Set {' and '.join(missing)}: the version to upgrade to, such as 1.37.2, and the directory on each node with the programs of that"
             " version."
         )
-    return checks.name_refusal(accepted)
+    return findings.name_refusal(accepted)
 
 
 def report(
@@ -93,9 +93,9 @@ def report(
         "target": target,
         "nodes": nodes,
         "cluster": parts[0],
-        "not_checked": sorted(name[len(checks.NODE) :] for name in missing if name.startswith(checks.NODE)),
+        "not_checked": sorted(name[len(findings.NODE) :] for name in missing if name.startswith(findings.NODE)),
         # A node that was not checked may be the one that a name is about.
-        "refusal": checks.stale_refusal(accepted, missing, made) if is_complete else "",
+        "refusal": findings.stale_refusal(accepted, missing, made) if is_complete else "",
     }
     return {**made_report, "safe": bool(nodes) and not any(failure(made_report, host) for host in nodes)}
 
@@ -178,7 +178,7 @@ def _unrehearsed_lines(report: Json) -> list[str]:
     lines = []
     for (is_accepted, where, reason, remedy), together in names.items():
         what = f"{', '.join(together)}{f' on {where}' if where else ''}: {reason}"
-        ways = filter(None, (remedy, f"accept it with {checks.ACCEPT}={','.join(together)}"))
+        ways = filter(None, (remedy, f"accept it with {findings.ACCEPT}={','.join(together)}"))
         lines.append(
             f"not rehearsed, and accepted: {what}" if is_accepted else f"not rehearsed: {what}; {', or '.join(ways)}"
         )
@@ -229,7 +229,7 @@ def failure(report: Json, host: str) -> str:
         accept = ",".join(dict.fromkeys([*kept, *(name for names in missing.values() for name in names)]))
         reasons.append(
             f"the upgrade to {report['target']} is not known to be safe on {host}, because this was not rehearsed: {why}. Either have it rehearsed,"
-            f" the report says how, or accept it by name: -e {checks.ACCEPT}={accept}"
+            f" the report says how, or accept it by name: -e {findings.ACCEPT}={accept}"
         )
     return " ".join(reasons)
 

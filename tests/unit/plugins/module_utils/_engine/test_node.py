@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node imp
     log_tail,
     unit_log,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.static_pod_look import count_starts
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.pod_observation import count_starts
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
 
 UID = "0123456789abcdef0123456789abcdef"

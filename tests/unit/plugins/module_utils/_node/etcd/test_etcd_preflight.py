@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import run_probe
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.etcd import etcd_preflight
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime import component_rehearsal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime import programs
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime.container_runtime import runtime_at
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import preflight, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import state
@@ -293,7 +293,7 @@ def test_nothing_below_etcds_data_is_opened(site: Site, etcd_pod: static_pods.St
         plan = site.plan(etcd_pod, snapshot_count=5000)
         preflight.check(etcd_pod, plan, site.node)
         runtime = runtime_at(site.node.kubelet.runtime, site.run)
-        verdict = component_rehearsal.rehearse(
+        verdict = programs.rehearse(
             etcd_pod, plan, run=site.run, runtime=runtime, clock=site.clock, host=site.node.host
         )
     finally:

@@ -21,8 +21,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transactio
     owned_record,
     state,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction.lock_wait import LockWait
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction.state import state_directory
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction.transaction_steps import LockWait
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade import kubeadm_config
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.kubeadm_config import KubeadmConfig
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError

@@ -27,7 +27,10 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod
     static_pod_journal,
     static_pods,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import journal_history, owned_record
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import (
+    journal_history,
+    owned_record,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches, documented

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, save_journal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.etcd import etcd_client
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import api_clients
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import static_pod_journal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import encryption
@@ -76,7 +76,7 @@ class Pod:
 
 @pytest.fixture(name="server")
 def fixture_server(master: FakeNode, run: FakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pod:
-    monkeypatch.setattr(api_clients, "ADMIN", (str(master.kubeconfig),))
+    monkeypatch.setattr(static_pod_journal, "ADMIN", (str(master.kubeconfig),))
     for path in (master.kubeconfig, master.kubelet_conf):
         path.touch()
     return Pod(master, run, tmp_path)

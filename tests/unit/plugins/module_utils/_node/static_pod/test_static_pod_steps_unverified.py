@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import api_clients
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import static_pod_journal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode, pod
@@ -37,7 +36,7 @@ def plan_gate(master: FakeNode, run: FakeRun, **desired: t.Any) -> PodCourse:
 @pytest.fixture(name="gated")
 def fixture_gated(master: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     """A node whose API server has a probe, so that the address of its metrics is known, and whose administrator may read them."""
-    monkeypatch.setattr(api_clients, "ADMIN", (str(master.kubeconfig),))
+    monkeypatch.setattr(static_pod_journal, "ADMIN", (str(master.kubeconfig),))
     master.kubeconfig.write_text(kubeconfig(), encoding="ascii")
     master.kubelet_conf.write_text(kubeconfig(), encoding="ascii")
     monkeypatch.setattr(static_pod_journal, "advertised", lambda manifest: master.web.address)
@@ -57,7 +56,7 @@ def change(master: FakeNode, run: FakeRun) -> Json:
 def test_kubeconfig_that_is_missing_is_a_warning_before_the_change(
     master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(api_clients, "ADMIN", (str(tmp_path / "admin.conf"),))
+    monkeypatch.setattr(static_pod_journal, "ADMIN", (str(tmp_path / "admin.conf"),))
     change = plan_gate(master, run)
     of_admin, of_kubelet, of_gates = without_limits_of_fakes(change.report()["unverified"])
     assert of_admin.startswith("whether it answers its administrator: ")

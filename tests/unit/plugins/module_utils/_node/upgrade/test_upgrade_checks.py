@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet.kubelet_units import KubeletUnit
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime.container_runtime import runtime_at
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade import upgrade_checks
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.upgrade_kubeadm import Kubeadm
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.upgrade_manifests import Kubeadm
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.upgrade_programs import NewPrograms
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.cluster_configuration import (
     ClusterConfiguration,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade import upgrade_manifests
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.upgrade_kubeadm import Kubeadm
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.upgrade_manifests import Kubeadm
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.cluster_configuration import (
     ClusterConfiguration,

@@ -16,7 +16,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import versions
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import checks
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import findings
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, FakeNode, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import state
@@ -163,8 +163,10 @@ def test_proxy_is_rehearsed_on_control_planes_only(
 def test_newer_version_than_tested_leaves_checks_to_accept(upgrade: Check, monkeypatch: pytest.MonkeyPatch) -> None:
     """The new kubelet is not started, its gates are validated, and nothing reads its manifests."""
     monkeypatch.setattr(versions, "NEWEST", (1, 36))
-    monkeypatch.setitem(checks.CHECKS, "kubelet-manifests", checks.CHECKS["kubelet-manifests"]._replace(since=(1, 37)))
-    monkeypatch.setitem(checks.CHECKS, "user-namespaces", checks.CHECKS["user-namespaces"]._replace(since=(1, 37)))
+    monkeypatch.setitem(
+        findings.CHECKS, "kubelet-manifests", findings.CHECKS["kubelet-manifests"]._replace(since=(1, 37))
+    )
+    monkeypatch.setitem(findings.CHECKS, "user-namespaces", findings.CHECKS["user-namespaces"]._replace(since=(1, 37)))
     result = upgrade()
     assert names(result) == ["kubelet-manifests", *NOT_GENERATED, "kubelet"]
     assert sorted(result["checks"]) == ["certificates", "container-runtime", "kubelet-gates", "user-namespaces"]

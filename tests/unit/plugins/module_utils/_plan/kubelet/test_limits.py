@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import limit_settings
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import limits
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import limits as kubelet_limits
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.desired import parse_desired
@@ -21,9 +21,9 @@ GI = 1024**3
 
 
 def left(*arguments: str, text: str = "{}") -> dict[str, Fraction]:
-    limits = limit_settings.limits_of(settings(*arguments, files=[text]))
-    assert limits is not None
-    return kubelet_limits.allocatable({**limits, "withdrawn_sysctls": []}, CAPACITY)
+    amounts = limits.limits_of(settings(*arguments, files=[text]))
+    assert amounts is not None
+    return kubelet_limits.allocatable({**amounts, "withdrawn_sysctls": []}, CAPACITY)
 
 
 def test_defaults() -> None:
@@ -67,7 +67,7 @@ def test_flags_win(argument: str, name: str, amount: t.Any) -> None:
     "text", ["maxPods: many", "kubeReserved: [1]", "reservedSystemCPUs: first", "evictionHard: {memory.available: abc}"]
 )
 def test_what_makes_no_sense_is_the_kubelets_to_refuse(text: str) -> None:
-    assert limit_settings.limits_of(settings(files=[text])) is None
+    assert limits.limits_of(settings(files=[text])) is None
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,9 @@ def test_limits_that_make_no_sense_are_not_verified() -> None:
 
 
 def test_huge_pages_are_taken_off_the_memory() -> None:
-    limits = limit_settings.limits_of(settings(files=["evictionHard: {}"]))
-    assert limits is not None
-    found = kubelet_limits.allocatable({**limits, "withdrawn_sysctls": []}, {**CAPACITY, "hugepages-2Mi": "1Gi"})
+    amounts = limits.limits_of(settings(files=["evictionHard: {}"]))
+    assert amounts is not None
+    found = kubelet_limits.allocatable({**amounts, "withdrawn_sysctls": []}, {**CAPACITY, "hugepages-2Mi": "1Gi"})
     assert found["memory"] == 7 * GI
 
 
@@ -114,16 +114,16 @@ def test_huge_pages_are_taken_off_the_memory() -> None:
 )
 def test_managers_of_pods_as_a_whole_count_in_each_restart(text: str, *, are_on: bool) -> None:
     same = settings(files=[text])
-    assert (limit_settings.change(same, same) is not None) is are_on
+    assert (limits.change(same, same) is not None) is are_on
 
 
 def test_sysctls_that_are_withdrawn() -> None:
     before, after = (settings(files=[f"allowedUnsafeSysctls: {names}"]) for names in (["a.*", "b"], ["a.b", "b"]))
-    found = limit_settings.change(before, after)
+    found = limits.change(before, after)
     assert found is not None
     assert (found["unsafe_sysctls"], found["withdrawn_sysctls"]) == (["a.b", "b"], ["a.*"])
     assert [kubelet_limits.withdrawn(name, found) for name in ("a.b", "a.c", "b", "c")] == [False, True, False, False]
-    assert limit_settings.change(after, after) is None
+    assert limits.change(after, after) is None
     safe = {"unsafe_sysctls": [], "withdrawn_sysctls": ["net.*"]}
     assert not kubelet_limits.withdrawn("net.ipv4.tcp_syncookies", safe)
     assert kubelet_limits.withdrawn("net/core/somaxconn", safe)

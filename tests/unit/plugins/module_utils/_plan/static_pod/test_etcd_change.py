@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import etcd_change
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.etcd_quorum import Member
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.etcd_change import Member
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.manifest import Manifest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 

@@ -8,8 +8,12 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import cluster
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.checks import NotChecked
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS, CONFIG_MAP, WARNS
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
+    BREAKS,
+    CONFIG_MAP,
+    WARNS,
+    NotChecked,
+)
 
 METRICS = """\
 # TYPE apiserver_requested_deprecated_apis gauge

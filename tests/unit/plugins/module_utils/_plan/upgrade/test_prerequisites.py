@@ -10,12 +10,12 @@ import re
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import prerequisites
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.checks import NotChecked
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
     BREAKS,
     CONFIG_MAP,
     WARNS,
     Finding,
+    NotChecked,
 )
 
 

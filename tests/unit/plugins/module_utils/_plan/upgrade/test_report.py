@@ -8,7 +8,7 @@ import dataclasses
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import checks, report
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import findings, report
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
     BREAKS,
     COLLECTION,
@@ -62,7 +62,7 @@ BROKEN = Finding(
 STAYING = Finding("kube-apiserver", STAYS, "stays as it is", "args", "a", CONFIG_MAP)
 
 
-NO_ETCD = checks.unrehearsed("etcd", "there is no program etcd", "pull its image")
+NO_ETCD = findings.unrehearsed("etcd", "there is no program etcd", "pull its image")
 ACCEPT = "upgrade_check_accept_unrehearsed"
 END = "docs/upgrade.md says what the check cannot see."
 
@@ -121,7 +121,7 @@ def test_what_is_accepted_by_name_is_safe() -> None:
 
 
 def test_accepting_one_name_leaves_the_others() -> None:
-    entries = [NO_ETCD, checks.unrehearsed("certificates", "no CA")]
+    entries = [NO_ETCD, findings.unrehearsed("certificates", "no CA")]
     outcome = report.report("1.37.2", {"cp1": result(checks=[], not_rehearsed=entries)}, accepted=["etcd"])
     assert not outcome["safe"]
     assert report.failure(outcome, "cp1").endswith(f"-e {ACCEPT}=etcd,certificates")
@@ -134,14 +134,14 @@ def test_what_breaks_cannot_be_accepted() -> None:
 
 
 def test_same_reason_on_several_hosts_is_one_line() -> None:
-    entry = checks.unrehearsed("kubelet-manifests", "why")
+    entry = findings.unrehearsed("kubelet-manifests", "why")
     outcome = report.report("1.38.0", {host: result(not_rehearsed=[entry]) for host in ("cp1", "w1")})
     lines = [line for line in report.report_lines(outcome) if line.startswith("not rehearsed")]
     assert lines == [f"not rehearsed: kubelet-manifests on cp1, w1: why; accept it with {ACCEPT}=kubelet-manifests"]
 
 
 def test_nodes_outside_of_the_run_are_one_line() -> None:
-    cluster = {"not_rehearsed": [checks.unrehearsed(f"node/{name}", "not in the run") for name in ("w1", "w2")]}
+    cluster = {"not_rehearsed": [findings.unrehearsed(f"node/{name}", "not in the run") for name in ("w1", "w2")]}
     outcome = report.report("1.37.2", {"cp1": result()}, cluster)
     lines = [line for line in report.report_lines(outcome) if line.startswith("not rehearsed")]
     assert lines == [
@@ -153,7 +153,7 @@ def test_nodes_outside_of_the_run_are_one_line() -> None:
 def test_name_rehearsed_on_one_node_is_accepted_for_another() -> None:
     outcome = report.report(
         "1.37.2",
-        {"cp1": result(), "w1": result(rehearsed=[], not_rehearsed=[checks.unrehearsed("kubelet", "newer")])},
+        {"cp1": result(), "w1": result(rehearsed=[], not_rehearsed=[findings.unrehearsed("kubelet", "newer")])},
         accepted=["kubelet"],
     )
     assert (outcome["safe"], outcome["refusal"]) == (True, "")
@@ -170,10 +170,10 @@ def test_name_of_what_was_rehearsed_is_refused(name: str) -> None:
 
 def test_the_command_comes_last_and_keeps_the_names_that_count() -> None:
     """What is copied from the message accepts all that has to be, on every node, and nothing that is refused."""
-    entries = [NO_ETCD, checks.unrehearsed("user-namespaces", "no getsubids")]
+    entries = [NO_ETCD, findings.unrehearsed("user-namespaces", "no getsubids")]
     results = {
         "cp1": result(not_rehearsed=entries),
-        "w1": result(rehearsed=[], not_rehearsed=[checks.unrehearsed("kubelet", "newer")]),
+        "w1": result(rehearsed=[], not_rehearsed=[findings.unrehearsed("kubelet", "newer")]),
     }
     outcome = report.report("1.37.2", results, accepted=["kubelet", "etcd", "certificates"])
     told = report.failure(outcome, "cp1")
@@ -223,7 +223,7 @@ def test_checks_of_the_cluster_have_a_line() -> None:
 
 
 def test_unread_check_of_the_cluster_fails_each_host() -> None:
-    cluster = {"not_rehearsed": [checks.unrehearsed("webhooks", "forbidden", "")]}
+    cluster = {"not_rehearsed": [findings.unrehearsed("webhooks", "forbidden", "")]}
     outcome = report.report("1.37.2", {"cp1": result(), "w1": result()}, cluster)
     assert not outcome["safe"]
     assert all("webhooks (forbidden)" in report.failure(outcome, host) for host in ("cp1", "w1"))
@@ -232,7 +232,7 @@ def test_unread_check_of_the_cluster_fails_each_host() -> None:
 
 
 def test_nodes_outside_of_the_run_are_accepted_one_by_one() -> None:
-    cluster = {"not_rehearsed": [checks.unrehearsed(f"node/{name}", "not in the run") for name in ("w2", "w1")]}
+    cluster = {"not_rehearsed": [findings.unrehearsed(f"node/{name}", "not in the run") for name in ("w2", "w1")]}
     outcome = report.report("1.37.2", {"cp1": result()}, cluster, ["node/w1"])
     assert (outcome["safe"], outcome["not_checked"]) == (False, ["w1", "w2"])
     assert outcome["cluster"]["not_rehearsed"][0]["accepted"] is False

@@ -7,8 +7,8 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.api_steps import ATTEMPTS, retry_on_conflict
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import ApiError
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.conflicts import ATTEMPTS, retry_on_conflict
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 
 OTHERS = "another client changed it"

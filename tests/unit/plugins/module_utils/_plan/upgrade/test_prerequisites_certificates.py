@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import expiring_certificates
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import prerequisites
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS, WARNS, Finding
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import AUTHORITY, SIGNED
 
@@ -16,7 +16,7 @@ HOUR, DAY = 3600, 86400
 
 def findings(signed: dict[str, t.Any], authority: dict[str, t.Any]) -> list[Finding]:
     entries = {"certificates": [{**SIGNED, **signed}], "certificateAuthorities": [{**AUTHORITY, **authority}]}
-    return expiring_certificates.findings(entries)
+    return prerequisites.certificate_findings(entries)
 
 
 @pytest.mark.parametrize(

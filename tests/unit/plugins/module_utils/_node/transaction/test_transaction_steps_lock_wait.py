@@ -10,8 +10,8 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import WAITING, drop_journal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import engine_service
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction.lock_wait import LockWait
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction.state import Unusable
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction.transaction_steps import LockWait
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, Refusal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun

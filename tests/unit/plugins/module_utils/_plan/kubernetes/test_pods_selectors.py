@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import selectors
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import pods
 
 LABELS = {"tier": "web", "size": "7"}
 
@@ -25,7 +25,7 @@ LABELS = {"tier": "web", "size": "7"}
     ],
 )
 def test_which_objects_are_selected(selector: t.Any, selected: bool) -> None:
-    assert selectors.selects(selector, LABELS) is selected
+    assert pods.selects(selector, LABELS) is selected
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_which_objects_are_selected(selector: t.Any, selected: bool) -> None:
     ],
 )
 def test_one_requirement(key: str, operator: str, values: list[str] | None, met: bool) -> None:
-    assert selectors.meets({"key": key, "operator": operator, "values": values}, LABELS) is met
+    assert pods.meets({"key": key, "operator": operator, "values": values}, LABELS) is met

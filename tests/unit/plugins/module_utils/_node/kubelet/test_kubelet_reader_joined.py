@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet.cluster_identity import joined_at
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet.kubelet_reader import joined_at
 
 DEFAULTS = ("var/lib/kubelet/pki", "etc/kubernetes/kubelet.conf")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.upgrade_trials import (
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.upgrade_programs import (
     MOST_REFUSALS,
     GateTrial,
     rehearse_all,

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import ACCEPTED, SKIPPED, Verdict
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import versions
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import checks
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import findings
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
     WARNS,
     Finding,
@@ -23,33 +23,33 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 def test_each_name_is_documented() -> None:
     page = (ROOT / "docs/upgrade.md").read_text(encoding="utf-8")
     section = page.partition("## What was not rehearsed")[2].partition("\n## ")[0]
-    assert re.findall(r"^\| `([\w-]+)` \|", section, re.MULTILINE) == list(checks.CHECKS)
+    assert re.findall(r"^\| `([\w-]+)` \|", section, re.MULTILINE) == list(findings.CHECKS)
     assert "`node/NAME`" in section
 
 
 def test_components_of_kubeadm_have_names() -> None:
-    assert {"etcd", *versions.COMPONENTS} <= set(checks.CHECKS)
+    assert {"etcd", *versions.COMPONENTS} <= set(findings.CHECKS)
 
 
 @pytest.mark.parametrize(("target", "depends"), [((1, 37, 2), False), ((1, 38, 0), True), ((2, 0, 0), True)])
 def test_a_check_applies_from_its_version_on(target: tuple[int, ...], depends: bool) -> None:
-    assert checks.applies(checks.USER_NAMESPACES, target) is depends
-    assert checks.applies(checks.CERTIFICATES, target)
+    assert findings.applies(findings.USER_NAMESPACES, target) is depends
+    assert findings.applies(findings.CERTIFICATES, target)
 
 
 def test_entry_has_the_remedy_of_its_check() -> None:
-    assert checks.unrehearsed("kubelet", "it is newer.") == {
+    assert findings.unrehearsed("kubelet", "it is newer.") == {
         "name": "kubelet",
         "reason": "it is newer",
         "remedy": "use a release of this collection that is tested with it",
     }
-    assert checks.unrehearsed("kubelet", "why", "")["remedy"] == ""
-    assert checks.unrehearsed("node/w1", "why")["remedy"] == "check it with the others"
+    assert findings.unrehearsed("kubelet", "why", "")["remedy"] == ""
+    assert findings.unrehearsed("node/w1", "why")["remedy"] == "check it with the others"
 
 
 @pytest.mark.parametrize("name", ["all", "kubelets", "", "*", "nodes", "Kubelet"])
 def test_unknown_name_is_refused(name: str) -> None:
-    refusal = checks.name_refusal(["kubelet", name])
+    refusal = findings.name_refusal(["kubelet", name])
     assert refusal.startswith(
         f"invalid upgrade_check_accept_unrehearsed {name}: must be names of what was not rehearsed"
     )
@@ -57,8 +57,8 @@ def test_unknown_name_is_refused(name: str) -> None:
 
 
 def test_known_names_are_accepted() -> None:
-    assert checks.name_refusal([]) == ""
-    assert checks.name_refusal([*checks.CHECKS, "node/w1"]) == ""
+    assert findings.name_refusal([]) == ""
+    assert findings.name_refusal([*findings.CHECKS, "node/w1"]) == ""
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_known_names_are_accepted() -> None:
 def test_name_of_what_was_rehearsed_is_refused(
     names: list[str], missing: list[str], made: list[str], words: str
 ) -> None:
-    refusal = checks.stale_refusal(names, missing, made)
+    refusal = findings.stale_refusal(names, missing, made)
     assert words in refusal
     assert bool(refusal) is bool(words)
 
@@ -87,7 +87,7 @@ def test_name_of_what_was_rehearsed_is_refused(
     ("values", "same"), [([None, None], True), ([["etcd"], ["etcd"]], True), ([["etcd"], None], False)]
 )
 def test_one_list_counts_for_all_hosts(values: list[list[str] | None], same: bool) -> None:
-    assert (checks.differing_refusal(values) == "") is same
+    assert (findings.differing_refusal(values) == "") is same
 
 
 # ---- what is gathered ----------------------------------------------------------------------------------------------------

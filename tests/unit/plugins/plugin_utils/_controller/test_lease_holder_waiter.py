@@ -8,8 +8,8 @@ import types
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller import lease_holder, lease_waiter
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.lease_waiter import LeaseWaiter
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller import lease_holder
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.lease_holder import LeaseWaiter
 
 BUSY = {"failed": True, "busy": True, "holder": "them", "msg": "waited 0 s, and the run them is in progress."}
 HELD = {"failed": False, "busy": False, "holder": "us"}
@@ -24,7 +24,7 @@ class Run:
         self.timeouts: list[t.Any] = []
         self.gone: list[t.Any] = []
         self.async_val = 0
-        monkeypatch.setattr(lease_waiter, "show", lambda message, _seconds: self.shown.append(message))
+        monkeypatch.setattr(lease_holder, "show", lambda message, _seconds: self.shown.append(message))
 
     def __call__(self, *answers: dict[str, t.Any], **arguments: t.Any) -> dict[str, t.Any]:
         plugin = object.__new__(LeaseWaiter)

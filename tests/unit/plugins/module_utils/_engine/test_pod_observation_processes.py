@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     Logs,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.pod_processes import find
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.pod_observation import find_processes
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, FakeNode
 
 UID, OTHER = "a" * 32, "b" * 32
@@ -58,7 +58,7 @@ class Place:
 
     def found(self, host: Host | None = None, pod: Logs | None = None) -> tuple[list[int], list[int]]:
         """The PIDs of the pod's processes, and of those that could not be matched."""
-        found = find(host or self.host, pod or POD)
+        found = find_processes(host or self.host, pod or POD)
         return [each.pid for each in found.processes], [each.pid for each in found.unmatched]
 
 
@@ -72,7 +72,7 @@ def test_by_the_default_directory_of_logs(place: Place) -> None:
     place.in_pod(7)
     place.in_pod(8, program="/pause")
     assert place.found() == ([7], [])
-    assert find(place.host, POD).logs == {UID: [str(path.parent)]}
+    assert find_processes(place.host, POD).logs == {UID: [str(path.parent)]}
 
 
 def test_by_the_configured_directory_of_logs(place: Place) -> None:
@@ -80,7 +80,7 @@ def test_by_the_configured_directory_of_logs(place: Place) -> None:
     old, new = place.logs("pods"), place.logs("elsewhere")
     host = place.host._replace(more_pod_logs=[str(place.root / "elsewhere")])
     assert place.found(host) == ([7], [])
-    assert find(host, POD).logs == {UID: [str(old.parent), str(new.parent)]}
+    assert find_processes(host, POD).logs == {UID: [str(old.parent), str(new.parent)]}
 
 
 def test_by_the_former_directory_of_logs(place: Place) -> None:
@@ -91,7 +91,7 @@ def test_by_the_former_directory_of_logs(place: Place) -> None:
     (place.root / "links" / f"etcd-cp1_kube-system_etcd-{CONTAINER}.log").symlink_to(path / "0.log")
     (place.root / "links" / "no-link.log").touch()
     assert place.found() == ([7], [])
-    assert find(place.host, POD).logs == {UID: [str(path.parent)]}
+    assert find_processes(place.host, POD).logs == {UID: [str(path.parent)]}
 
 
 def test_by_the_kubelets_own_directory(place: Place) -> None:
@@ -100,7 +100,7 @@ def test_by_the_kubelets_own_directory(place: Place) -> None:
     for path in (f"{UID}/containers/etcd", f"{OTHER}/containers/scheduler", "x/containers/etcd", "0" * 32):
         (place.root / "kubelet" / "pods" / path).mkdir(parents=True)
     assert place.found() == ([7], [])
-    assert find(place.host, POD).logs == {UID: []}
+    assert find_processes(place.host, POD).logs == {UID: []}
 
 
 def test_by_a_directory_of_logs_with_another_name_of_the_node(place: Place) -> None:

@@ -8,7 +8,7 @@ import json
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import FileVersion
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.diff import diff
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import diff
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pods import POLICY, following, planned, state
 

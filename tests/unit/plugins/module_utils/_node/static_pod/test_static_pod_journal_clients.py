@@ -7,8 +7,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import api_clients
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet.api_clients import ApiClients, advertised
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import static_pod_journal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.static_pod_journal import (
+    ApiClients,
+    advertised,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import MIRROR, NAME, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
@@ -19,7 +22,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs im
 def fixture_admins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """Where kubeconfigs of administrators may be."""
     paths = tmp_path / "admin.conf", tmp_path / "super-admin.conf"
-    monkeypatch.setattr(api_clients, "ADMIN", tuple(map(str, paths)))
+    monkeypatch.setattr(static_pod_journal, "ADMIN", tuple(map(str, paths)))
     return paths
 
 

@@ -10,7 +10,7 @@ import ssl
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet.cluster_identity import read_identity
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet.kubelet_reader import read_identity
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority
 

@@ -14,8 +14,12 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     WAITING,
     Probe,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.mirror_pod import config_hash, judge, path_of
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Process
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.pod_observation import (
+    config_hash,
+    judge_mirror_pod,
+    mirror_pod_path,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import LOG_PREFIX, MIRROR, NEW, OLD, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
@@ -39,11 +43,11 @@ def heard(
         assert (kubeconfig, path) == CREDENTIAL
         return answer, "refused"
 
-    return judge(ask, CREDENTIAL, process, probes or [EXEC], is_demanded=demanded)
+    return judge_mirror_pod(ask, CREDENTIAL, process, probes or [EXEC], is_demanded=demanded)
 
 
 def test_where_it_is() -> None:
-    assert path_of(LOG_PREFIX) == MIRROR
+    assert mirror_pod_path(LOG_PREFIX) == MIRROR
     assert config_hash({"metadata": {"annotations": {"kubernetes.io/config.hash": "x"}}}) == "x"
     assert config_hash({"metadata": {}}) is None
 

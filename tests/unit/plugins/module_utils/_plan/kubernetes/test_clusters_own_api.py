@@ -10,7 +10,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.own_api import OwnCluster, own_address
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import OwnCluster, own_address
 
 
 def certificate(text: str) -> str:

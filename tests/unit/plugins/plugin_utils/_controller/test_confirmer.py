@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 from ansible.plugins.action import ActionBase
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.static_pod_planner import StaticPodPlanner
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.confirmer import StaticPodPlanner
 
 URL = "https://lb:6443/readyz"
 

@@ -8,7 +8,7 @@ import base64
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime import component_rehearsal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime import programs
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime.container_runtime import runtime_at
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
@@ -32,7 +32,7 @@ def rehearse(master: FakeNode, run: FakeRun, **desired: t.Any) -> Verdict:
     files = {entry["path"]: None for entry in desired.get("files", [])}
     plan = static_pod.plan(samples.desired(**desired), static_pod.State(pod.manifest, {}, files))
     runtime = runtime_at(RUNTIME, run)
-    return component_rehearsal.rehearse(pod, plan, run=run, runtime=runtime, clock=master.clock, host=master.host)
+    return programs.rehearse(pod, plan, run=run, runtime=runtime, clock=master.clock, host=master.host)
 
 
 def test_the_new_command_line_is_tried_with_the_running_binary(master: FakeNode, run: FakeRun) -> None:

@@ -9,10 +9,9 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change, Owned
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import static_pod_undo
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.diff import diff
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, StaticPodPlan
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, StaticPodPlan, diff
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import previous_change
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.previous_change import WrittenFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
@@ -29,7 +28,7 @@ def changed(*files: WrittenFile, **desired: t.Any) -> tuple[StaticPodPlan, Stati
     change = static_pod.plan(samples.desired(**desired), State(before, {}, there))
     manifest = file(samples.SOURCE, before.text, change.after.text, switch=True)
     state = State(change.after, change.record, {})
-    return change, static_pod_undo.plan(NAME, rollback(manifest, *files, record=OWNED), state)
+    return change, plan.plan_undo(NAME, rollback(manifest, *files, record=OWNED), state)
 
 
 def test_the_former_manifest_and_record_come_back() -> None:
@@ -70,7 +69,7 @@ def test_what_is_back_already_is_no_change() -> None:
     taken = rollback(file(samples.SOURCE, text, text.replace("6443", "7443"), now=text, switch=True))
     for each in (taken, None):
         state = State(manifest, OWNED, {}, written_image="registry.k8s.io/a:v1")
-        back = static_pod_undo.plan(NAME, each, state, ["nothing"])
+        back = plan.plan_undo(NAME, each, state, ["nothing"])
         assert (back.operations, back.record, back.warnings) == ((), OWNED, ("nothing",))
         assert back.image == state.written_image, "the record stays as it is"
 
@@ -79,13 +78,13 @@ def test_an_edit_since_is_refused() -> None:
     manifest = samples.manifest()
     taken = rollback(file(samples.SOURCE, "old", "new", now=manifest.text, switch=True))
     with pytest.raises(Refusal, match=f"{samples.SOURCE} on cp1 is not what that left"):
-        static_pod_undo.plan(NAME, taken, State(manifest, {}, {}))
+        plan.plan_undo(NAME, taken, State(manifest, {}, {}))
 
 
 def test_a_plan_without_settings_is_still_one() -> None:
     manifest = samples.manifest()
     former = manifest.text.replace("status: {}\n", "status: {}\n# a comment\n")
     taken = rollback(file(samples.SOURCE, former, manifest.text, switch=True))
-    back = static_pod_undo.plan(NAME, taken, State(manifest, {}, {}))
+    back = plan.plan_undo(NAME, taken, State(manifest, {}, {}))
     assert back.operations == (Change("files", samples.SOURCE, None, "reverted"),)
     assert previous_change.PREVIOUS == "previous"

@@ -1,0 +1,285 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One look at a static pod: which processes and logs are its own, its mirror pod, and whether it runs what its manifest says, alone and ready.
+
+A UID is the pod's when one of the directories with its logs says so, or when the kubelet's own directory of the pod has a
+container of that name and no directory of logs says otherwise. So it is found wherever the kubelet writes, or wrote, logs, and
+whatever the node was called when the pod was started.
+
+The mirror pod is what the kubelet reports of a static pod at the API, where the kubelet's own credential may read it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import typing as t
+
+from .files import Json
+from .journal import Instance, Logs, Probe
+from .node import Host, Process, entries, log_files
+from .probes import Ask, run_probe
+
+_UID = re.compile(r"[0-9a-f]{32}")
+_LOG_DIRECTORY = re.compile(r"(?P<pod>[^_/]+_[^_/]+_)(?P<uid>[0-9a-f]{32})")
+
+
+class PodProcesses(t.NamedTuple):
+    """What is there of a static pod.
+
+    processes: in the containers of its instances, without the sandbox. logs: the directories of each instance, running or gone,
+    by UID. unmatched: when there is no process of an instance, those that may be the pod's all the same.
+    """
+
+    processes: list[Process]
+    logs: dict[str, list[str]]
+    unmatched: list[Process]
+
+
+def find_processes(host: Host, pod: Logs) -> PodProcesses:
+    """Find the processes of a static pod, and the logs of its instances."""
+    named = _log_directories(host)
+    own = {uid for uid, paths in named.items() if any(_is_of(pod, path) for path in paths)}
+    others = named.keys() - own
+    own |= _in_kubelets_root(host, pod["container"]) - others
+    processes = host.processes(own)
+    program = pod.get("program")
+    unmatched = host.in_host_network(program, others) if program and not processes else []
+    return PodProcesses(processes, {uid: named.get(uid, []) for uid in own}, unmatched)
+
+
+def _log_directories(host: Host) -> dict[str, list[str]]:
+    """The directories with logs of static pods, by UID; the configured place last."""
+    links = (os.path.join(host.container_logs, name) for name in entries(host.container_logs))
+    # PLACE/NAMESPACE_POD_UID/CONTAINER/0.log
+    paths = [os.path.dirname(os.path.dirname(target)) for target in map(_target, links) if target]
+    paths += [os.path.join(place, name) for place in (host.pod_logs, *host.more_pod_logs) for name in entries(place)]
+    found: dict[str, list[str]] = {}
+    # A path that comes twice counts where it comes last.
+    for path in reversed(list(dict.fromkeys(reversed(paths)))):
+        match = _LOG_DIRECTORY.fullmatch(os.path.basename(path))
+        if match:
+            found.setdefault(match.group("uid"), []).append(path)
+    return found
+
+
+def _target(link: str) -> str:
+    try:
+        return os.readlink(link)
+    except OSError:  # its container was removed, or it is no link
+        return ""
+
+
+def _is_of(pod: Logs, path: str) -> bool:
+    """Whether a directory holds logs of this pod, of this node or of one that was called otherwise then.
+
+    C(etcd-events) of the node C(cp1) is not C(etcd) of a node C(events-cp1).
+    """
+    name, prefix = os.path.basename(path)[:-32], pod["log_prefix"]
+    if name == prefix:
+        return True
+    pod_prefix = pod.get("pod_prefix", prefix)
+    return name.startswith(pod_prefix) and not name.endswith(f"-{prefix[len(pod_prefix) :]}")
+
+
+def _in_kubelets_root(host: Host, container: str) -> set[str]:
+    """The UIDs of static pods that have a container of this name, by the kubelet's own directories."""
+    pods = os.path.join(host.kubelet_root, "pods")
+    uids = (name for name in entries(pods) if _UID.fullmatch(name))
+    return {uid for uid in uids if os.path.isdir(os.path.join(pods, uid, "containers", container))}
+
+
+# Probes of other kinds, inside of a container or in another protocol, are the kubelet's to run.
+OUTSIDE = ("http", "tcp")
+
+
+def mirror_pod_path(log_prefix: str) -> str:
+    """Where the mirror pod is. log_prefix: how the names of the static pod's directories of logs begin."""
+    namespace, dummy, name = log_prefix.rstrip("_").partition("_")
+    return f"/api/v1/namespaces/{namespace}/pods/{name}"
+
+
+def config_hash(pod: Json) -> str | None:
+    """The UID of the instance that the kubelet reported."""
+    try:
+        found: str = pod["metadata"]["annotations"]["kubernetes.io/config.hash"]
+    except (KeyError, TypeError):
+        return None
+    return found
+
+
+def judge_mirror_pod(
+    ask: Ask, credential: tuple[str, str], process: Process | None, probes: t.Sequence[Probe], *, is_demanded: bool
+) -> tuple[bool | None, str]:
+    """Whether the probes of a container pass that only the kubelet runs, by its own word, and what that was; None when it is not known.
+
+    credential: the kubelet's kubeconfig, and the path of the mirror pod. is_demanded: whether its word could be heard before.
+    Where it cannot be heard, a port without a listener is all that is known to be wrong.
+    """
+    name = f"{' and '.join(sorted({probe['kind'] for probe in probes}))} probe"
+    if process is None:
+        return False, f"{name}: there is no process"
+    pod, why = ask(*credential)
+    if pod is not None:
+        is_ready = _is_ready(pod, process.container_id)
+        return is_ready, f"{name}: the kubelet reports the container {'as ready' if is_ready else 'not as ready yet'}"
+    unknown = f"{name}: what the kubelet reports is not known ({why})"
+    # A journal of a former version names no port.
+    ports = [run_probe({**probe, "kind": "tcp"}) for probe in probes if probe["kind"] == "grpc" and "port" in probe]
+    is_wrong = is_demanded or not all(ok for ok, dummy in ports)
+    return False if is_wrong else None, "; ".join([unknown, *(text for dummy, text in ports)])
+
+
+def _is_ready(pod: Json, container_id: str) -> bool:
+    """Of this very container: the status of a former one stands there until the kubelet has reported the new one."""
+    statuses = (pod.get("status") or {}).get("containerStatuses") or []
+    return any(
+        status.get("ready") is True and str(status.get("containerID")).endswith(f"/{container_id}")
+        for status in statuses
+    )
+
+
+def told_unmatched(processes: t.Sequence[Process]) -> str:
+    """What is known of a component whose program runs, and not in the static pod as far as that can be told."""
+    pids = ", ".join(str(process.pid) for process in processes)
+    return (
+        f"has an unknown state: {processes[0].program} runs in the node's network (PID {pids}), and could not"
+        " be matched to the static pod"
+    )
+
+
+class PodObservation(t.NamedTuple):
+    """One look at a static pod.
+
+    process: the process that runs the wanted command line in a pod that may be the wanted one; None when there is none.
+    others: processes of other instances of the same pod that still run.
+    probes_ok, probes: whether all of the manifest's own probes pass, as far as is known, and what each one said. unknown: what of
+    that is not known.
+    strange: processes of an instance that may be the wanted one, with another command line. For a moment after its start
+    that is the container runtime's own.
+    unmatched: when there is no process of any instance, those that may be the pod's all the same.
+    starts: how often the wanted instance's container was started; logs: its log files, oldest first.
+    """
+
+    process: Process | None
+    others: tuple[Process, ...]
+    strange: tuple[Process, ...]
+    unmatched: tuple[Process, ...]
+    probes_ok: bool
+    probes: tuple[str, ...]
+    unknown: tuple[str, ...]
+    starts: int
+    logs: tuple[str, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """The one criterion: exactly the wanted process, alone, and ready."""
+        return self.process is not None and not self.others and self.probes_ok
+
+    @property
+    def crashes(self) -> int:
+        """How often the wanted instance ended by itself."""
+        return max(self.starts - 1, 0)
+
+    @property
+    def hopeless(self) -> str:
+        """A static pod can always be waited for."""
+        return ""
+
+    @property
+    def rest(self) -> int | None:
+        """How often it was started, when no process of any instance is there."""
+        return None if self.process or self.others or self.strange or self.unmatched else self.starts
+
+    def unverified(self) -> list[str]:
+        """What is not known of one that counts as ready, with the reason."""
+        if not self.probes:
+            return ["whether it works: its manifest has no probe, so only its process was watched"]
+        return [f"whether its probes pass: {'; '.join(self.unknown)}"] if self.unknown else []
+
+    def missing(self) -> str:
+        """What is not as it should be, in words."""
+        if self.strange:
+            return "starts, or runs with other arguments than its manifest has"
+        if self.process is None and self.others:
+            return "stops"
+        if self.unmatched:
+            return told_unmatched(self.unmatched)
+        if self.process is None:
+            return "is down, waiting for its start" if self.starts == 0 else f"is down after {self.starts} start(s)"
+        if self.others:
+            return "runs, and the former process as well"
+        return "runs, not ready yet"
+
+
+def look(
+    host: Host,
+    watch: Logs,
+    wanted: Instance,
+    *,
+    acceptable: t.Callable[[str], bool],
+    baseline: t.Mapping[str, int],
+    ask: Ask,
+    is_reported: bool = False,
+) -> PodObservation:
+    """Look at a static pod once.
+
+    wanted: arguments and probes of the instance that should run. acceptable: whether an instance with this UID can be
+    the wanted one. baseline: the starts of each UID that happened before, because the kubelet keeps counting when an
+    instance with the same UID comes back. is_reported: whether the kubelet's report of the pod has to be there.
+    """
+    found = find_processes(host, watch)
+    arguments, of_image = wanted["arguments"], wanted.get("of_image", False)
+    right = [
+        process for process in found.processes if acceptable(process.uid) and process.runs(arguments, of_image=of_image)
+    ]
+    process = right[-1] if right else None
+    results: list[tuple[bool | None, str]] = [
+        run_probe(probe) for probe in wanted["probes"] if probe["kind"] in OUTSIDE
+    ]
+    inside = [probe for probe in wanted["probes"] if probe["kind"] not in OUTSIDE]
+    if inside:
+        credential = host.kubelet_conf, mirror_pod_path(watch["log_prefix"])
+        results.append(judge_mirror_pod(ask, credential, process, inside, is_demanded=is_reported))
+    starts, logs = _starts(
+        {uid: paths for uid, paths in found.logs.items() if acceptable(uid)}, watch["container"], baseline
+    )
+    return PodObservation(
+        process=process,
+        others=tuple(
+            other for other in found.processes if not acceptable(other.uid) or (process and other.uid != process.uid)
+        ),
+        strange=() if process else tuple(other for other in found.processes if acceptable(other.uid)),
+        unmatched=tuple(found.unmatched),
+        probes_ok=all(ok is not False for ok, dummy in results),
+        probes=tuple(text for dummy, text in results),
+        unknown=tuple(text for ok, text in results if ok is None),
+        starts=starts,
+        logs=logs,
+    )
+
+
+def count_starts(directories: t.Sequence[str], container: str) -> int:
+    """How often the kubelet started a container, by the number of its newest log file."""
+    logs = log_files(directories, container)
+    return int(os.path.basename(logs[-1])[: -len(".log")]) + 1 if logs else 0
+
+
+def _starts(
+    directories: t.Mapping[str, t.Sequence[str]], container: str, baseline: t.Mapping[str, int]
+) -> tuple[int, tuple[str, ...]]:
+    """The new starts among these instances, and the logs of the newest one."""
+    fresh = {uid: count_starts(paths, container) - baseline.get(uid, 0) for uid, paths in directories.items()}
+    logs = {uid: tuple(log_files(directories[uid], container)) for uid in fresh if fresh[uid] > 0}
+    uid = max(logs, key=lambda uid: _written(logs[uid]), default=None)
+    return (0, ()) if uid is None else (fresh[uid], logs[uid])
+
+
+def _written(logs: t.Sequence[str]) -> int:
+    """When the newest of these logs was last written; 0 when it is gone."""
+    try:
+        return os.stat(logs[-1]).st_mtime_ns
+    except (OSError, IndexError):
+        return 0
