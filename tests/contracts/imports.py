@@ -46,6 +46,7 @@ PURE = frozenset(
         "typing",
     }
 )
+OWN_IMPORTS = 15
 # posixpath is pure only where it computes with names.
 PURE_POSIXPATH = frozenset(
     {"basename", "commonpath", "dirname", "isabs", "join", "normpath", "sep", "split", "splitext"}
@@ -147,16 +148,30 @@ def findings(root: Path) -> list[str]:
         path.relative_to(root): path.read_text(encoding="utf-8") for path in sorted((root / "plugins").rglob("*.py"))
     }
     found = [finding for path, source in sources.items() for finding in findings_of_file(path, source)]
-    return found + circles(sources)
+    graph = own_imports(sources)
+    return [*found, *circles(graph), *too_many(graph)]
 
 
-def circles(sources: t.Mapping[Path, str]) -> list[str]:
-    """A circle of files that import each other, if there is one: what they are about cannot be told one without the other."""
+def own_imports(sources: t.Mapping[Path, str]) -> dict[str, set[str]]:
+    """Which files each file imports, all by their dotted names."""
     names = {dotted(path): source for path, source in sources.items()}
-    graph = {
+    return {
         name: {known for entry in imports_of(ast.parse(source), name) for known in names if is_below(entry.name, known)}
         for name, source in names.items()
     }
+
+
+def too_many(graph: t.Mapping[str, t.Collection[str]]) -> list[str]:
+    """Files whose reader would have to know more others than he can keep in mind."""
+    return [
+        f"{name}: {len(imports)} files of its own collection are imported, more than {OWN_IMPORTS}"
+        for name, imports in graph.items()
+        if len(imports) > OWN_IMPORTS
+    ]
+
+
+def circles(graph: t.Mapping[str, t.Collection[str]]) -> list[str]:
+    """A circle of files that import each other, if there is one: what they are about cannot be told one without the other."""
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as exc:

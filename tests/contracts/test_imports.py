@@ -148,10 +148,20 @@ def test_a_circle_is_found() -> None:
         "c": f"from {ABSOLUTE}._plan.pod import a",
     }
     files = {Path(f"{UTILS}/_plan/pod/{name}.py"): source for name, source in sources.items()}
-    (found,) = imports.circles(files)
+    (found,) = imports.circles(imports.own_imports(files))
     assert found.endswith(": a circle")
     assert all(f"_plan.pod.{name}" in found for name in sources)
-    assert imports.circles({**files, Path(f"{UTILS}/_plan/pod/c.py"): "import json"}) == []
+    assert imports.circles(imports.own_imports({**files, Path(f"{UTILS}/_plan/pod/c.py"): "import json"})) == []
+
+
+def test_file_with_too_many_imports_is_named() -> None:
+    parts = [f"p{number}" for number in range(16)]
+    source = "\n".join(f"from . import {part}" for part in parts[1:])
+    files = {Path(f"{UTILS}/_plan/pod/{name}.py"): "" for name in parts}
+    whole = Path(f"{UTILS}/_plan/pod/whole.py")
+    assert imports.too_many(imports.own_imports({**files, whole: source})) == []
+    (found,) = imports.too_many(imports.own_imports({**files, whole: f"{source}\nfrom .p0 import x"}))
+    assert found.endswith("pod.whole: 16 files of its own collection are imported, more than 15")
 
 
 def test_every_directory_of_decisions_is_a_layer() -> None:

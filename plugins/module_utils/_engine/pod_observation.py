@@ -141,7 +141,7 @@ def _is_ready(pod: Json, container_id: str) -> bool:
     )
 
 
-def told_unmatched(processes: t.Sequence[Process]) -> str:
+def unmatched_message(processes: t.Sequence[Process]) -> str:
     """What is known of a component whose program runs, and not in the static pod as far as that can be told."""
     pids = ", ".join(str(process.pid) for process in processes)
     return (
@@ -206,7 +206,7 @@ class PodObservation(t.NamedTuple):
         if self.process is None and self.others:
             return "stops"
         if self.unmatched:
-            return told_unmatched(self.unmatched)
+            return unmatched_message(self.unmatched)
         if self.process is None:
             return "is down, waiting for its start" if self.starts == 0 else f"is down after {self.starts} start(s)"
         if self.others:

@@ -28,7 +28,7 @@ from .journal import (
     content_of,
 )
 from .node import KUBELET, Host, Run, last_words
-from .pod_observation import PodObservation, count_starts, find_processes, look, told_unmatched
+from .pod_observation import PodObservation, count_starts, find_processes, look, unmatched_message
 from .probes import Ask, read_gates, unread_gates, wrong_gates
 from .watcher import WANTED, Observation, retry_until
 
@@ -73,7 +73,7 @@ class StaticPodWatcher:
         """UIDs, how often each was started, whom an API server answers, and whether etcd takes writes."""
         found = find_processes(self.host, self.watch)
         if found.unmatched:
-            raise EngineError(f"{self.journal['name']} {told_unmatched(found.unmatched)}")
+            raise EngineError(f"{self.journal['name']} {unmatched_message(found.unmatched)}")
         uids = sorted({process.uid for process in found.processes})
         return {
             "uids": uids,

@@ -11,7 +11,7 @@ import os
 import typing as t
 
 from .._plan.common.errors import KubeadmError, Refusal, several
-from .._plan.common.verdict import NOT_NEEDED, REFUSED, SKIPPED, Verdict
+from .._plan.common.verdict import NOT_NEEDED, SKIPPED, Verdict
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.module_utils.basic import AnsibleModule
@@ -137,7 +137,7 @@ def _go(
                 verdict = _rehearsed(steps, observed, plan, wanted=rehearse, applies=applies)
                 if rehearse and verdict.verdict == SKIPPED:
                     module.warn(f"not rehearsed: {verdict.message}")
-                if verdict.verdict == REFUSED:
+                if verdict.is_refused:
                     raise Refusal(f"refused in the rehearsal, nothing was changed: {verdict.message}")
                 warn_all(module, verdict.warnings)
                 if applies:

@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 import yaml
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import static_pods as node_static_pods
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import component_files
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import generator as kubelet_generator
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
@@ -158,9 +158,9 @@ def test_a_manifest_is_read_as_the_kubelet_reads_it(node: str, name: str) -> Non
     ],
 )
 def test_the_paths_of_kubespray_are_followed_through_its_mounts(path: str, on_node: str) -> None:
-    mount = node_static_pods.covering(path, manifest("kubespray", "kube-apiserver").mounts())
+    mount = component_files.covering(path, manifest("kubespray", "kube-apiserver").mounts())
     assert mount is not None
-    assert node_static_pods.on_host(path, mount) == on_node
+    assert component_files.on_host(path, mount) == on_node
 
 
 # ---- kubelets --------------------------------------------------------------------------------------------------------

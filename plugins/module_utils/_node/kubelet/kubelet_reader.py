@@ -21,7 +21,7 @@ from ..._plan.common.file_values import TextFile
 from ..._plan.documents.command_line import Argument, Source
 from ..._plan.kubelet import config as kubelet_config
 from ..._plan.kubelet.config import ConfigDocument, Settings
-from ..._plan.kubernetes import flags
+from ..._plan.kubernetes import flags, versions
 from ..._plan.kubernetes.clusters import ClusterIdentity, fingerprints
 from ..transaction.state import Run
 
@@ -195,6 +195,21 @@ def version_of(program: str, run: Run) -> str:
     """What a kubelet's binary says of its version, such as C(Kubernetes v1.37.2), or why it does not."""
     dummy, output, error = run([program, "--version"])
     return (output or error).strip()
+
+
+def minor_version_of(program: str, run: Run) -> tuple[int, int]:
+    """The minor version of a kubelet's binary. Raises KubeadmError when it says none."""
+    text = version_of(program, run)
+    version = versions.parse(text)
+    if version is None:
+        raise KubeadmError(f"{program} --version on {os.uname().nodename} gives no version: {text}")
+    return version
+
+
+def version_warnings(kubelet: Kubelet, images: t.Mapping[str, t.Any], run: Run) -> list[str]:
+    """Versions that are not tested: those of Kubernetes' own components, by their images, or the kubelet's where there is none of them."""
+    found = versions.of_images(images) or {"kubelet": [version_of(kubelet.program, run)]}
+    return versions.warnings(kubelet.node_name, found)
 
 
 def healthz_of(settings: Settings) -> Probe | None:

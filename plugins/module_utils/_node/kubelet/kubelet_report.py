@@ -23,7 +23,7 @@ from ..._plan.transaction.previous_change import Rollback
 from ..transaction import journal_history, undo
 from ..transaction.state import Run
 from . import control_planes
-from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, used_files, warnings_about
+from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, warnings_about
 
 
 def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> Json:
@@ -39,7 +39,7 @@ def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> J
         "cluster": dataclasses.asdict(unit.cluster),
         "control_plane": control_planes.reasons(unit, host),
         "version": unit.version,
-        "files": [file.path for file in (*unit.state.unit, *used_files(unit.state, unit.layout.command))],
+        "files": [file.path for file in (*unit.state.unit, *unit.state.used_files(unit.layout.command))],
         "arguments": [
             {"argument": argument.text, "source": str(argument.source)} for argument in unit.layout.service.arguments
         ],

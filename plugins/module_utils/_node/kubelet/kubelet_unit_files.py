@@ -13,7 +13,7 @@ import typing as t
 
 from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.common.file_values import FileVersion, TextFile
-from ..._plan.documents.systemd_service import environment_files, read_service
+from ..._plan.documents.systemd_service import environment_files, exec_start, is_kubelet, read_service
 from ..transaction.file_versions import read_version
 from ..transaction.state import Run
 
@@ -94,3 +94,15 @@ def _version_of_text(path: str) -> FileVersion | None:
     except UnicodeDecodeError as exc:
         raise Refusal(f"{path} on {os.uname().nodename} is not UTF-8 text: {exc}.") from exc
     return version
+
+
+def refuse_script(read: UnitFiles, running: t.Sequence[str] | None) -> None:
+    """Refuse a program that is no kubelet by its name, before it is asked for its version: it may start a second kubelet."""
+    program = read.command[0]
+    if not is_kubelet(program) and list(running or ()) != read.command:
+        found = f"the process of the unit is {running[0]}" if running else "the unit has no process"
+        raise Refusal(
+            f"{exec_start(read.unit)[1]}: {program} is no kubelet by its name, and {found}: what {program} makes of its arguments is in no file"
+            " that can be read here. Start the kubelet itself there, with its whole path, run systemctl daemon-reload and systemctl restart"
+            " kubelet, and run again."
+        )

@@ -13,27 +13,22 @@ import typing as t
 from ..._engine.kubeconfig import find_problem
 from ..._engine.node import Host
 from ..._engine.state_files import named_policy
-from ..._plan.common import times
-from ..._plan.common.errors import KubeadmError, Refusal
-from ..._plan.common.file_values import TextFile
-from ..._plan.documents.systemd_service import exec_start, is_kubelet
 from ..._plan.kubelet import generator as kubelet_generator
 from ..._plan.kubelet import layout as kubelet_layout
 from ..._plan.kubelet import manager_policies as kubelet_policies
 from ..._plan.kubelet.kubelet_state import State
 from ..._plan.kubelet.layout import Layout
-from ..._plan.kubernetes import flags, versions
+from ..._plan.kubernetes import versions
 from ..._plan.kubernetes.clusters import ClusterIdentity
 from ..._plan.transaction import messages
 from ..transaction.file_versions import read_version
-from ..transaction.owned_record import is_older, own_record
+from ..transaction.owned_record import joined_again, own_record
 from ..transaction.state import Run
-from .kubelet_reader import fragment_paths, joined_at, kubeconfig_of, read_identity, registered_name
-from .kubelet_unit_files import UnitFiles, read_text, read_unit_files
+from .kubelet_reader import fragment_paths, joined_at, kubeconfig_of, minor_version_of, read_identity, registered_name
+from .kubelet_unit_files import read_text, read_unit_files, refuse_script
 
 KUBELET_NAME = "kubelet"
 _CLOCK_SECONDS = 2  # the start of a process is known to a second
-_DEFAULT_ROOT = "/var/lib/kubelet"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,17 +63,17 @@ class KubeletUnit:
     @property
     def root(self) -> str:
         """The directory in which it keeps its state."""
-        return _root(self.layout.command)
+        return kubelet_layout.root_dir(self.layout.command)
 
 
 def read_unit(run: Run, host: Host) -> KubeletUnit:
     """Read the kubelet of this node, running or not. Raises KubeadmError when there is none that can be changed."""
     read = read_unit_files(run)
     command = read.command
-    main = flags.last(command, "config")
+    main = kubelet_layout.config_file(command)
     pid = read.pid
     running = (host.arguments(pid) or None) if pid else None
-    _refuse_script(read, running)
+    refuse_script(read, running)
     state = State(
         unit=read.unit,
         environment=read.environment,
@@ -87,14 +82,14 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
             read_text(path) for path in fragment_paths(kubelet_layout.config_dir(command) or kubelet_layout.CONFIG_DIR)
         ),
         record=own_record(KUBELET_NAME),
-        version=_version(command[0], run),
+        version=minor_version_of(command[0], run),
         running=running,
         host=read.host,
-        remembered=_remembered(_root(command)),
+        remembered=_remembered(kubelet_layout.root_dir(command)),
         generator=read_version(kubelet_generator.GENERATOR),
-        joined=_joined_again(command),
+        joined=joined_again(KUBELET_NAME, joined_at(command)),
     )
-    files = [*state.environment, *(file.path for file in (*state.unit, *used_files(state, command)))]
+    files = [*state.environment, *(file.path for file in (*state.unit, *state.used_files(command)))]
     state = dataclasses.replace(state, newer=_newer(command[0], files, host.started(pid) if pid else None))
     # What runs counts. Its files are read as it sees them.
     root = os.path.join(host.proc, str(pid), "root") if state.running else "/"
@@ -109,37 +104,10 @@ def warnings_about(unit: KubeletUnit) -> list[str]:
     return [*versions.warnings(unit.node_name, {KUBELET_NAME: [unit.version]}), *unread]
 
 
-def _refuse_script(read: UnitFiles, running: t.Sequence[str] | None) -> None:
-    """Refuse a program that is no kubelet by its name, before it is asked for its version: it may start a second kubelet."""
-    program = read.command[0]
-    if not is_kubelet(program) and list(running or ()) != read.command:
-        found = f"the process of the unit is {running[0]}" if running else "the unit has no process"
-        raise Refusal(
-            f"{exec_start(read.unit)[1]}: {program} is no kubelet by its name, and {found}: what {program} makes of its arguments is in no file"
-            " that can be read here. Start the kubelet itself there, with its whole path, run systemctl daemon-reload and systemctl restart"
-            " kubelet, and run again."
-        )
-
-
-def _joined_again(command: t.Sequence[str]) -> str:
-    joined = joined_at(command)
-    return times.shown(joined) if is_older(KUBELET_NAME, joined) else ""
-
-
-def _root(command: t.Sequence[str]) -> str:
-    return flags.last(command, "root-dir") or _DEFAULT_ROOT
-
-
 def _remembered(root: str) -> dict[str, str | None]:
     """The policies that the state files name."""
     names = [policy.state_file for policy in kubelet_policies.POLICIES if policy.state_file]
     return {name: named_policy(os.path.join(root, name)) for name in names}
-
-
-def used_files(state: State, command: t.Sequence[str]) -> list[TextFile]:
-    """The configuration files that a command line makes the kubelet read."""
-    main = [state.main] if state.main else []
-    return [*main, *(state.fragments if kubelet_layout.config_dir(command) else ())]
 
 
 def _newer(binary: str, files: t.Iterable[str], started: float | None) -> tuple[str, ...]:
@@ -160,11 +128,3 @@ def _newer(binary: str, files: t.Iterable[str], started: float | None) -> tuple[
     if os.path.exists(binary):
         times[binary] = os.stat(binary).st_ctime
     return tuple(path for path, changed in times.items() if changed > started + _CLOCK_SECONDS)
-
-
-def _version(binary: str, run: Run) -> tuple[int, int]:
-    status, output, error = run([binary, "--version"])
-    version = versions.parse(output)
-    if status != 0 or version is None:
-        raise KubeadmError(f"{binary} --version on {os.uname().nodename} gives no version: {(error or output).strip()}")
-    return version

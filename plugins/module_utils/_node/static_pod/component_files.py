@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
+import stat
 import typing as t
 import urllib.parse
 
 from ..._engine.files import read_bytes
 from ..._engine.node import Host
-from ..._engine.watcher import retry_until
-from ..._plan.common.errors import KubeadmError
+from ..._engine.watcher import HICCUP_SECONDS, retry_until
+from ..._plan.common import ownership
+from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.common.file_values import FileVersion
 from ..._plan.kubernetes import flags
 from ..._plan.static_pod import plan as static_pod
-from ..._plan.static_pod.manifest import Manifest
+from ..._plan.static_pod.manifest import Manifest, Mount
 from ..kubelet.kubelet_reader import Kubelet
-from ..transaction.state import Run
+from ..transaction.state import Run, state_directory
 from . import static_pods
-from .static_pods import covering, on_host
 
 REMOVED = "the change removes"
 
@@ -98,8 +100,8 @@ def hosts(urls: t.Iterable[str]) -> list[str]:
 class PreflightContext:
     """What the checks use of a node.
 
-    patience: seconds for a moment's weakness. kubeconfig: of the node's administrator. force: as in the module's option. unverified: what the
-    checks could not verify, each with the reason.
+    patience: seconds for a moment's weakness, up to those of a hiccup. kubeconfig: of the node's administrator. force: as in the module's option.
+    unverified: what the checks could not verify, each with the reason.
     """
 
     kubelet: Kubelet
@@ -118,13 +120,13 @@ Answer = t.TypeVar("Answer")
 
 def patiently(ask: t.Callable[[], Answer], is_fine: t.Callable[[Answer], bool], node: PreflightContext) -> Answer:
     """The first answer that is fine, or the last one when none was within the node's patience."""
-    return retry_until(is_fine, ask, node.clock, node.sleep, seconds=node.patience)
+    return retry_until(is_fine, ask, node.clock, node.sleep, seconds=min(node.patience, HICCUP_SECONDS))
 
 
 def is_healthy(pod: static_pods.StaticPod, node: PreflightContext) -> bool:
     """Whether a component runs what its manifest says, and is ready."""
     observation = static_pods.watch_until_healthy(
-        pod, node.host, seconds=node.patience, clock=node.clock, sleep=node.sleep
+        pod, node.host, seconds=min(node.patience, HICCUP_SECONDS), clock=node.clock, sleep=node.sleep
     )
     return observation.healthy
 
@@ -132,3 +134,192 @@ def is_healthy(pod: static_pods.StaticPod, node: PreflightContext) -> bool:
 def runs(pod: static_pods.StaticPod, node: PreflightContext) -> bool:
     """Whether a component has a process."""
     return static_pods.running_process(pod, node.host) is not None
+
+
+# ---- files that arguments name ---------------------------------------------------------------------------------------
+
+# Flags of the components that name files which must exist, by the endings that Kubernetes gives them. Other values may
+# begin with a slash as well: paths of URLs (authorization-always-allow-paths), of etcd keys (etcd-prefix).
+_READ = re.compile(
+    r"config|cloud-config|tls-sni-cert-key|kubelet-client-key|.*-(?:file|cafile|certfile|keyfile|config|kubeconfig|certificate"
+    r"|certificate-authority)|kubeconfig|.*-filepath-[a-z]+"
+)
+_WRITTEN = frozenset(("audit-log-path", "log-file"))
+
+
+def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
+    """Check that the component can open every file which is written, or whose argument or mount is new.
+
+    Many files are opened only after the point at which a rehearsal ends, so this looks at the host through the mounts.
+    """
+    _refuse_uncovered_files(plan)
+    _refuse_unusable_volumes(plan)
+    _refuse_missing_mount_points(plan)
+    former, former_mounts = plan.before.values()["args"], plan.before.mounts()
+    mounts = plan.after.mounts()
+    files = {change.path: change.after for change in plan.files}
+    for flag, values in plan.after.values()["args"].items():
+        if flag in _WRITTEN or _READ.fullmatch(flag):
+            for value in values:
+                is_former = value in former.get(flag, [])
+                for path in _paths(value):
+                    mount = covering(path, mounts)
+                    if not (is_former and mount == covering(path, former_mounts)):
+                        _refuse_unreachable(flag, path, mount, files)
+                        if flag in _WRITTEN and _is_single_file(path, mount) and _is_ours(plan.record, flag, path):
+                            raise Refusal(f"args: {_about_single_file(flag, path)}")
+
+
+def warnings_of_single_files(plan: static_pod.StaticPodPlan) -> list[str]:
+    """What there is to say of written files that are mounted alone, where the change leaves them as they are."""
+    mounts = plan.after.mounts()
+    return [
+        _about_single_file(flag, path)
+        for flag, values in plan.after.values()["args"].items()
+        if flag in _WRITTEN
+        for value in values
+        for path in _paths(value)
+        if _is_single_file(path, covering(path, mounts))
+    ]
+
+
+def _is_single_file(path: str, mount: Mount | None) -> bool:
+    return mount is not None and os.path.normpath(mount.mount_path) == path
+
+
+def _is_ours(record: ownership.Record, flag: str, path: str) -> bool:
+    """Whether the flag or the mount is what a task asks for. What goes back to the way it was before us may be what it was."""
+    mounted = [entry.set["mount_path"] for entry in record.get("volumes", {}).values() if entry.set]
+    return flag in record.get("args", {}) or path in map(os.path.normpath, mounted)
+
+
+def _about_single_file(flag: str, path: str) -> str:
+    return (
+        f"--{flag}={path} is mounted as a single file, which cannot be renamed: the component cannot rotate it, and loses what it would"
+        " write once the file is full (100 MB unless a flag says otherwise). Mount a directory of its own with path_type:"
+        " DirectoryOrCreate and read_only: false, and name a file in it, such as /var/log/kubernetes/audit/audit.log."
+    )
+
+
+def _paths(value: str) -> list[str]:
+    """The absolute paths in an argument: tls-sni-cert-key is C(certificate,key), with names behind a colon."""
+    return [path for path in map(os.path.normpath, value.partition(":")[0].split(",")) if path.startswith("/")]
+
+
+def files_to_read(flag: str, values: t.Iterable[str]) -> list[str]:
+    """The files that the component reads because of an argument, as it sees them."""
+    return [path for value in values for path in _paths(value)] if _READ.fullmatch(flag) else []
+
+
+def covering(path: str, mounts: t.Sequence[Mount]) -> Mount | None:
+    """The mount through which a component sees a path; None when it sees its own image there."""
+    found = [
+        mount for mount in mounts if path == mount.mount_path or path.startswith(mount.mount_path.rstrip("/") + "/")
+    ]
+    return max(found, key=lambda mount: len(mount.mount_path), default=None)
+
+
+def on_host(path: str, mount: Mount) -> str:
+    """Where on the node the file is that a component sees through this mount."""
+    return os.path.normpath(mount.host_path + path[len(mount.mount_path.rstrip("/")) :])
+
+
+def _refuse_uncovered_files(plan: static_pod.StaticPodPlan) -> None:
+    directories = [mount.host_path.rstrip("/") for mount in plan.after.mounts()]
+    for change in plan.files:
+        if change.wanted and not any(
+            change.path == directory or change.path.startswith(directory + "/") for directory in directories
+        ):
+            raise Refusal(
+                f"files: {change.path} on {os.uname().nodename} lies below no host path that the static pod mounts, so the component"
+                " cannot see it. Name one in volumes (host_path, mount_path)."
+            )
+
+
+# What Kubernetes' HostPathType demands of a path that exists; the kubelet never starts a pod where that does not hold.
+_KINDS: dict[str, tuple[str, t.Callable[[int], bool]]] = {
+    "Directory": ("directory", stat.S_ISDIR),
+    "DirectoryOrCreate": ("directory", stat.S_ISDIR),
+    "File": ("file", stat.S_ISREG),
+    "FileOrCreate": ("file", stat.S_ISREG),
+    "Socket": ("socket", stat.S_ISSOCK),
+    "CharDevice": ("character device", stat.S_ISCHR),
+    "BlockDevice": ("block device", stat.S_ISBLK),
+}
+
+
+def _refuse_unusable_volumes(plan: static_pod.StaticPodPlan) -> None:
+    staged = [change.path for change in plan.files if change.after is not None]
+    for mount in plan.after.mounts():
+        path = os.path.normpath(mount.host_path)
+        if mount in plan.before.mounts() or any(file == path or file.startswith(path + "/") for file in staged):
+            continue
+        try:
+            mode = os.stat(path).st_mode
+        except FileNotFoundError:
+            if mount.path_type.endswith("OrCreate"):
+                continue
+            raise Refusal(
+                f"volumes: {mount.host_path} on {os.uname().nodename} does not exist. Create it first, or set path_type:"
+                " DirectoryOrCreate."
+            ) from None
+        kind, is_right = _KINDS.get(mount.path_type, ("", lambda mode: True))
+        if not is_right(mode):
+            raise Refusal(
+                f"volumes: {mount.host_path} on {os.uname().nodename} is not a {kind}, but path_type says so."
+            )
+
+
+def _refuse_missing_mount_points(plan: static_pod.StaticPodPlan) -> None:
+    """A volume inside of another one needs a place there: the container runtime makes it where it may write, and fails otherwise."""
+    former, mounts = plan.before.mounts(), plan.after.mounts()
+    staged = [change.path for change in plan.files if change.after is not None]
+    for mount in mounts:
+        outer = covering(os.path.dirname(os.path.normpath(mount.mount_path)), mounts)
+        if outer is None or not outer.read_only or (mount in former and outer in former):
+            continue
+        place = on_host(os.path.normpath(mount.mount_path), outer)
+        if not os.path.lexists(place) and not any(file == place or file.startswith(place + "/") for file in staged):
+            raise Refusal(
+                f"volumes: {mount.mount_path} lies inside of {outer.mount_path}, which is mounted read-only from {outer.host_path}, and there"
+                f" is no {place} on {os.uname().nodename}, so the container could not be started. Create it first, or mount the outer one with"
+                " read_only: false."
+            )
+
+
+def _refuse_unreachable(flag: str, path: str, mount: Mount | None, files: t.Mapping[str, FileVersion | None]) -> None:
+    if mount is None:
+        raise Refusal(
+            f"args: --{flag}={path} on {os.uname().nodename}: no volume of the static pod is mounted over {path}, so the component"
+            " cannot see it. Name one in volumes (host_path, mount_path)."
+        )
+    source = on_host(path, mount)
+    if flag in _WRITTEN:
+        if mount.read_only:
+            raise Refusal(
+                f"args: --{flag}={path} is written to, but its volume is mounted read-only; set read_only: false."
+            )
+        return
+    exists = files[source] is not None if source in files else os.path.lexists(source)
+    if (not exists and mount.path_type not in ("DirectoryOrCreate", "FileOrCreate")) or (
+        not exists and source != mount.host_path
+    ):
+        raise Refusal(
+            f"args: --{flag}={path} on {os.uname().nodename}: {source} does not exist on the node."
+            " Name it in files, or create it there first."
+        )
+
+
+def refuse_special_files(paths: t.Iterable[str], manifest_dir: str) -> None:
+    """No file of a task may be among those of this collection, or of the kubelet. Raises KubeadmError."""
+    state = state_directory("")
+    for path in paths:
+        real = os.path.realpath(path)
+        if real.startswith(f"{os.path.realpath(state)}/"):
+            raise KubeadmError(
+                f"files: {path} would be in {state}, where this collection keeps its own state of the node."
+            )
+        if os.path.dirname(real) == os.path.realpath(manifest_dir):
+            raise KubeadmError(
+                f"files: {path} would be in the directory of static pods, where the kubelet treats it as one."
+            )

@@ -20,9 +20,18 @@ from ..._plan.static_pod import probe_targets
 from ..._plan.static_pod.pod_fields import Probe
 from ..etcd import etcd_client, etcd_preflight
 from ..runtime.container_runtime import runtime_at
+from ..transaction.file_versions import refuse_unsafe
 from . import api_server_files, certificates, static_pods
 from .certificates import Finding
-from .component_files import ComponentFiles, PreflightContext, is_healthy, patiently, runs
+from .component_files import (
+    ComponentFiles,
+    PreflightContext,
+    is_healthy,
+    patiently,
+    refuse_unreachable_files,
+    runs,
+    warnings_of_single_files,
+)
 from .static_pods import API_SERVER, ETCD
 
 
@@ -31,14 +40,15 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
 
     Returns what the user should know. Raises Refusal, or KubeadmError for a node that is not fit for any change.
     """
-    static_pods.refuse_unreachable_files(plan)
+    refuse_unsafe([pod.path, *(change.path for change in plan.files)])
+    refuse_unreachable_files(plan)
     refuse_closed_probes(pod.name, plan)
     static_pods.refuse_unmatched(pod, node.host)
     refuse_silent_kubelet(node)
     files = ComponentFiles.planned(plan)
     found = [*_certificates(pod, plan, files, node), *_image(pod, node)]
     warnings = [
-        *static_pods.warnings_of_single_files(plan),
+        *warnings_of_single_files(plan),
         *_judge(pod, found, node),
         *_only_on_purpose(pod, plan, node),
     ]

@@ -28,7 +28,7 @@ from ..._plan.common.errors import KubeadmError
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.manifest import Manifest
 from ..transaction.file_versions import dump_version
-from ..transaction.owned_record import Notes
+from ..transaction.owned_record import Notes, write_record
 from ..transaction.planned_journal import TransactionSettings, file_entry, new_journal, record_entry
 from .static_pods import API_SERVER, StaticPod, instance_of, look
 
@@ -112,6 +112,11 @@ def static_pod_journal(
 def notes_of(pod: StaticPod, plan: static_pod.StaticPodPlan) -> Notes:
     """What the record says of a static pod besides what is ours."""
     return Notes(pod.written_image, plan.image, plan.former, plan.after.text)
+
+
+def write_plan_record(pod: StaticPod, plan: static_pod.StaticPodPlan) -> None:
+    """Keep in the record what a plan makes ours, where it changes nothing else."""
+    write_record(pod.name, before=pod.record, after=plan.record, notes=notes_of(pod, plan))
 
 
 def gate_source(manifest: Manifest, clients: ApiClients) -> tuple[dict[str, bool], Client | None]:

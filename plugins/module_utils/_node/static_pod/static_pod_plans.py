@@ -17,7 +17,7 @@ from ..._plan.kubernetes.clusters import ClusterIdentity
 from ..._plan.static_pod.plan import StaticPodPlan
 from ..kubelet.kubelet_down import read_any_kubelet
 from ..kubelet.kubelet_reader import Kubelet, manifest_files
-from ..transaction import engine_service, journal_history
+from ..transaction import journal_history
 from ..transaction.owned_record import Notes, can_revert, write_record
 from ..transaction.state import Run, state_directory
 from ..transaction.transaction_steps import LockWait
@@ -25,10 +25,7 @@ from ..upgrade import kubeadm_config
 from ..upgrade.kubeadm_config import KubeadmConfig
 from . import static_pods
 from .static_pod_journal import ApiClients
-from .static_pod_report import readiness
 from .static_pod_steps import Observed, StaticPodSteps
-
-_EVERY = ""  # no component is called like that
 
 
 class Common(t.NamedTuple):
@@ -66,10 +63,7 @@ class StaticPodPlans:
     def read(self) -> Common:
         """Wait for others at work on the node, and read its kubelet. Raises Busy, KubeadmError."""
         try:
-            for name in self._entries:
-                self._lock_wait.until_free(name, self._run)
-            # The kubelet may be away while its own change is at work.
-            engine_service.refuse_beside_another(_EVERY, run=self._run)
+            self._lock_wait.until_node_free(self._entries, self._run)
         except Busy:
             self._busy = True
             raise
@@ -194,6 +188,6 @@ class _PlanSteps(StaticPodSteps):
 def _observed(name: str, directory: str, kubelet: Kubelet, host: Host) -> Json:
     """What C(static_pod_info) tells of a static pod, as far as a rollout goes by it."""
     return {
-        **readiness(name, directory, kubelet.node_name, host._replace(**kubelet.places)),
+        **static_pods.readiness(name, directory, kubelet.node_name, host._replace(**kubelet.places)),
         "open_transaction": journal_history.describe_open(name),
     }

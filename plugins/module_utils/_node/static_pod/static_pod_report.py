@@ -12,17 +12,15 @@ import typing as t
 
 from ..._engine.files import Json
 from ..._engine.node import NODE, Host, Process, hide
-from ..._engine.pod_observation import PodObservation
 from ..._plan.common.errors import KubeadmError
 from ..._plan.common.ownership import Change, Values
-from ..._plan.kubernetes import versions
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod import pod_fields, reconciliation
 from ..._plan.static_pod.manifest import Manifest
 from ..._plan.static_pod.plan import diff
 from ..._plan.transaction.previous_change import Rollback
 from ..kubelet.kubelet_down import read_any_kubelet
-from ..kubelet.kubelet_reader import Kubelet, manifest_files, version_of
+from ..kubelet.kubelet_reader import Kubelet, manifest_files, version_warnings
 from ..transaction import journal_history, undo
 from ..transaction.state import Run
 from . import static_pods
@@ -46,8 +44,7 @@ def read_all(
     names = sorted({identity[1] for identity in identities.values() if identity})
     pods = [_describe(pod, directory, kubelet, host) for pod in names if name in (None, pod)]
     images = {pod["name"]: pod["image"] for pod in pods if not pod["error"]}
-    found = versions.of_images(images) or {"kubelet": [version_of(kubelet.program, run)]}
-    for warning in versions.warnings(kubelet.node_name, found):
+    for warning in version_warnings(kubelet, images, run):
         warn(warning)
     return {
         "node": kubelet.node_name,
@@ -57,27 +54,6 @@ def read_all(
         "unreadable_files": [path for path in files if identities[path] is None],
         "static_pods": pods,
     }
-
-
-def readiness(name: str, directory: str, node_name: str, host: Host) -> Json:
-    """Whether a static pod runs what its manifest says and is ready, what is wrong otherwise, and what of that is not known, by one look."""
-    try:
-        path, dummy = static_pods.find(name, directory)
-        return _judge(static_pods.look(static_pods.parse_static_pod(name, path, node_name), host))
-    except (KubeadmError, OSError) as exc:
-        return _unready(str(exc))
-
-
-def _judge(observation: PodObservation) -> Json:
-    return (
-        {"ready": True, "problem": None, "unverified": observation.unverified()}
-        if observation.healthy
-        else _unready("; ".join((observation.missing(), *observation.probes)))
-    )
-
-
-def _unready(problem: str) -> Json:
-    return {"ready": False, "problem": problem, "unverified": []}
 
 
 def _describe(name: str, directory: str, kubelet: Kubelet, host: Host) -> Json:
@@ -121,7 +97,7 @@ def _describe_pod(name: str, directory: str, kubelet: Kubelet, host: Host) -> Js
     try:
         pod = static_pods.parse_static_pod(name, path, kubelet.node_name, joined=kubelet.joined)
     except KubeadmError as exc:
-        unknown = {**_unready(str(exc)), "stray_files": [], "error": str(exc)}
+        unknown = {**static_pods.unready(str(exc)), "stray_files": [], "error": str(exc)}
         return {**nothing, "manifest": path, **unknown}
     values = pod.manifest.values()
     process = static_pods.running_process(pod, host)
@@ -139,7 +115,7 @@ def _describe_pod(name: str, directory: str, kubelet: Kubelet, host: Host) -> Js
         **_ours(pod, values),
         "process": None if process is None else _describe_process(process, pod, host),
         "in_sync": process is not None and _in_sync(process, pod.manifest),
-        **_judge(observation),
+        **static_pods.readiness_of(observation),
         "stray_files": static_pods.stray_files(path, others, pod.manifest.pod),
         "error": None,
     }

@@ -12,24 +12,19 @@ import time
 import typing as t
 
 from ..._engine.node import NODE, Host, hide, last_words
-from ..._engine.watcher import HICCUP_SECONDS
-from ..._plan.common.errors import KubeadmError
 from ..._plan.common.verdict import Verdict
-from ..._plan.kubernetes import versions
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.desired import SETTINGS, Desired, parse_desired
 from ..._plan.static_pod.plan import State, StaticPodPlan, diff
 from ..etcd import etcd_preflight
 from ..kubelet.kubelet_down import read_running_kubelet
-from ..kubelet.kubelet_reader import Kubelet, version_of
+from ..kubelet.kubelet_reader import Kubelet, version_warnings
 from ..runtime import programs
 from ..runtime.container_runtime import runtime_at
-from ..transaction.file_versions import refuse_unsafe
-from ..transaction.owned_record import write_record
-from ..transaction.state import Run, state_directory
+from ..transaction.state import Run
 from ..transaction.transaction_steps import Earlier, LockWait, TransactionSteps
 from . import preflight, static_pod_journal, static_pods
-from .component_files import PreflightContext
+from .component_files import PreflightContext, refuse_special_files
 from .static_pod_journal import ApiClients
 from .static_pods import StaticPod
 
@@ -81,7 +76,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
             etcd_preflight.refuse_external(directory, kubelet.node_name)
         pod = static_pods.read_static_pod(self._name, directory, kubelet.node_name, joined=kubelet.joined)
         self._manifest = pod.path
-        _refuse_special_files(desired, directory)
+        refuse_special_files((entry.path for entry in desired.files), directory)
         paths = {entry.path for entry in desired.files} | set(pod.record.get("files", {}))
         etcd_preflight.refuse_files_among_data(pod, paths)
         users, groups = static_pods.read_accounts(desired.files)
@@ -92,13 +87,12 @@ class StaticPodSteps(TransactionSteps[Desired]):
     def notes(self, observed: Observed, *, dry: bool) -> list[str]:
         """Warn of a version that is not tested, too: the component's, or the kubelet's where the component is not Kubernetes' own."""
         kubelet = observed.kubelet
-        image = observed.pod.manifest.container.get("image")
-        found = versions.of_images({self._name: image}) or {"kubelet": [version_of(kubelet.program, self._run)]}
-        told = self._notes(kubelet.node_name, observed.earlier, dry=dry)
+        images = {self._name: observed.pod.manifest.container.get("image")}
+        notes = self._notes(kubelet.node_name, observed.earlier, dry=dry)
         unread = ", ".join(observed.pod.unread)
         limits = [f"whether its kubelet takes {unread} for it: it cannot be read as a pod"] if unread else []
-        told += self._not_verified(limits)
-        return [*told, *versions.warnings(kubelet.node_name, found)]
+        notes += self._not_verified(limits)
+        return [*notes, *version_warnings(kubelet, images, self._run)]
 
     def plan(self, observed: Observed) -> StaticPodPlan:
         """Work out the change."""
@@ -111,7 +105,6 @@ class StaticPodSteps(TransactionSteps[Desired]):
         """Look for what would keep the changed component from coming up, or the change from being verified."""
         if not plan.operations:
             return ()
-        refuse_unsafe([observed.pod.path, *(change.path for change in plan.files)])
         node = self._preflight_context(observed)
         warnings = preflight.check(observed.pod, plan, node)
         return [
@@ -129,7 +122,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
             host=observed.host,
             clock=time.monotonic,
             sleep=time.sleep,
-            patience=min(self._patience, HICCUP_SECONDS),
+            patience=self._patience,
             kubeconfig=_clients(observed).admin,
             force=self._params["force"],
         )
@@ -144,8 +137,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         if observed.earlier.open is not None:  # it is in the middle of a change
             return ()
         if not dry:
-            notes = static_pod_journal.notes_of(pod, plan)
-            write_record(self._name, before=pod.record, after=plan.record, notes=notes)
+            static_pod_journal.write_plan_record(pod, plan)
         if kubelet.problem:  # it comes up with its kubelet only
             return ()
         observation = static_pods.watch_until_healthy(
@@ -199,16 +191,3 @@ class StaticPodSteps(TransactionSteps[Desired]):
 
 def _clients(observed: Observed) -> ApiClients:
     return ApiClients.of_node(observed.host.kubelet_conf, observed.kubelet.node_name)
-
-
-def _refuse_special_files(desired: Desired, directory: str) -> None:
-    for entry in desired.files:
-        real = os.path.realpath(entry.path)
-        if real.startswith(f"{os.path.realpath(state_directory(''))}/"):
-            raise KubeadmError(
-                f"files: {entry.path} would be in {state_directory('')}, where this collection keeps its own state of the node."
-            )
-        if os.path.dirname(real) == os.path.realpath(directory):
-            raise KubeadmError(
-                f"files: {entry.path} would be in the directory of static pods, where the kubelet treats it as one."
-            )

@@ -10,23 +10,20 @@ import dataclasses
 import grp
 import os
 import pwd
-import re
-import stat
 import typing as t
 
 from ..._engine.files import POLL_SECONDS
 from ..._engine.journal import Instance, Logs
 from ..._engine.node import Host, Process
-from ..._engine.pod_observation import PodObservation, find_processes, told_unmatched
+from ..._engine.pod_observation import PodObservation, find_processes, unmatched_message
 from ..._engine.pod_observation import look as look_for
 from ..._engine.probes import Ask, api_get
 from ..._plan.common import ownership, times
 from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.common.file_values import FileVersion
 from ..._plan.documents import configuration
-from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.desired import WantedFile
-from ..._plan.static_pod.manifest import Manifest, Mount
+from ..._plan.static_pod.manifest import Manifest
 from ..kubelet.kubelet_reader import manifest_files
 from ..transaction.file_versions import read_version, refuse_unsafe
 from ..transaction.owned_record import former_text, is_older, own_record, written_image
@@ -231,7 +228,7 @@ def refuse_unmatched(pod: StaticPod, host: Host) -> None:
     found = find_processes(host, pod.logs)
     if found.unmatched:
         raise Refusal(
-            f"{pod.name} on {os.uname().nodename} {told_unmatched(found.unmatched)}, so it must not be changed. Nothing was"
+            f"{pod.name} on {os.uname().nodename} {unmatched_message(found.unmatched)}, so it must not be changed. Nothing was"
             f" written. Check /proc/{found.unmatched[0].pid}/cgroup: stop the process when it is not the static pod's; otherwise"
             f" check that the directory of the pod's logs ({pod.log_prefix}UID) or the kubelet's own of the pod (pods/UID) is there."
         )
@@ -263,175 +260,24 @@ def watch_until_healthy(
         sleep(POLL_SECONDS)
 
 
-# ---- files that arguments name ---------------------------------------------------------------------------------------
-
-# Flags of the components that name files which must exist, by the endings that Kubernetes gives them. Other values may
-# begin with a slash as well: paths of URLs (authorization-always-allow-paths), of etcd keys (etcd-prefix).
-_READ = re.compile(
-    r"config|cloud-config|tls-sni-cert-key|kubelet-client-key|.*-(?:file|cafile|certfile|keyfile|config|kubeconfig|certificate"
-    r"|certificate-authority)|kubeconfig|.*-filepath-[a-z]+"
-)
-_WRITTEN = frozenset(("audit-log-path", "log-file"))
+def readiness(name: str, directory: str, node_name: str, host: Host) -> dict[str, t.Any]:
+    """Whether a static pod runs what its manifest says and is ready, what is wrong otherwise, and what of that is not known, by one look."""
+    try:
+        path, dummy = find(name, directory)
+        return readiness_of(look(parse_static_pod(name, path, node_name), host))
+    except (KubeadmError, OSError) as exc:
+        return unready(str(exc))
 
 
-def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
-    """Check that the component can open every file which is written, or whose argument or mount is new.
-
-    Many files are opened only after the point at which a rehearsal ends, so this looks at the host through the mounts.
-    """
-    _refuse_uncovered_files(plan)
-    _refuse_unusable_volumes(plan)
-    _refuse_missing_mount_points(plan)
-    former, former_mounts = plan.before.values()["args"], plan.before.mounts()
-    mounts = plan.after.mounts()
-    files = {change.path: change.after for change in plan.files}
-    for flag, values in plan.after.values()["args"].items():
-        if flag in _WRITTEN or _READ.fullmatch(flag):
-            for value in values:
-                is_former = value in former.get(flag, [])
-                for path in _paths(value):
-                    mount = covering(path, mounts)
-                    if not (is_former and mount == covering(path, former_mounts)):
-                        _refuse_unreachable(flag, path, mount, files)
-                        if flag in _WRITTEN and _is_single_file(path, mount) and _is_ours(plan.record, flag, path):
-                            raise Refusal(f"args: {_about_single_file(flag, path)}")
-
-
-def warnings_of_single_files(plan: static_pod.StaticPodPlan) -> list[str]:
-    """What there is to say of written files that are mounted alone, where the change leaves them as they are."""
-    mounts = plan.after.mounts()
-    return [
-        _about_single_file(flag, path)
-        for flag, values in plan.after.values()["args"].items()
-        if flag in _WRITTEN
-        for value in values
-        for path in _paths(value)
-        if _is_single_file(path, covering(path, mounts))
-    ]
-
-
-def _is_single_file(path: str, mount: Mount | None) -> bool:
-    return mount is not None and os.path.normpath(mount.mount_path) == path
-
-
-def _is_ours(record: ownership.Record, flag: str, path: str) -> bool:
-    """Whether the flag or the mount is what a task asks for. What goes back to the way it was before us may be what it was."""
-    mounted = [entry.set["mount_path"] for entry in record.get("volumes", {}).values() if entry.set]
-    return flag in record.get("args", {}) or path in map(os.path.normpath, mounted)
-
-
-def _about_single_file(flag: str, path: str) -> str:
+def readiness_of(observation: PodObservation) -> dict[str, t.Any]:
+    """What that look comes to."""
     return (
-        f"--{flag}={path} is mounted as a single file, which cannot be renamed: the component cannot rotate it, and loses what it would"
-        " write once the file is full (100 MB unless a flag says otherwise). Mount a directory of its own with path_type:"
-        " DirectoryOrCreate and read_only: false, and name a file in it, such as /var/log/kubernetes/audit/audit.log."
+        {"ready": True, "problem": None, "unverified": observation.unverified()}
+        if observation.healthy
+        else unready("; ".join((observation.missing(), *observation.probes)))
     )
 
 
-def _paths(value: str) -> list[str]:
-    """The absolute paths in an argument: tls-sni-cert-key is C(certificate,key), with names behind a colon."""
-    return [path for path in map(os.path.normpath, value.partition(":")[0].split(",")) if path.startswith("/")]
-
-
-def files_to_read(flag: str, values: t.Iterable[str]) -> list[str]:
-    """The files that the component reads because of an argument, as it sees them."""
-    return [path for value in values for path in _paths(value)] if _READ.fullmatch(flag) else []
-
-
-def covering(path: str, mounts: t.Sequence[Mount]) -> Mount | None:
-    """The mount through which a component sees a path; None when it sees its own image there."""
-    found = [
-        mount for mount in mounts if path == mount.mount_path or path.startswith(mount.mount_path.rstrip("/") + "/")
-    ]
-    return max(found, key=lambda mount: len(mount.mount_path), default=None)
-
-
-def on_host(path: str, mount: Mount) -> str:
-    """Where on the node the file is that a component sees through this mount."""
-    return os.path.normpath(mount.host_path + path[len(mount.mount_path.rstrip("/")) :])
-
-
-def _refuse_uncovered_files(plan: static_pod.StaticPodPlan) -> None:
-    directories = [mount.host_path.rstrip("/") for mount in plan.after.mounts()]
-    for change in plan.files:
-        if change.wanted and not any(
-            change.path == directory or change.path.startswith(directory + "/") for directory in directories
-        ):
-            raise Refusal(
-                f"files: {change.path} on {os.uname().nodename} lies below no host path that the static pod mounts, so the component"
-                " cannot see it. Name one in volumes (host_path, mount_path)."
-            )
-
-
-# What Kubernetes' HostPathType demands of a path that exists; the kubelet never starts a pod where that does not hold.
-_KINDS: dict[str, tuple[str, t.Callable[[int], bool]]] = {
-    "Directory": ("directory", stat.S_ISDIR),
-    "DirectoryOrCreate": ("directory", stat.S_ISDIR),
-    "File": ("file", stat.S_ISREG),
-    "FileOrCreate": ("file", stat.S_ISREG),
-    "Socket": ("socket", stat.S_ISSOCK),
-    "CharDevice": ("character device", stat.S_ISCHR),
-    "BlockDevice": ("block device", stat.S_ISBLK),
-}
-
-
-def _refuse_unusable_volumes(plan: static_pod.StaticPodPlan) -> None:
-    staged = [change.path for change in plan.files if change.after is not None]
-    for mount in plan.after.mounts():
-        path = os.path.normpath(mount.host_path)
-        if mount in plan.before.mounts() or any(file == path or file.startswith(path + "/") for file in staged):
-            continue
-        try:
-            mode = os.stat(path).st_mode
-        except FileNotFoundError:
-            if mount.path_type.endswith("OrCreate"):
-                continue
-            raise Refusal(
-                f"volumes: {mount.host_path} on {os.uname().nodename} does not exist. Create it first, or set path_type:"
-                " DirectoryOrCreate."
-            ) from None
-        kind, is_right = _KINDS.get(mount.path_type, ("", lambda mode: True))
-        if not is_right(mode):
-            raise Refusal(
-                f"volumes: {mount.host_path} on {os.uname().nodename} is not a {kind}, but path_type says so."
-            )
-
-
-def _refuse_missing_mount_points(plan: static_pod.StaticPodPlan) -> None:
-    """A volume inside of another one needs a place there: the container runtime makes it where it may write, and fails otherwise."""
-    former, mounts = plan.before.mounts(), plan.after.mounts()
-    staged = [change.path for change in plan.files if change.after is not None]
-    for mount in mounts:
-        outer = covering(os.path.dirname(os.path.normpath(mount.mount_path)), mounts)
-        if outer is None or not outer.read_only or (mount in former and outer in former):
-            continue
-        place = on_host(os.path.normpath(mount.mount_path), outer)
-        if not os.path.lexists(place) and not any(file == place or file.startswith(place + "/") for file in staged):
-            raise Refusal(
-                f"volumes: {mount.mount_path} lies inside of {outer.mount_path}, which is mounted read-only from {outer.host_path}, and there"
-                f" is no {place} on {os.uname().nodename}, so the container could not be started. Create it first, or mount the outer one with"
-                " read_only: false."
-            )
-
-
-def _refuse_unreachable(flag: str, path: str, mount: Mount | None, files: t.Mapping[str, FileVersion | None]) -> None:
-    if mount is None:
-        raise Refusal(
-            f"args: --{flag}={path} on {os.uname().nodename}: no volume of the static pod is mounted over {path}, so the component"
-            " cannot see it. Name one in volumes (host_path, mount_path)."
-        )
-    source = on_host(path, mount)
-    if flag in _WRITTEN:
-        if mount.read_only:
-            raise Refusal(
-                f"args: --{flag}={path} is written to, but its volume is mounted read-only; set read_only: false."
-            )
-        return
-    exists = files[source] is not None if source in files else os.path.lexists(source)
-    if (not exists and mount.path_type not in ("DirectoryOrCreate", "FileOrCreate")) or (
-        not exists and source != mount.host_path
-    ):
-        raise Refusal(
-            f"args: --{flag}={path} on {os.uname().nodename}: {source} does not exist on the node."
-            " Name it in files, or create it there first."
-        )
+def unready(problem: str) -> dict[str, t.Any]:
+    """The same for a static pod that is not ready, or cannot be read."""
+    return {"ready": False, "problem": problem, "unverified": []}

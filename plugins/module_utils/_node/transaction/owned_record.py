@@ -10,7 +10,7 @@ import os
 import typing as t
 
 from ..._engine.files import FORMAT, Json, remove, write_json
-from ..._plan.common import ownership
+from ..._plan.common import ownership, times
 from ..._plan.common.file_values import text_digest
 from .state import read_json, state_directory
 
@@ -47,6 +47,11 @@ def is_older(name: str, seconds: float) -> bool:
         return os.stat(record_path(name)).st_mtime < seconds
     except FileNotFoundError:
         return False
+
+
+def joined_again(name: str, joined: float) -> str:
+    """When a node was joined again since we changed this component last, UTC; empty when it was not. joined: in seconds since 1970."""
+    return times.shown(joined) if is_older(name, joined) else ""
 
 
 class Notes(t.NamedTuple):

@@ -12,7 +12,6 @@ import functools
 import time
 import typing as t
 
-from ..._engine.files import Json
 from ..._engine.journal import PREPARED, Journal
 from ..._engine.node import NODE, Host
 from ..._plan.common.errors import Busy, KubeadmError
@@ -28,6 +27,9 @@ from .state import Run, Unusable
 
 # Between two looks: a few small files, a lock, and a question to systemd.
 _LOOK_SECONDS = 1.0
+
+
+_EVERY = ""  # no component is called like that
 
 
 class LockWait:
@@ -62,6 +64,12 @@ class LockWait:
             self._sleep(_LOOK_SECONDS)
         return waited
 
+    def until_node_free(self, names: t.Iterable[str], run: Run) -> None:
+        """The same for several components. Then it raises Busy where any other is at work: the kubelet may be away for its own change."""
+        for name in names:
+            self.until_free(name, run)
+        engine_service.refuse_beside_another(_EVERY, run=run)
+
 
 class DesiredState(t.Protocol):
     """What a module is asked for."""
@@ -80,7 +88,7 @@ class Earlier:
     taken up again. trouble: what of that is not known, and why. rollback: the change that C(state=previous) reverts.
     """
 
-    previous: Json | None = None
+    previous: dict[str, t.Any] | None = None
     open: Journal | None = None
     trouble: tuple[str, ...] = ()
     rollback: Rollback | None = None
@@ -94,7 +102,7 @@ class Told:
     node: str | None = None
     cluster: ClusterIdentity = dataclasses.field(default_factory=ClusterIdentity)
     earlier: Earlier = Earlier()
-    transaction: Json | None = None
+    transaction: dict[str, t.Any] | None = None
     unverified: list[str] = dataclasses.field(default_factory=list)
     foreseen: list[str] = dataclasses.field(default_factory=list)
     busy: bool = False

@@ -21,12 +21,12 @@ from ..._plan.kubeadm_config import blockers, settings
 from ..._plan.kubeadm_config.cluster_configuration import KIND, ClusterConfiguration
 from ..._plan.kubeadm_config.entries import MISSING, UNKNOWN, UNREADABLE
 from ..._plan.kubeadm_config.record import KEY, NAME, Entry, Persisted
-from ..._plan.kubernetes import versions
 from ..._plan.kubernetes.control_plane_nodes import LABEL
 from ..._plan.static_pod.desired import Desired
+from ..._plan.static_pod.manifest import image_tag
 from ..._plan.static_pod.plan import StaticPodPlan
-from ..static_pod.component_files import ComponentFiles
-from ..static_pod.static_pods import API_SERVER, files_to_read, find, parse_static_pod
+from ..static_pod.component_files import ComponentFiles, files_to_read
+from ..static_pod.static_pods import API_SERVER, find, parse_static_pod
 
 _CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
 _NODES = f"/api/v1/nodes?labelSelector={LABEL}"
@@ -47,22 +47,22 @@ class KubeadmConfig:
 
 def read(kubeconfig: str, request: ApiRequest = api_request) -> KubeadmConfig:
     """Ask for it, in three requests. Where that fails, the reason is told."""
-    told: Json = {"problem": None, "text": None, "record": None, "control_planes": [], "managers": [], "immutable": []}
+    known: Json = {"problem": None, "text": None, "record": None, "control_planes": [], "managers": [], "immutable": []}
     try:
         config_map = _get(f"{_CONFIG_MAPS}/kubeadm-config", kubeconfig, request)
         own = _get(f"{_CONFIG_MAPS}/{NAME}", kubeconfig, request)
         nodes = _get(_NODES, kubeconfig, request).get("items") or []
-        told["text"] = (config_map.get("data") or {}).get(KIND)
-        told["record"] = (own.get("data") or {}).get(KEY)
-        told["immutable"] = [
+        known["text"] = (config_map.get("data") or {}).get(KIND)
+        known["record"] = (own.get("data") or {}).get(KEY)
+        known["immutable"] = [
             name for name, found in (("kubeadm-config", config_map), (NAME, own)) if found.get("immutable")
         ]
-        told["control_planes"] = [node["metadata"]["name"] for node in nodes]
-        told["managers"] = blockers.managers(nodes)
-        persisted = Persisted.parse(told["record"])
+        known["control_planes"] = [node["metadata"]["name"] for node in nodes]
+        known["managers"] = blockers.managers(nodes)
+        persisted = Persisted.parse(known["record"])
     except KubeadmError as exc:
-        return KubeadmConfig({**told, "problem": str(exc)}, Persisted(), b"")
-    return KubeadmConfig(told, persisted, _key(told["text"]))
+        return KubeadmConfig({**known, "problem": str(exc)}, Persisted(), b"")
+    return KubeadmConfig(known, persisted, _key(known["text"]))
 
 
 def _get(path: str, kubeconfig: str, request: ApiRequest) -> Json:
@@ -92,7 +92,7 @@ def version_of_api_server(manifest_dir: str, node_name: str) -> str:
         pod = parse_static_pod(API_SERVER, find(API_SERVER, manifest_dir)[0], node_name)
     except (KubeadmError, OSError):
         return ""
-    return versions.tag_of(str(pod.manifest.container.get("image") or ""))
+    return image_tag(pod.manifest)
 
 
 def adopted(record: Record, live: Values, entries: t.Mapping[tuple[str, str], Entry]) -> Record:

@@ -9,20 +9,18 @@ from __future__ import annotations
 import time
 import typing as t
 
-from ..._engine.files import Json
 from ..._engine.node import NODE, Host
 from ..._plan.common.errors import Refusal
-from ..._plan.common.verdict import REFUSED
-from ..._plan.kubeadm_config import proof
+from ..._plan.kubeadm_config import settings
 from ..._plan.kubeadm_config.cluster_configuration import ClusterConfiguration, Endpoint
 from ..._plan.kubeadm_config.settings import Place
 from ..._plan.static_pod.manifest import Manifest
 from ..._plan.upgrade.static_pod_settings import unchanged
 from ..kubelet.kubelet_down import read_running_kubelet
-from ..kubelet.kubelet_reader import Kubelet
 from ..runtime import programs
-from ..runtime.container_runtime import runtime_at
+from ..runtime.container_runtime import Runtime, runtime_at
 from ..static_pod import static_pods
+from ..static_pod.component_files import refuse_unreachable_files
 from ..static_pod.static_pods import API_SERVER, StaticPod
 from ..transaction.state import Run
 from .kubeadm_config import version_of_api_server
@@ -52,26 +50,28 @@ class Check:
         self._clock = clock
         self._patience = patience
 
-    def read_all(self) -> Json:
+    def read_all(self) -> dict[str, t.Any]:
         """Check it. Raises Refusal when the proof fails, KubeadmError when it cannot be made."""
         began = self._clock()
         kubelet = read_running_kubelet(self._run, self._host, self._patience)
         version = version_of_api_server(kubelet.manifest_dir, kubelet.node_name)
         program = self._program(version, kubelet.node_name)
         runtime = runtime_at(kubelet.runtime, self._run)
-        endpoint = endpoint_of(self._pod(API_SERVER, kubelet).manifest, kubelet.node_name, runtime)
+        endpoint = endpoint_of(
+            self._pod(API_SERVER, kubelet.manifest_dir, kubelet.node_name).manifest, kubelet.node_name, runtime
+        )
         before, after = (
             self._generated(program, self._params[side], version, endpoint) for side in ("before", "after")
         )
         self._refuse_complaints(before, after)
-        pods = {name: self._pod(name, kubelet) for name in after.manifests}
+        pods = {name: self._pod(name, kubelet.manifest_dir, kubelet.node_name) for name in after.manifests}
         source = f"what kubeadm {version} generates"
         old, new = (
             {name: Manifest.parse(text, source, name) for name, text in each.manifests.items()}
             for each in (before, after)
         )
         changes = [Place(each["component"], each["field"], each["key"]) for each in self._params["changes"]]
-        objections = proof.objections(
+        objections = settings.proof_objections(
             before={name: manifest.values() for name, manifest in old.items()},
             after={name: manifest.values() for name, manifest in new.items()},
             live={name: pod.manifest.values() for name, pod in pods.items()},
@@ -81,7 +81,8 @@ class Check:
         if objections:
             raise Refusal(f"kubeadm-config was not changed: on {kubelet.node_name} {'; '.join(objections)}.")
         changed = [name for name in new if any(place.component == name for place in changes)]
-        rehearsed = [self._rehearse(pods[name], new[name], kubelet) for name in changed]
+        host = self._host._replace(**kubelet.places)
+        rehearsed = [self._rehearse(pods[name], new[name], runtime, host, kubelet.node_name) for name in changed]
         return {
             "node": kubelet.node_name,
             "version": version,
@@ -96,10 +97,10 @@ class Check:
             raise Refusal(
                 f"there is no kubeadm on {node}, so what it would generate is not known. Install kubeadm {version} there."
             )
-        path, told = found
-        if told != version:
+        path, kubeadm_version = found
+        if kubeadm_version != version:
             raise Refusal(
-                f"{path} on {node} is {told} and its API server {version}, so it would not generate the same. Install kubeadm {version}."
+                f"{path} on {node} is {kubeadm_version} and its API server {version}, so it would not generate the same. Install kubeadm {version}."
             )
         return path
 
@@ -114,9 +115,9 @@ class Check:
             ) from exc
 
     @staticmethod
-    def _pod(name: str, kubelet: Kubelet) -> StaticPod:
-        path, dummy = static_pods.find(name, kubelet.manifest_dir)
-        return static_pods.parse_static_pod(name, path, kubelet.node_name)
+    def _pod(name: str, manifest_dir: str, node_name: str) -> StaticPod:
+        path, dummy = static_pods.find(name, manifest_dir)
+        return static_pods.parse_static_pod(name, path, node_name)
 
     @staticmethod
     def _refuse_complaints(before: Generated, after: Generated) -> None:
@@ -125,22 +126,24 @@ class Check:
         if new:
             raise Refusal(f"kubeadm-config was not changed: kubeadm ignores what would be written: {'; '.join(new)}")
 
-    def _rehearse(self, pod: StaticPod, generated: Manifest, kubelet: Kubelet) -> Json:
+    def _rehearse(
+        self, pod: StaticPod, generated: Manifest, runtime: Runtime, host: Host, node_name: str
+    ) -> dict[str, t.Any]:
         """Start the component as it would be after an upgrade to its own version. Raises Refusal when it does not take that."""
         plan = unchanged(generated, pod.manifest)
         verdict = programs.rehearse(
             pod,
             plan,
             run=self._run,
-            runtime=runtime_at(kubelet.runtime, self._run),
+            runtime=runtime,
             clock=self._clock,
-            host=self._host._replace(**kubelet.places),
+            host=host,
         )
-        if verdict.verdict == REFUSED:
+        if verdict.is_refused:
             raise Refusal(
-                f"kubeadm-config was not changed: {pod.name} on {kubelet.node_name} does not accept what kubeadm would generate: {verdict.message}"
+                f"kubeadm-config was not changed: {pod.name} on {node_name} does not accept what kubeadm would generate: {verdict.message}"
             )
-        static_pods.refuse_unreachable_files(plan)
+        refuse_unreachable_files(plan)
         return {
             "component": pod.name,
             "verdict": verdict.verdict,

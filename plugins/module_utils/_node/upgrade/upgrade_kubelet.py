@@ -66,10 +66,14 @@ class KubeletUpgrade:
     api_server: t.Callable[[], t.ContextManager[Program]]
     clock: t.Callable[[], float]
 
-    def check(self, wanted: t.Mapping[str, t.Any] | None, found: UpgradeFindings) -> None:
-        """Add what is found. wanted: options of the module C(kubelet) that the inventory asks for; None when it asks for none."""
+    def check(self, wanted: t.Mapping[str, t.Any] | None, found: UpgradeFindings) -> str:
+        """Add what is found. Returns the version of today's kubelet.
+
+        wanted: options of the module C(kubelet) that the inventory asks for; None when it asks for none.
+        """
         unit, target, run = self.unit, self.programs.target, self.programs.run
-        found.findings += prerequisites.kubelet_skew(version_of(unit.binary, run), target)
+        version = version_of(unit.binary, run)
+        found.findings += prerequisites.kubelet_skew(version, target)
         fails = unit.layout.settings.field(("failCgroupV1",))
         cgroup = prerequisites.cgroup_objection(target, has_v2=os.path.exists(_CGROUP_V2), fails=fails)
         today = upgrade.as_kubeadm_leaves(upgrade.unchanged(unit.state), self.version)
@@ -88,6 +92,7 @@ class KubeletUpgrade:
             )
             refused, again = self._validate_gates(today, plan, found)
         found.findings += _broken(unit, today, plan, refused, again)
+        return version
 
     def _planned(self, wanted: t.Mapping[str, t.Any], found: UpgradeFindings) -> KubeletPlan | None:
         """The desired state for the new kubelet, which will have been restarted by then; None where site would refuse it."""
@@ -140,11 +145,11 @@ def _broken(
     unit: KubeletUnit, today: KubeletPlan, plan: KubeletPlan | None, refused: Refused, again: Refused
 ) -> list[Finding]:
     """What breaks today's kubelet, and what only the desired state breaks."""
-    kept = upgrade.values((plan or today).after)
+    values = upgrade.values((plan or today).after)
     findings = []
     for blame, message in refused:
-        is_kept = blame is None or blame[1] in kept.get(blame[0], {})
-        findings.append(upgrade.broken(unit.layout, blame, message, by_site=False, still_named=is_kept))
+        stays = blame is None or blame[1] in values.get(blame[0], {})
+        findings.append(upgrade.broken(unit.layout, blame, message, by_site=False, still_named=stays))
     known = [blame for blame, dummy in refused]
     for blame, message in again:
         if plan and blame not in known:

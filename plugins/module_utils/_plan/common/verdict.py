@@ -27,3 +27,8 @@ class Verdict:
     seconds: float = 0.0
     command: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the component does not take the change."""
+        return self.verdict == REFUSED

@@ -66,6 +66,11 @@ class State:
         """The fragments of others."""
         return tuple(file for file in self.fragments if posixpath.basename(file.path) != FRAGMENT)
 
+    def used_files(self, command: t.Sequence[str]) -> list[TextFile]:
+        """The configuration files that a command line makes the kubelet read."""
+        main = [self.main] if self.main else []
+        return [*main, *(self.fragments if kubelet_layout.config_dir(command) else ())]
+
     def layout(self, *, reads_fragments: bool = False) -> Layout:
         """What its files make of the kubelet. reads_fragments: although its command line does not say so."""
         service = kubelet_generator.read(self.unit, self.variables, self.host)

@@ -19,6 +19,7 @@ from .config import Settings
 UNIT = "kubelet.service"
 DROP_IN = "/etc/systemd/system/kubelet.service.d/20-nodecraft-kubeadm.conf"
 CONFIG_DIR = "/etc/kubernetes/kubelet.conf.d"
+_DEFAULT_ROOT = "/var/lib/kubelet"
 # The kubelet merges in alphabetic order, and the last one wins.
 FRAGMENT = "zz-nodecraft-kubeadm.conf"
 # kubeadm's variable for the arguments that say where the configuration is.
@@ -38,6 +39,16 @@ class Layout:
     def command(self) -> list[str]:
         """Its command line."""
         return self.service.command
+
+
+def config_file(arguments: t.Sequence[str]) -> str | None:
+    """The configuration file that a command line names."""
+    return flags.last(arguments, "config")
+
+
+def root_dir(arguments: t.Sequence[str]) -> str:
+    """The directory in which a kubelet with this command line keeps its state."""
+    return flags.last(arguments, "root-dir") or _DEFAULT_ROOT
 
 
 def config_dir(arguments: t.Sequence[str]) -> str | None:

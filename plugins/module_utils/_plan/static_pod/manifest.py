@@ -308,6 +308,11 @@ class Manifest:
         return ManifestEditor(self).edited(change)
 
 
+def image_tag(manifest: Manifest) -> str:
+    """The tag of the component's image; empty when it has none."""
+    return versions.tag_of(str(manifest.container.get("image") or ""))
+
+
 class ManifestEditor:
     """What one change of a setting means in the text of a manifest, and the proof that nothing but that setting is another afterwards.
 

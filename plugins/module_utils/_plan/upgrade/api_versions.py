@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..documents import configuration
 from ..kubeadm_config.cluster_configuration import CURRENT, GROUP, IN_CONFIG_MAP, ClusterConfiguration
 from . import prerequisites
 from .findings import BREAKS, CONFIG_MAP, WARNS, Finding
@@ -56,7 +57,7 @@ def _line_of(text: str, key: str) -> int | None:
     return next(lines, None)
 
 
-def documents(data: t.Any) -> list[tuple[str, str]]:
+def _documents(data: t.Any) -> list[tuple[str, str]]:
     """The kind and API version of each configuration in a file: its own, and those of admission plugins that stand in it."""
     if not isinstance(data, dict):
         return []
@@ -64,14 +65,14 @@ def documents(data: t.Any) -> list[tuple[str, str]]:
     entries = plugins if isinstance(plugins, list) else []
     inner = [entry.get("configuration") for entry in entries if isinstance(entry, dict)]
     found = [(str(data.get("kind")), str(data.get("apiVersion")))]
-    return [*found, *(each for entry in inner for each in documents(entry))]
+    return [*found, *(each for entry in inner for each in _documents(entry))]
 
 
-def ending(component: str, flag: str, path: str, found: t.Iterable[tuple[str, str]], target: str) -> list[Finding]:
-    """The documents of a file whose API version has a stable successor in the target. flag: the argument that names the file."""
+def ending(component: str, flag: str, path: str, content: bytes, target: str) -> list[Finding]:
+    """The documents of a file whose API version has a stable successor in the target. flag: the argument that names the file. Raises KubeadmError."""
     wanted = prerequisites.exact(target)
     findings = []
-    for kind, version in found:
+    for kind, version in configuration.read(content, "configuration", _documents):
         stable, since = _STABLE.get(kind, (version, (0, 0)))
         if version != stable and wanted is not None and wanted[:2] >= since:
             message = f"{kind} has {version}, which ends: write {stable}, which {since[0]}.{since[1]} brought."

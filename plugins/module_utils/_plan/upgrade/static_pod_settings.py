@@ -12,9 +12,10 @@ import typing as t
 
 from ..common.ownership import Change, Record, Values
 from ..kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, IN_CONFIG_MAP, ClusterConfiguration
-from ..static_pod.manifest import Manifest
+from ..static_pod import reconciliation
+from ..static_pod.manifest import Manifest, image_tag
 from ..static_pod.plan import StaticPodPlan
-from ..static_pod.reconciliation import FILES_ANNOTATION
+from . import prerequisites, refusals
 from .findings import (
     BREAKS,
     COLLECTION,
@@ -101,7 +102,7 @@ class _Values:
 
 
 def _compare_one(sides: Sides, field: str, key: str) -> list[Finding]:
-    if key == FILES_ANNOTATION or (sides.component == _ETCD and key in _OF_A_MEMBER):
+    if key == reconciliation.FILES_ANNOTATION or (sides.component == _ETCD and key in _OF_A_MEMBER):
         return []
     values = _Values(*(table.get(field, {}).get(key) for table in sides.tables))
     is_configured = sides.configuration.line(sides.component, field, key) is not None
@@ -236,3 +237,29 @@ def without(manifest: Manifest, blame: t.Iterable[tuple[str, str]]) -> Manifest:
         now = manifest.values()[field][key]
         manifest = manifest.change(Change(field, key, now, None))
     return manifest
+
+
+def settings_taken_out(record: Record, generated: Manifest, written_image: str | None) -> frozenset[tuple[str, str]]:
+    """The settings of ours that site will find taken out of the new manifest, as field and key. written_image: of our last write."""
+    left = reconciliation.reconcile(
+        record, generated.values(), image=generated.container.get("image"), written_image=written_image
+    )
+    return frozenset((field, key) for field, keys in left.removed.items() for key in keys)
+
+
+def etcd_step(sides: Sides) -> list[Finding]:
+    """A step of etcd that kubeadm or etcd does not support; none of other components."""
+    return (
+        prerequisites.etcd_step(image_tag(sides.live), image_tag(sides.generated)) if sides.component == _ETCD else []
+    )
+
+
+def removed_gates(sides: Sides, version: str) -> list[Finding]:
+    """What a table knows of the gates of a component whose new program has not said what it refuses."""
+    target = prerequisites.exact(version) or ()
+    new = sides.generated.values().get("feature_gates", {})
+    own = [gate for gate in (sides.after.values().get("feature_gates", {}) if sides.after else {}) if gate not in new]
+    return [
+        *(broken_by_kubeadm(sides, *refused) for refused in refusals.removed_gates(new, target)),
+        *(broken_by_site(sides, *refused) for refused in refusals.removed_gates(own, target)),
+    ]

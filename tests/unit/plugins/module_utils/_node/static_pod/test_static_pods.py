@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import typing as t
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import owned_record
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import FileVersion
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, NODE, OLD, FakeNode
 
@@ -128,123 +126,6 @@ def test_policy_files(tmp_path: Path) -> None:
         static_pods.read_files([str(tmp_path)])
 
 
-# ---- files that arguments name ---------------------------------------------------------------------------------------
-
-
-def check(desired: dict[str, t.Any]) -> None:
-    files = {entry["path"]: None for entry in desired.get("files", [])}
-    state = static_pod.State(samples.manifest(), {}, files)
-    static_pods.refuse_unreachable_files(static_pod.plan(samples.desired(**desired), state))
-
-
-def test_a_file_that_the_component_can_open_passes(tmp_path: Path) -> None:
-    (tmp_path / "policy.yaml").write_text("x", encoding="ascii")
-    volume = samples.volume("audit", str(tmp_path), mount_path="/audit")
-    check({"args": {"audit-policy-file": "/audit/policy.yaml"}, "volumes": [volume]})
-    staged = samples.file(str(tmp_path / "new.yaml"), "x")
-    check({"args": {"audit-policy-file": "/audit/new.yaml"}, "volumes": [volume], "files": [staged]})
-    writable = samples.volume("logs", str(tmp_path), mount_path="/logs", read_only=False)
-    check({"args": {"audit-log-path": "/logs/audit.log"}, "volumes": [writable]})
-    check({"args": {"audit-log-path": "-", "authorization-always-allow-paths": "/healthz", "etcd-prefix": "/registry"}})
-
-
-UNREACHABLE = {
-    "not mounted": (
-        {"args": {"audit-policy-file": "/audit/policy.yaml"}},
-        "no volume of the static pod is mounted over",
-    ),
-    "not there": (
-        {"args": {"audit-policy-file": "/m/nowhere"}, "volumes": [samples.volume("a", "/etc", mount_path="/m")]},
-        "/etc/nowhere does not exist on the node",
-    ),
-    "not there, inside a directory that would be made": (
-        {
-            "args": {"audit-policy-file": "/m/x"},
-            "volumes": [samples.volume("a", "/nowhere/at/all", mount_path="/m", path_type="DirectoryOrCreate")],
-        },
-        "/nowhere/at/all/x does not exist on the node",
-    ),
-    "written to a read-only volume": (
-        {"args": {"audit-log-path": "/m/log"}, "volumes": [samples.volume("a", "/etc", mount_path="/m")]},
-        "set read_only: false",
-    ),
-    "written to a file that is mounted alone": (
-        {
-            "args": {"audit-log-path": "/var/log/audit.log"},
-            "volumes": [
-                samples.volume("a", "/x", mount_path="/var/log/audit.log", path_type="FileOrCreate", read_only=False)
-            ],
-        },
-        "is mounted as a single file, which cannot be renamed",
-    ),
-    "a directory that is not there": ({"volumes": [samples.volume("a", "/nowhere/at/all")]}, "/nowhere/at/all on"),
-    "a directory as a file": ({"volumes": [samples.volume("a", "/etc", path_type="File")]}, "is not a file"),
-    "a file as a socket": ({"volumes": [samples.volume("a", "/etc/passwd", path_type="Socket")]}, "is not a socket"),
-    "a name that only begins like the mount": (
-        {"args": {"audit-policy-file": "/etc/ssl/certs-other/x"}},
-        "no volume of the static pod is mounted over",
-    ),
-    "a file of ours that is not mounted": (
-        {"files": [samples.file("/srv/policy.yaml", "x")]},
-        "lies below no host path",
-    ),
-}
-
-
-@pytest.mark.parametrize(("desired", "complaint"), UNREACHABLE.values(), ids=UNREACHABLE)
-def test_a_file_that_the_component_cannot_open_is_refused(desired: dict[str, t.Any], complaint: str) -> None:
-    with pytest.raises(Refusal) as refusal:
-        check(desired)
-    assert complaint in str(refusal.value)
-
-
-def test_single_file_that_was_mounted_before_is_a_warning() -> None:
-    alone = {"path_type": "FileOrCreate", "read_only": False}
-    asked = {
-        "args": {"audit-log-path": "/var/log/audit.log"},
-        "volumes": [samples.volume("audit-log", "/var/log/audit.log", **alone)],
-    }
-    before = static_pod.State(
-        static_pod.plan(samples.desired(**asked), static_pod.State(samples.manifest(), {}, {})).after, {}, {}
-    )
-    done = static_pod.plan(samples.desired(args={"v": 4}), before)
-    static_pods.refuse_unreachable_files(done)
-    (warning,) = static_pods.warnings_of_single_files(done)
-    assert warning.startswith("--audit-log-path=/var/log/audit.log is mounted as a single file")
-    moved = static_pod.plan(
-        samples.desired(
-            args={"audit-log-path": "/var/log/audit/audit.log"},
-            volumes=[samples.volume("audit-dir", "/var/log/audit", path_type="DirectoryOrCreate", read_only=False)],
-        ),
-        before,
-    )
-    static_pods.refuse_unreachable_files(moved)
-    assert static_pods.warnings_of_single_files(moved) == []
-    back = static_pod.plan(samples.desired(state="absent"), static_pod.State(moved.after, moved.record, {}))
-    static_pods.refuse_unreachable_files(back)
-    assert static_pods.warnings_of_single_files(back) == [warning]
-
-
-def test_a_file_goes_back_together_with_the_volume_that_showed_it(tmp_path: Path) -> None:
-    policy = tmp_path / "policy.yaml"
-    theirs, ours = FileVersion(b"theirs", 0o600), FileVersion(b"ours", 0o600)
-    desired = {"volumes": [samples.volume("a", str(tmp_path))], "files": [samples.file(str(policy), "ours")]}
-    done = static_pod.plan(samples.desired(**desired), static_pod.State(samples.manifest(), {}, {str(policy): theirs}))
-    after = static_pod.State(done.after, done.record, {str(policy): ours})
-    back = static_pod.plan(samples.desired(state="absent"), after)
-    assert back.files[0].after == theirs
-    static_pods.refuse_unreachable_files(back)
-
-
-def test_a_volume_that_an_argument_needs_cannot_be_taken_away() -> None:
-    with pytest.raises(Refusal, match=r"--client-ca-file=/etc/kubernetes/pki/ca.crt .* no volume"):
-        check({"volumes": [{**samples.volume("k8s-certs", "/"), "state": "absent"}]})
-
-
-def test_files_that_were_named_before_are_not_questioned() -> None:
-    check({"args": {"v": 4}})  # client-ca-file of the sample is on no disk here
-
-
 # ---- owners of files -------------------------------------------------------------------------------------------------
 
 
@@ -264,44 +145,3 @@ def test_an_owner_that_the_node_does_not_know_is_refused(kind: str) -> None:
     files = samples.desired(files=[samples.file("/a", **{kind: "no-such-account"})]).files
     with pytest.raises(Refusal, match=rf"files: invalid {kind} 'no-such-account' of /a: must be a name that .* knows"):
         static_pods.read_accounts(files)
-
-
-# ---- volumes inside of volumes ---------------------------------------------------------------------------------------
-
-
-def nested(tmp_path: Path, **outer: t.Any) -> dict[str, t.Any]:
-    """A task with a volume in another one."""
-    inner = tmp_path / "inner"
-    (tmp_path / "outer").mkdir(exist_ok=True)
-    inner.mkdir(exist_ok=True)
-    return {
-        "volumes": [
-            samples.volume("inner", str(inner), mount_path="/outer/controls"),
-            samples.volume("outer", str(tmp_path / "outer"), mount_path="/outer", **outer),
-        ]
-    }
-
-
-def refuse_unreachable_files(desired: dict[str, t.Any]) -> None:
-    files = {entry["path"]: None for entry in desired.get("files", [])}
-    static_pods.refuse_unreachable_files(
-        static_pod.plan(samples.desired(**desired), static_pod.State(samples.manifest(), {}, files))
-    )
-
-
-def test_a_volume_in_a_read_only_one_needs_its_place_there(tmp_path: Path) -> None:
-    with pytest.raises(
-        Refusal, match=rf"volumes: /outer/controls lies inside of /outer, .* no {tmp_path}/outer/controls on"
-    ):
-        refuse_unreachable_files(nested(tmp_path))
-    (tmp_path / "outer/controls").mkdir()
-    refuse_unreachable_files(nested(tmp_path))
-
-
-def test_the_place_of_a_volume_is_made_where_the_runtime_may_write(tmp_path: Path) -> None:
-    refuse_unreachable_files(nested(tmp_path, read_only=False))
-
-
-def test_the_place_of_a_volume_may_come_with_the_change(tmp_path: Path) -> None:
-    file = samples.file(str(tmp_path / "outer/controls/policy.yaml"), "x")
-    refuse_unreachable_files({**nested(tmp_path), "files": [file]})

@@ -12,7 +12,10 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import control_planes
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet.kubelet_units import KubeletUnit
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction.disk_space import Space
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade import upgrade_report
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade import (
+    control_plane_upgrade,
+    upgrade_report,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import versions
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
@@ -75,7 +78,7 @@ class Check:
 @pytest.fixture(name="upgrade")
 def fixture_upgrade(master: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
     """A control plane with space."""
-    monkeypatch.setattr(upgrade_report, "space_at", lambda directory: Space(10**12, 4096, None))
+    monkeypatch.setattr(control_plane_upgrade, "space_at", lambda directory: Space(10**12, 4096, None))
     found = os.uname()
     monkeypatch.setattr(os, "uname", lambda: os.uname_result((found[0], "cp1", *found[2:4], "x86_64")))
     return Check(master, put_programs(tmp_path / "programs"), monkeypatch)
@@ -175,7 +178,7 @@ def test_newer_version_than_tested_leaves_checks_to_accept(upgrade: Check, monke
 
 
 def test_a_control_plane_without_room(upgrade: Check, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upgrade_report, "space_at", lambda directory: Space(1000, 4096, None))
+    monkeypatch.setattr(control_plane_upgrade, "space_at", lambda directory: Space(1000, 4096, None))
     (message,) = broken(upgrade())
     assert message.startswith("the file system of /etc/kubernetes has 0 MB free")
 
@@ -185,8 +188,10 @@ def test_the_directory_of_kubeadms_copies_may_be_on_another_disk(
 ) -> None:
     copies = str(tmp_path / "tmp")
     free = {copies: 1000}
-    monkeypatch.setattr(upgrade_report, "_COPIES", copies)
-    monkeypatch.setattr(upgrade_report, "space_at", lambda directory: Space(free.get(directory, 10**12), 4096, None))
+    monkeypatch.setattr(control_plane_upgrade, "_COPIES", copies)
+    monkeypatch.setattr(
+        control_plane_upgrade, "space_at", lambda directory: Space(free.get(directory, 10**12), 4096, None)
+    )
     assert broken(upgrade()) == []
     (tmp_path / "tmp").mkdir()
     (message,) = broken(upgrade())
@@ -200,7 +205,7 @@ def test_kubeadm_copies_all_of_etcds_data(upgrade: Check, tmp_path: Path, monkey
         with (data / "member" / "wal" / name).open("wb") as stream:
             stream.truncate(64_000_000)
     own = f"{CONFIGURATION}etcd: {{local: {{dataDir: {data}}}}}\n"
-    monkeypatch.setattr(upgrade_report, "space_at", lambda directory: Space(200_000_000, 4096, None))
+    monkeypatch.setattr(control_plane_upgrade, "space_at", lambda directory: Space(200_000_000, 4096, None))
     (message,) = broken(upgrade(cluster_configuration=own))
     assert "200 MB free" in message
     assert "228 MB" in message

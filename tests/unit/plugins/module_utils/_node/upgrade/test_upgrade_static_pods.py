@@ -14,11 +14,9 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime.container_runtime import runtime_at
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import owned_record
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade import upgrade_programs
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.control_plane_upgrade import ControlPlane
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.upgrade_programs import NewPrograms
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.upgrade_static_pods import (
-    ControlPlane,
-    check,
-)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.upgrade_static_pods import check
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.cluster_configuration import (
     ClusterConfiguration,

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.cluster_configuration import (
     ClusterConfiguration,
@@ -29,18 +31,16 @@ def test_a_version_that_the_target_does_not_read_breaks(version: str, target: tu
     assert all("kubeadm config migrate" in each.message for each in found)
 
 
-def test_what_stands_in_a_file() -> None:
+def test_each_configuration_in_a_file_is_held_against_the_target() -> None:
     inner = {"kind": "PodSecurityConfiguration", "apiVersion": "pod-security.admission.config.k8s.io/v1beta1"}
     data = {
         "kind": "AdmissionConfiguration",
-        "apiVersion": "apiserver.config.k8s.io/v1",
+        "apiVersion": "apiserver.config.k8s.io/v1beta1",
         "plugins": [{"name": "PodSecurity", "configuration": inner}, {"name": "X", "path": "/x"}, None],
     }
-    assert api_versions.documents(data) == [
-        ("AdmissionConfiguration", "apiserver.config.k8s.io/v1"),
-        ("PodSecurityConfiguration", "pod-security.admission.config.k8s.io/v1beta1"),
-    ]
-    assert api_versions.documents(["text"]) == []
+    found = api_versions.ending("kube-apiserver", "admission", "/a.yaml", json.dumps(data).encode(), "1.37.2")
+    assert [each.message.split()[0] for each in found] == ["AdmissionConfiguration", "PodSecurityConfiguration"]
+    assert api_versions.ending("kube-apiserver", "admission", "/a.yaml", b"[text]", "1.37.2") == []
 
 
 @pytest.mark.parametrize(
@@ -53,5 +53,6 @@ def test_what_stands_in_a_file() -> None:
     ],
 )
 def test_what_ends(kind: str, version: str, target: str, ends: bool) -> None:
-    found = api_versions.ending("kube-apiserver", "authentication-config", "/a.yaml", [(kind, version)], target)
+    content = json.dumps({"kind": kind, "apiVersion": version}).encode()
+    found = api_versions.ending("kube-apiserver", "authentication-config", "/a.yaml", content, target)
     assert [(each.fate, each.key, each.file) for each in found] == [(WARNS, "authentication-config", "/a.yaml")] * ends

@@ -7,8 +7,10 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config import proof
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import (
+    Place,
+    proof_objections,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import API_SERVER
 
 V = Place(API_SERVER, "args", "v")
@@ -21,7 +23,7 @@ def judged(
     def manifests(args: t.Any) -> t.Any:
         return {API_SERVER: {"args": {name: list(value) for name, value in args.items()}}}
 
-    return proof.objections(
+    return proof_objections(
         before=manifests({"w": "1"}),
         after=manifests(after),
         live=manifests({"v": live}),
