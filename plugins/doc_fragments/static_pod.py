@@ -29,8 +29,9 @@ options:
     default: present
   purge:
     description:
-      - Also revert what this collection set earlier and this task does not name. What it removed because of a V(null) is set again in the
-        same way, so keep the V(null) of a repair in the task.
+      - Also revert what this collection set earlier of an option that is given and that it does not name. An empty option reverts all of
+        its own settings. An option that is not given is left alone.
+      - What this collection removed because of a V(null) is set again in the same way, so keep the V(null) of a repair in the task.
       - What others set is never reverted, and neither is an owned value that was changed since.
     type: bool
     default: false

@@ -105,7 +105,8 @@ options:
     default: present
   purge:
     description:
-      - Also revert what this module set earlier and this task does not name.
+      - Also revert what this module set earlier of an option that is given and that it does not name. An empty option reverts all of its
+        own settings. An option that is not given is left alone.
     type: bool
     default: false
   adopt:

@@ -58,7 +58,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Plan a feature gate of two components, and revert all settings of etcd
+- name: Plan a feature gate of two components, and revert all arguments of etcd
   nodecraft.kubeadm.static_pod_plan:
     static_pods:
       kube-apiserver:
@@ -70,6 +70,7 @@ EXAMPLES = r"""
         feature_gates:
           CrossNamespaceVolumeDataSource: true
       etcd:
+        args: {}
         only_if_changed: true
     purge: true
   register: plan

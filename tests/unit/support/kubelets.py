@@ -12,7 +12,12 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.fil
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_service import with_file
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.desired import Desired, parse_desired
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.config import TAINTS
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.desired import (
+    SETTINGS,
+    Desired,
+    parse_desired,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.kubelet_state import State
 
 FRAGMENT = f"{kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}"
@@ -98,12 +103,10 @@ def data_of(plan: kubelet.KubeletPlan) -> dict[str, t.Any]:
 
 
 def parameters(**given: t.Any) -> dict[str, t.Any]:
-    """The module's parameters with their defaults."""
+    """The module's parameters with their defaults. With C(purge) every option is given, as the role does it."""
+    nothing: dict[str, t.Any] = {option: [] if option == TAINTS else {} for option in SETTINGS}
     return {
-        "feature_gates": None,
-        "config": None,
-        "args": None,
-        "register_with_taints": None,
+        **(nothing if given.get("purge") else dict.fromkeys(SETTINGS)),
         "state": "present",
         "purge": False,
         "adopt": False,

@@ -9,7 +9,11 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import ownership
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.desired import Desired, parse_desired
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.desired import (
+    SETTINGS,
+    Desired,
+    parse_desired,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.manifest import Manifest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.data import data_text
@@ -44,18 +48,11 @@ def with_command(*arguments: str, base: str = API_SERVER) -> str:
 
 
 def parameters(**given: t.Any) -> dict[str, t.Any]:
-    """Module parameters with their defaults."""
+    """Module parameters with their defaults. With C(purge) every option is given, as the role does it."""
+    nothing: dict[str, t.Any] = {option: [] if option in ("volumes", "files") else {} for option in SETTINGS}
     defaults = {
         "name": "kube-apiserver",
-        "feature_gates": None,
-        "admission_plugins": None,
-        "args": None,
-        "env": None,
-        "volumes": None,
-        "resources": None,
-        "probes": None,
-        "priority": None,
-        "files": None,
+        **(nothing if given.get("purge") else dict.fromkeys(SETTINGS)),
         "state": "present",
         "purge": False,
         "force": False,

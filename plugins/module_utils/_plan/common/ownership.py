@@ -50,7 +50,9 @@ class Resolution:
     warnings: tuple[str, ...]
 
 
-def resolve(*, desired: Values, live: Values, record: Record, state: str, purge: bool) -> Resolution:
+def resolve(
+    *, desired: Values, live: Values, record: Record, state: str, complete: t.Collection[str] = ()
+) -> Resolution:
     """Compare a desired state with what is there.
 
     desired: the keys that the task names, with their wanted values.
@@ -59,9 +61,9 @@ def resolve(*, desired: Values, live: Values, record: Record, state: str, purge:
     state: C(present): named keys get their values, other keys stay. C(absent): named keys that we own go back to what
     stood there before us. What others set stays: taking that away is what None with C(present) is for, and only there
     would a second run find nothing to do.
-    purge: everything that we own and the task does not name goes back as well.
+    complete: the fields of which everything that we own and the task does not name goes back as well.
     """
-    targets = _targets(desired, record, state, purge)
+    targets = _targets(desired, record, state, complete)
     changes: list[Change] = []
     warnings: list[str] = []
     after: Record = {field: dict(keys) for field, keys in record.items()}
@@ -87,7 +89,9 @@ class _Target:
     ours_to_return: bool = False
 
 
-def _targets(desired: Values, record: Record, state: str, purge: bool) -> dict[tuple[str, str], _Target]:
+def _targets(
+    desired: Values, record: Record, state: str, complete: t.Collection[str]
+) -> dict[tuple[str, str], _Target]:
     named = {(field, key): value for field, keys in desired.items() for key, value in keys.items()}
     owned = {(field, key): entry for field, keys in record.items() for key, entry in keys.items()}
     targets: dict[tuple[str, str], _Target] = {}
@@ -96,11 +100,22 @@ def _targets(desired: Values, record: Record, state: str, purge: bool) -> dict[t
             targets[place] = _Target(value)
         elif place in owned:
             targets[place] = _Target(owned[place].original, ours_to_return=True)
-    if purge:
-        for place, entry in owned.items():
-            if place not in named:
-                targets[place] = _Target(entry.original, ours_to_return=True)
+    for place, entry in owned.items():
+        if place[0] in complete and place not in named:
+            targets[place] = _Target(entry.original, ours_to_return=True)
     return targets
+
+
+def complete_fields(options: t.Mapping[str, t.Any], state: str, *, purge: bool) -> frozenset[str]:
+    """The fields whose options say all that there shall be of them: with purge those that are given, and with C(absent) all where none is.
+
+    options: by field, None for one that is not given. One that is not given means nothing, so that a forgotten variable reverts nothing; with
+    C(absent) neither does one that is empty.
+    """
+    given = frozenset(field for field, value in options.items() if value is not None)
+    if state == "absent" and not given:
+        return frozenset(options)
+    return given if purge else frozenset()
 
 
 def _remember(record: Record, field: str, key: str, now: t.Any, target: t.Any, owned: Owned | None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..common import ownership
 from ..common.errors import Refusal
 from ..common.ownership import Values
 from ..kubernetes import flags, option_values
@@ -39,11 +40,14 @@ _FIXED_FIELDS = ("containerRuntimeEndpoint", "staticPodPath", "staticPodURL")
 
 @dataclasses.dataclass(frozen=True)
 class Desired:
-    """What a task asks for, checked and in canonical form: field -> key -> value, None to remove."""
+    """What a task asks for, checked and in canonical form: field -> key -> value, None to remove.
+
+    complete: the fields of which everything else that we own goes back.
+    """
 
     values: Values
     state: str
-    purge: bool
+    complete: frozenset[str]
     adopt: bool
     force: bool
 
@@ -63,9 +67,9 @@ def parse_desired(params: t.Mapping[str, t.Any]) -> Desired:
     }
     option_values.refuse_twice(ARGS, [flags.normalise(name) for name in params[ARGS] or {}])
     option_values.refuse_twice(TAINTS, [kubelet_config.taint_key(taint) for taint in params[TAINTS] or []])
-    # An option that is given but empty names nothing: an empty variable must not revert everything.
-    everything = params["state"] == "absent" and all(params[option] is None for option in SETTINGS)
-    return Desired(values, params["state"], params["purge"] or everything, params["adopt"], params["force"])
+    options = {option: params[option] for option in SETTINGS}
+    complete = ownership.complete_fields(options, params["state"], purge=params["purge"])
+    return Desired(values, params["state"], complete, params["adopt"], params["force"])
 
 
 def _argument(name: str, value: t.Any) -> list[str] | None:

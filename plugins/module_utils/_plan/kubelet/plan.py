@@ -204,7 +204,7 @@ def _resolve(
         for field, keys in record.items()
     }
     resolution = ownership.resolve(
-        desired=desired.values, live=now, record=fresh, state=desired.state, purge=desired.purge
+        desired=desired.values, live=now, record=fresh, state=desired.state, complete=desired.complete
     )
     after = {field: dict(keys) for field, keys in resolution.record.items()}
     if desired.state == "present":

@@ -135,7 +135,7 @@ def plan(kind: Kind, node: Node, desired: Desired) -> NodePlan:
         live={kind.field: live},
         record={kind.field: record},
         state=desired.state,
-        purge=desired.purge,
+        complete=(kind.field,) if desired.purge else (),
     )
     after = resolution.record.get(kind.field, {})
     changed = {change.key: change.after for change in resolution.changes}

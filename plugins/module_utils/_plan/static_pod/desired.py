@@ -12,6 +12,7 @@ import posixpath
 import re
 import typing as t
 
+from ..common import ownership
 from ..common.errors import Refusal
 from ..common.file_values import FileVersion
 from ..common.identifiers import is_pod_name
@@ -54,7 +55,7 @@ class WantedFile:
 class Desired:
     """What a task asks for, checked and in canonical form.
 
-    values: field -> key -> value, None to remove. state: what to do with the named keys. purge: whether everything else
+    values: field -> key -> value, None to remove. state: what to do with the named keys. complete: the fields of which everything else
     that we own goes back. restore_removed: whether what someone took out of the manifest is set again.
     """
 
@@ -62,7 +63,7 @@ class Desired:
     values: Values
     files: tuple[WantedFile, ...]
     state: str
-    purge: bool
+    complete: frozenset[str]
     restore_removed: bool = False
 
 
@@ -97,10 +98,9 @@ def parse_desired(params: t.Mapping[str, t.Any]) -> Desired:
     option_values.refuse_twice("args", [flags.normalise(name) for name in params["args"] or {}])
     option_values.refuse_twice("volumes", [volume["name"] for volume in params["volumes"] or []])
     option_values.refuse_twice("files", [entry.path for entry in files])
-    # An option that is given but empty names nothing: an empty variable must not revert everything.
-    everything = params["state"] == "absent" and all(params[option] is None for option in SETTINGS)
-    purge = params["purge"] or everything
-    return Desired(params["name"], values, files, params["state"], purge, params["restore_removed"])
+    options = {option: params[option] for option in SETTINGS}
+    complete = ownership.complete_fields(options, params["state"], purge=params["purge"])
+    return Desired(params["name"], values, files, params["state"], complete, params["restore_removed"])
 
 
 def _plugin(plugin: str, value: t.Any) -> str | None:

@@ -87,7 +87,7 @@ def plan(desired: Desired, state: State) -> StaticPodPlan:
         live={**live, "files": files.values()},
         record=reconciliation.with_files(found.owned, files.comparable()),
         state=desired.state,
-        purge=desired.purge,
+        complete=desired.complete,
     )
     file_changes = tuple(files.change(change) for change in resolution.changes if change.field == "files")
     record = dict(resolution.record)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing as t
 
 from ..kubernetes import versions
+from .desired import SETTINGS
 
 Settings = t.Mapping[str, t.Any]
 
@@ -16,6 +17,7 @@ _ETCD = "etcd"
 _API_SERVER = "kube-apiserver"
 _ALL = len((_ETCD, *versions.COMPONENTS))
 _PRESENT = "present"
+_LISTS = ("volumes", "files")
 
 
 def requests(
@@ -66,7 +68,8 @@ def _settings(name: str, own: Settings, feature_gates: Settings, admission_plugi
     }
     merged = {option: {**values, **(own.get(option) or {})} for option, values in shared.items()}
     rest = {option: value for option, value in own.items() if value is not None}
-    return {**rest, **{option: values for option, values in merged.items() if values}}
+    # What no variable names is given empty, so that the purge of the role reverts it.
+    return {**{option: [] if option in _LISTS else {} for option in SETTINGS}, **rest, **merged}
 
 
 def _keeping(own: Settings, kept: Settings) -> Settings:

@@ -77,7 +77,7 @@ def resolve(case: Case) -> ownership.Resolution:
         live={"f": {} if case.live is None else {"k": case.live}},
         record={"f": {"k": case.owned}} if case.owned else {},
         state=case.state,
-        purge=case.purge,
+        complete="f" if case.purge else (),
     )
 
 
@@ -107,9 +107,33 @@ def test_a_second_run_changes_nothing(case: Case) -> None:
 def test_absent_with_a_name_leaves_other_keys_of_ours_alone() -> None:
     record = {"f": {"a": Owned("1", None), "b": Owned("2", None)}}
     live = {"f": {"a": "1", "b": "2"}}
-    resolution = ownership.resolve(desired={"f": {"a": None}}, live=live, record=record, state="absent", purge=False)
+    resolution = ownership.resolve(desired={"f": {"a": None}}, live=live, record=record, state="absent")
     assert [change.key for change in resolution.changes] == ["a"]
     assert resolution.record == {"f": {"b": Owned("2", None)}}
+
+
+def test_field_that_is_not_complete_keeps_what_is_not_named() -> None:
+    record = {"f": {"a": Owned("1", None)}, "g": {"b": Owned("2", None)}}
+    live = {"f": {"a": "1"}, "g": {"b": "2"}}
+    resolution = ownership.resolve(desired={}, live=live, record=record, state="present", complete=("f",))
+    assert [(change.field, change.key) for change in resolution.changes] == [("f", "a")]
+    assert resolution.record == {"g": {"b": Owned("2", None)}}
+
+
+@pytest.mark.parametrize(
+    ("options", "state", "purge", "complete"),
+    [
+        ({"f": None, "g": None}, "present", True, ""),
+        ({"f": {}, "g": None}, "present", True, "f"),
+        ({"f": {"a": 1}, "g": {}}, "present", True, "fg"),
+        ({"f": {"a": 1}, "g": {}}, "present", False, ""),
+        ({"f": None, "g": None}, "absent", False, "fg"),
+        ({"f": {}, "g": None}, "absent", False, ""),
+        ({"f": {}, "g": None}, "absent", True, "f"),
+    ],
+)
+def test_only_a_given_option_is_complete(options: t.Any, state: str, purge: bool, complete: str) -> None:
+    assert ownership.complete_fields(options, state, purge=purge) == set(complete)
 
 
 def test_a_warning_names_the_key_and_no_value() -> None:
@@ -135,7 +159,10 @@ def test_purge_gives_back_what_was_there_before_any_desired_state(
     record: ownership.Record = {}
     for desired, purge in [*desired_states, ({}, True)]:
         given_live, given_record = copy.deepcopy(live), copy.deepcopy(record)
-        resolution = ownership.resolve(desired={"f": desired}, live=live, record=record, state="present", purge=purge)
+        complete = "f" if purge else ""
+        resolution = ownership.resolve(
+            desired={"f": desired}, live=live, record=record, state="present", complete=complete
+        )
         assert (live, record) == (given_live, given_record), "what was given must stay as it is"
         live = {"f": _changed(live["f"], resolution)}
         assert {key: live["f"].get(key) for key in desired} == desired

@@ -9,6 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.desired import SETTINGS
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import (
     TAINT,
     data_of,
@@ -49,5 +50,5 @@ def test_what_no_kubelet_could_take_is_refused(given: dict[str, t.Any], words: s
 
 
 def test_an_option_that_is_given_but_empty_takes_nothing_back() -> None:
-    assert desired(state="absent", config={}).purge is False
-    assert desired(state="absent").purge is True
+    assert desired(state="absent", config={}).complete == set()
+    assert desired(state="absent").complete == set(SETTINGS)

@@ -10,7 +10,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import FileVersion
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.desired import WantedFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.desired import SETTINGS, WantedFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 
 
@@ -100,10 +100,10 @@ def test_a_mapping_as_content_is_json() -> None:
 
 
 def test_absent_without_any_option_takes_everything_back_and_with_empty_ones_nothing() -> None:
-    assert samples.desired(state="absent").purge
-    assert not samples.desired(state="absent", args={}).purge
-    assert samples.desired(state="absent", args={}, purge=True).purge
-    assert not samples.desired(state="present").purge
+    assert samples.desired(state="absent").complete == set(SETTINGS)
+    assert samples.desired(state="absent", args={}).complete == set()
+    assert samples.desired(state="absent", args={}, purge=True, env=None).complete == set(SETTINGS) - {"env"}
+    assert samples.desired(state="present").complete == set()
 
 
 def test_nothing_asked_for_is_a_desired_state_too() -> None:

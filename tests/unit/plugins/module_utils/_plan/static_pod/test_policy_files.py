@@ -19,7 +19,7 @@ THEIRS = FileVersion(b"theirs", 0o600, 7, 8)
 def planned(before: State, *, purge: bool = False, **entry: t.Any) -> StaticPodPlan:
     """The plan of a task with one file, on a node that knows these accounts."""
     node = dataclasses.replace(before, users={"etcd": 5, "6": 6}, groups={"adm": 4})
-    return samples.planned(node, purge=purge, files=[samples.file(POLICY, "ours", **entry)] if entry else None)
+    return samples.planned(node, purge=purge, files=[samples.file(POLICY, "ours", **entry)] if entry else [])
 
 
 def test_a_new_file_gets_the_owner_that_is_named_and_is_roots_otherwise() -> None:

@@ -7,16 +7,31 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.desired import SETTINGS
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.requests import requests
 
 ALL = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"]
 
 
 def asked(static_pods: str | list[str], *, state: str = "present", **more: t.Any) -> dict[str, dict[str, t.Any]]:
-    """The requests; nothing is asked for where nothing is said."""
-    return requests(
-        static_pods, state=state, **{"feature_gates": {}, "admission_plugins": {}, "components": {}, "kept": {}, **more}
-    )
+    """The requests without what they name empty; nothing is asked for where nothing is said."""
+    nothing: dict[str, t.Any] = {"feature_gates": {}, "admission_plugins": {}, "components": {}, "kept": {}}
+    found = requests(static_pods, state=state, **{**nothing, **more})
+    return {name: {option: value for option, value in entry.items() if value} for name, entry in found.items()}
+
+
+def test_option_that_no_variable_names_is_given_empty() -> None:
+    found = requests(
+        "kube-scheduler",
+        state="present",
+        feature_gates={},
+        admission_plugins={},
+        components={"kube-scheduler": {"args": {"v": 4}, "volumes": None}},
+        kept={},
+    )["kube-scheduler"]
+    assert set(found) == set(SETTINGS)
+    assert {option: value for option, value in found.items() if value} == {"args": {"v": 4}}
+    assert (found["files"], found["volumes"], found["env"]) == ([], [], {})
 
 
 def test_gates_go_to_all_components_but_etcd_and_plugins_to_the_api_server() -> None:
