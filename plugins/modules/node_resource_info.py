@@ -167,6 +167,12 @@ nodes:
             that the kubelet rejected at once.
           type: list
           elements: str
+        unknown:
+          description: >-
+            The names of those with a container that ended, and nothing shows how: the node was restarted meanwhile, or the container was
+            replaced more than once.
+          type: list
+          elements: str
     kubelet:
       description: Configuration of the node's kubelet; V(null) for nodes that O(kubelets) does not name.
       type: dict

@@ -376,7 +376,7 @@ def held(call: Call) -> Json:
 
 
 # What became of pods that all go on.
-UNHURT: Json = {"watched": 2, "lost": [], "restarted": [], "deleted": []}
+UNHURT: Json = {"watched": 2, "lost": [], "restarted": [], "deleted": [], "unknown": []}
 # A kubelet that uses what is expected.
 IN_USE: Json = {"config": {}, "differences": [], "problem": None}
 

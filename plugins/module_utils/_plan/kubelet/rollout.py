@@ -462,9 +462,11 @@ def report(registers: Registers) -> dict[str, t.Any]:
     unwatched = rollout.of_pass(registers, "turn").get("unwatched")
     if is_changed and unwatched:
         limits.append(f"{_PODS}: {unwatched}")
-    deleted = (found.get("pods") or NOTHING).get("deleted")
-    if deleted:
+    pods = found.get("pods") or NOTHING
+    if deleted := pods.get("deleted"):
         limits.append(f"{_PODS}: {joined(deleted)} {'does' if len(deleted) == 1 else 'do'} not exist any more")
+    if unknown := pods.get("unknown"):
+        limits.append(f"{_PODS}: containers of {joined(unknown)} ended, and nothing shows how")
     if limits:
         found["unverified"] = [*(found.get("unverified") or ()), *limits]
     return found

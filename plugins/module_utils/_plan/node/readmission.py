@@ -57,12 +57,14 @@ class Rejection:
 class Losses:
     """What became of pods that ran before a restart. watched: how many those are. lost: that their kubelet rejected or stopped for good.
     restarted: with a container that it ended. deleted: the names of those that do not exist any more, which tells nothing of the kubelet:
-    the controllers of DaemonSets and StatefulSets delete within a second what it rejected."""
+    the controllers of DaemonSets and StatefulSets delete within a second what it rejected. unknown: the names of those with a container that
+    ended, and nothing shows how: the node was restarted meanwhile, or the container was replaced more than once."""
 
     watched: int
     lost: t.Sequence[Rejection]
     restarted: t.Sequence[Rejection]
     deleted: t.Sequence[str]
+    unknown: t.Sequence[str]
 
 
 def rejected(found: t.Iterable[Pod], node: Conditions) -> list[Rejection]:
@@ -180,7 +182,7 @@ def running(found: t.Iterable[Pod]) -> Running:
 
 def losses(before: Running, found: t.Iterable[Pod]) -> Losses:
     """What became of pods. before: as C(running) had them. found: all that are on their node now."""
-    lost, restarted = [], []
+    lost, restarted, unknown = [], [], []
     now = {pod["metadata"]["uid"]: pod for pod in found}
     # A static pod that gets another identity is there again under its name, and its readiness is verified by the node.
     mirrored = {pods.full_name(pod) for pod in now.values() if pods.is_static(pod)}
@@ -200,7 +202,9 @@ def losses(before: Running, found: t.Iterable[Pod]) -> Losses:
         ended = sorted(name for name, container in entry["containers"].items() if _was_ended(pod, container))
         if ended:
             restarted.append(Rejection(entry["pod"], f"container {', '.join(ended)} was ended"))
-    return Losses(len(before), lost, restarted, deleted)
+        elif not all(_is_known(pod, container) for container in entry["containers"].values()):
+            unknown.append(entry["pod"])
+    return Losses(len(before), lost, restarted, deleted, unknown)
 
 
 def _why_lost(pod: Pod) -> str:
@@ -218,15 +222,26 @@ def _why_lost(pod: Pod) -> str:
     )
 
 
-def _was_ended(pod: Pod, container: str) -> bool:
-    """Whether a container, by its ID, ended and not by itself."""
+def _ends(pod: Pod, container: str) -> list[dict[str, t.Any]]:
+    """What is reported of the end of a container, by its ID."""
     states = [each.get(key) or {} for each in pods.container_statuses(pod) for key in ("state", "lastState")]
     ends = [state["terminated"] for state in states if "terminated" in state]
+    return [end for end in ends if end.get("containerID") == container]
+
+
+def _was_ended(pod: Pod, container: str) -> bool:
+    """Whether a container, by its ID, ended and not by itself."""
     return any(
-        end.get("containerID") == container
-        and (
-            end.get("reason") == "ContainerStatusUnknown"
-            or (end.get("exitCode") in _KILLED and end.get("reason") != "OOMKilled")
-        )
-        for end in ends
+        end.get("reason") == "ContainerStatusUnknown"
+        or (end.get("exitCode") in _KILLED and end.get("reason") != "OOMKilled")
+        for end in _ends(pod, container)
     )
+
+
+def _is_known(pod: Pod, container: str) -> bool:
+    """Whether a container, by its ID, still runs, or it is reported how it ended. containerd does not know that behind a reboot."""
+    runs = any(
+        "running" in (each.get("state") or {}) and each.get("containerID", "") == container
+        for each in pods.container_statuses(pod)
+    )
+    return runs or any(end.get("reason") != "Unknown" for end in _ends(pod, container))

@@ -55,6 +55,7 @@ def test_what_became_of_the_pods_of_a_restarted_kubelet(serve: Serve) -> None:
         "lost": [{"pod": "default/goes", "reason": "UnexpectedAdmissionError: no devices"}],
         "restarted": [],
         "deleted": [],
+        "unknown": [],
     }
 
 

@@ -53,7 +53,7 @@ def one_node(name: str, arguments: Json, said: Json, devices: t.Any) -> Json:
         else {},
         "readmission": said.get("rejected", {}).get(name, []) if arguments.get("readmission") else None,
         "running": {} if arguments.get("running") else None,
-        "losses": {"watched": 2, "lost": [], "restarted": [], "deleted": []}
+        "losses": {"watched": 2, "lost": [], "restarted": [], "deleted": [], "unknown": []}
         if name in arguments.get("running_before", {})
         else None,
         "kubelet": kubelet(name, arguments, said),

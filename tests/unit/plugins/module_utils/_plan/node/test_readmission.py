@@ -135,7 +135,7 @@ def before_and_after(status: Json, **metadata: t.Any) -> readmission.Losses:
 
 
 def test_a_pod_that_goes_on_is_no_loss() -> None:
-    assert before_and_after({}) == readmission.Losses(1, [], [], [])
+    assert before_and_after({}) == readmission.Losses(1, [], [], [], [])
 
 
 @pytest.mark.parametrize("reason", ["UnexpectedAdmissionError", "OutOfcpu", "NodeAffinity", "Evicted"])
@@ -165,7 +165,7 @@ def test_a_pod_that_always_restarts_does_not_end_by_itself(phase: str) -> None:
 @pytest.mark.parametrize("metadata", [{"uid": "another"}, {"deletionTimestamp": "now"}])
 def test_a_pod_that_was_deleted_or_replaced_is_named(metadata: Json) -> None:
     found = before_and_after({"phase": "Failed", "reason": "Evicted"}, **metadata)
-    assert found == readmission.Losses(1, [], [], ["default/p"])
+    assert found == readmission.Losses(1, [], [], ["default/p"], [])
 
 
 def test_a_static_pod_with_another_identity_is_not_deleted() -> None:
@@ -191,8 +191,19 @@ def test_a_container_that_was_ended_is_a_restart(state: Json, *, is_restarted: b
     for status in (new, down):
         found = before_and_after({"containerStatuses": [status]})
         assert [each.reason for each in found.restarted] == ["container c was ended"] * is_restarted
-    older = {**container(2), "lastState": ended(0, **state)}
-    assert before_and_after({"containerStatuses": [older]}).restarted == []
+        assert found.unknown == []
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {**container(2), "lastState": ended(1, exitCode=255, reason="Unknown")},
+        {**container(3), "lastState": ended(2, exitCode=137, reason="Error")},
+        container(2),
+    ],
+)
+def test_a_container_whose_end_is_not_known_is_named(status: Json) -> None:
+    assert before_and_after({"containerStatuses": [status]}) == readmission.Losses(1, [], [], [], ["default/p"])
 
 
 def test_what_had_ended_before_is_not_watched() -> None:
