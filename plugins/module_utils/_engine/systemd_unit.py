@@ -35,6 +35,8 @@ from .watcher import WANTED, Observation, retry_until
 MAX_UNIT_CRASHES = 2
 # Of a unit of which systemd says nothing at this moment, such as while it reloads itself.
 _UNKNOWN = "unknown"
+# What a kubelet logs and goes on. Where its health port is taken, whoever holds that answers the probe.
+_COMPLAINTS = re.compile(r"strict decoding error: [^\n]*|Failed to start healthz server[^\n]*")
 
 
 class UnitObservation(t.NamedTuple):
@@ -123,7 +125,7 @@ class SystemdUnit:
         status, output, error = self.run(command)
         if status != 0 or not output.strip():
             return [], f"journalctl shows nothing of it ({error.strip() or f'status {status}'})"
-        return sorted(set(re.findall(r"strict decoding error: [^\n]*", output))), ""
+        return sorted(set(_COMPLAINTS.findall(output))), ""
 
     def reload(self) -> None:
         """Have systemd read the files of all units again. Raises EngineError, as all of these do."""

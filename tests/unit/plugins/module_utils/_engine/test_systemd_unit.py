@@ -32,6 +32,8 @@ UNKNOWN = (
     'E1 "Using lenient decoding as strict decoding failed" err="strict decoding error: unknown field \\"maxPodz\\""'
 )
 
+TAKEN = 'E1 "Failed to start healthz server" err="listen tcp 127.0.0.1:10256: bind: address already in use"'
+
 
 @pytest.fixture(name="unit")
 def fixture_unit(tmp_path: Path, web: Web) -> FakeUnit:
@@ -249,11 +251,14 @@ def test_an_unhealthy_process_is_restored(unit: FakeUnit) -> None:
     assert "runs, not ready yet" in result["reason"]
 
 
-def test_what_the_kubelet_passes_over_is_a_failure(unit: FakeUnit) -> None:
-    unit.behaviours["v=2"] = Behaviour(says=UNKNOWN)
+@pytest.mark.parametrize(
+    ("says", "reason"), [(UNKNOWN, 'unknown field \\"maxPodz\\"'), (TAKEN, "10256: bind: address already in use")]
+)
+def test_what_the_kubelet_passes_over_is_a_failure(unit: FakeUnit, says: str, reason: str) -> None:
+    unit.behaviours["v=2"] = Behaviour(says=says)
     result = unit.change()
     assert result["outcome"] == ROLLED_BACK
-    assert 'unknown field \\"maxPodz\\"' in result["reason"]
+    assert reason in result["reason"]
 
 
 @pytest.mark.parametrize("known", [True, False])
