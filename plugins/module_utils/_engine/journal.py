@@ -239,12 +239,13 @@ class SetAside(t.TypedDict):
 
 
 class UnitWatch(Watch):
-    """complaints: about its configuration, known before the change."""
+    """complaints: about its configuration, known before the change. static_pods: those of its manifests, by their names at the API."""
 
     unit: str
     node: NodeObject
     complaints: list[str]
     has_static_pods: bool
+    static_pods: list[str]
     set_aside: list[SetAside]
 
 

@@ -128,10 +128,17 @@ class KubeletNode:
             found.append(f"whether it evicts pods because of the change: {unknown}")
         if node is not None and not self._is_known_to_have_started(node):
             found.append(f"whether its start is over: there is no {self.host.device_socket}")
-        if self.journal["before"]["static_pods"] is None:
-            pods, why = self._static_pods()
-            found += [f"whether its static pods are ready: {why}"] if pods is None else []
-        return found
+        return [*found, *self._unverified_static_pods()]
+
+    def _unverified_static_pods(self) -> list[str]:
+        """Those of which the API server shows nothing, and showed nothing before."""
+        if not self.watch["has_static_pods"]:
+            return []
+        pods, why = self._static_pods()
+        hidden = [name for name in self.watch["static_pods"] if name not in (pods or ())]
+        if pods is not None and hidden:
+            why = f"the API server shows no {' and no '.join(hidden)}"
+        return [f"whether its static pods are ready: {why}"] if pods is None or hidden else []
 
     def reports(self) -> Reports:
         """When its kubelet said last whether it is ready, and that it lives."""

@@ -247,6 +247,7 @@ class FakeUnit:
             "node": {"name": "w1", "kubeconfig": "/kubelet.conf"},
             "complaints": [],
             "has_static_pods": False,
+            "static_pods": [],
             "set_aside": [],
             **given.pop("watch", {}),
         }

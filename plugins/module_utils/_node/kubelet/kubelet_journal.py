@@ -6,22 +6,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import posixpath
 import typing as t
 
+from ..._engine.files import open_to_read
 from ..._engine.journal import SYSTEMD_UNIT, Instance, Journal, SetAside, UnitWatch
 from ..._engine.state_files import ASIDE
+from ..._plan.documents import configuration
 from ..._plan.kubelet import layout as kubelet_layout
 from ..._plan.kubelet import plan as kubelet
 from ..._plan.kubelet.layout import Layout
 from ..._plan.kubelet.plan import KubeletPlan
+from ..static_pod.manifest_files import manifest_files
 from ..transaction import planned_journal
 from ..transaction.planned_journal import TransactionSettings
 from .kubelet_reader import healthz_of
 from .kubelet_unit_files import KUBELET_UNIT
 from .kubelet_units import KUBELET_NAME, KubeletUnit
+
+try:
+    import yaml
+except ImportError:
+    yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
 
 
 def instance(layout: Layout) -> Instance:
@@ -46,6 +55,7 @@ def kubelet_journal(
         "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
         "complaints": list(complaints),
         "has_static_pods": _has_static_pods(unit),
+        "static_pods": _static_pods(unit),
         "set_aside": [],
         "unverified": kubelet.unverified(plan),
     }
@@ -68,3 +78,14 @@ def _has_static_pods(unit: KubeletUnit) -> bool:
     """Whether the kubelet's directory of static pods holds any."""
     directory = unit.layout.settings.field(("staticPodPath",))
     return bool(directory) and any(not os.path.basename(path).startswith(".") for path in glob.glob(f"{directory}/*"))
+
+
+def _static_pods(unit: KubeletUnit) -> list[str]:
+    """The names at the API of the static pods that have a manifest. One that cannot be read is none that the kubelet would start."""
+    directory = str(unit.layout.settings.field(("staticPodPath",)) or "")
+    found = []
+    for path in manifest_files(directory) if os.path.isdir(directory) else []:
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, yaml.YAMLError):
+            with open_to_read(path) as stream:
+                found.append(f"{configuration.load(stream.read().decode())['metadata']['name']}-{unit.node_name}")
+    return found

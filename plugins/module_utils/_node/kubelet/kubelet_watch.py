@@ -48,6 +48,7 @@ def watch_until_healthy(
         "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
         "complaints": [],
         "has_static_pods": False,
+        "static_pods": [],
         "set_aside": [],
     }
     watcher = UnitWatcher({"phase": PREPARED}, watch, host, run, probes.api_get, clock, sleep)

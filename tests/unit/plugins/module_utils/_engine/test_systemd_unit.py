@@ -218,6 +218,14 @@ def test_static_pods_never_listed_are_not_verified(unit: FakeUnit) -> None:
     assert result["proof"]["unverified"] == ["whether its static pods are ready: the API server answers 503"]
 
 
+def test_static_pods_that_were_never_shown_are_not_verified(unit: FakeUnit) -> None:
+    pods = ["etcd", "kube-apiserver", "kube-scheduler"]
+    result = unit.change(watch={"has_static_pods": True, "static_pods": pods})
+    assert result["outcome"] == COMMITTED
+    told = "whether its static pods are ready: the API server shows no kube-apiserver and no kube-scheduler"
+    assert result["proof"]["unverified"] == [told]
+
+
 def test_static_pods_unlisted_after_the_change_fail_it(unit: FakeUnit) -> None:
     unit.at(0.1, lambda: setattr(unit, "lists_pods", False))
     unit.at(30, lambda: setattr(unit, "lists_pods", True))
