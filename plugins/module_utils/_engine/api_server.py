@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import typing as t
+from http import HTTPStatus
 
 from .files import POLL_SECONDS
 from .journal import Address, Credential, Former, Journal, Side, StaticPodWatch, add_unverified
@@ -46,7 +47,9 @@ class ApiServer(t.NamedTuple):
         if mirror is None or uid is None or not clients.get(mirror["kubeconfig"]):
             return {"clients": clients, "silent": silent}
         response = self._request_until("before", mirror["kubeconfig"], mirror["path"], _carries(uid), limit)
-        mirrored = _carries(uid)(response) if response.is_ok() else None
+        # A kubelet that was answered, and may not read its mirror pod, has none there: nothing relates the node to it.
+        is_told = response.is_ok() or response.status == HTTPStatus.FORBIDDEN
+        mirrored = _carries(uid)(response) if is_told else None
         unverified = [f"{_REPORTED}: before the change {_describe_mirror(response, uid)}"] if mirrored is False else []
         return {"clients": clients, "silent": silent, "mirrored": mirrored, "unverified": unverified}
 

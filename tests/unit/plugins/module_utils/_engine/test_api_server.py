@@ -133,11 +133,12 @@ def test_a_kubelet_that_never_reports_the_new_one_is_a_failure(node: FakeNode) -
     )
 
 
-def test_a_kubelet_that_had_not_reported_the_former_one_proves_nothing(node: FakeNode) -> None:
+@pytest.mark.parametrize("status", [403, 404])
+def test_a_kubelet_that_had_not_reported_the_former_one_proves_nothing(node: FakeNode, status: int) -> None:
     node.kubelet.reports_after = 1000.0
-    node.web.statuses[MIRROR] = 404
+    node.web.statuses[MIRROR] = status
     result = change(node)
     assert (result["outcome"], result["proof"]["config_hash"]) == (COMMITTED, None)
     reported = "whether its kubelet reports the new instance to it"
-    why = "before the change asked for its mirror pod, the API server answers 404"
+    why = f"before the change asked for its mirror pod, the API server answers {status}"
     assert result["proof"]["unverified"] == [f"{reported}: {why}"]
