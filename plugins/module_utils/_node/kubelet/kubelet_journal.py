@@ -85,7 +85,7 @@ def _static_pods(unit: KubeletUnit) -> list[str]:
     directory = str(unit.layout.settings.field(("staticPodPath",)) or "")
     found = []
     for path in manifest_files(directory) if os.path.isdir(directory) else []:
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, yaml.YAMLError):
-            with open_to_read(path) as stream:
-                found.append(f"{configuration.load(stream.read().decode())['metadata']['name']}-{unit.node_name}")
+        wrong = contextlib.suppress(OSError, ValueError, KeyError, TypeError, yaml.YAMLError)
+        with wrong, open_to_read(path) as stream:
+            found.append(f"{configuration.load(stream.read().decode())['metadata']['name']}-{unit.node_name}")
     return found

@@ -45,7 +45,7 @@ def test_pods_that_were_deleted_during_a_restart_are_not_verified() -> None:
     assert found.lines.count("not verified") == 1
 
 
-def test_pods_whose_containers_ended_nobody_knows_how_are_not_verified() -> None:
+def test_pods_with_containers_of_an_unknown_end_are_not_verified() -> None:
     found = run("cp1", "w1", answers={"node_resource_info": loses("w1", unknown=["default/p"])})
     told = "whether its restart ended pods: containers of default/p ended, and nothing shows how"
     assert f"w1 kubelet: not verified: {told}" in found.lines
