@@ -297,7 +297,7 @@ snapshot:
 lost:
   description: >-
     What this collection set and was lost when a kubeadm upgrade rewrote the manifest, by option; the names only. What the task names of it
-    is set again. With O(purge) the rest is removed from the record, otherwise it stays in this list.
+    is set again. With O(purge) the rest of an option that is given is removed from the record, otherwise it stays in this list.
   returned: always
   type: dict
   sample:

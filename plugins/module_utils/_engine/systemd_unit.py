@@ -36,7 +36,8 @@ MAX_UNIT_CRASHES = 2
 # Of a unit of which systemd says nothing at this moment, such as while it reloads itself.
 _UNKNOWN = "unknown"
 # What a kubelet logs and goes on. Where its health port is taken, whoever holds that answers the probe.
-_COMPLAINTS = re.compile(r"strict decoding error: [^\n]*|Failed to start healthz server[^\n]*")
+HEALTH_PORT = "Failed to start healthz server"
+_COMPLAINTS = re.compile(rf"strict decoding error: [^\n]*|{HEALTH_PORT}[^\n]*")
 
 
 class UnitObservation(t.NamedTuple):
@@ -119,9 +120,19 @@ class SystemdUnit:
             raise EngineError(f"systemd does not tell what runs as {self.name}: {shown['SubState']}")
         return shown["InvocationID"]
 
-    def read_complaints(self, invocation: str) -> tuple[list[str], str]:
-        """What an instance logged about its configuration, and why that is not known; empty when it is. A kubelet always logs something."""
-        command = ["journalctl", "--quiet", "--output=cat", "--no-pager", f"_SYSTEMD_INVOCATION_ID={invocation}"]
+    def read_complaints(self, invocation: str, *since: str) -> tuple[list[str], str]:
+        """What an instance logged about its configuration, and why that is not known; empty when it is. A kubelet always logs something.
+
+        since: an option of journalctl, for an instance that may have logged for months.
+        """
+        command = [
+            "journalctl",
+            "--quiet",
+            "--output=cat",
+            "--no-pager",
+            *since,
+            f"_SYSTEMD_INVOCATION_ID={invocation}",
+        ]
         status, output, error = self.run(command)
         if status != 0 or not output.strip():
             return [], f"journalctl shows nothing of it ({error.strip() or f'status {status}'})"

@@ -20,10 +20,9 @@ from ..._plan.kubelet import layout as kubelet_layout
 from ..._plan.kubelet import plan as kubelet
 from ..._plan.kubelet.layout import Layout
 from ..._plan.kubelet.plan import KubeletPlan
-from ..static_pod.manifest_files import manifest_files
 from ..transaction import planned_journal
 from ..transaction.planned_journal import TransactionSettings
-from .kubelet_reader import healthz_of
+from .kubelet_reader import healthz_of, manifest_files
 from .kubelet_unit_files import KUBELET_UNIT
 from .kubelet_units import KUBELET_NAME, KubeletUnit
 

@@ -14,7 +14,7 @@ from ..._engine.files import POLL_SECONDS
 from ..._engine.journal import PREPARED, SYSTEMD_UNIT, UnitWatch
 from ..._engine.kubeconfig import find_problem
 from ..._engine.node import Host
-from ..._engine.systemd_unit import UnitObservation, UnitWatcher
+from ..._engine.systemd_unit import HEALTH_PORT, UnitObservation, UnitWatcher
 from ..._engine.watcher import HICCUP_SECONDS
 from ..._plan.common.errors import Refusal
 from ..._plan.kubelet.plan import KubeletPlan
@@ -57,8 +57,16 @@ def watch_until_healthy(
         observation = watcher.look()
         if (observation.process is not None and observation.probes_ok) or clock() >= limit:
             not_ready = [] if observation.node_ok else [f"whether it works: {observation.node}"]
-            return observation, watcher.log(observation), [*watcher.unverified(), *not_ready]
+            limits = [*watcher.unverified(), *not_ready, *_taken_health_port(watcher)]
+            return observation, watcher.log(observation), limits
         sleep(POLL_SECONDS)
+
+
+def _taken_health_port(watcher: UnitWatcher) -> list[str]:
+    """Whether another program answers in its place: the kubelet tries to open its port again every 5 s, as seen on 1.37 and read in 1.32."""
+    invocation = watcher.unit.show_known()["InvocationID"]
+    complaints, _why = watcher.unit.read_complaints(invocation, "--since=-1min")
+    return [f"whether it is healthy: {line}" for line in complaints if line.startswith(HEALTH_PORT)]
 
 
 def problem_of(unit: KubeletUnit, host: Host, run: Run, patience: float) -> tuple[str, list[str]]:

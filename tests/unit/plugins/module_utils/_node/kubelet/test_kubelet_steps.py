@@ -285,6 +285,21 @@ def test_kubelet_without_healthz_is_not_verified(node: Node, monkeypatch: pytest
     assert [each.partition("kubelet: not verified: ")[2] for each in warnings] == limits
 
 
+def test_kubelet_whose_health_port_another_program_holds_is_not_verified(
+    node: Node, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
+    node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: {web.port}\n", encoding="ascii")
+    node.shown.update(ActiveState="active", SubState="running")
+    node.words = 'E1 server.go:1] "Failed to start healthz server" err="listen: address already in use"\n'
+    steps = node.steps(config={"maxPods": 110})
+    with steps.session():
+        steps.read()
+        steps.plan()
+        steps.verify()
+    assert steps.report()["unverified"][-1].startswith("whether it is healthy: Failed to start healthz server")
+
+
 @pytest.mark.parametrize("limit", [110, 50])
 def test_kubelet_whose_node_is_not_ready_does_not_count_as_working(
     node: Node, web: Web, monkeypatch: pytest.MonkeyPatch, limit: int
