@@ -28,7 +28,6 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet im
     kubelet_watch,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import (
-    engine_service,
     journal_history,
     owned_record,
     state,
@@ -45,15 +44,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web, ku
 
 
 @pytest.fixture(name="node")
-def fixture_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sources: None) -> Node:
-    monkeypatch.setattr(state, "STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.setattr(engine_service, "_UNIT_FILE", str(tmp_path / "unit.service"))
-    monkeypatch.setattr(kubelet_layout, "CONFIG_DIR", str(tmp_path / "kubelet.conf.d"))
-    monkeypatch.setattr(kubelet_layout, "DROP_IN", str(tmp_path / "kubelet.service.d" / "20-nodecraft-kubeadm.conf"))
-    monkeypatch.setattr(kubelet_generator, "GENERATOR", str(tmp_path / "generators" / "nodecraft-kubeadm-kubelet"))
-    monkeypatch.setattr(kubelet_generator, "DERIVED", str(tmp_path / "run" / "zzzz-derived.conf"))
-    monkeypatch.setattr("os.fchown", lambda descriptor, uid, gid: None)
-    return Node(tmp_path)
+def fixture_node(kubelet_node: Node) -> Node:
+    return kubelet_node
 
 
 def carry_out(node: Node, **given: t.Any) -> Json:
@@ -537,75 +529,3 @@ def test_without_any_change_that_is_said(node: Node) -> None:
         assert steps.plan().warnings == (
             "kubelet on w1: this collection has no change in effect, so there is nothing to revert.",
         )
-
-
-# ---- the report --------------------------------------------------------------------------------------------------------
-
-
-def test_the_cluster_of_the_running_kubelet_is_told(node: Node) -> None:
-    process = node.root / "proc/7/cmdline"
-    process.write_text(process.read_text(encoding="utf-8").replace("kubelet.conf", "other.conf"), encoding="utf-8")
-    node.write(f"proc/7/root/{node.root}/other.conf", kubeconfig("https://x:6443"))
-    node.write("proc/7/root/etc/machine-id", "m\n")
-    expected = {"ca_sha256": "", "server": "https://x:6443", "machine_id": "m"}
-    assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["cluster"] == expected
-    steps = node.steps()
-    assert steps.report()["cluster"] == dict.fromkeys(expected, "")
-    with steps.session():
-        steps.read()
-    assert steps.report()["cluster"] == expected
-
-
-def test_why_it_counts_as_a_control_plane_is_told(node: Node) -> None:
-    assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["control_plane"] == []
-    node.write("proc/20/cmdline", "kube-apiserver\0")
-    node.write("proc/20/cgroup", "0::/init.scope\n")
-    for pid in (1, 20):
-        node.write(f"proc/{pid}/ns/none", "").with_name("net").symlink_to("net:[1]")
-    expected = ["kube-apiserver runs in the host's network as process 20"]
-    assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["control_plane"] == expected
-    steps = node.steps()
-    assert steps.report()["control_plane"] == []
-    with steps.session():
-        steps.read()
-    assert steps.report()["control_plane"] == expected
-
-
-def test_the_report_names_what_sets_what(node: Node) -> None:
-    found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)
-    assert breaches("kubelet_info", found) == []
-    assert found["in_sync"]
-    assert found["blocked_by"] is None
-    assert found["process"]["pid"] == 7
-    assert found["feature_gates"] == {"Theirs": True}
-    assert found["sources"]["config"]["maxPods"] == [f"{node.main}:7"]
-    assert found["sources"]["feature_gates"]["Theirs"] == [f"{node.main}:6"]
-    assert found["arguments"][-1] == {"argument": "--hostname-override=W1", "source": f"{node.extra}:1"}
-    assert found["files"] == [str(node.unit), str(node.kubeadm), str(node.main)]
-    assert found["open_transaction"] is None
-
-
-def test_the_report_tells_a_state_file_that_does_not_match(node: Node) -> None:
-    kept = node.give_root()
-    (kept / "cpu_manager_state").write_text('{"policyName":"static"}', encoding="ascii")
-    found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["resource_managers"]
-    assert found["cpuManagerPolicy"] == {
-        "policy": "none",
-        "state_file": str(kept / "cpu_manager_state"),
-        "state_policy": "static",
-        "mismatch": "cpu_manager_state names the policy static, but cpuManagerPolicy is none",
-    }
-    assert found["memoryManagerPolicy"]["state_policy"] is None
-    assert found["topologyManagerPolicy"] == {
-        "policy": "none",
-        **dict.fromkeys(("state_file", "state_policy", "mismatch")),
-    }
-
-
-def test_the_report_tells_why_a_unit_would_be_refused(node: Node) -> None:
-    used = f"--kubeconfig={node.kubeconfig} --hostname-override=w1"
-    late = node.write("zzzzz.conf", f"[Service]\nExecStart=\nExecStart=/usr/bin/kubelet {used}\n")
-    node.shown.update(MainPID="0", DropInPaths=str(late))
-    found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)
-    assert f"{late}:3 sets ExecStart in a drop-in that is read after" in found["blocked_by"]
-    assert (found["process"], found["in_sync"]) == (None, False)
