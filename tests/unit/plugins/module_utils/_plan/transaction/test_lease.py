@@ -75,75 +75,62 @@ def test_ours_is_renewed() -> None:
     assert (lease["spec"]["leaseTransitions"], lease["spec"]["leaseDurationSeconds"]) == (0, 7)
 
 
-def test_anothers_is_waited_for_as_long_as_it_lasts() -> None:
-    plan = rollout_lease.hold(held(THEM), US, NOW + 30)
-    assert (plan.body, plan.wait, plan.stale) == (None, 70.0, True)
-    assert "the run them@there/2 is in progress" in plan.warnings[0]
-    assert "renewed 30 s ago and expires in 70 s" in plan.warnings[0]
+def outcome(found: Json | None, request: LeaseRequest, now: float) -> str:
+    """What a run comes to that asks for the Lease so many seconds later."""
+    try:
+        plan = rollout_lease.hold(found, request, NOW + now)
+    except Refusal as refusal:
+        return f"refused: {refusal}"
+    stale = " and the plan is stale" if plan.stale else ""
+    if plan.body is None:
+        return f"waits {plan.wait:g} s{stale}: {plan.warnings[0]}"
+    assert plan.body["spec"]["holderIdentity"] == request.holder
+    return f"taken{f' over from {plan.taken_over_from}' if plan.taken_over_from else ''}{stale}."
 
 
-def test_a_renewal_in_the_future_is_told_as_that() -> None:
-    plan = rollout_lease.hold(held(THEM, NOW + 30), US, NOW)
-    assert "has a renewTime 30 s ahead of the API server's clock and expires in 130 s" in plan.warnings[0]
+def asks(**more: t.Any) -> LeaseRequest:
+    return dataclasses.replace(US, **more)
 
 
-def test_one_that_ran_out_is_taken_over() -> None:
-    plan = rollout_lease.hold(held(THEM), US, NOW + 100)
-    assert body(plan)["spec"]["holderIdentity"] == "us@here/1"
-    assert (plan.taken_over_from, plan.stale) == ("them@there/2", True)
+OPEN = ("kube-apiserver on cp2",)
+MANUAL = {"metadata": {"name": "x"}, "spec": {"holderIdentity": "me"}}
+TIMELESS = {"metadata": {"name": "x", "annotations": {rollout_lease.LAST_HOLDER: "them"}}, "spec": {}}
+FROM_THEM = "taken over from them@there/2 and the plan is stale."
+TAKEN, STALE = "taken.", "taken and the plan is stale."
+LEFT_OPEN = "and its run left changes open: kube-apiserver on cp2"
+HALTED = "failed on cp1 at 2027-01-15T08:00:00.000000Z (run of them@there/2): it did not come up. C"
+ASKED = {
+    "theirs": (held(THEM), US, 30, "waits 70 s and the plan is stale: the run them@there/2 is in progress"),
+    "theirs, its time": (held(THEM), US, 30, "renewed 30 s ago and expires in 70 s"),
+    "theirs, renewed in the future": (
+        *(held(THEM, NOW + 30), US, 0),
+        "has a renewTime 30 s ahead of the API server's clock and expires in 130 s",
+    ),
+    "theirs, another is gone": (held(THEM), asks(gone="other@there/3"), 1, "waits 99 s"),
+    "made manually, never expires": (MANUAL, US, 0, "waits inf s"),
+    "made manually, is told": (MANUAL, US, 0, "never expires"),
+    "expired": (held(THEM), US, 100, FROM_THEM),
+    "expired, with open changes": (held(THEM), asks(open_transactions=OPEN), 1000, f"expired 900 s ago, {LEFT_OPEN}"),
+    "gone": (held(THEM), asks(gone=THEM.holder), 1, FROM_THEM),
+    "gone, with open changes": (held(THEM), asks(gone=THEM.holder, open_transactions=OPEN), 1, LEFT_OPEN),
+    "taken over by a person": (held(THEM), asks(takeover=True), 1, FROM_THEM),
+    "taken over, with open changes": (held(THEM), asks(takeover=True, open_transactions=OPEN), 1, FROM_THEM),
+    "free, with open changes": (released(THEM), asks(open_transactions=OPEN), 1000, TAKEN),
+    "free, planned before": (released(THEM), asks(plan_age=200), 100, STALE),
+    "free, planned shortly before": (released(THEM), asks(plan_age=104), 100, STALE),
+    "free, planned at its end": (released(THEM), asks(plan_age=96), 100, STALE),
+    "free, planned after": (released(THEM), asks(plan_age=90), 100, TAKEN),
+    "free, was ours": (released(US), US, 1, TAKEN),
+    "free, without a time": (TIMELESS, US, 0, TAKEN),
+    "halted": (halted(THEM), US, 1, HALTED),
+    "halted, resumed": (halted(THEM), asks(resume=True), 1, STALE),
+    "halted, renewed": (held(asks(resume=True), NOW + 1, halted(THEM)), US, 2, TAKEN),
+}
 
 
-def test_lease_of_a_run_that_is_gone_counts_as_expired() -> None:
-    plan = rollout_lease.hold(held(THEM), dataclasses.replace(US, gone=THEM.holder), NOW + 1)
-    assert body(plan)["spec"]["holderIdentity"] == "us@here/1"
-    assert (plan.taken_over_from, plan.stale) == ("them@there/2", True)
-    assert rollout_lease.hold(held(THEM), dataclasses.replace(US, gone="other@there/3"), NOW + 1).body is None
-    desired = dataclasses.replace(US, gone=THEM.holder, open_transactions=("kube-apiserver on cp2",))
-    with pytest.raises(Refusal, match="its run left changes open: kube-apiserver on cp2"):
-        rollout_lease.hold(held(THEM), desired, NOW + 1)
-
-
-def test_one_that_ran_out_is_not_taken_over_while_a_change_is_open() -> None:
-    desired = dataclasses.replace(US, open_transactions=("kube-apiserver on cp2",))
-    with pytest.raises(Refusal, match="expired 900 s ago, and its run left changes open: kube-apiserver on cp2"):
-        rollout_lease.hold(held(THEM), desired, NOW + 1000)
-
-
-def test_open_changes_say_nothing_of_a_free_one() -> None:
-    desired = dataclasses.replace(US, open_transactions=("kube-apiserver on cp2",))
-    assert body(rollout_lease.hold(released(THEM), desired, NOW + 1000))
-
-
-@pytest.mark.parametrize("changes", [(), ("kube-apiserver on cp2",)])
-def test_a_human_may_take_it_over_at_once(changes: tuple[str, ...]) -> None:
-    desired = dataclasses.replace(US, takeover=True, open_transactions=changes)
-    plan = rollout_lease.hold(held(THEM), desired, NOW + 1)
-    assert (body(plan)["spec"]["holderIdentity"], plan.taken_over_from) == ("us@here/1", "them@there/2")
-
-
-def test_one_without_a_time_never_runs_out() -> None:
-    manual = {"metadata": {"name": "x"}, "spec": {"holderIdentity": "me"}}
-    plan = rollout_lease.hold(manual, US, NOW)
-    assert (plan.body, plan.wait) == (None, float("inf"))
-    assert "never expires" in plan.warnings[0]
-
-
-@pytest.mark.parametrize(("ago", "stale"), [(200, True), (104, True), (90, False)])
-def test_a_plan_older_than_the_end_of_another_run_is_stale(ago: int, stale: bool) -> None:
-    desired = dataclasses.replace(US, plan_age=ago)
-    assert rollout_lease.hold(released(THEM), desired, NOW + 100).stale is stale
-
-
-def test_our_own_end_makes_no_plan_stale() -> None:
-    assert not rollout_lease.hold(released(US), US, NOW + 1).stale
-
-
-def test_a_halted_desired_state_is_refused_until_it_is_resumed() -> None:
-    with pytest.raises(
-        Refusal, match=r"failed on cp1 at 2027-01-15T08:00:00.000000Z \(run of them@there/2\): it did not come up. C"
-    ):
-        rollout_lease.hold(halted(THEM), US, NOW + 1)
-    assert body(rollout_lease.hold(halted(THEM), dataclasses.replace(US, resume=True), NOW + 1))
+@pytest.mark.parametrize(("found", "asked", "now", "words"), ASKED.values(), ids=ASKED)
+def test_what_a_run_that_asks_comes_to(found: Json, asked: LeaseRequest, now: float, words: str) -> None:
+    assert words in outcome(found, asked, now)
 
 
 def test_another_desired_state_goes_on_and_the_mark_stays_until_it_is_done() -> None:
@@ -153,11 +140,6 @@ def test_another_desired_state_goes_on_and_the_mark_stays_until_it_is_done() -> 
     for completed in (False, True):
         after = body(rollout_lease.release(lease, repair, NOW + 2, completed=completed))
         assert (rollout_lease.HALTED in after["metadata"]["annotations"]) is not completed
-
-
-def test_a_renewal_is_not_refused_for_a_mark() -> None:
-    resumed = held(dataclasses.replace(US, resume=True), NOW + 1, halted(THEM))
-    assert held(US, NOW + 2, resumed)
 
 
 def test_letting_go() -> None:
@@ -224,11 +206,6 @@ def test_a_free_lease_gets_another_mark() -> None:
     mark = rollout_lease.parse(body(plan)).halt
     assert mark is not None
     assert mark.node == "cp2"
-
-
-def test_an_end_without_a_time_makes_no_plan_stale() -> None:
-    ended = {"metadata": {"name": "x", "annotations": {rollout_lease.LAST_HOLDER: "them"}}, "spec": {}}
-    assert not rollout_lease.hold(ended, US, NOW).stale
 
 
 def test_what_becomes_of_a_mark_is_an_operation() -> None:
