@@ -46,7 +46,7 @@ from .bare_rules import (
     site_variables,
     wire_of,
 )
-from .places import BUILD, RESULTS, ROOT
+from .places import BUILD, RESULTS, ROOT, fresh_directory
 
 WORK = BUILD / "bare"
 LOGS = RESULTS / "bare"
@@ -161,11 +161,11 @@ def make_root(suite: str, archive: Path) -> None:
     """Let debootstrap make a root, and keep it as an archive."""
     print(f"{suite}: debootstrap makes a root with {', '.join(PACKAGES)}", flush=True)
     log = LOGS / f"{suite}-root.log"
-    root = empty_directory(WORK / f"{suite}-new")
+    root = fresh_directory(WORK / f"{suite}-new")
     include = f"--include={','.join(PACKAGES)}"
     run_logged(log, "debootstrap", "--variant=minbase", include, suite, str(root), *filter(None, [own_mirror()]))
     # As in an image: what installs packages has to fetch the lists itself.
-    empty_directory(root / "var/lib/apt/lists")
+    fresh_directory(root / "var/lib/apt/lists")
     for package in (root / "var/cache/apt/archives").glob("*.deb"):
         package.unlink()
     archive.parent.mkdir(parents=True, exist_ok=True)
@@ -182,14 +182,6 @@ def own_mirror() -> str | None:
         return None
     targets = output_of("apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(REPO_URI)")
     return mirror_of(targets, release.get("VERSION_CODENAME", ""))
-
-
-def empty_directory(path: Path) -> Path:
-    """An empty directory."""
-    if path.exists():
-        shutil.rmtree(path)
-    path.mkdir(parents=True)
-    return path
 
 
 def site_environment() -> dict[str, str]:
@@ -286,7 +278,7 @@ class Machine:
     def _unpack(self, suite: str) -> None:
         """Make the root from its archive, with a clean clone in it."""
         archive = cached_root(suite)
-        empty_directory(self.root)
+        fresh_directory(self.root)
         run_logged(self._log, "tar", f"--directory={self.root}", "--numeric-owner", "-xpf", str(archive))
         hand_over_site(self.root, self.environment, self._log)
         run_logged(self._log, "git", "clone", "--quiet", "--no-hardlinks", str(ROOT), f"{self.root}{CLONE}")
@@ -450,7 +442,7 @@ def main() -> int:
         LOGS.mkdir(parents=True, exist_ok=True)
         with lock() as lock_file:
             for suite in suites:
-                empty_directory(WORK / f"{suite}-cache")
+                fresh_directory(WORK / f"{suite}-cache")
                 for names in machines:
                     run_machine(suite, names, asked.cold, report, lock_file)
     except (Bare, host.Problem) as error:

@@ -23,13 +23,14 @@ LAB_SETTINGS = {
 }
 
 
-def lab_variables() -> dict[str, str]:
-    """What make hands over, or its defaults."""
+def lab_variables(**other: str) -> dict[str, str]:
+    """What make hands over, or its defaults, but for what is other."""
     return {
         "LAB": os.environ.get("LAB", "lab"),
         "K8S": os.environ.get("K8S", "1.37"),
         "CONTROL_PLANES": os.environ.get("CONTROL_PLANES", "1"),
         "WORKERS": os.environ.get("WORKERS", "2"),
+        **other,
     }
 
 

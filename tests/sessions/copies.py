@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import typing as t
 from pathlib import Path
 
 from ..contracts.project import project_files
@@ -18,23 +19,23 @@ def collection_copy(name: str) -> Path:
     What ansible-test made there stays: its venvs serve the next run.
     """
     tree = TREES / name / "ansible_collections" / "nodecraft" / "kubeadm"
-    for path in tree.glob("*"):
-        if path.name != "tests":
-            remove(path)
-    for path in tree.glob("tests/*"):
-        if path.name != "output":
-            remove(path)
+    keep_only(tree, {"tests"})
+    keep_only(tree / "tests", {"output"})
+    return copy_project(tree)
+
+
+def copy_project(directory: Path) -> Path:
+    """Copy what git knows or would take into a directory, which becomes a repository; returns it."""
     for file in project_files(ROOT):
-        (tree / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / file, tree / file)
+        (directory / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / file, directory / file)
     # Without a repository of its own the copy would be taken for a part of this one that git ignores.
-    subprocess.run(["git", "init", "--quiet"], cwd=tree, check=True)
-    return tree
+    subprocess.run(["git", "init", "--quiet"], cwd=directory, check=True)
+    return directory
 
 
-def remove(path: Path) -> None:
-    """Remove a file or a directory."""
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
+def keep_only(directory: Path, names: t.Container[str]) -> None:
+    """Remove all else from a directory; where there is none, nothing."""
+    for path in directory.glob("*"):
+        if path.name not in names:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()

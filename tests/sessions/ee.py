@@ -21,10 +21,10 @@ import yaml
 
 from . import awx, ee_parts, limits
 from .bare_rules import pip_variables, site_variables
-from .clusters import lab_of_this_clone, own_lab
+from .clusters import lab_of_this_clone, lab_variables, own_lab
 from .importer import built_artifact
-from .places import BUILD, CONSTRAINTS, ROOT
-from .tools import fresh_directory, install, run_pytest
+from .places import BUILD, CONSTRAINTS, ROOT, fresh_directory
+from .tools import install, packaged_collections, run_pytest
 
 if t.TYPE_CHECKING:
     import nox
@@ -82,10 +82,7 @@ def own_artifact(session: nox.Session, parts: Path) -> Path:
 
 def kubernetes_core(session: nox.Session, parts: Path) -> Path:
     """kubernetes.core as an artifact, out of the pinned package of Ansible, which has the collection as Galaxy has it."""
-    program = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    (libraries,) = str(session.run("python", "-c", program, silent=True)).split()
-    directory = Path(libraries) / "ansible_collections" / "kubernetes" / "core"
-    name, artifact = ee_parts.packed_collection(directory)
+    name, artifact = ee_parts.packed_collection(packaged_collections(session) / "kubernetes" / "core")
     (parts / name).write_bytes(artifact)
     return parts / name
 
@@ -170,7 +167,6 @@ def run_jobs(session: nox.Session) -> None:
     """Run jobs in the image, on a lab that begins fresh and goes afterwards."""
     install(session, "ansible", "ansible-runner", "kubernetes", "jsonpatch", "pytest", "PyYAML")
     name = lab_of_this_clone("ee")
-    lab = {"LAB": name, "K8S": os.environ.get("K8S", "1.37"), "CONTROL_PLANES": "1", "WORKERS": "1"}
     session.env.update(EE_LAB=name, EE_IMAGE=image_name())
-    with own_lab(session, lab):
+    with own_lab(session, lab_variables(LAB=name, CONTROL_PLANES="1", WORKERS="1")):
         run_pytest(session, "tests/ee")

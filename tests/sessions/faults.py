@@ -12,9 +12,9 @@ from pathlib import Path
 
 import nox
 
-from .clusters import lab_of_this_clone, own_lab
-from .places import FAULTS, RESULTS, ROOT
-from .tools import fresh_directory, install, run_logged, run_pytest
+from .clusters import lab_of_this_clone, lab_variables, own_lab
+from .places import FAULTS, RESULTS, ROOT, fresh_directory
+from .tools import install, run_logged, run_pytest
 
 # Where the fault tests on real clusters are.
 LAB_FAULTS = ROOT / "tests" / "faults" / "lab"
@@ -34,8 +34,8 @@ class FaultLab(t.NamedTuple):
 
     def variables(self, name: str) -> dict[str, str]:
         """What describes it to the playbooks of the lab."""
-        sizes = {"CONTROL_PLANES": str(self.control_planes), "WORKERS": str(self.workers)}
-        return {"LAB": name, "K8S": self.kubernetes or os.environ.get("K8S", "1.37"), **sizes}
+        version = {"K8S": self.kubernetes} if self.kubernetes else {}
+        return lab_variables(LAB=name, CONTROL_PLANES=str(self.control_planes), WORKERS=str(self.workers), **version)
 
 
 def run_file_faults(session: nox.Session, scope: str) -> None:

@@ -5,10 +5,9 @@
 from __future__ import annotations
 
 import json
-import os
 import typing as t
 
-from .clusters import LAB_SETTINGS, lab_of_this_clone, own_lab
+from .clusters import LAB_SETTINGS, lab_of_this_clone, lab_variables, own_lab
 from .places import COLLECTIONS
 from .tools import install, run_pytest
 
@@ -20,11 +19,10 @@ def run_guides(session: nox.Session) -> None:
     """Follow the guides on a cluster of one control plane and two workers. Arguments of the session are pytest's."""
     install(session, "ansible", "kubernetes", "jsonpatch", "pytest", "PyYAML")
     name = lab_of_this_clone("docs")
-    kubernetes = os.environ.get("K8S", "1.37")
-    lab = {"LAB": name, "K8S": kubernetes, "CONTROL_PLANES": "1", "WORKERS": "2"}
+    lab = lab_variables(LAB=name, CONTROL_PLANES="1", WORKERS="2")
     session.env["DOCS_LAB"] = name
     with own_lab(session, lab, "--extra-vars=lab_node_status_seconds=2"):
-        prepare_device_plugin(session, name, kubernetes)
+        prepare_device_plugin(session, name, lab["K8S"])
         run_pytest(session, "tests/docs")
 
 

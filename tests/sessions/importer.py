@@ -9,8 +9,8 @@ import typing as t
 from pathlib import Path
 
 from .copies import collection_copy
-from .places import BUILD, ROOT
-from .tools import fresh_directory, install
+from .places import BUILD, ROOT, fresh_directory
+from .tools import install
 
 if t.TYPE_CHECKING:
     import nox

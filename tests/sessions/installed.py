@@ -9,6 +9,7 @@ import tempfile
 import typing as t
 from pathlib import Path
 
+from .copies import keep_only
 from .importer import built_artifact
 from .places import BUILD, ROOT
 from .tools import install
@@ -40,13 +41,6 @@ def check_installed(session: nox.Session) -> None:
                 lab, kubernetes = session.posargs
                 copy_scenario(place, lab)
                 play_scenario(session, {**environment, "LAB": lab, "K8S": kubernetes})
-
-
-def keep_only(directory: Path, names: t.Container[str]) -> None:
-    """Remove all else from a directory."""
-    for path in directory.iterdir():
-        if path.name not in names:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def read_all(session: nox.Session, installed: Path, environment: t.Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shutil
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,3 +36,10 @@ def link_collection() -> None:
         own.symlink_to(target, target_is_directory=True)
         own.replace(LINK)  # Another target may start at the same time.
     importlib.invalidate_caches()  # Python remembers that COLLECTIONS was not there.
+
+
+def fresh_directory(path: Path) -> Path:
+    """An empty directory."""
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    return path

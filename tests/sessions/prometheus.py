@@ -10,8 +10,7 @@ import subprocess
 
 import nox
 
-from .places import BUILD
-from .tools import fresh_directory
+from .places import BUILD, fresh_directory
 
 # Programs of Debian's package prometheus, and where it is unpacked for tests: installed it would start a service here.
 PROGRAMS = ("prometheus", "promtool")

@@ -11,7 +11,7 @@ import nox
 
 from .copies import collection_copy
 from .places import TREES
-from .tools import install
+from .tools import install, packaged_collections
 
 # The requirements of this release candidate's pylint name an archive on GitHub, no release of it.
 ARGUMENTS = {"2.22": ("--skip-test", "pylint")}
@@ -42,7 +42,7 @@ def offer_kubernetes_core(session: nox.Session, collections: Path) -> None:
     install(session, "--no-deps", "ansible")
     link = collections / "kubernetes"
     link.unlink(missing_ok=True)
-    link.symlink_to(next(Path(session.bin).parent.glob("lib/python*/site-packages/ansible_collections/kubernetes")))
+    link.symlink_to(packaged_collections(session) / "kubernetes")
 
 
 def pip_cache() -> str:

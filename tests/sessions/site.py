@@ -8,10 +8,9 @@ import posixpath
 import re
 import shutil
 import typing as t
-from pathlib import Path
 
-from .places import BUILD, COLLECTIONS, ROOT
-from .tools import fresh_directory, install
+from .places import BUILD, COLLECTIONS, ROOT, fresh_directory
+from .tools import install
 
 if t.TYPE_CHECKING:
     import nox
@@ -49,13 +48,8 @@ def linked(text: str) -> str:
 
     def target(match: re.Match[str]) -> str:
         path, anchor = match["path"], match["anchor"] or ""
-        if "://" in path or is_guide(path):
+        if "://" in path or re.fullmatch(r"[^/]+\.md", path):  # another guide
             return match[0]
         return f"]({REPOSITORY}/{posixpath.normpath(posixpath.join('docs', path))}{anchor})"
 
     return LINK.sub(target, text)
-
-
-def is_guide(path: str) -> bool:
-    """Whether a link leads to another guide."""
-    return Path(path).suffix == ".md" and "/" not in path

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import time
 import typing as t
@@ -19,6 +18,11 @@ from .places import CONSTRAINTS, CONSTRAINTS_LOCK, ENVS, RESULTS
 def install(session: nox.Session, *packages: str) -> None:
     """Bring packages into the session's venv, in the pinned versions and with their known hashes."""
     session.install("--constraint", str(CONSTRAINTS_LOCK), *packages)
+
+
+def packaged_collections(session: nox.Session) -> Path:
+    """Where the session's venv has the collections of the package of Ansible."""
+    return next(Path(session.bin).parent.glob("lib/python*/site-packages/ansible_collections"))
 
 
 def python_with_core(session: nox.Session, release: str) -> Path:
@@ -70,10 +74,3 @@ def run_logged(session: nox.Session, log: Path, environment: t.Mapping[str, str]
         return False
     session.log(f"{title}: {time.monotonic() - began:.0f} s")
     return True
-
-
-def fresh_directory(path: Path) -> Path:
-    """An empty directory."""
-    shutil.rmtree(path, ignore_errors=True)
-    path.mkdir(parents=True)
-    return path

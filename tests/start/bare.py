@@ -16,7 +16,6 @@ import shutil
 import signal
 import subprocess
 import threading
-import time
 import typing as t
 from pathlib import Path
 
@@ -67,7 +66,6 @@ class Ended:
 
     status: int
     output: str
-    seconds: float
 
     @property
     def last(self) -> str:
@@ -107,7 +105,6 @@ class Bare:
         # Make is not the first process of its namespace, which no signal ends that it does not catch: on Ctrl-C make sends itself the signal
         # once more, and ran on without end in one of three tries.
         script = f"{setup}\ncd {shlex.quote(str(self.clone))}\n{shlex.join(wrapper)} {command}\nexit 0"
-        began = time.monotonic()
         process = subprocess.Popen(
             # Ctrl-C has to reach it, also where the tests themselves were started to take no notice of that.
             ["env", "--default-signal=INT", *ALONE, *(("--mount",) if setup else ()), "sh", "-euc", script],
@@ -131,7 +128,7 @@ class Bare:
             status = process.wait()
         finally:
             timer.cancel()
-        return Ended(status, output, time.monotonic() - began)
+        return Ended(status, output)
 
     def _variables(self) -> dict[str, str]:
         """This user's settings for registries, and a plain PATH: no Python or Go but the machine's own."""

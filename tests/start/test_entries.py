@@ -19,8 +19,8 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.contracts.project import project_files
 from ansible_collections.nodecraft.kubeadm.tests.sessions import host
+from ansible_collections.nodecraft.kubeadm.tests.sessions.copies import copy_project
 from ansible_collections.nodecraft.kubeadm.tests.start.bare import NO_NETWORK, ROOT, Bare, Ended
 
 BUILD = "Build 1 of 4"
@@ -31,12 +31,7 @@ Make = t.Callable[..., Bare]
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project as git knows it, with nothing built. All tests share what the first of them installs into it."""
-    directory = tmp_path_factory.mktemp("start") / "clone"
-    for path in project_files(ROOT):
-        (directory / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / path, directory / path)
-    subprocess.run(["git", "init", "--quiet"], cwd=directory, check=True)
-    return directory
+    return copy_project(tmp_path_factory.mktemp("start") / "clone")
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.tests.sessions.installed import KEPT, keep_only
+from ansible_collections.nodecraft.kubeadm.tests.sessions.copies import keep_only
+from ansible_collections.nodecraft.kubeadm.tests.sessions.installed import KEPT
 
 
 def test_all_else_is_removed(tmp_path: Path) -> None:
