@@ -53,8 +53,8 @@ FOREIGN = pod("--v=3")
 class Clock:
     """Monotonic time. Each of C(watchers) is called after each sleep. pace: how much longer a sleep takes."""
 
-    def __init__(self, now: float = 1000.0) -> None:
-        self.now = now
+    def __init__(self) -> None:
+        self.now = 1000.0
         self.pace = 1.0
         self.watchers: list[t.Callable[[], None]] = []
 
@@ -333,13 +333,11 @@ class FakeNode:
             (self.proc / name / "mountinfo").write_text("\n".join(lines) + "\n", encoding="ascii")
         return root
 
-    def add_process(
-        self, pid: int, uid: str | None, arguments: list[str], *, container: str | None = None, network: int = 1
-    ) -> None:
+    def add_process(self, pid: int, uid: str | None, arguments: list[str], *, network: int = 1) -> None:
         """A process, and with the first of a pod the pause process of its sandbox. network: 1 is the node's own."""
         directory = self.proc / str(pid)
         directory.mkdir()
-        identifier = container or hashlib.sha256(str(pid).encode()).hexdigest()
+        identifier = hashlib.sha256(str(pid).encode()).hexdigest()
         place = f"/kubepods.slice/kubepods-pod{uid}.slice/cri-containerd-{identifier}.scope" if uid else "/init.scope"
         (directory / "cgroup").write_text(f"0::{place}\n", encoding="ascii")
         (directory / "cmdline").write_bytes(b"".join(os.fsencode(argument) + b"\0" for argument in arguments))
