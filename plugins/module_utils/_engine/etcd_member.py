@@ -35,6 +35,7 @@ from .journal import (
 from .probes import PROBE_TIMEOUT
 from .watcher import HICCUP_SECONDS
 
+# Always the same: what an engine that was killed leaves there, the next proof deletes.
 PROOF_KEY = "nodecraft-kubeadm/proof"
 MEMBERS = "/v3/cluster/member/list"
 STATUS = "/v3/maintenance/status"
@@ -95,6 +96,7 @@ class Etcd:
         self.ask(PUT, {"key": key, "value": _text(value)})
         answer = self.ask(DELETE, {"key": key})
         if _number(answer.get("deleted")) < 1:
+            # With a status: it answered, so this is no silence.
             raise EtcdError(f"{self.url} did not delete the key that was written through it", 200)
         return revision_of(answer)
 

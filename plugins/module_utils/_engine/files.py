@@ -22,7 +22,7 @@ from .engine_errors import Damaged, LockHeld, OtherFormat
 FORMAT = 1
 # The file in the directory of a component that is locked while a change of it is prepared or made.
 LOCK = "lock"
-# Between two tries for a lock, and between two looks at a component.
+# Between two tries for a lock, or two looks at a component: its times are that exact.
 POLL_SECONDS = 0.25
 # A disk that is full, broken or read-only; what else keeps an attribute from being written is no fault of the disk.
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
@@ -257,7 +257,7 @@ def write_atomically(
                 stream.flush()
                 os.fchown(descriptor, uid, gid)
                 _copy_attributes(real, descriptor)
-                os.fchmod(descriptor, mode)
+                os.fchmod(descriptor, mode)  # last: an access list sets bits of the mode
                 os.fsync(descriptor)
             recheck()
             os.rename(temporary, real)

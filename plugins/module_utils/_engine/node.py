@@ -19,12 +19,11 @@ from .files import open_to_read
 KUBELET = "kubelet.service"
 LOG_LINES = 20
 _LOGGED = re.compile(r"[IWEF]\d{4} ")  # how a component of Kubernetes begins its lines
-# A line about an answer to the kubelet or to the engine.
 _PROBED = re.compile(r'httplog\.go:\d+\].* URI="/(?:livez|readyz|healthz)')
 _LOG_BYTES = 262_144  # of the end of a log, where probes fill much
 # A kubelet describes its whole machine in one line of its log.
 LOG_WIDTH = 500
-PROGRAM_SECONDS = 120
+PROGRAM_SECONDS = 120  # systemctl stop may take 90
 
 Run = t.Callable[[t.Sequence[str]], tuple[int, str, str]]
 

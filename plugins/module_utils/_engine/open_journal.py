@@ -83,7 +83,7 @@ class OpenJournal:
         """Whether the word is there; it names this transaction."""
         try:
             word = read_bytes(os.path.join(self.directory, CONFIRMED)) or b""
-        except OSError:
+        except OSError:  # what cannot be read confirms nothing; without a word the change is rolled back
             return False
         return word.strip() == str(self.journal["id"]).encode("ascii")
 

@@ -15,7 +15,6 @@ from .engine_errors import Damaged
 from .files import read_json, remove, safe_path, sync_directory
 from .journal import SetAside
 
-# Behind the name of a file that makes way, and before the id of the transaction.
 ASIDE = ".nodecraft-kubeadm-"
 
 

@@ -105,7 +105,6 @@ class SystemdUnit:
         status, output, error = self.run(["systemctl", "show", f"--property={','.join(names)}", self.name])
         shown = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
         if status != 0 or not shown:
-            # systemd is busy reloading itself: there is nothing to be seen at this moment.
             shown = {"ActiveState": _UNKNOWN, "SubState": error.strip() or "no answer"}
         return {**dict.fromkeys(names, ""), **shown}
 

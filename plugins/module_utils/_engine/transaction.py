@@ -47,6 +47,7 @@ from .static_pod import StaticPodWatcher
 from .systemd_unit import UnitWatcher
 from .watcher import Observation, Watcher
 
+# The module that starts an engine still holds the lock then. systemd starts an engine again that gets none.
 LOCK_SECONDS = 10.0
 # An engine that itself dies this often in one transaction leaves the decision to a human.
 MAX_ATTEMPTS = 5
