@@ -172,7 +172,7 @@ def refuse_files_among_data(pod: static_pods.StaticPod, paths: t.Iterable[str]) 
 def _data(files: ComponentFiles, path: str | None) -> str | None:
     try:
         return path and files.place(path)
-    except KubeadmError:
+    except KubeadmError:  # no volume is there, so it is inside of the container
         return path
 
 
@@ -263,6 +263,6 @@ def _places(urls: t.Iterable[str]) -> list[tuple[str, int]]:
         found.append((host, port))
         try:
             found += [(str(entry[4][0]), port) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-        except OSError:
+        except OSError:  # a name that is not resolved is compared as it stands
             continue
     return found

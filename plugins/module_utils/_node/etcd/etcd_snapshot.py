@@ -29,7 +29,7 @@ _TIMEOUT = 60.0
 # etcd puts the digest of the database behind it, and its database is written in whole sectors.
 _DIGEST = hashlib.sha256().digest_size
 _SECTOR = 512
-_PIECE = 1024 * 1024
+_PIECE = 1024 * 1024  # any size will do; a database as a whole may be larger than the memory
 # The member that is restarted afterwards sets aside up to two segments of its log, 64 MB each, and dies where it cannot.
 _MARGIN = 512 * 1024 * 1024
 

@@ -75,9 +75,9 @@ def joined_at(arguments: t.Sequence[str], root: str = "/") -> float:
 
 
 DEFAULT_MANIFEST_DIR = "/etc/kubernetes/manifests"
-_HEALTHZ_PORT = 10248
+_DEFAULT_HEALTHZ_PORT = 10248
 _COMMAND_LINE = Source("the kubelet's command line", 1)
-_RUNTIME = "unix:///run/containerd/containerd.sock"
+_DEFAULT_RUNTIME = "unix:///run/containerd/containerd.sock"
 
 
 class KubeletDown(KubeadmError):
@@ -171,7 +171,7 @@ def _running(run: Run, proc: str) -> tuple[int, list[str], Settings]:
 
 
 def _runtime(settings: Settings) -> str:
-    return str(settings.field(("containerRuntimeEndpoint",)) or _RUNTIME)
+    return str(settings.field(("containerRuntimeEndpoint",)) or _DEFAULT_RUNTIME)
 
 
 def _places(arguments: t.Sequence[str], settings: Settings) -> Places:
@@ -215,7 +215,7 @@ def version_warnings(kubelet: Kubelet, images: t.Mapping[str, t.Any], run: Run) 
 def healthz_of(settings: Settings) -> Probe | None:
     """Where a kubelet tells whether it works, if it does."""
     port = settings.field(("healthzPort",))
-    number = _HEALTHZ_PORT if port is None else int(port)
+    number = _DEFAULT_HEALTHZ_PORT if port is None else int(port)
     host = settings.field(("healthzBindAddress",)) or "127.0.0.1"
     return {"kind": "http", "scheme": "http", "host": host, "port": number, "path": "/healthz"} if number else None
 

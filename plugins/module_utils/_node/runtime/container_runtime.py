@@ -21,7 +21,7 @@ from ..transaction.state import Run
 
 # With a registry's name and a tag or a digest: containerd keeps it under exactly these letters.
 _WHOLE_NAME = re.compile(r"[^/]+[.:][^/]*/[^@:]+(?::[^/@]+|@sha256:[0-9a-f]{64})|localhost/[^@:]+:[^/@]+")
-_SECONDS = "10s"
+_SECONDS = "10s"  # without it crictl gives up after 2 s, and ctr never
 _NO_PROGRAM = 127
 
 

@@ -23,6 +23,7 @@ from .container_runtime import Runtime
 from .sandbox import mount_table, within
 from .sandbox_runs import base64_of, run_in_sandbox, staged
 
+# containerd's, for an image without one.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 

@@ -188,4 +188,4 @@ if __name__ == "__main__":
         main()
     except OSError as exc:
         sys.stderr.write(f"sandbox: {exc.strerror}: {exc.filename}\n")
-        raise SystemExit(125) from exc
+        raise SystemExit(125) from exc  # as timeout(1) says of itself

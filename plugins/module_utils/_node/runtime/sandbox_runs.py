@@ -23,6 +23,7 @@ from . import sandbox
 
 def run_in_sandbox(name: str, request: Json, run: Run) -> tuple[int, str]:
     """Start a component by such a request: (status, all that it said). Raises KubeadmError when it cannot be set up."""
+    # After TERM a kube-apiserver was seen to run on for 30 s.
     status, output, error = run(
         ["timeout", "--signal=KILL", str(rehearsal.TIME_LIMIT), sys.executable, "-I", "-c", source_of(sandbox)],
         data=json.dumps(request),

@@ -33,7 +33,7 @@ from ..transaction.planned_journal import TransactionSettings, file_entry, new_j
 from .static_pods import API_SERVER, StaticPod, instance_of, look
 
 ADMIN = ("/etc/kubernetes/admin.conf", "/etc/kubernetes/super-admin.conf")
-_PORT = 6443
+_DEFAULT_PORT = 6443
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +70,7 @@ class ApiClients:
 def advertised(manifest: Manifest) -> Address:
     """Where an API server without an HTTP probe answers."""
     host = manifest.flag_value("advertise-address") or "127.0.0.1"
-    return {"scheme": "https", "host": host, "port": int(manifest.flag_value("secure-port") or _PORT)}
+    return {"scheme": "https", "host": host, "port": int(manifest.flag_value("secure-port") or _DEFAULT_PORT)}
 
 
 def static_pod_journal(

@@ -39,6 +39,7 @@ _ADVICE = "Run again when it is done; a task with lock_timeout waits for it."
 # Where the lock of the whole node is: no component is called like that.
 _NODE = ".node"
 _UNIT_FILE = "/etc/systemd/system/nodecraft-kubeadm@.service"
+# systemd counts no starts: the engine does (MAX_ATTEMPTS), and one that meets the lock of another run is started until it gets it.
 _UNIT_TEXT = """\
 # Written by the Ansible collection nodecraft.kubeadm.
 [Unit]
@@ -91,6 +92,7 @@ def _begin(journal: Journal, run: Run) -> None:
     _enable(journal["name"])
     write_atomically(os.path.join(directory, "engine.pyz"), zipapp_of(program, yaml), mode=0o600, uid=0, gid=0)
     try:
+        # The last file: with it a boot starts the unit, too.
         save_journal(directory, journal)
         _start_unit(journal["name"], run)
     except (OSError, KubeadmError):

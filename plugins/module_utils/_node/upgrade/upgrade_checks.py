@@ -101,7 +101,6 @@ def _read_ids(path: str) -> list[IdRange]:
         raise NotChecked(f"{path} does not hold what a kubelet writes there ({exc})") from exc
 
 
-# Those of every node.
 OF_NODES: dict[str, t.Callable[[Node], t.Iterator[Finding]]] = {
     findings.RUNTIME: container_runtime,
     findings.KUBELET_MANIFESTS: kubelet_manifests,

@@ -28,7 +28,7 @@ from ..runtime.programs import Program
 from ..transaction.state import Run
 from .upgrade_programs import GateTrial, NewPrograms, Refused, Trial, rehearse_all, start_program
 
-_CGROUP_V2 = "/sys/fs/cgroup/cgroup.controllers"
+_CGROUP_V2 = "/sys/fs/cgroup/cgroup.controllers"  # not on a hybrid node
 _DEFAULTS = {"state": "present", "purge": False, "adopt": False, "force": False}
 
 

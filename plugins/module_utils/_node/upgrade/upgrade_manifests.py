@@ -96,7 +96,7 @@ _OUTPUT = "/upgrade-check-manifests"
 _COMPLAINT = re.compile(r"strict decoding error: ([^\n]*(?:\n +[^\n]+)*)")
 _ENDPOINT = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
 _NOTED = re.compile(r"(?P<address>.+):(?P<port>\d+)")
-_PORT = 6443  # where kubeadm has an API server listen unless it is told otherwise
+_DEFAULT_PORT = 6443
 _CONTROL_PLANE, _ETCD = ("control-plane", "all"), ("etcd", "local")
 
 
@@ -119,7 +119,7 @@ def endpoint_of(api_server: Manifest, node_name: str, runtime: Runtime) -> Endpo
     return Endpoint(
         node_name=node_name,
         address=noted["address"].strip("[]") if noted else (args.get("advertise-address") or [""])[-1],
-        port=int(port) if port.isdecimal() else _PORT,
+        port=int(port) if port.isdecimal() else _DEFAULT_PORT,
         socket=f"unix://{runtime.socket}",
     )
 
