@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-OLDEST = (3, 9)
+OLDEST = (3, 9)  # that of RHEL 9
 
 
 def complaint(version: t.Sequence[t.Any], interpreter: str, host: str) -> str | None:

@@ -160,7 +160,7 @@ def pod(guard: Guard, namespace: str, *, node: str = "", resource: str = "", lab
             "automountServiceAccountToken": False,
             "securityContext": {
                 "runAsNonRoot": True,
-                "runAsUser": 65532,
+                "runAsUser": 65532,  # any user but root
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             "containers": [container],

@@ -21,7 +21,6 @@ Limits = dict[str, t.Any]
 
 PODS = "pods"
 
-# Every kubelet allows these.
 SAFE_SYSCTLS = frozenset(
     (
         "kernel.shm_rmid_forced",

@@ -39,7 +39,7 @@ from .limits import Limits
 from .manager_policies import PolicyChange
 
 ADOPTED = "adopted"
-_CONFIG_DIR_SINCE = (1, 30)
+_CONFIG_DIR_SINCE = (1, 30)  # before, a kubelet wants a variable of its environment as well
 _HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
 _COMMENT = "# Written by the Ansible collection nodecraft.kubeadm, which also removes it. Manual changes are lost.\n"
 _RELOAD = "systemctl daemon-reload and systemctl restart kubelet"

@@ -14,7 +14,7 @@ import typing as t
 COMPONENTS = API_SERVER, _ETCD = ("kube-apiserver", "etcd")
 LABEL = "node-role.kubernetes.io/control-plane"
 GROUP = "kube_control_plane"  # of an inventory
-_LABELS = (LABEL, "node-role.kubernetes.io/master")
+_LABELS = (LABEL, "node-role.kubernetes.io/master")  # the latter by kubeadm before 1.24
 
 
 def component_of_pod(pod: t.Any) -> str | None:

@@ -15,7 +15,6 @@ import typing as t
 from ..common.errors import Refusal
 from ..common.ownership import Owned, Record, Values
 
-# Tells in a manifest of which content its files are.
 FILES_ANNOTATION = "nodecraft.kubeadm/files-checksum"
 FILES = "files"  # they stand beside the manifest, and no upgrade takes them
 

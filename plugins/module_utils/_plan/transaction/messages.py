@@ -12,9 +12,7 @@ from __future__ import annotations
 import typing as t
 
 COMMITTED, ROLLED_BACK, ABORTED, UNHEALTHY, ALARM = "committed", "rolled_back", "aborted", "unhealthy", "alarm"
-# The phase in which the engine waits for the confirmation of its controller.
 CONFIRMING = "confirming"
-# The outcomes that leave the change in place.
 STANDING = (COMMITTED, UNHEALTHY)
 
 

@@ -28,7 +28,7 @@ AUDIT_POLICY = f"{DIRECTORY}/audit-policy.yaml"
 FILES = {AUDIT_POLICY: "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None}]\n"}
 KUBELET_END = "/proc/nonexistent/kubeconfig"  # the same for a kubelet
 SCRATCH = "/rehearsal-scratch"  # where a rehearsed kubelet may write, in the sandbox
-TIME_LIMIT = 20  # seconds; a component that still runs then was not stopped by the missing certificate
+TIME_LIMIT = 20  # seconds; a component that still runs then was not stopped by the missing certificate (seen: in 0.5)
 
 
 _DEFAULT_PORTS = {"kube-apiserver": "6443", "kube-controller-manager": "10257", "kube-scheduler": "10259"}
@@ -150,7 +150,7 @@ def judge(component: str, returncode: int, output: str) -> Verdict:
     message = error_message(output)
     if message:
         return Verdict(REFUSED, message)
-    if returncode in (124, 137, -9):
+    if returncode in (124, 137, -9):  # timeout(1) ended it, or itself
         return Verdict(
             REFUSED,
             f"{component} was still running after {TIME_LIMIT} s: the rehearsal does not know this command line",

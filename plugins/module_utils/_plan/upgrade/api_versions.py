@@ -14,7 +14,6 @@ from ..kubeadm_config.cluster_configuration import CURRENT, GROUP, IN_CONFIG_MAP
 from . import prerequisites
 from .findings import BREAKS, CONFIG_MAP, WARNS, Finding
 
-# The last minor version whose kubeadm reads an API version.
 _LAST_READER = {f"{GROUP}v1beta2": (1, 26), f"{GROUP}v1beta3": (1, 36)}
 _API_SERVER = "apiserver.config.k8s.io"
 # Kind -> the API version that stays, and the minor version that brought it.

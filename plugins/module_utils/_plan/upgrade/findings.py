@@ -137,7 +137,6 @@ Json = dict[str, t.Any]
 STAYS, RETURNS, VANISHES, BREAKS, WARNS = "stays", "returns", "vanishes", "breaks", "warns"
 FATES = (BREAKS, VANISHES, RETURNS, WARNS, STAYS)  # the worst first
 
-# Who set it.
 COLLECTION, KUBEADM, CONFIG_MAP, PATCHES, INVENTORY, OTHER = (
     "collection",
     "kubeadm",
