@@ -297,7 +297,7 @@ def main() -> t.NoReturn:
             "exceptions": _NAMES,
             "allow_refusals": {"type": "bool", "default": False},
             "trial_namespace": {"type": "str", "default": "default"},
-            "wait_timeout": {"type": "int", "default": 30},
+            "wait_timeout": {"type": "int", "default": 30},  # seen: in effect within 3 s
             **concurrency_option(),
         },
     )

@@ -246,7 +246,7 @@ def main() -> t.NoReturn:
             "name": {"type": "str", "default": LEASE_NAME},
             "state": {"type": "str", "choices": ["held", "released", "halted"], "default": "held"},
             "holder": {"type": "str", "required": True},
-            "duration": {"type": "int", "default": 900},
+            "duration": {"type": "int", "default": 900},  # a change with default timeouts takes 800 s at most
             "intents": {"type": "list", "elements": "str", "default": []},
             "open_transactions": {"type": "list", "elements": "str", "default": []},
             "plan_age": {"type": "int", "default": 0},

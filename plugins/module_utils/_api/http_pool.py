@@ -17,6 +17,7 @@ import ssl
 
 from .._engine.http_requests import Headers, Response, Server
 
+# Less than a request has: of several addresses the next one is asked soon.
 _CONNECT_TIMEOUT = 10.0
 # The name is no name, as opposed to a resolver that is silent at the moment. EAI_NODATA is not everywhere.
 _NO_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}

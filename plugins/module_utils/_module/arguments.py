@@ -21,7 +21,7 @@ def transaction_options() -> dict[str, t.Any]:
     return {
         "rehearse": {"type": "bool", "default": True},
         "rollback": {"type": "bool", "default": True},
-        "wait_timeout": {"type": "int", "default": 300},
+        "wait_timeout": {"type": "int", "default": 300},  # as kubeadm upgrade waits
         "min_ready_seconds": {"type": "int", "default": 10},
         "confirm": {"type": "bool", "default": False},
         "confirm_timeout": {"type": "int", "default": 60},
