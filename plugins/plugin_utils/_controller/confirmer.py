@@ -21,6 +21,7 @@ from ...module_utils._plan.common.errors import several
 from ...module_utils._plan.transaction import confirmation
 from .lock_waiter import LockWaiter
 
+# An address that is silent must leave time for more attempts: confirm_timeout is 60 s by default.
 _REACH_SECONDS = 5
 
 

@@ -76,7 +76,7 @@ def _process(pid: int) -> _Process | None:
         text = Path(_PROC, str(pid), "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    fields = text.rpartition(")")[2].split()
+    fields = text.rpartition(")")[2].split()  # of proc(5), from the third on: a name may have blanks
     return _Process(fields[0] in "ZX", int(fields[1]), int(fields[19]))
 
 

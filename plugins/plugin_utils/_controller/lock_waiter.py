@@ -21,6 +21,7 @@ from ...module_utils._plan.transaction import messages
 
 display = Display()
 
+# So long a call waits on its node at most when its controller or connection is lost.
 _SLICE_SECONDS = 15
 # After the first one it is shown what is waited for.
 _FIRST_SLICE_SECONDS = 1

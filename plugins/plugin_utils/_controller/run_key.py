@@ -21,7 +21,7 @@ import typing as t
 from ansible import constants
 
 _NAME = "nodecraft_kubeadm_key"
-_LENGTH = 32  # bytes
+_LENGTH = 32  # bytes, as many as the digest has
 
 
 def digest(value: t.Any) -> str:
