@@ -257,7 +257,8 @@ def write_atomically(
                 stream.flush()
                 os.fchown(descriptor, uid, gid)
                 _copy_attributes(real, descriptor)
-                os.fchmod(descriptor, mode)  # last: an access list sets bits of the mode
+                # Last: an access list sets bits of the mode.
+                os.fchmod(descriptor, mode)
                 os.fsync(descriptor)
             recheck()
             os.rename(temporary, real)
