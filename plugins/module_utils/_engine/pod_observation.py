@@ -126,8 +126,7 @@ def judge_mirror_pod(
         is_ready = _is_ready(pod, process.container_id)
         return is_ready, f"{name}: the kubelet reports the container {'as ready' if is_ready else 'not as ready yet'}"
     unknown = f"{name}: what the kubelet reports is not known ({why})"
-    # A journal of a former version names no port.
-    ports = [run_probe({**probe, "kind": "tcp"}) for probe in probes if probe["kind"] == "grpc" and "port" in probe]
+    ports = [run_probe({**probe, "kind": "tcp"}) for probe in probes if probe["kind"] == "grpc"]
     is_wrong = is_demanded or not all(ok for ok, dummy in ports)
     return False if is_wrong else None, "; ".join([unknown, *(text for dummy, text in ports)])
 

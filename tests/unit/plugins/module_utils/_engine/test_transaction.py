@@ -140,11 +140,16 @@ def test_a_component_without_probes_is_verified_by_its_process(node: FakeNode) -
 
 
 def test_probes_that_need_the_kubelet_are_left_to_it(node: FakeNode) -> None:
-    watch = {"after": {**node.instance(NEW), "probes": [{"kind": "exec"}, {"kind": "grpc"}, node.web.probe()]}}
+    watch = {
+        "after": {
+            **node.instance(NEW),
+            "probes": [{"kind": "exec"}, node.web.probe()],
+        }
+    }
     result = node.change(watch=watch)
     assert result["outcome"] == COMMITTED
     (limit,) = result["proof"]["unverified"]
-    assert limit.startswith("whether its probes pass: exec and grpc probe: what the kubelet reports is not known (")
+    assert limit.startswith("whether its probes pass: exec probe: what the kubelet reports is not known (")
 
 
 def test_a_component_that_was_down_is_repaired(node: FakeNode) -> None:
