@@ -50,6 +50,7 @@ places="/etc/systemd/system.control /run/systemd/system.control /run/systemd/tra
 /etc/systemd/system.attached /run/systemd/system /run/systemd/system.attached /usr/local/lib/systemd/system
 /lib/systemd/system /usr/lib/systemd/system"
 tab=$(printf '\t')
+cr=$(printf '\r')
 newline='
 '
 
@@ -99,6 +100,7 @@ read_file() {
     if [ ! -r "$file" ]; then give_up "$file cannot be read"; fi
     section='' pending=''
     while IFS= read -r line || [ -n "$line" ]; do
+        line=${line%"$cr"}
         line=${line#"${line%%[![:space:]]*}"}
         case $line in '#'* | ';'*) continue ;; esac
         line=$pending$line

@@ -99,6 +99,7 @@ def test_the_plan_knows_what_it_writes(generator: Generator, name: str) -> None:
         ({LIB_UNIT: "[Service]\nExecStart=/a\n", ETC_UNIT: "[Service]\nExecStart=/b x"}, "/b x"),
         ({LIB_UNIT: "[Service]\n ExecStart = -/a \\\n# no\n  'b  c' \\\n$D\n"}, "-/a  'b  c'  $D"),
         ({LIB_UNIT: "[Service]\nExecStart=/a b\\\\\\\\\nExecStart\n"}, "/a b\\\\\\\\"),
+        ({LIB_UNIT: "[Service]\r\nExecStart=/a \\\r\n# no\r\n  -b \\\r\n\r\n[Install]\r\n"}, "/a  -b"),
         ({LIB_UNIT: "[Unit]\nExecStart=/x\n[Service]\nExecStart=/a\n[Install]\nExecStart=/y\n"}, "/a"),
         ({LIB_UNIT: '[Service]\nExecStart=/a\nExecStart=\nExecStart=/b %% "\\t"\n'}, '/b %% "\\t"'),
         ({LIB_UNIT: "[Service]\nExecStart=/a\n", MINE: "[Service]\nExecStart=\nExecStart=/c \\\n"}, "/c"),
