@@ -169,6 +169,8 @@ class Text:
             return self._apply("fill", path[:-1], {path[-1]: value})
         if path[-1] not in parent:
             return self._apply("add", path, value)
+        if parent[path[-1]] is None and isinstance(value, (dict, list)):
+            return self._apply("fill", path, value)
         return self if parent[path[-1]] == value else self._apply("replace", path, value)
 
     def _insert(self, path: Path, index: int | None, item: t.Any) -> Text:

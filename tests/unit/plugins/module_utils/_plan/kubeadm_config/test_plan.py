@@ -65,6 +65,20 @@ def test_everything_comes_and_goes_and_leaves_the_former_bytes(text: str) -> Non
     ]
 
 
+@pytest.mark.parametrize("nothing", ["", " ~", " null # none", "\n  extraArgs:", "\n  extraArgs: null"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_what_has_no_value_is_filled(nothing: str, end: str) -> None:
+    text = TEXT.replace("scheduler: {}", f"scheduler:{nothing}").replace("\n", end)
+    wanted = arg("v", "4", component="kube-scheduler")
+    first = plan(text, wanted)
+    assert (first.skipped, len(first.operations)) == ({}, 1)
+    found = yaml.safe_load(first.after)
+    assert found.pop("scheduler") == {"extraArgs": [{"name": "v", "value": "4"}]}
+    assert found == {key: value for key, value in yaml.safe_load(text).items() if key != "scheduler"}
+    assert again(first, wanted).operations == ()
+    assert again(first, {}).after == text
+
+
 def test_what_kubeadm_reads_of_it() -> None:
     found = yaml.safe_load(plan(TEXT, EVERYTHING).after)
     assert found["apiServer"]["extraArgs"] == [
