@@ -244,6 +244,12 @@ def _reset(settings: t.Sequence[_Setting], name: str) -> list[_Setting]:
     return found
 
 
+def clears_variables(files: t.Sequence[TextFile]) -> Source | None:
+    """The last place that takes away all variables that the unit's files set before it: an empty C(Environment=)."""
+    found = [each.source for each in _settings(files) if each.name == "Environment" and not each.value]
+    return found[-1] if found else None
+
+
 def _environment(settings: t.Sequence[_Setting], specifiers: t.Mapping[str, str]) -> dict[str, Variable]:
     variables: dict[str, Variable] = {}
     for setting in _reset(settings, "Environment"):

@@ -22,7 +22,7 @@ from ..common import ownership
 from ..common.errors import Refusal
 from ..common.file_values import FileChange, FileVersion, TextFile
 from ..common.ownership import Change, Owned, Record, Values
-from ..documents.systemd_service import Service, quote_argument, quote_assignment
+from ..documents.systemd_service import Service, Variable, clears_variables, quote_argument, quote_assignment
 from ..kubernetes import flags
 from . import adoption as kubelet_adoption
 from . import config as kubelet_config
@@ -114,7 +114,10 @@ def plan(desired: Desired, state: State) -> KubeletPlan:
     files = _our_versions(ours, state, path)
     fragment = files[path]
     files.update({path: _version(state, path, text) for path, text in returned.items()})
-    after = below.with_files(files).layout()
+    done = below.with_files(files)
+    after = done.layout()
+    if ours.drop_in is not None:
+        _refuse_cleared(done.unit, after.service.variables.get(ours.variable))
     _refuse_overridden(desired, _with_origins(after, base))
 
     operations = (
@@ -411,6 +414,17 @@ def _kept_directory(owned: Record, base: Layout, theirs: t.Sequence[TextFile]) -
     if theirs and not any(owned.values()) and kubelet_layout.config_dir(base.command) is None:
         paths = ", ".join(file.path for file in theirs)
         yield f"{kubelet_layout.DROP_IN} stays with only --config-dir, because the kubelet reads {paths} by it."
+
+
+def _refuse_cleared(unit: t.Sequence[TextFile], variable: Variable | None) -> None:
+    """Refuse a unit in which a later drop-in takes away what ours sets. variable: what is left of it."""
+    cleared = clears_variables(unit)
+    if cleared and (variable is None or variable.source.path != kubelet_layout.DROP_IN):
+        raise Refusal(
+            f"{cleared}: an empty Environment= takes away every variable that is set before it, and {kubelet_layout.DROP_IN}, which would"
+            " bring in the arguments of this module, is read before it. Write there Environment=NAME= for each variable that is meant, run"
+            f" {_RELOAD}, and run again."
+        )
 
 
 def _refuse_overridden(desired: Desired, after: Layout) -> None:

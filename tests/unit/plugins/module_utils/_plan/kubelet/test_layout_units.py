@@ -118,3 +118,21 @@ def test_passed_variable_of_the_command_is_refused_with_its_line() -> None:
     with pytest.raises(Refusal, match=rf"{DROP_IN}:4: PassEnvironment=SITE_ARGS .* Write Environment=SITE_ARGS=VALUE"):
         _with(start).layout()
     assert _with(f"{start}\nUnsetEnvironment=SITE_ARGS").layout().command == ["/usr/bin/kubelet", ""]
+
+
+@pytest.mark.parametrize("start", [START, "/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml"])
+@pytest.mark.parametrize("name", ["15-site.conf", "90-site.conf"])
+def test_variables_that_a_drop_in_takes_away(name: str, start: str) -> None:
+    path = f"/etc/systemd/system/kubelet.service.d/{name}"
+    text = f"[Service]\nEnvironment=\nEnvironment=A=b\nExecStart=\nExecStart={start}\n"
+    state = _running(kubelets.state(drop_ins={path: text}))
+    desired = kubelets.desired(args={"v": "3"})
+    if name > "20":
+        with pytest.raises(Refusal, match=rf"^{path}:2: an empty Environment= .* Write there Environment=NAME= .* again\.$"):
+            kubelet.plan(desired, state)
+        assert kubelet.plan(kubelets.desired(state="absent"), state).operations == ()
+        return
+    done = kubelet.plan(desired, state)
+    assert "--v=3" in done.after.command
+    changed = kubelets.after(state, done)
+    assert kubelets.after(changed, kubelet.plan(kubelets.desired(state="absent"), changed)) == state
