@@ -104,9 +104,10 @@ def parse(content: bytes) -> Encryption:
 def _encryption(data: t.Any) -> Encryption:
     keys: dict[Resource, tuple[Key, ...]] = {}
     for entry in data["resources"]:
-        own = tuple(key for provider in entry["providers"] for key in _keys(provider))
-        if not own:
+        each = [tuple(_keys(provider)) for provider in entry["providers"]]
+        if not all(each or [()]):
             raise ValueError
+        own = tuple(key for keys_ in each for key in keys_)
         for resource in entry["resources"]:
             name, dummy, group = resource.partition(".")
             keys[name, group] = keys.get((name, group), ()) + own
@@ -115,6 +116,8 @@ def _encryption(data: t.Any) -> Encryption:
 
 def _keys(provider: t.Mapping[str, t.Any]) -> t.Iterator[Key]:
     for kind, settings in provider.items():
+        if settings is None:  # as if it were not there
+            continue
         if kind == IDENTITY.kind:
             yield IDENTITY
         elif kind == _KMS:

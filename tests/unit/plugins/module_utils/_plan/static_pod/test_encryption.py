@@ -169,6 +169,13 @@ def test_every_provider_is_known_by_the_mark_of_its_values() -> None:
     assert IDENTITY in keys
 
 
+def test_a_provider_without_a_value_is_none() -> None:
+    text = config("k1", "k2").replace('"aescbc"', '"aesgcm": null, "aescbc"', 1)
+    assert encryption.parse(text.encode()) == parsed("k1 k2")
+    with pytest.raises(Refusal, match=r"^it is not a EncryptionConfiguration"):
+        encryption.parse(json.dumps({"resources": [{"resources": ["a"], "providers": [{"identity": None}]}]}).encode())
+
+
 def test_a_kms_that_moves_is_another_one() -> None:
     before = encryption.parse(ALL.encode())
     after = encryption.parse(ALL.replace("b.sock", "c.sock").encode())
