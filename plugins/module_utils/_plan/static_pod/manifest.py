@@ -225,8 +225,8 @@ class Manifest:
         return flags.parse([argument for argument in self.expected_arguments() if argument is not None])
 
     def mounts(self) -> list[Mount]:
-        """The host paths that the container mounts."""
-        return _mounts(self.pod["spec"], self.container)
+        """The host paths that the container mounts, but for one whose C(subPathExpr) only the kubelet knows."""
+        return _mounts(self.pod["spec"], self.container, self.environment)
 
     def probes(self) -> list[Probe]:
         """The container's own probes, each once."""
@@ -499,17 +499,20 @@ def _index_of(entries: t.Sequence[t.Mapping[str, t.Any]] | None, name: str) -> i
     return next((number for number, entry in enumerate(entries or []) if entry.get("name") == name), None)
 
 
-def _mounts(spec: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any]) -> list[Mount]:
+def _mounts(
+    spec: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any], environment: t.Mapping[str, str | None]
+) -> list[Mount]:
     volumes = {volume["name"]: volume["hostPath"] for volume in spec.get("volumes") or [] if volume.get("hostPath")}
     return [
         Mount(
-            host_path=volumes[mount["name"]]["path"],
+            host_path=posixpath.join(volumes[mount["name"]]["path"], below) if below else volumes[mount["name"]]["path"],
             mount_path=mount["mountPath"],
             read_only=bool(mount.get("readOnly", False)),
-            path_type=volumes[mount["name"]].get("type") or "",
+            path_type="" if below else volumes[mount["name"]].get("type") or "",  # it is about the volume
         )
         for mount in container.get("volumeMounts") or []
-        if mount["name"] in volumes
+        for below in [mount.get("subPath") or _expand(mount.get("subPathExpr") or "", environment)]
+        if mount["name"] in volumes and below is not None
     ]
 
 

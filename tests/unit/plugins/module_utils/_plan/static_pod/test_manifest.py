@@ -124,6 +124,27 @@ def test_mounts_are_the_host_paths_that_the_container_sees() -> None:
 
 
 @pytest.mark.parametrize(
+    ("below", "path"),
+    [
+        ("subPath: pki/etcd", "/etc/kubernetes/pki/etcd"),
+        ("subPath: ca.crt", "/etc/kubernetes/ca.crt"),
+        ('subPath: ""', "/etc/kubernetes"),
+        ("subPathExpr: of/$(HOST)", "/etc/kubernetes/of/w1"),
+        ("subPathExpr: of/$(WHERE)", None),
+    ],
+)
+def test_a_mount_of_a_part_of_a_volume_shows_that_part(below: str, path: str | None) -> None:
+    text = samples.API_SERVER.replace(
+        "    volumeMounts:\n",
+        "    env:\n    - {name: HOST, value: w1}\n    - {name: WHERE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}\n"
+        f"    volumeMounts:\n    - mountPath: /part\n      name: all\n      {below}\n",
+    ).replace("  volumes:\n", "  volumes:\n  - hostPath: {path: /etc/kubernetes, type: Directory}\n    name: all\n")
+    kind = "Directory" if path == "/etc/kubernetes" else ""
+    wanted = [] if path is None else [Mount(path, "/part", False, kind)]
+    assert [mount for mount in samples.manifest(text).mounts() if mount.mount_path == "/part"] == wanted
+
+
+@pytest.mark.parametrize(
     ("argument", "expanded"),
     [
         ("--x=$(HOST)", "--x=10.0.0.11"),
