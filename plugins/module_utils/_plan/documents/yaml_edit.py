@@ -310,7 +310,10 @@ def _replace_span(at: _Cursor, operation: Operation) -> _Span:
     start, end = node.start_mark.index, node.end_mark.index
     is_missing = start == end and isinstance(operation.path[-1], str)  # a key without a value
     if not isinstance(node, yaml.ScalarNode) or node.style in ("|", ">") or (start == end and not is_missing):
-        at.refuse(start, f"{_pointer(operation.path)} is not a value on one line, so it cannot be replaced in place.")
+        at.refuse(
+            start,
+            f"{_pointer(operation.path)} is not a value on one line, so it cannot be replaced in place. Write it on one line.",
+        )
     if configuration.is_json(at.text):
         return start, end, at.flow(operation.value)
     text = _scalar(operation.value, style=node.style, flow=at.is_in_flow(operation.path))
