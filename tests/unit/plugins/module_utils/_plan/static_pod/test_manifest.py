@@ -530,7 +530,7 @@ OTHER_VOLUMES["mounted by another container"] = samples.API_SERVER.replace(
     "  initContainers:\n  - name: i\n    volumeMounts: [{mountPath: /i, name: ca-certs}]\n  containers:\n",
 ).replace("ca-certs", "x")
 OTHER_VOLUMES["mounted in a part"] = samples.API_SERVER.replace(
-    "      name: ca-certs\n", "      name: x\n      subPath: y\n"
+    "      name: ca-certs\n", "      name: x\n      subPath: part\n"
 ).replace("ca-certs", "x")
 
 
