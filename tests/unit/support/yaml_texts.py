@@ -240,11 +240,15 @@ class _Writer:
         return str(self.random.choice(choices))
 
 
+# What go-yaml reads as a boolean or a number, and PyYAML as a text.
+_VALUE_OF_GO = re.compile(r"[yYnN]|[-+]?(?:0o[0-7_]+|\.?[0-9][0-9_.]*(?:[eE][-+]?[0-9]+)?)")
 _FOLDABLE = re.compile(r"[a-z]+(?: [a-z]+)+")
 
 
 @functools.cache
 def _is_plain(value: str) -> bool:
+    if _VALUE_OF_GO.fullmatch(value):
+        return False
     try:
         return value == value.strip() and bool(yaml.safe_load(f"{{? {value} : [{value}]}}") == {value: [value]})
     except yaml.YAMLError:

@@ -19,8 +19,15 @@ except ImportError:
     yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
 
 T = t.TypeVar("T")
-_NUMBERS = frozenset(("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"))
+_BOOL, _INT, _FLOAT = (f"tag:yaml.org,2002:{name}" for name in ("bool", "int", "float"))
 _TEXTS = frozenset(("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"))
+# What go-yaml reads as a value, and PyYAML as a text: the first characters, the tag, the whole text.
+_MORE = (
+    ("yYnN", _BOOL, r"[yYnN]"),
+    ("-+0", _INT, r"[-+]?0o[0-7_]+"),
+    ("-+.0123456789", _FLOAT, r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]{1,2})?"),
+)
+_MORE_BOOLS = {"y": True, "n": False}
 
 
 def is_json(text: str) -> bool:
@@ -36,12 +43,19 @@ def load(text: str) -> t.Any:
     if is_json(text):
         return json.loads(text.lstrip("\ufeff"))
     root = compose(text)
-    return None if root is None else yaml.SafeLoader("").construct_document(root)
+    return None if root is None else construct(root)
 
 
 def compose(text: str) -> t.Any:
     """The nodes of a text in YAML or JSON. Raises yaml.YAMLError."""
     return single_node(loader_of(text))
+
+
+def construct(node: t.Any) -> t.Any:
+    """The value of a node. Raises yaml.YAMLError, and what PyYAML's constructors let through."""
+    loader = yaml.SafeLoader("")
+    loader.bool_values = {**loader.bool_values, **_MORE_BOOLS}
+    return loader.construct_document(node)
 
 
 def loader_of(text: str) -> t.Any:
@@ -54,15 +68,20 @@ def loader_of(text: str) -> t.Any:
 
 @functools.cache
 def _resolvers() -> dict[t.Any, list[tuple[str, re.Pattern[str]]]]:
-    """PyYAML's, without what is text for Kubernetes: a date, an equals sign, and numbers to the base of 60 such as C(12:30)."""
-    return {
+    """PyYAML's, without what is text for Kubernetes: a date, an equals sign, and numbers to the base of 60 such as C(12:30). With what is
+    text for PyYAML alone."""
+    known = {
         first: [
-            (tag, re.compile(f"(?![^:]*:){found.pattern}", found.flags) if tag in _NUMBERS else found)
+            (tag, re.compile(f"(?![^:]*:){found.pattern}", found.flags) if tag in (_INT, _FLOAT) else found)
             for tag, found in resolvers
             if tag not in _TEXTS
         ]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
+    for characters, tag, pattern in _MORE:
+        for first in characters:
+            known.setdefault(first, []).append((tag, re.compile(f"(?:{pattern})$")))
+    return known
 
 
 def single_node(loader: t.Any) -> t.Any:

@@ -148,7 +148,7 @@ def _construct(root: t.Any, text: str, source: str) -> t.Any:
     if configuration.is_json(text):
         return configuration.load(text)
     try:
-        return yaml.SafeLoader("").construct_document(root)
+        return configuration.construct(root)
     except (yaml.YAMLError, *_CONSTRUCTION_ERRORS) as exc:
         line = _broken_node(root).start_mark.line + 1
         raise Refusal(f"{source} line {line}: this value cannot be read: {_one_line(exc)}") from exc
@@ -171,7 +171,7 @@ def _children(node: t.Any) -> list[t.Any]:
 
 def _has_value(node: t.Any) -> bool:
     try:
-        yaml.SafeLoader("").construct_document(node)
+        configuration.construct(node)
     except (yaml.YAMLError, *_CONSTRUCTION_ERRORS):
         return False
     return True

@@ -30,6 +30,36 @@ def test_json_is_read_as_json(text: str) -> None:
     assert config.parse(TextFile.of("/c", text)).data == DATA
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *((text, text in "yY") for text in "yYnN"),
+        ("!!bool n", False),
+        ("0o17", 15),
+        ("-0o7", -7),
+        ("017", 15),
+        ("08", 8),
+        ("1e2", 100),
+        ("1_0.5E-1", 1.05),
+        ("-.5", -0.5),
+        ("4e+1 # c", 40),
+    ],
+)
+def test_what_is_a_value_for_kubernetes_alone_is_one(text: str, value: object) -> None:
+    for read in (
+        configuration.load(f"a: {text}\n"),
+        Document.parse(f"b: {text}\na: {text}\n", "f").data,
+        configuration.load(f"{{a: {text.partition(' #')[0]}}}"),
+    ):
+        assert read["a"] == value
+        assert isinstance(read["a"], bool) == isinstance(value, bool)
+
+
+@pytest.mark.parametrize("text", ["yEs", "ny", "0o8", "1e", "12e4567", ".", "1.2.3", "0x", "e5"])
+def test_what_looks_like_a_value_stays_a_text(text: str) -> None:
+    assert configuration.load(f"a: {text}\nb: 'y'\nc: \"1e2\"\nd: !!str n\n") == {"a": text, "b": "y", "c": "1e2", "d": "n"}
+
+
 @pytest.mark.parametrize("text", ["12:30", "1:2:3", "190:20:30.15", "2024-01-01", "2024-01-01T10:00:00Z", "="])
 def test_what_only_pyyaml_takes_for_a_number_or_a_date_is_text(text: str) -> None:
     assert configuration.load(f"a: {text}\nb: [-1, 0x1F, 1.5, true, null]\n") == {
