@@ -29,7 +29,8 @@ _ESCAPES = {"n": "\n", "t": "\t", "s": " ", "r": "\r", "a": "\a", "b": "\b", "f"
 _VARIABLE = re.compile(r"\$(?:\$|\{(?P<name>[^:}]*)\})")
 _SPECIFIER = re.compile("%([%A-Za-z])")
 _BLANKS = " \t\r\n"
-_ASSIGNMENT = re.compile(r"[ \t]*(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=(?P<value>.*)", re.DOTALL)
+_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_ASSIGNMENT = re.compile(rf"[ \t]*(?P<name>{_NAME.pattern})[ \t]*=(?P<value>.*)", re.DOTALL)
 # Python ends a line at more characters than systemd.
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
@@ -255,7 +256,7 @@ def _environment(settings: t.Sequence[_Setting], specifiers: t.Mapping[str, str]
     for setting in _reset(settings, "Environment"):
         for word in split(setting.value, setting.source, specifiers):
             name, equals, value = word.partition("=")
-            if equals:
+            if equals and _NAME.fullmatch(name):  # systemd passes over the others
                 variables[name] = Variable(name, value, setting.source, from_file=False)
     return variables
 

@@ -45,6 +45,7 @@ def command(text: str, environment: str = "") -> list[str]:
             ["/k", "--c=3%", "--a<5%,b<7%", "9%", "%p"],
         ),
         ("ExecStart=/k a\u00a0b\u2028c \u00a0", ["/k", "a\u00a0b\u2028c", "\u00a0"]),
+        ('Environment=A-B=1 "C D=2" 3=4 E=5\nExecStart=/k $A-B x${A-B} $3 $E', ["/k", "x", "5"]),
         ("Environment=A=1\nEnvironment=\nExecStart=/k $A x", ["/k", "x"]),
         ("Environment=A=1\nEnvironment=A=2\nExecStart=/k $A", ["/k", "2"]),
         ('Environment="A=50%% \\"q\\""\nExecStart=/k ${A}', ["/k", '50% "q"']),
