@@ -209,7 +209,7 @@ NO_MANIFEST = {
     "empty": ("", "is not a v1 Pod"),
     "another kind": ("apiVersion: v1\nkind: Service\n", "is not a v1 Pod"),
     "another version": ("apiVersion: apps/v1\nkind: Pod\n", "is not a v1 Pod"),
-    "fixed UID": (samples.API_SERVER.replace("  labels:", "  uid: abc\n  labels:"), "metadata.uid"),
+    "fixed UID": (samples.API_SERVER.replace("  labels:", "  uid: abc\n  labels:"), "line 7 sets metadata.uid"),
     "no spec": ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n", "found: none"),
     "no container": ("apiVersion: v1\nkind: Pod\nspec: {containers: []}\n", "found: none"),
     "other containers": (
