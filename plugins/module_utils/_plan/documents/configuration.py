@@ -27,7 +27,6 @@ _MORE = (
     ("-+0", _INT, r"[-+]?0o[0-7_]+"),
     ("-+.0123456789", _FLOAT, r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]{1,2})?"),
 )
-_MORE_BOOLS = {"y": True, "n": False}
 
 
 def is_json(text: str) -> bool:
@@ -53,35 +52,32 @@ def compose(text: str) -> t.Any:
 
 def construct(node: t.Any) -> t.Any:
     """The value of a node. Raises yaml.YAMLError, and what PyYAML's constructors let through."""
-    loader = yaml.SafeLoader("")
-    loader.bool_values = {**loader.bool_values, **_MORE_BOOLS}
-    return loader.construct_document(node)
+    return _reader()("").construct_document(node)
 
 
 def loader_of(text: str) -> t.Any:
     """A reader of a text in YAML or JSON. Raises yaml.YAMLError."""
     # A string of JSON holds no tab, and each place stays what it is.
-    loader = yaml.SafeLoader(text.replace("\t", " ") if is_json(text) else text)
-    loader.yaml_implicit_resolvers = _resolvers()
-    return loader
+    return _reader()(text.replace("\t", " ") if is_json(text) else text)
 
 
 @functools.cache
-def _resolvers() -> dict[t.Any, list[tuple[str, re.Pattern[str]]]]:
-    """PyYAML's, without what is text for Kubernetes: a date, an equals sign, and numbers to the base of 60 such as C(12:30). With what is
+def _reader() -> t.Any:
+    """PyYAML's loader without what is text for Kubernetes: a date, an equals sign, and numbers to the base of 60 such as C(12:30). With what is
     text for PyYAML alone."""
-    known = {
+    resolvers = {
         first: [
             (tag, re.compile(f"(?![^:]*:){found.pattern}", found.flags) if tag in (_INT, _FLOAT) else found)
-            for tag, found in resolvers
+            for tag, found in known
             if tag not in _TEXTS
         ]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
     for characters, tag, pattern in _MORE:
         for first in characters:
-            known.setdefault(first, []).append((tag, re.compile(f"(?:{pattern})$")))
-    return known
+            resolvers.setdefault(first, []).append((tag, re.compile(f"(?:{pattern})$")))
+    bools = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
+    return type("Reader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": resolvers, "bool_values": bools})
 
 
 def single_node(loader: t.Any) -> t.Any:

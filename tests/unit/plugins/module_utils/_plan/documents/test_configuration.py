@@ -57,7 +57,12 @@ def test_what_is_a_value_for_kubernetes_alone_is_one(text: str, value: object) -
 
 @pytest.mark.parametrize("text", ["yEs", "ny", "0o8", "1e", "12e4567", ".", "1.2.3", "0x", "e5"])
 def test_what_looks_like_a_value_stays_a_text(text: str) -> None:
-    assert configuration.load(f"a: {text}\nb: 'y'\nc: \"1e2\"\nd: !!str n\n") == {"a": text, "b": "y", "c": "1e2", "d": "n"}
+    assert configuration.load(f"a: {text}\nb: 'y'\nc: \"1e2\"\nd: !!str n\n") == {
+        "a": text,
+        "b": "y",
+        "c": "1e2",
+        "d": "n",
+    }
 
 
 @pytest.mark.parametrize("text", ["12:30", "1:2:3", "190:20:30.15", "2024-01-01", "2024-01-01T10:00:00Z", "="])
