@@ -48,7 +48,7 @@ class Operation:
     C(replace) gives a scalar a new value; C(remove) takes a key or a list item away. C(fill) gives a key whose mapping or list is empty, or
     that has no value, its content in block style; C(clear) empties it again, and its value is the text that stands behind the colon then.
     path: keys and list indexes from the document's root.
-    value: str, bool, int, or dicts and lists of them; not used by C(remove).
+    value: str, bool, int, float, or dicts and lists of them; not used by C(remove).
     """
 
     op: str
@@ -444,7 +444,7 @@ def _scalar(value: t.Any, style: str | None = None, *, flow: bool = False) -> st
     """One value on one line, in the wanted quoting where the value allows it."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int):
+    if isinstance(value, (int, float)):
         return str(value)
     text = str(value)
     if style == "'" and text.isprintable():

@@ -65,6 +65,15 @@ def test_an_amount_that_is_worth_the_same_is_no_change(amount: t.Any) -> None:
     assert planned(resources={"requests": {"cpu": amount}}).operations == ()
 
 
+@pytest.mark.parametrize("written", ["0.25", "1.0", "2.50", ".5", "1e1", "010"])
+@pytest.mark.parametrize("amount", ["333m", None])
+def test_an_amount_that_is_a_number_comes_back(written: str, amount: str | None) -> None:
+    text = samples.API_SERVER.replace("cpu: 250m", f"cpu: {written} # measured")
+    done = planned(samples.state(text), resources={"requests": {"cpu": amount}})
+    assert len(done.operations) == 1
+    assert planned(following(done, samples.state(text)), purge=True).after.text == text
+
+
 @pytest.mark.parametrize(
     ("amount", "written"), [(2, "2"), ("2", "2"), (0.5, "500m"), ("1e3", "1000"), ("2k", "2k"), ("0.0001", "1m")]
 )
