@@ -63,7 +63,9 @@ def _show(run: Run) -> dict[str, str]:
             " too. Check it with systemctl cat kubelet, run systemctl daemon-reload and systemctl restart kubelet, and run"
             " again."
         )
-    if not all(path.startswith("/") for path in shown["DropInPaths"].split()):  # instead of it stands a word in brackets
+    if not all(
+        path.startswith("/") for path in shown["DropInPaths"].split()
+    ):  # instead of it stands a word in brackets
         raise Refusal(
             f"{os.uname().nodename}: systemctl does not tell the name of a drop-in of {KUBELET_UNIT} that has a blank in it. Find it with"
             " systemctl cat kubelet, rename it, run systemctl daemon-reload and systemctl restart kubelet, and run again."

@@ -505,7 +505,9 @@ def _mounts(
     volumes = {volume["name"]: volume["hostPath"] for volume in spec.get("volumes") or [] if volume.get("hostPath")}
     return [
         Mount(
-            host_path=posixpath.join(volumes[mount["name"]]["path"], below) if below else volumes[mount["name"]]["path"],
+            host_path=posixpath.join(volumes[mount["name"]]["path"], below)
+            if below
+            else volumes[mount["name"]]["path"],
             mount_path=mount["mountPath"],
             read_only=bool(mount.get("readOnly", False)),
             path_type="" if below else volumes[mount["name"]].get("type") or "",  # it is about the volume

@@ -235,7 +235,10 @@ def test_a_unit_that_shadows_the_loaded_one_is_refused(node: Node, monkeypatch: 
         ({"LoadState": "not-found"}, "has no kubelet.service"),
         ({"NeedDaemonReload": "yes"}, "not loaded"),
         ({"DropInPaths": "/no/such.conf"}, "does not exist"),
-        ({"DropInPaths": "/no/such.conf [unprintable]"}, "name of a drop-in .* has a blank in it. Find it .* rename it"),
+        (
+            {"DropInPaths": "/no/such.conf [unprintable]"},
+            "name of a drop-in .* has a blank in it. Find it .* rename it",
+        ),
     ],
 )
 def test_a_unit_that_cannot_be_used_is_refused(node: Node, shown: dict[str, str], words: str) -> None:

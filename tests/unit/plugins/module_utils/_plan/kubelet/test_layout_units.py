@@ -128,7 +128,9 @@ def test_variables_that_a_drop_in_takes_away(name: str, start: str) -> None:
     state = _running(kubelets.state(drop_ins={path: text}))
     desired = kubelets.desired(args={"v": "3"})
     if name > "20":
-        with pytest.raises(Refusal, match=rf"^{path}:2: an empty Environment= .* Write there Environment=NAME= .* again\.$"):
+        with pytest.raises(
+            Refusal, match=rf"^{path}:2: an empty Environment= .* Write there Environment=NAME= .* again\.$"
+        ):
             kubelet.plan(desired, state)
         assert kubelet.plan(kubelets.desired(state="absent"), state).operations == ()
         return
