@@ -478,7 +478,8 @@ def _container_index(document: Document, name: str) -> int:
         raise Refusal(f"{source} is not a v1 Pod, so it is not the manifest of static pod {name}.")
     if (data.get("metadata") or {}).get("uid"):
         raise Refusal(
-            f"{source} line {document.line(('metadata', 'uid'))} sets metadata.uid: the kubelet then never notices a change of the manifest. Remove that line first."
+            f"{source} line {document.line(('metadata', 'uid'))} sets metadata.uid: the kubelet then never notices a change of the manifest."
+            " Remove that line first."
         )
     containers = (data.get("spec") or {}).get("containers") or []
     names = [container.get("name") for container in containers]
