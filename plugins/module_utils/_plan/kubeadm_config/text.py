@@ -117,9 +117,13 @@ class Text:
 
     def _named(self, component: str, field: str, name: str) -> list[tuple[int, dict[str, t.Any]]]:
         """The entries of a list that have a name, with their places."""
-        entries = self._at(self._list(component, field)) or []
+        path = self._list(component, field)
+        entries = self._at(path) or []
         if not isinstance(entries, list):
-            raise Refusal(f"{IN_CONFIG_MAP}: {'.'.join(map(str, self._list(component, field)))} is not a list.")
+            raise Refusal(
+                f"{IN_CONFIG_MAP} line {self.document.line(path)}: {'.'.join(map(str, path))} is not a list. Write one entry with a name for"
+                " each setting there; kubeadm config validate checks the text."
+            )
         spelled = flags.normalise if field == "args" else str
         return [
             (index, each)

@@ -316,7 +316,10 @@ def test_beside_an_external_etcd_there_is_no_local_one() -> None:
         ("kind: List\n", "holds no ClusterConfiguration"),
         (TEXT.replace("scheduler: {}", "scheduler: &a {}"), "anchor"),
         (TEXT + "scheduler: {}\n", "occurs twice"),
-        (TEXT.replace("apiServer: {}", "apiServer: {extraArgs: {v: '4'}}"), "is not a list"),
+        (
+            TEXT.replace("apiServer: {}", "apiServer: {extraArgs: {v: '4'}}"),
+            r"line \d+: apiServer.extraArgs is not a list. Write one entry",
+        ),
     ],
 )
 def test_a_text_that_cannot_be_edited_is_refused(text: str, why: str) -> None:
