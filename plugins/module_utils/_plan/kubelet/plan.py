@@ -107,17 +107,15 @@ def plan(desired: Desired, state: State) -> KubeletPlan:
         state.record.get(ADOPTED, {}), moved, owned, state.record, state.texts
     )
     ours = _OwnFiles.render(owned, base, state.version, keeps_directory=awake)
-    has_directory = kubelet_layout.config_dir(base.command) is not None
-    if not awake and not desired.force and not has_directory and ours.fragment is not None:
+    sleeps = not awake and kubelet_layout.config_dir(base.command) is None
+    if sleeps and ours.fragment is not None and not desired.force:
         refuse_sleeping_fragments(theirs)
     path = posixpath.join(kubelet_layout.config_dir(base.command) or kubelet_layout.CONFIG_DIR, FRAGMENT)
     files = _our_versions(ours, state, path)
-    fragment = files[path]
     files.update({path: _version(state, path, text) for path, text in returned.items()})
     done = below.with_files(files)
     after = done.layout()
-    if ours.drop_in is not None:
-        _refuse_cleared(done.unit, after.service.variables.get(ours.variable))
+    _refuse_cleared(ours, done.unit, after.service.variables.get(ours.variable))
     _refuse_overridden(desired, _with_origins(after, base))
 
     operations = (
@@ -131,7 +129,7 @@ def plan(desired: Desired, state: State) -> KubeletPlan:
         before=live,
         after=after,
         files=tuple(_file_changes(state, {**files, **{path: below.files[path] for path in moved}})),
-        fragment=TextFile(path, fragment) if fragment else None,
+        fragment=TextFile(path, version) if (version := files[path]) else None,
         policies=changed_policies(live, after, state) if operations else (),
         operations=operations,
         record={**owned, **({ADOPTED: adopted} if adopted else {})},
@@ -416,9 +414,9 @@ def _kept_directory(owned: Record, base: Layout, theirs: t.Sequence[TextFile]) -
         yield f"{kubelet_layout.DROP_IN} stays with only --config-dir, because the kubelet reads {paths} by it."
 
 
-def _refuse_cleared(unit: t.Sequence[TextFile], variable: Variable | None) -> None:
+def _refuse_cleared(ours: _OwnFiles, unit: t.Sequence[TextFile], variable: Variable | None) -> None:
     """Refuse a unit in which a later drop-in takes away what ours sets. variable: what is left of it."""
-    cleared = clears_variables(unit)
+    cleared = clears_variables(unit) if ours.drop_in is not None else None
     if cleared and (variable is None or variable.source.path != kubelet_layout.DROP_IN):
         raise Refusal(
             f"{cleared}: an empty Environment= takes away every variable that is set before it, and {kubelet_layout.DROP_IN}, which would"

@@ -453,8 +453,8 @@ def report(registers: Registers) -> dict[str, t.Any]:
     known = {**plan, **rollout.change_of(registers)}
     found = {key: value for key, value in known.items() if key in _RESULT_KEYS}
     verified = rollout.of_pass(registers, "verify")
-    if verified.get("pods"):
-        found["pods"] = verified["pods"]
+    if pods := verified.get("pods", NOTHING):
+        found["pods"] = pods
     if verified.get("failed"):
         found.update(failed=True, msg=verified["msg"])
     is_changed = was_changed(rollout.change_of(registers), check_mode=False)
@@ -462,7 +462,6 @@ def report(registers: Registers) -> dict[str, t.Any]:
     unwatched = rollout.of_pass(registers, "turn").get("unwatched")
     if is_changed and unwatched:
         limits.append(f"{_PODS}: {unwatched}")
-    pods = found.get("pods") or NOTHING
     if deleted := pods.get("deleted"):
         limits.append(f"{_PODS}: {joined(deleted)} {'does' if len(deleted) == 1 else 'do'} not exist any more")
     if unknown := pods.get("unknown"):

@@ -310,8 +310,8 @@ def test_kubelet_whose_node_is_not_ready_does_not_count_as_working(
         steps.read()
         if not steps.plan().operations:
             steps.verify()
-    told = "whether it works: its Node is not ready (Kubelet stopped posting node status.)"
-    assert steps.report()["unverified"] == [told]
+    unready = "whether it works: its Node is not ready (Kubelet stopped posting node status.)"
+    assert steps.report()["unverified"] == [unready]
 
 
 def test_a_kubelet_that_runs_and_answers_is_left_alone(node: Node, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:

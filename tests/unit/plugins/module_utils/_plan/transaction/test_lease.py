@@ -88,7 +88,7 @@ def outcome(found: Json | None, request: LeaseRequest, now: float) -> str:
     return f"taken{f' over from {plan.taken_over_from}' if plan.taken_over_from else ''}{stale}."
 
 
-def asks(**more: t.Any) -> LeaseRequest:
+def request_with(**more: t.Any) -> LeaseRequest:
     return dataclasses.replace(US, **more)
 
 
@@ -99,36 +99,41 @@ FROM_THEM = "taken over from them@there/2 and the plan is stale."
 TAKEN, STALE = "taken.", "taken and the plan is stale."
 LEFT_OPEN = "and its run left changes open: kube-apiserver on cp2"
 HALTED = "failed on cp1 at 2027-01-15T08:00:00.000000Z (run of them@there/2): it did not come up. C"
-ASKED = {
+REQUESTS = {
     "theirs": (held(THEM), US, 30, "waits 70 s and the plan is stale: the run them@there/2 is in progress"),
     "theirs, its time": (held(THEM), US, 30, "renewed 30 s ago and expires in 70 s"),
     "theirs, renewed in the future": (
         *(held(THEM, NOW + 30), US, 0),
         "has a renewTime 30 s ahead of the API server's clock and expires in 130 s",
     ),
-    "theirs, another is gone": (held(THEM), asks(gone="other@there/3"), 1, "waits 99 s"),
+    "theirs, another is gone": (held(THEM), request_with(gone="other@there/3"), 1, "waits 99 s"),
     "made manually, never expires": (MANUAL, US, 0, "waits inf s"),
     "made manually, is told": (MANUAL, US, 0, "never expires"),
     "expired": (held(THEM), US, 100, FROM_THEM),
-    "expired, with open changes": (held(THEM), asks(open_transactions=OPEN), 1000, f"expired 900 s ago, {LEFT_OPEN}"),
-    "gone": (held(THEM), asks(gone=THEM.holder), 1, FROM_THEM),
-    "gone, with open changes": (held(THEM), asks(gone=THEM.holder, open_transactions=OPEN), 1, LEFT_OPEN),
-    "taken over by a person": (held(THEM), asks(takeover=True), 1, FROM_THEM),
-    "taken over, with open changes": (held(THEM), asks(takeover=True, open_transactions=OPEN), 1, FROM_THEM),
-    "free, with open changes": (released(THEM), asks(open_transactions=OPEN), 1000, TAKEN),
-    "free, planned before": (released(THEM), asks(plan_age=200), 100, STALE),
-    "free, planned shortly before": (released(THEM), asks(plan_age=104), 100, STALE),
-    "free, planned at its end": (released(THEM), asks(plan_age=96), 100, STALE),
-    "free, planned after": (released(THEM), asks(plan_age=90), 100, TAKEN),
+    "expired, with open changes": (
+        held(THEM),
+        request_with(open_transactions=OPEN),
+        1000,
+        f"expired 900 s ago, {LEFT_OPEN}",
+    ),
+    "gone": (held(THEM), request_with(gone=THEM.holder), 1, FROM_THEM),
+    "gone, with open changes": (held(THEM), request_with(gone=THEM.holder, open_transactions=OPEN), 1, LEFT_OPEN),
+    "taken over by a person": (held(THEM), request_with(takeover=True), 1, FROM_THEM),
+    "taken over, with open changes": (held(THEM), request_with(takeover=True, open_transactions=OPEN), 1, FROM_THEM),
+    "free, with open changes": (released(THEM), request_with(open_transactions=OPEN), 1000, TAKEN),
+    "free, planned before": (released(THEM), request_with(plan_age=200), 100, STALE),
+    "free, planned shortly before": (released(THEM), request_with(plan_age=104), 100, STALE),
+    "free, planned at its end": (released(THEM), request_with(plan_age=96), 100, STALE),
+    "free, planned after": (released(THEM), request_with(plan_age=90), 100, TAKEN),
     "free, was ours": (released(US), US, 1, TAKEN),
     "free, without a time": (TIMELESS, US, 0, TAKEN),
     "halted": (halted(THEM), US, 1, HALTED),
-    "halted, resumed": (halted(THEM), asks(resume=True), 1, STALE),
-    "halted, renewed": (held(asks(resume=True), NOW + 1, halted(THEM)), US, 2, TAKEN),
+    "halted, resumed": (halted(THEM), request_with(resume=True), 1, STALE),
+    "halted, renewed": (held(request_with(resume=True), NOW + 1, halted(THEM)), US, 2, TAKEN),
 }
 
 
-@pytest.mark.parametrize(("found", "asked", "now", "words"), ASKED.values(), ids=ASKED)
+@pytest.mark.parametrize(("found", "asked", "now", "words"), REQUESTS.values(), ids=REQUESTS)
 def test_what_a_run_that_asks_comes_to(found: Json, asked: LeaseRequest, now: float, words: str) -> None:
     assert words in outcome(found, asked, now)
 
