@@ -131,14 +131,22 @@ class KubeletNode:
         return [*found, *self._unverified_static_pods()]
 
     def _unverified_static_pods(self) -> list[str]:
-        """Those of which the API server shows nothing, and showed nothing before."""
+        """Those of which the API server shows nothing, or that are not ready, as before the change."""
         if not self.watch["has_static_pods"]:
             return []
         pods, why = self._static_pods()
-        hidden = [name for name in self.watch["static_pods"] if name not in (pods or ())]
-        if pods is not None and hidden:
-            why = f"the API server shows no {' and no '.join(hidden)}"
-        return [f"whether its static pods are ready: {why}"] if pods is None or hidden else []
+        if pods is None:
+            return [f"whether its static pods are ready: {why}"]
+        hidden = [name for name in self.watch["static_pods"] if name not in pods]
+        idle = [name for name in self.watch["static_pods"] if pods.get(name) is False]
+        return [
+            f"whether its static pods are ready: {why}"
+            for why, names in (
+                (f"the API server shows no {' and no '.join(hidden)}", hidden),
+                (f"the API server does not show as ready, as before the change: {', '.join(idle)}", idle),
+            )
+            if names
+        ]
 
     def reports(self) -> Reports:
         """When its kubelet said last whether it is ready, and that it lives."""

@@ -226,6 +226,13 @@ def test_static_pods_that_were_never_shown_are_not_verified(unit: FakeUnit) -> N
     assert result["proof"]["unverified"] == [told]
 
 
+def test_static_pods_that_were_not_ready_before_are_not_verified(unit: FakeUnit) -> None:
+    result = unit.change(watch={"has_static_pods": True, "static_pods": ["etcd", "broken"]})
+    assert result["outcome"] == COMMITTED
+    told = "whether its static pods are ready: the API server does not show as ready, as before the change: broken"
+    assert result["proof"]["unverified"] == [told]
+
+
 def test_static_pods_unlisted_after_the_change_fail_it(unit: FakeUnit) -> None:
     unit.at(0.1, lambda: setattr(unit, "lists_pods", False))
     unit.at(30, lambda: setattr(unit, "lists_pods", True))
