@@ -28,8 +28,14 @@ from ..._plan.common.errors import KubeadmError
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.manifest import Manifest
 from ..transaction.file_versions import dump_version
-from ..transaction.owned_record import Notes, write_record
-from ..transaction.planned_journal import TransactionSettings, file_entry, new_journal, record_entry
+from ..transaction.owned_record import Notes, made_directories, write_record
+from ..transaction.planned_journal import (
+    TransactionSettings,
+    file_entry,
+    missing_directories,
+    new_journal,
+    record_entry,
+)
 from .static_pods import API_SERVER, StaticPod, instance_of, look
 
 ADMIN = ("/etc/kubernetes/admin.conf", "/etc/kubernetes/super-admin.conf")
@@ -78,6 +84,7 @@ def static_pod_journal(
 ) -> Journal:
     """The journal of a planned change of a static pod."""
     before, after = instance_of(plan.before), instance_of(plan.after)
+    notes, made = notes_of(pod, plan), made_directories(pod.name)
     gates, metrics = gate_source(plan.after, clients)
     files: list[FileEntry] = [
         *(file_entry(change) for change in plan.files),
@@ -87,7 +94,7 @@ def static_pod_journal(
             "before": dump_version(pod.version),
             "after": dump_version(dataclasses.replace(pod.version, content=plan.after.text.encode("utf-8"))),
         },
-        *record_entry(pod.name, before=pod.record, after=plan.record, notes=notes_of(pod, plan)),
+        *record_entry(pod.name, before=pod.record, after=plan.record, notes=notes),
     ]
     watch: StaticPodWatch = {
         "kind": STATIC_POD,
@@ -100,6 +107,7 @@ def static_pod_journal(
         "hidden": plan.after.hidden,
     }
     journal = new_journal(pod.name, files, watch, settings)
+    journal["obsolete"] = [path for path in reversed(made) if path not in notes.directories]
     journal["min_ready_seconds"] = max(settings.min_ready_seconds, plan.after.seconds_until_killed())
     if pod.name == API_SERVER:
         for instance, manifest in ((before, plan.before), (after, plan.after)):
@@ -111,7 +119,12 @@ def static_pod_journal(
 
 def notes_of(pod: StaticPod, plan: static_pod.StaticPodPlan) -> Notes:
     """What the record says of a static pod besides what is ours."""
-    return Notes(pod.written_image, plan.image, plan.former, plan.after.text)
+    files = plan.record.get("files", {})
+    missing = missing_directories(change.path for change in plan.files if change.after is not None)
+    made = {
+        path for path in (*made_directories(pod.name), *missing) if any(file.startswith(f"{path}/") for file in files)
+    }
+    return Notes(pod.written_image, plan.image, plan.former, plan.after.text, tuple(sorted(made)))
 
 
 def write_plan_record(pod: StaticPod, plan: static_pod.StaticPodPlan) -> None:

@@ -18,7 +18,7 @@ from ..._plan.static_pod.plan import StaticPodPlan
 from ..kubelet.kubelet_down import read_any_kubelet
 from ..kubelet.kubelet_reader import Kubelet, manifest_files
 from ..transaction import journal_history
-from ..transaction.owned_record import Notes, can_revert, write_record
+from ..transaction.owned_record import Notes, can_revert, made_directories, write_record
 from ..transaction.state import Run, state_directory
 from ..transaction.transaction_steps import LockWait
 from ..upgrade import kubeadm_config
@@ -162,7 +162,12 @@ class _PlanSteps(StaticPodSteps):
         written = pod.written_image if pod.record else pod.manifest.container.get("image")
         if not dry:
             make_directory(state_directory(self._name))  # a node that has just joined has none
-            write_record(self._name, before=pod.record, after=record, notes=Notes(pod.written_image, written))
+            write_record(
+                self._name,
+                before=pod.record,
+                after=record,
+                notes=Notes(pod.written_image, written, directories=made_directories(self._name)),
+            )
         return dataclasses.replace(
             observed,
             pod=dataclasses.replace(pod, record=record, written_image=written),

@@ -41,6 +41,11 @@ def former_text(name: str, text: str) -> str | None:
     return noted["before"] if noted.get("written") == text_digest(text) else None
 
 
+def made_directories(name: str) -> tuple[str, ...]:
+    """The directories that we made for the files of a static pod."""
+    return tuple((read_json(record_path(name)) or {}).get("directories", ()))
+
+
 def is_older(name: str, seconds: float) -> bool:
     """Whether we own something since before that time, which is in seconds since 1970, and have changed nothing of it since."""
     try:
@@ -58,13 +63,14 @@ class Notes(t.NamedTuple):
     """What the record says of a static pod that is ours in part.
 
     written: the image that it names, None when that does not count. image: the one that it shall name. before: the manifest before our first
-    change, None when it is not known. text: the manifest as we leave it.
+    change, None when it is not known. text: the manifest as we leave it. directories: those that we made for files that are ours.
     """
 
     written: str | None
     image: str | None
     before: str | None = None
     text: str = ""
+    directories: tuple[str, ...] = ()
 
 
 NO_NOTES = Notes(None, None)
@@ -93,6 +99,7 @@ def record_data(record: ownership.Record, notes: Notes = NO_NOTES) -> Json:
         "owned": ownership.dump_record(record),
         **({"image": notes.image} if notes.image else {}),
         **({"manifest": manifest} if notes.before is not None else {}),
+        **({"directories": list(notes.directories)} if notes.directories else {}),
     }
 
 

@@ -101,6 +101,29 @@ def test_purge_gives_the_bytes_back_and_drops_the_record(master: FakeNode, run: 
     assert not Path(owned_record.record_path(NAME)).exists()
 
 
+def test_directories_made_for_files_go_with_the_last_of_them(master: FakeNode, run: FakeRun) -> None:
+    def change(**desired: t.Any) -> None:
+        planned = steps(master, run, dry=True, **desired)
+        with planned.session():
+            planned.read()
+            master.allowed.add(planned.plan().after.text.encode())
+        carry_out(master, run, **desired)
+
+    policies, former = master.manifests.parent / "policies", master.manifests.parent / "former"
+    former.mkdir()
+    first, second = policies / "a" / "policy.yaml", policies / "b" / "policy.yaml"
+    volumes = [samples.volume("policies", str(master.manifests.parent))]
+    change(volumes=volumes, files=[samples.file(str(first), "x"), samples.file(str(former / "x.yaml"), "x")])
+    change(files=[samples.file(str(second), "x")])
+    change(files=[samples.file(str(second), "x")], purge=True)
+    assert not first.parent.exists()
+    assert second.exists()
+    change(state="absent")
+    assert not policies.exists()
+    assert list(former.iterdir()) == []
+    assert master.manifest.read_text(encoding="utf-8") == OLD
+
+
 def test_the_record_notes_the_image_of_our_last_write(master: FakeNode, run: FakeRun) -> None:
     """By it a manifest that kubeadm wrote for another version is told from one that someone edited."""
     master.allowed.add(pod("--v=4").encode())
