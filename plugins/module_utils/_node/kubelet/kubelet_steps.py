@@ -96,7 +96,9 @@ class KubeletSteps(TransactionSteps[Desired]):
     def rehearse(self, observed: Observed, plan: KubeletPlan) -> Verdict:
         """Start the kubelet with its new command line in a sandbox."""
         verdict, self._complaints = kubelet_rehearsal.rehearse(observed.unit, plan, run=self._run, clock=time.monotonic)
-        return self._with_reverts(verdict, observed.earlier, plan.operations)
+        # An entry of another file that moves into ours is none.
+        changes = [each for each in plan.operations if each.field != kubelet.ADOPTED or each.after is not None]
+        return self._with_reverts(verdict, observed.earlier, changes)
 
     def apply(self, observed: Observed, plan: KubeletPlan) -> None:
         """Hand the change to the node's engine."""

@@ -205,6 +205,18 @@ def test_a_refusal_of_the_kubelet_ends_it(node: Node) -> None:
         assert "unrecognized feature gate: No" in steps.rehearse().message
 
 
+def test_an_adopted_entry_is_no_revert_in_a_refusal(node: Node) -> None:
+    node.extra.write_text("KUBELET_EXTRA_ARGS=--hostname-override=W1 --v=2\n", encoding="utf-8")
+    process = node.root / "proc/7/cmdline"
+    process.write_text(f"{process.read_text(encoding='utf-8')}--v=2\0", encoding="utf-8")
+    node.answers = ['E1 "command failed" err="unknown flag: --no"\n']
+    steps = node.steps(args={"v": 4, "no": "x"}, adopt=True, force=True)
+    with steps.session():
+        steps.read()
+        assert "adopted" in {change.field for change in steps.plan().operations}
+        assert "is a revert" not in steps.rehearse().message
+
+
 def test_check_mode_leaves_no_trace(node: Node) -> None:
     steps = node.steps(dry=True, args={"v": 4})
     with steps.session():
