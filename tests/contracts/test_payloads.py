@@ -20,7 +20,7 @@ OWN = "ansible_collections/nodecraft/kubeadm/plugins"
 # every module differs between its versions, and is about 106.
 KILOBYTES = {
     "kubeadm_config_check": 231,
-    "kubelet": 196,
+    "kubelet": 197,
     "kubelet_info": 122,
     "node_image": 65,
     "node_transaction": 26,

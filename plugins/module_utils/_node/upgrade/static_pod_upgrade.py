@@ -38,6 +38,10 @@ _CONFIG_FILES = (
 )
 
 
+# What is not read is not rehearsed, whatever images are there.
+_MANIFEST = "repair its manifest on this node, or bring the static pod back"
+
+
 @dataclasses.dataclass(frozen=True)
 class _Trial:
     pod: StaticPod
@@ -65,7 +69,7 @@ def check_static_pod(name: str, text: str, baseline: str | None, node: ControlPl
     try:
         pod = node.read_pod(name)
     except KubeadmError as exc:
-        found.skip(name, str(exc))
+        found.skip(name, str(exc), _MANIFEST)
         return
     source = f"what kubeadm {node.programs.target} generates"
     generated = Manifest.parse(text, source, name)

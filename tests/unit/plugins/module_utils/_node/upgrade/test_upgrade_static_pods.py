@@ -241,6 +241,12 @@ def test_static_pod_without_new_manifest_is_not_rehearsed(upgrade: Check, more: 
     assert {each["reason"] for each in entries} == {"the new kubeadm generates no manifest of it"}
 
 
+def test_static_pod_without_readable_manifest_is_to_be_repaired(upgrade: Check) -> None:
+    upgrade.run.manifests = {version: {NAME: pod(), "kube-scheduler": pod()} for version in (f"v{TARGET}", CURRENT)}
+    (entry,) = (each for each in upgrade().not_rehearsed if each["reason"].startswith("there is no manifest"))
+    assert (entry["name"], entry["remedy"].split(" on ")[0]) == ("kube-scheduler", "repair its manifest")
+
+
 def test_component_whose_start_is_not_rehearsed_has_no_remedy(upgrade: Check) -> None:
     upgrade.generated(pod("--v=1", "--service-account-signing-endpoint=/x"))
     entry = upgrade().not_rehearsed[0]
