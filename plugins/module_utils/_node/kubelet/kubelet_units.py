@@ -13,6 +13,7 @@ import typing as t
 from ..._engine.kubeconfig import find_problem
 from ..._engine.node import Host
 from ..._engine.state_files import named_policy
+from ..._plan.common import times
 from ..._plan.kubelet import generator as kubelet_generator
 from ..._plan.kubelet import layout as kubelet_layout
 from ..._plan.kubelet import manager_policies as kubelet_policies
@@ -95,6 +96,20 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
     root = os.path.join(host.proc, str(pid), "root") if state.running else "/"
     cluster = read_identity(state.running or command, root=root)
     return KubeletUnit(state, state.layout(), pid, registered_name(command), cluster)
+
+
+def unread_files(unit: KubeletUnit, host: Host) -> list[str]:
+    """Of which configuration files, ours too, it is not known whether the process has read them as they are. What its command line is made of is
+    compared by the plan."""
+    started = host.started(unit.pid) if unit.pid else None
+    if started is None:
+        return []
+    changed = {file.path: os.stat(file.path).st_mtime for file in unit.state.used_files(unit.layout.command)}
+    return [
+        f"whether it has read {path} as it is: the file was changed at {times.shown(when)}, after the process was started"
+        for path, when in changed.items()
+        if when > started + _CLOCK_SECONDS
+    ]
 
 
 def warnings_about(unit: KubeletUnit) -> list[str]:

@@ -149,6 +149,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         clients = _clients(observed)
         limits = [
             *observation.unverified(),
+            *static_pods.unread_files(observed.state.files, observation.process, observed.host),
             *static_pod_journal.unverified_clients(pod, clients),
             *static_pod_journal.verify_gates(pod, clients),
             *(etcd_preflight.unwell(pod) if self._name == static_pods.ETCD else ()),

@@ -34,6 +34,7 @@ except ImportError:
     yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
 
 API_SERVER, ETCD = "kube-apiserver", "etcd"
+_CLOCK_SECONDS = 2  # the start of a process is known to a second
 
 
 @dataclasses.dataclass(frozen=True)
@@ -258,6 +259,20 @@ def watch_until_healthy(
         if observation.healthy or clock() >= limit:
             return observation
         sleep(POLL_SECONDS)
+
+
+def unread_files(files: t.Mapping[str, FileVersion | None], process: Process | None, host: Host) -> list[str]:
+    """Of which files it is not known whether the component has read them as they are: nothing restarts it for an edit of somebody else."""
+    started = host.started(process.pid) if process else None
+    if started is None:
+        return []
+    changed = {path: os.stat(path).st_mtime for path, version in files.items() if version is not None}
+    return [
+        f"whether it has read {path} as it is: the file was changed at {times.shown(when)}, after the process was started,"
+        " and most files are read at the start only"
+        for path, when in changed.items()
+        if when > started + _CLOCK_SECONDS
+    ]
 
 
 def readiness(name: str, directory: str, node_name: str, host: Host) -> dict[str, t.Any]:

@@ -22,6 +22,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     Journal,
     save_journal,
 )
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import (
     preflight,
     static_pod_journal,
@@ -294,6 +295,30 @@ def test_unreadable_file_beside_the_manifest_is_not_verified(master: FakeNode, r
     master.watcher.events()
     assert note.startswith(f"cp1: {NAME}: not verified: whether its kubelet takes ")
     assert note.endswith("/two.yaml for it: it cannot be read as a pod")
+
+
+@pytest.mark.parametrize("age", [60, -60])
+def test_file_that_is_newer_than_the_process_is_not_verified(
+    master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch, age: int
+) -> None:
+    policy = master.manifests.parent / "policy.yaml"
+    desired = {
+        "volumes": [samples.volume("policies", str(master.manifests.parent))],
+        "files": [samples.file(str(policy), "x")],
+    }
+    first = steps(master, run, dry=True, **desired)
+    with first.session():
+        first.read()
+        master.allowed.add(first.plan().after.text.encode())
+    carry_out(master, run, **desired)
+    monkeypatch.setattr(Host, "started", lambda host, pid: policy.stat().st_mtime + age)
+    again = steps(master, run, **desired)
+    with again.session():
+        again.read()
+        assert not again.plan().operations
+        again.verify()
+    told = [each for each in again.report()["unverified"] if each.startswith(f"whether it has read {policy} as it is: ")]
+    assert len(told) == (age < 0)
 
 
 UNKNOWN = "exec probe: not known"
