@@ -139,7 +139,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         if not dry:
             static_pod_journal.write_plan_record(pod, plan)
         if kubelet.problem:  # it comes up with its kubelet only
-            return ()
+            return self._not_verified(["whether it works: its kubelet does not, so it was not looked at"])
         observation = static_pods.watch_until_healthy(
             pod, observed.host, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
         )

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -26,6 +27,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node imp
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import (
     preflight,
     static_pod_journal,
+    static_pod_steps,
     static_pods,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import (
@@ -319,6 +321,20 @@ def test_file_that_is_newer_than_the_process_is_not_verified(
         again.verify()
     told = [each for each in again.report()["unverified"] if each.startswith(f"whether it has read {policy} as it is: ")]
     assert len(told) == (age < 0)
+
+
+def test_component_whose_kubelet_is_down_is_not_verified(
+    master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubelet = static_pod_steps.read_running_kubelet(run, master.host, 0)
+    down = dataclasses.replace(kubelet, problem="is down")
+    monkeypatch.setattr(static_pod_steps, "read_running_kubelet", lambda *given: down)
+    found = steps(master, run, args={"v": 1})
+    with found.session():
+        found.read()
+        assert not found.plan().operations
+        found.verify()
+    assert found.report()["unverified"] == ["whether it works: its kubelet does not, so it was not looked at"]
 
 
 UNKNOWN = "exec probe: not known"
