@@ -13,7 +13,6 @@ import typing as t
 from ..._engine.kubeconfig import find_problem
 from ..._engine.node import Host
 from ..._engine.state_files import named_policy
-from ..._plan.common import times
 from ..._plan.kubelet import generator as kubelet_generator
 from ..._plan.kubelet import layout as kubelet_layout
 from ..._plan.kubelet import manager_policies as kubelet_policies
@@ -29,7 +28,7 @@ from .kubelet_reader import fragment_paths, joined_at, kubeconfig_of, minor_vers
 from .kubelet_unit_files import read_text, read_unit_files, refuse_script
 
 KUBELET_NAME = "kubelet"
-_CLOCK_SECONDS = 2  # the start of a process is known to a second
+CLOCK_SECONDS = 2  # the start of a process is known to a second
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,20 +97,6 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
     return KubeletUnit(state, state.layout(), pid, registered_name(command), cluster)
 
 
-def unread_files(unit: KubeletUnit, host: Host) -> list[str]:
-    """Of which configuration files, ours too, it is not known whether the process has read them as they are. What its command line is made of is
-    compared by the plan."""
-    started = host.started(unit.pid) if unit.pid else None
-    if started is None:
-        return []
-    changed = {file.path: os.stat(file.path).st_mtime for file in unit.state.used_files(unit.layout.command)}
-    return [
-        f"whether it has read {path} as it is: the file was changed at {times.shown(when)}, after the process was started"
-        for path, when in changed.items()
-        if when > started + _CLOCK_SECONDS
-    ]
-
-
 def warnings_about(unit: KubeletUnit) -> list[str]:
     """What a user should know of any kubelet: a version that is not tested, and a credential with which its Node cannot be read."""
     problem = find_problem(unit.kubeconfig)
@@ -142,4 +127,4 @@ def _newer(binary: str, files: t.Iterable[str], started: float | None) -> tuple[
     times = {path: os.stat(path).st_mtime for path in texts}
     if os.path.exists(binary):
         times[binary] = os.stat(binary).st_ctime
-    return tuple(path for path, changed in times.items() if changed > started + _CLOCK_SECONDS)
+    return tuple(path for path, changed in times.items() if changed > started + CLOCK_SECONDS)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import typing as t
 
@@ -23,7 +24,7 @@ from ..._plan.transaction import messages
 from ..transaction.state import Run
 from .kubelet_journal import instance
 from .kubelet_unit_files import KUBELET_UNIT
-from .kubelet_units import KUBELET_NAME, KubeletUnit
+from .kubelet_units import CLOCK_SECONDS, KUBELET_NAME, KubeletUnit
 
 
 def watch_until_healthy(
@@ -60,6 +61,19 @@ def watch_until_healthy(
             limits = [*watcher.unverified(), *not_ready, *_taken_health_port(watcher)]
             return observation, watcher.log(observation), limits
         sleep(POLL_SECONDS)
+
+
+def unread_files(unit: KubeletUnit, host: Host) -> list[str]:
+    """Of which configuration files, ours too, it is not known whether the process has read them as they are. What its command line is made of is
+    compared by the plan."""
+    started = host.started(unit.pid) if unit.pid else None
+    if started is None:
+        return []
+    return [
+        f"whether it has read {file.path} as it is: the file was changed after the process was started"
+        for file in unit.state.used_files(unit.layout.command)
+        if os.stat(file.path).st_mtime > started + CLOCK_SECONDS
+    ]
 
 
 def _taken_health_port(watcher: UnitWatcher) -> list[str]:

@@ -306,7 +306,9 @@ def test_configuration_that_is_newer_than_the_process_is_not_verified(
         steps.read()
         steps.plan()
         steps.verify()
-    assert steps.report()["unverified"][-1].startswith(f"whether it has read {node.main} as it is: the file was changed")
+    assert steps.report()["unverified"][-1].startswith(
+        f"whether it has read {node.main} as it is: the file was changed"
+    )
 
 
 def test_kubelet_whose_health_port_another_program_holds_is_not_verified(

@@ -24,6 +24,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     save_journal,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import kubelet_down
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import (
     preflight,
     static_pod_journal,
@@ -304,7 +305,7 @@ def test_file_that_is_newer_than_the_process_is_not_verified(
     master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch, age: int
 ) -> None:
     policy = master.manifests.parent / "policy.yaml"
-    desired = {
+    desired: dict[str, t.Any] = {
         "volumes": [samples.volume("policies", str(master.manifests.parent))],
         "files": [samples.file(str(policy), "x")],
     }
@@ -319,14 +320,16 @@ def test_file_that_is_newer_than_the_process_is_not_verified(
         again.read()
         assert not again.plan().operations
         again.verify()
-    told = [each for each in again.report()["unverified"] if each.startswith(f"whether it has read {policy} as it is: ")]
+    told = [
+        each for each in again.report()["unverified"] if each.startswith(f"whether it has read {policy} as it is: ")
+    ]
     assert len(told) == (age < 0)
 
 
 def test_component_whose_kubelet_is_down_is_not_verified(
     master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kubelet = static_pod_steps.read_running_kubelet(run, master.host, 0)
+    kubelet = kubelet_down.read_running_kubelet(run, master.host, 0)
     down = dataclasses.replace(kubelet, problem="is down")
     monkeypatch.setattr(static_pod_steps, "read_running_kubelet", lambda *given: down)
     found = steps(master, run, args={"v": 1})
