@@ -262,7 +262,7 @@ def watch_until_healthy(
 
 
 def unread_files(files: t.Mapping[str, FileVersion | None], process: Process | None, host: Host) -> list[str]:
-    """Of which files it is not known whether the component has read them as they are: nothing restarts it for an edit of somebody else."""
+    """Of which files it is not known whether the component has read them as they are: nothing restarts it for a manual edit."""
     started = host.started(process.pid) if process else None
     if started is None:
         return []
