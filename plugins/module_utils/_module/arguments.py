@@ -13,8 +13,6 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.module_utils.basic import AnsibleModule
 
-import typing as t
-
 
 def transaction_options() -> dict[str, t.Any]:
     """How a change of a node is rehearsed, waited for and ended."""
