@@ -17,6 +17,7 @@ import typing as t
 from .files import open_to_read
 
 KUBELET = "kubelet.service"
+CLOCK_SECONDS = 2  # the start of a process is known to a second
 LOG_LINES = 20
 _LOGGED = re.compile(r"[IWEF]\d{4} ")  # how a component of Kubernetes begins its lines
 _PROBED = re.compile(r'httplog\.go:\d+\].* URI="/(?:livez|readyz|healthz)')
@@ -130,6 +131,14 @@ class Host(t.NamedTuple):
         except OSError:
             return None
         return round(int(boot.group(1)) + ticks / os.sysconf("SC_CLK_TCK"), 2) if boot else None
+
+    def changed_since_start(self, pid: int, paths: t.Iterable[str]) -> dict[str, float]:
+        """The files that were changed after a process started, and when; none when it ended."""
+        started = self.started(pid)
+        if started is None:
+            return {}
+        times = {path: os.stat(path).st_mtime for path in paths}
+        return {path: changed for path, changed in times.items() if changed > started + CLOCK_SECONDS}
 
 
 def log_files(directories: t.Iterable[str], container: str) -> list[str]:

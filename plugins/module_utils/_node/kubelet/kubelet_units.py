@@ -11,7 +11,7 @@ import os
 import typing as t
 
 from ..._engine.kubeconfig import find_problem
-from ..._engine.node import Host
+from ..._engine.node import CLOCK_SECONDS, Host
 from ..._engine.state_files import named_policy
 from ..._plan.kubelet import generator as kubelet_generator
 from ..._plan.kubelet import layout as kubelet_layout
@@ -28,7 +28,6 @@ from .kubelet_reader import fragment_paths, joined_at, kubeconfig_of, minor_vers
 from .kubelet_unit_files import read_text, read_unit_files, refuse_script
 
 KUBELET_NAME = "kubelet"
-CLOCK_SECONDS = 2  # the start of a process is known to a second
 
 
 @dataclasses.dataclass(frozen=True)

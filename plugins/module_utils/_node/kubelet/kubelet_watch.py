@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import typing as t
 
@@ -24,7 +23,7 @@ from ..._plan.transaction import messages
 from ..transaction.state import Run
 from .kubelet_journal import instance
 from .kubelet_unit_files import KUBELET_UNIT
-from .kubelet_units import CLOCK_SECONDS, KUBELET_NAME, KubeletUnit
+from .kubelet_units import KUBELET_NAME, KubeletUnit
 
 
 def watch_until_healthy(
@@ -66,13 +65,10 @@ def watch_until_healthy(
 def unread_files(unit: KubeletUnit, host: Host) -> list[str]:
     """Of which configuration files, ours too, it is not known whether the process has read them as they are. What its command line is made of is
     compared by the plan."""
-    started = host.started(unit.pid) if unit.pid else None
-    if started is None:
-        return []
+    paths = [file.path for file in unit.state.used_files(unit.layout.command)]
     return [
-        f"whether it has read {file.path} as it is: the file was changed after the process was started"
-        for file in unit.state.used_files(unit.layout.command)
-        if os.stat(file.path).st_mtime > started + CLOCK_SECONDS
+        f"whether it has read {path} as it is: the file was changed after the process was started"
+        for path in (host.changed_since_start(unit.pid, paths) if unit.pid else ())
     ]
 
 

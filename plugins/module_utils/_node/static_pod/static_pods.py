@@ -34,7 +34,6 @@ except ImportError:
     yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
 
 API_SERVER, ETCD = "kube-apiserver", "etcd"
-_CLOCK_SECONDS = 2  # the start of a process is known to a second
 
 
 @dataclasses.dataclass(frozen=True)
@@ -263,15 +262,12 @@ def watch_until_healthy(
 
 def unread_files(files: t.Mapping[str, FileVersion | None], process: Process | None, host: Host) -> list[str]:
     """Of which files it is not known whether the component has read them as they are: nothing restarts it for a manual edit."""
-    started = host.started(process.pid) if process else None
-    if started is None:
-        return []
-    changed = {path: os.stat(path).st_mtime for path, version in files.items() if version is not None}
+    paths = [path for path, version in files.items() if version is not None]
+    changed = host.changed_since_start(process.pid, paths) if process else {}
     return [
         f"whether it has read {path} as it is: the file was changed at {times.shown(when)}, after the process was started,"
         " and most files are read at the start only"
         for path, when in changed.items()
-        if when > started + _CLOCK_SECONDS
     ]
 
 
