@@ -106,10 +106,11 @@ RELEASED = [name for name, core in CORES.items() if "rc" not in core.release and
 # What `make test` runs. First what finds most mistakes, for a verdict within four minutes: all unit tests on the newest Python, and
 # beside them style and types.
 FIRST_SESSIONS = ((f"unit-{CONTROLLER}",), ("ruff", "yamllint", "typing"))
-# Then the scenarios, whose clusters mostly wait, and beside them the others, the cheap ones first. Their unit tests meet the oldest and the
-# newest of the Pythons and cores, their sanity tests the newest core; `make test-unit` and `make test-sanity` meet all.
+# Then the scenarios, whose clusters mostly wait, with the sanity tests behind them, and beside them the others: two groups that take about
+# as long as each other, or one core has nothing to do in the end. Their unit tests meet the oldest and the newest of the Pythons and
+# cores, their sanity tests the newest core; `make test-unit` and `make test-sanity` meet all.
 LATER_SESSIONS = (
-    ("scenarios",),
+    ("scenarios", f"sanity({RELEASED[-1]})"),
     (
         *(name for name in UNIT_SESSIONS if name != f"unit-{CONTROLLER}"),
         *UNIT_CORE_SESSIONS,
@@ -128,7 +129,6 @@ LATER_SESSIONS = (
         "ansible-lint",
         "importer",
         "installed",
-        f"sanity({RELEASED[-1]})",
     ),
 )
 TEST_SESSIONS = tuple(name for group in (*FIRST_SESSIONS, *LATER_SESSIONS) for name in group)
