@@ -95,7 +95,8 @@ def _without(
     pattern = rf"(?<![^\s\"'=])({entry})(?![^\s\"'])(?P<space>[ \t]*)"
     changed, count = re.subn(pattern, lambda found: left + (found["space"] if left else ""), tail, count=1)
     if not left:
-        changed = re.sub(r"[ \t]+(?=[\"']?\n?$)", "", changed, count=1) if changed.count("\n") <= 1 else changed
+        # A blank behind a backslash stays: without it the next line would be a part of this one.
+        changed = re.sub(r"(?<!\\)[ \t]+(?=[\"']?\n?$)", "", changed, count=1) if changed.count("\n") <= 1 else changed
     position = next((n for n in range(len(before)) if before[n : n + len(taken)] == taken), 0)
     wanted = [*before[:position], *([left] if left else []), *before[position + len(taken) :]]
     if count != 1 or _words(head + changed, variable, host) != wanted:

@@ -34,6 +34,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import (
         ('KUBELET_EXTRA_ARGS="--max-pods 20 --v=2"', 'KUBELET_EXTRA_ARGS="--v=2"', {"config": {"maxPods": 50}}),
         ('KUBELET_EXTRA_ARGS="--v=2 --x=y"\n', 'KUBELET_EXTRA_ARGS="--x=y"\n', {"args": {"v": None}}),
         ('KUBELET_EXTRA_ARGS="--x=y --v=2"\n', 'KUBELET_EXTRA_ARGS="--x=y"\n', {"args": {"v": 3}}),
+        ("KUBELET_EXTRA_ARGS=--v=2 --x=y\\ \n", "KUBELET_EXTRA_ARGS=--x=y\\ \n", {"args": {"v": 3}}),
+        ("KUBELET_EXTRA_ARGS=--x=y --v=2 \\ \n", "KUBELET_EXTRA_ARGS=--x=y \\ \n", {"args": {"v": 3}}),
     ],
 )
 def test_entries_of_the_administrator_are_moved_and_come_back(extra: str, left: str, given: dict[str, t.Any]) -> None:
