@@ -51,6 +51,7 @@ places="/etc/systemd/system.control /run/systemd/system.control /run/systemd/tra
 /lib/systemd/system /usr/lib/systemd/system"
 tab=$(printf '\t')
 cr=$(printf '\r')
+mark=$(printf '\357\273\277')
 newline='
 '
 
@@ -96,20 +97,25 @@ goes_on() {
     case $rest in *'\') true ;; *) false ;; esac
 }
 
+# A carriage return alone ends a line, too.
 read_file() {
     if [ ! -r "$file" ]; then give_up "$file cannot be read"; fi
-    section='' pending=''
-    while IFS= read -r line || [ -n "$line" ]; do
-        line=${line%"$cr"}
-        line=${line#"${line%%[![:space:]]*}"}
-        case $line in '#'* | ';'*) continue ;; esac
-        line=$pending$line
-        if goes_on "$line"; then
-            pending="${line%?} "
-        else
-            pending=''
-            take "$line"
-        fi
+    section='' pending='' first=$mark
+    while IFS= read -r lines || [ -n "$lines" ]; do
+        lines=${lines#"$first"} first=''
+        lines=${lines%"$cr"}$cr
+        while [ -n "$lines" ]; do
+            line=${lines%%"$cr"*} lines=${lines#*"$cr"}
+            line=${line#"${line%%[![:space:]]*}"}
+            case $line in '#'* | ';'*) continue ;; esac
+            line=$pending$line
+            if goes_on "$line"; then
+                pending="${line%?} "
+            else
+                pending=''
+                take "$line"
+            fi
+        done
     done <"$file"
     if [ -n "$pending" ]; then take "$pending"; fi
 }

@@ -46,7 +46,7 @@ class Generator:
     def write(self, path: str, text: str) -> None:
         file = self.root / path.lstrip("/")
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        file.write_bytes(text.encode())
 
     def run(self) -> tuple[str | None, str]:
         """What it writes, None for nothing, and what it says."""
@@ -100,6 +100,13 @@ def test_the_plan_knows_what_it_writes(generator: Generator, name: str) -> None:
         ({LIB_UNIT: "[Service]\n ExecStart = -/a \\\n# no\n  'b  c' \\\n$D\n"}, "-/a  'b  c'  $D"),
         ({LIB_UNIT: "[Service]\nExecStart=/a b\\\\\\\\\nExecStart\n"}, "/a b\\\\\\\\"),
         ({LIB_UNIT: "[Service]\r\nExecStart=/a \\\r\n# no\r\n  -b \\\r\n\r\n[Install]\r\n"}, "/a  -b"),
+        ({LIB_UNIT: "\ufeff[Service]\nExecStart=/a\n"}, "/a"),
+        (
+            {LIB_UNIT: "[Service]\nExecStart=/a\n", MINE: "\ufeff[Service]\nExecStart=\nExecStart=/c -b\n"},
+            "/c -b",
+        ),
+        ({LIB_UNIT: "[Service]\rExecStart=/a \\\r # no\r\r\n -b\nUser=u\r[Install]\rExecStart=/x"}, "/a"),
+        ({LIB_UNIT: "[Service]\nExecStart=/a \\\r  -b\r\nExecStart=\rExecStart=/c \\\r\n-d\r"}, "/c  -d"),
         ({LIB_UNIT: "[Unit]\nExecStart=/x\n[Service]\nExecStart=/a\n[Install]\nExecStart=/y\n"}, "/a"),
         ({LIB_UNIT: '[Service]\nExecStart=/a\nExecStart=\nExecStart=/b %% "\\t"\n'}, '/b %% "\\t"'),
         ({LIB_UNIT: "[Service]\nExecStart=/a\n", MINE: "[Service]\nExecStart=\nExecStart=/c \\\n"}, "/c"),
