@@ -55,8 +55,7 @@ class KubeletFileChange(FileChange):
     @property
     def is_foreign(self) -> bool:
         """Whether it is others' file of variables, whose values are not shown."""
-        ours = (kubelet_layout.DROP_IN, kubelet_generator.GENERATOR)
-        return self.path not in ours and posixpath.basename(self.path) != FRAGMENT
+        return not _is_named_as_ours(self.path)
 
     @property
     def keeps(self) -> tuple[str, ...]:
@@ -97,6 +96,7 @@ def plan(desired: Desired, state: State) -> KubeletPlan:
     theirs = state.foreign_fragments
     # Others may rely on the directory that the kubelet reads for our sake.
     awake = bool(theirs) and kubelet_layout.config_dir(live.command) is not None
+    _refuse_unrecorded(state)
     moved = _adopt(desired, below.layout(reads_fragments=awake), below)
     below = below.with_files({path: _version(below, path, move.text) for path, move in moved.items()})
     base = below.layout(reads_fragments=awake)
@@ -405,6 +405,25 @@ def refuse_sleeping_fragments(theirs: t.Sequence[TextFile]) -> None:
             f"{', '.join(file.path for file in theirs)}: the kubelet does not read this directory now, and would with this change."
             " Move the file away, or set force: true if it is to take effect."
         )
+
+
+def _refuse_unrecorded(state: State) -> None:
+    """Refuse files of our names where nothing tells whose they are and what was there before. Our drop-in may stay without a record, for the
+    directory that it names."""
+    if state.record:
+        return
+    for path, version in state.files.items():
+        if version is None or not _is_named_as_ours(path):
+            continue
+        if posixpath.basename(path) == FRAGMENT or _COMMENT not in version.text:
+            raise Refusal(
+                f"{path}: it has the name of a file of this module, and the node has no record that this module wrote it. Put what it sets into"
+                f" the task, or into a file of another name, and remove it; run {_RELOAD}, and run again."
+            )
+
+
+def _is_named_as_ours(path: str) -> bool:
+    return path in (kubelet_layout.DROP_IN, kubelet_generator.GENERATOR) or posixpath.basename(path) == FRAGMENT
 
 
 def _kept_directory(owned: Record, base: Layout, theirs: t.Sequence[TextFile]) -> t.Iterator[str]:

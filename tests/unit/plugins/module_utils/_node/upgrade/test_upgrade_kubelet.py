@@ -216,7 +216,8 @@ def test_gates_without_kube_apiserver_are_not_validated(newer: Check) -> None:
 def test_table_names_removed_gates_without_kube_apiserver(newer: Check) -> None:
     (newer.programs / "kube-apiserver").unlink()
     gates = OURS.replace("Gone", "InPlacePodVerticalScaling")
-    newer.state = dataclasses.replace(newer.state, fragments=(TextFile.of(FRAGMENT, gates),), record={})
+    record = {"feature_gates": {"InPlacePodVerticalScaling": Owned(True, None)}}
+    newer.state = dataclasses.replace(newer.state, fragments=(TextFile.of(FRAGMENT, gates),), record=record)
     found = newer({"feature_gates": {"NodeSwap": True}})
     assert [(each.fate, each.key, each.set_by) for each in found.findings] == [
         (BREAKS, "InPlacePodVerticalScaling", COLLECTION),

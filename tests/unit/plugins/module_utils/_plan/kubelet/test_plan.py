@@ -9,7 +9,8 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import TextFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import FileVersion, TextFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
@@ -243,6 +244,23 @@ def test_a_kubelet_that_runs_something_else_is_refused() -> None:
     with pytest.raises(Refusal, match=r"only in the process: --v=9\)"):
         kubelet.plan(desired(args={"v": 4}), state(running=(*BASE.split(), "--v=9")))
     assert kubelet.plan(desired(args={"v": 4}), state(running=tuple(BASE.split()))).operations
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        {"fragments": {FRAGMENT: "maxPods: 60\n"}},
+        {"drop_ins": {kubelet_layout.DROP_IN: "[Service]\nCPUWeight=50\n"}},
+        {"generator": FileVersion(b"#!/bin/sh\n", 0o755)},
+    ],
+    ids=["fragment", "drop-in", "generator"],
+)
+@pytest.mark.parametrize("given", [{"config": {"maxPods": 50}}, {"state": "absent"}, {"purge": True}])
+def test_a_file_of_our_name_without_a_record_is_not_ours(theirs: dict[str, t.Any], given: dict[str, t.Any]) -> None:
+    with pytest.raises(Refusal, match=r"nodecraft-kubeadm.*: it has the name of a file of this module, .* no record"):
+        kubelet.plan(desired(force=True, **given), state(**theirs))
+    known = state(**theirs, record={"config": {"podPidsLimit": Owned(5, None)}})
+    assert kubelet.plan(desired(**given), known).operations or "config" not in given
 
 
 def test_a_restart_that_would_bring_in_more_is_refused() -> None:
