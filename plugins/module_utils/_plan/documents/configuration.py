@@ -80,16 +80,33 @@ def _reader() -> t.Any:
     return type("Reader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": resolvers, "bool_values": bools})
 
 
+def first_document(text: str) -> str:
+    """What Kubernetes reads where it does not look behind the first document. Raises yaml.YAMLError."""
+    loader = loader_of(text)
+    if loader.check_node():
+        loader.get_node()
+    second = _start_of_another(loader)
+    return text if second is None else text[: second.index]
+
+
 def single_node(loader: t.Any) -> t.Any:
     """The nodes of the only document, which a line of dashes may follow. Raises yaml.YAMLError."""
     root = loader.get_node() if loader.check_node() else None
+    start = _start_of_another(loader)
+    if start is not None:
+        context = "expected a single document in the stream"
+        raise yaml.composer.ComposerError(context, start, "but found another document", start)
+    return root
+
+
+def _start_of_another(loader: t.Any) -> t.Any:
+    """Where the next document begins that is more than a line of dashes; None without one."""
     while loader.check_node():
         start = loader.peek_event().start_mark
         other = loader.get_node()
         if not isinstance(other, yaml.ScalarNode) or other.value:
-            context = "expected a single document in the stream"
-            raise yaml.composer.ComposerError(context, start, "but found another document", start)
-    return root
+            return start
+    return None
 
 
 def problem_of_tab(exc: Exception) -> str | None:

@@ -53,7 +53,7 @@ class Endpoint:
 
 @dataclasses.dataclass(frozen=True)
 class ClusterConfiguration:
-    """The text, and what it says."""
+    """The text as far as kubeadm reads it, which is its first document, and what that says."""
 
     text: str
     data: dict[str, t.Any]
@@ -62,7 +62,8 @@ class ClusterConfiguration:
     def parse(cls, text: str) -> ClusterConfiguration:
         """Read the key ClusterConfiguration of the ConfigMap. Raises Refusal where kubeadm could not read it either."""
         try:
-            data = configuration.load(text)
+            first = configuration.first_document(text)
+            data = configuration.load(first)
             json.dumps(data, default=str)
         except (
             yaml.YAMLError,
@@ -72,11 +73,11 @@ class ClusterConfiguration:
         ) as exc:  # nested without end
             mark = getattr(exc, "problem_mark", None)
             where = f" line {mark.line + 1}" if mark else ""
-            why = configuration.problem_of_tab(exc) or "it is not a single YAML document, so no kubeadm upgrade begins"
+            why = configuration.problem_of_tab(exc) or "it is not valid YAML, so no kubeadm upgrade begins"
             raise Refusal(f"{CONFIG_MAP_SOURCE}, {KIND}{where}: {why}. {_REPAIR}") from exc
         if not isinstance(data, dict) or data.get("kind") != KIND or not str(data.get("apiVersion")).startswith(GROUP):
             raise Refusal(f"{CONFIG_MAP_SOURCE} holds no {KIND} of {GROUP}, so no kubeadm upgrade begins. {_REPAIR}")
-        return cls(text, data)
+        return cls(first, data)
 
     @property
     def api_version(self) -> str:

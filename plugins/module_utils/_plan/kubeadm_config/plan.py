@@ -12,7 +12,7 @@ import typing as t
 from ..common.errors import Refusal
 from ..common.file_values import text_digest
 from ..common.ownership import Change
-from .cluster_configuration import CONFIG_MAP_SOURCE, CURRENT, ClusterConfiguration
+from .cluster_configuration import CONFIG_MAP_SOURCE, CURRENT, IN_CONFIG_MAP, ClusterConfiguration
 from .record import Entry, Persisted
 from .settings import Place
 from .text import Text
@@ -51,6 +51,12 @@ def read(text: str) -> ClusterConfiguration:
         raise Refusal(
             f"{CONFIG_MAP_SOURCE} has {configuration.api_version}, and only {CURRENT} is written. Migrate it on a control plane ({_MIGRATE}), check"
             " new.yaml, and put its ClusterConfiguration into the ConfigMap."
+        )
+    if configuration.text != text:
+        line = configuration.text.count("\n") + 1
+        raise Refusal(
+            f"{IN_CONFIG_MAP} line {line}: another document begins, of which kubeadm reads nothing and which its next upgrade drops. Remove it:"
+            " kubectl -n kube-system edit configmap kubeadm-config."
         )
     return configuration
 

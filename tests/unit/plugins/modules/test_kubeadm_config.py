@@ -56,7 +56,7 @@ def test_check_mode_writes_nothing(play: t.Callable[..., Json]) -> None:
 def test_a_failure_has_the_same_keys(play: t.Callable[..., Json]) -> None:
     result = play(ConfigMaps("a: ["), settings=V)
     assert result["failed"]
-    assert "it is not a single YAML document" in result["msg"]
+    assert "it is not valid YAML" in result["msg"]
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ def test_a_cluster_that_is_none_of_kubeadm(api: FakeApi, answer: t.Any, words: s
     [
         ("1.37", CONFIGURATION, "invalid target '1.37': must be a whole version"),
         ("1.38.0", CONFIGURATION, "invalid target 1.38.0: must be of 1.36 or 1.37"),
-        ("1.37.2", "a: [", "is not a single YAML document"),
+        ("1.37.2", "a: [", "is not valid YAML"),
     ],
 )
 def test_a_target_to_which_kubeadm_does_not_upgrade(api: FakeApi, target: str, text: str, words: str) -> None:

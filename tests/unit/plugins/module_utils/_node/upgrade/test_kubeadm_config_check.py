@@ -83,7 +83,7 @@ def test_what_kubeadm_passes_over_already_is_not_ours(check: Checked) -> None:
         (pod("--v=2"), {}, "args v would be generated as another value"),
         (pod("--v=2"), {"settings": {NAME: {"args": {"v": ["2"]}}}}, "args v is not what it was when the run planned"),
         ("! invalid configuration", {}, "init phase control-plane all: ! invalid configuration"),
-        (pod("--v=1"), {"after": "a: ["}, "it is not a single YAML document"),
+        (pod("--v=1"), {"after": "a: ["}, "it is not valid YAML"),
     ],
 )
 def test_it_does_not(check: Checked, new: str, given: Json, why: str) -> None:

@@ -234,7 +234,7 @@ def test_an_api_version_that_the_new_kubeadm_does_not_read(upgrade: Check) -> No
     [
         ({"target": "1.38.0"}, "invalid target 1.38.0"),
         ({"programs": "/none"}, "invalid programs /none on cp1"),
-        ({"cluster_configuration": "a: ["}, "it is not a single YAML document"),
+        ({"cluster_configuration": "a: ["}, "it is not valid YAML"),
         ({"patches": "/none"}, "invalid patches /none on cp1"),
     ],
 )

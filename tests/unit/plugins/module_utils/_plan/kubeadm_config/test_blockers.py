@@ -23,7 +23,7 @@ def test_nothing_keeps_it() -> None:
     [
         ({"problem": "no answer"}, SAME, "could not be read: no answer"),
         ({"text": None}, SAME, "upload-config"),
-        ({"text": "a: ["}, SAME, "not a single YAML document"),
+        ({"text": "a: ["}, SAME, "is not valid YAML"),
         ({"text": TEXT.replace("v1beta4", "v1beta3")}, SAME, "kubeadm config migrate"),
         ({"managers": ["Cluster API (x)"]}, SAME, "Cluster API (x) renders"),
         ({"text": TEXT.replace("/etc/kubernetes/pki", "/etc/kubernetes/ssl")}, SAME, "Kubespray"),

@@ -148,12 +148,20 @@ def test_a_configuration_in_braces() -> None:
     assert json.loads(found)["kubernetesVersion"] == "v1.37.2"
 
 
+def test_of_several_documents_the_first_counts() -> None:
+    text = f"---\n{HEAD}kubernetesVersion: v1.36.3\n---\nkind: KubeletConfiguration\nkubernetesVersion: v1.2.3\n"
+    configuration = ClusterConfiguration.parse(text)
+    assert (configuration.text, configuration.version) == (text.partition("---\nkind: Kubelet")[0], "v1.36.3")
+    assert "KubeletConfiguration" not in configuration.for_kubeadm("1.37.2", ENDPOINT)
+    assert ClusterConfiguration.parse(f"{HEAD}---\n").text == f"{HEAD}---\n"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a: [", "line 2: it is not a single YAML document"),
-        ("a: b\n---\na: c", "line 2: it is not a single YAML document"),
-        ("a: " + 3000 * "[", "it is not a single YAML document"),
+        ("a: [", "line 2: it is not valid YAML"),
+        (f"---\n---\n{HEAD}", "holds no ClusterConfiguration"),
+        ("a: " + 3000 * "[", "it is not valid YAML"),
         ("kind: ClusterConfiguration\n", "holds no ClusterConfiguration of kubeadm.k8s.io/"),
         ("[]", "holds no ClusterConfiguration"),
         ("", "kubectl -n kube-system edit configmap kubeadm-config"),

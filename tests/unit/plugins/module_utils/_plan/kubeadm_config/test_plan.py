@@ -312,8 +312,9 @@ def test_beside_an_external_etcd_there_is_no_local_one() -> None:
     ("text", "why"),
     [
         (TEXT.replace("v1beta4", "v1beta3"), "kubeadm config migrate"),
-        ("a: [", "it is not a single YAML document"),
+        ("a: [", "it is not valid YAML"),
         ("kind: List\n", "holds no ClusterConfiguration"),
+        (f"{TEXT}---\nkind: List\n", r"line \d+: another document begins, .* Remove it"),
         (TEXT.replace("scheduler: {}", "scheduler: &a {}"), "anchor"),
         (TEXT + "scheduler: {}\n", "occurs twice"),
         (
