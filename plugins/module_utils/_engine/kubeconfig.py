@@ -10,7 +10,9 @@ import base64
 import binascii
 import contextlib
 import dataclasses
+import functools
 import os
+import re
 import typing as t
 from urllib.parse import quote, urlsplit
 
@@ -33,6 +35,7 @@ _FILES = {"clusters": ("certificate-authority",), "users": ("client-certificate"
 _INSECURE = "insecure-skip-tls-verify"
 _IMPERSONATION = {"as": "Impersonate-User", "as-uid": "Impersonate-Uid"}
 _IMPERSONATION_LISTS = ("as-groups", "as-user-extra")
+_YAML = "tag:yaml.org,2002:"
 _HEADER_CHARACTERS = "!#$&'*+^`|"  # that a name may have besides those of a URL
 
 
@@ -153,7 +156,8 @@ def load_config(path: str, root: str = "/") -> Json:
     place = os.path.abspath(os.path.expanduser(path))
     with naming(path), open_to_read(_below(root, place)) as stream:
         # Go's parser takes one document, and tabs between words. JSON is YAML, too.
-        content = next(yaml.safe_load_all(stream.read().decode("utf-8-sig").replace("\t", " ")), None)
+        text = stream.read().decode("utf-8-sig").replace("\t", " ")
+        content = next(yaml.load_all(text, Loader=_reader()), None)
         config = dict(_mapping(content, "kubeconfig"))
         for kind in KINDS:
             _refuse_namesakes(config, kind)
@@ -162,8 +166,25 @@ def load_config(path: str, root: str = "/") -> Json:
         return config
 
 
+@functools.cache
+def _reader() -> t.Any:
+    """PyYAML's loader with y and n as booleans, and with dates, an equals sign and numbers such as 12:30 as texts: so does Kubernetes."""
+    resolvers = {
+        first: [
+            (tag, re.compile(f"(?![^:]*:){pattern.pattern}", pattern.flags))
+            for tag, pattern in known
+            if tag not in (f"{_YAML}timestamp", f"{_YAML}value")
+        ]
+        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    for letter in "yYnN":
+        resolvers[letter] = [*resolvers[letter], (f"{_YAML}bool", re.compile("[yYnN]$"))]
+    bools = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
+    return type("Reader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": resolvers, "bool_values": bools})
+
+
 def _refuse_namesakes(config: Json, kind: str) -> None:
-    names = [str(entry.get("name")) for entry in _entries(config, kind)]
+    names = [_text(entry, "name") for entry in _entries(config, kind)]
     doubles = ", ".join(sorted({name for name in names if names.count(name) > 1}))
     if doubles:
         raise ValueError(f"it has more than one {kind[:-1]} {doubles}, which Kubernetes refuses: remove all but one")
@@ -182,27 +203,25 @@ def _with_paths(entry: Json, key: str, names: t.Sequence[str], root: str, place:
 
 def select_context(config: Json, context: str | None = None) -> Selection:
     """What the current context chooses, or another one. The first entry of a name counts. Raises ValueError."""
-    wanted = context or config.get("current-context")
+    wanted = context or _text(config, "current-context")
     if not wanted:
         raise ValueError("it has no current-context")
     chosen = _entry(config, "contexts", wanted)
-    user_name = str(chosen.get("user") or "")
-    users = {
-        str(entry.get("name")): _mapping(entry.get("user"), "user") for entry in reversed(_entries(config, "users"))
-    }
-    cluster, user = _entry(config, "clusters", chosen.get("cluster")), users.get(user_name)
+    user_name = _text(chosen, "user")
+    users = {_text(entry, "name"): _mapping(entry.get("user"), "user") for entry in reversed(_entries(config, "users"))}
+    cluster, user = _entry(config, "clusters", _text(chosen, "cluster")), users.get(user_name)
     if user and not _is_encrypted(_server_of(cluster)):
         # As Kubernetes' own clients do it: no secret goes where everybody can read it.
         user = {key: value for key, value in user.items() if key in (*_IMPERSONATION, *_IMPERSONATION_LISTS)}
     return Selection(cluster, user_name, user)
 
 
-def _entry(config: Json, kind: str, name: object) -> Json:
+def _entry(config: Json, kind: str, name: str) -> Json:
     entries = _entries(config, kind)
     for entry in entries:
-        if entry.get("name") == name:
+        if _text(entry, "name") == name:
             return _mapping(entry.get(kind[:-1]), kind[:-1])
-    known = ", ".join(str(entry.get("name")) for entry in entries)
+    known = ", ".join(_text(entry, "name") for entry in entries)
     raise ValueError(f"it has no {kind[:-1]} {name}; it has {known or 'none'}")
 
 
@@ -220,7 +239,7 @@ def _mapping(value: t.Any, what: str) -> Json:
 
 
 def _text(entry: Json, key: str) -> str:
-    value = entry.get(key) or ""
+    value = "" if entry.get(key) is None else entry[key]
     if not isinstance(value, str):
         raise ValueError(f"invalid {key}: must be a text")
     return value

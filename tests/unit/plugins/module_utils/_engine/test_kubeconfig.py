@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import typing as t
 from pathlib import Path
 
@@ -109,6 +110,27 @@ def test_current_context_chooses_among_several(tmp_path: Path) -> None:
     found = read_credentials(path)
     assert (found.server, found.user.headers()) == ("https://second:6443", {"Authorization": "Bearer two"})
     assert read_cluster(path) == Cluster("https://second:6443")
+
+
+@pytest.mark.parametrize("name", ["2024-01-01", "12:30", "=", "2024-01-01T10:00:00Z"])
+def test_what_only_pyyaml_takes_for_another_value_is_a_text(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "c"
+    path.write_text(
+        f"clusters: [{{name: '{name}', cluster: {{server: 'https://a:1'}}}}]\nusers:\n- name: {name}\n  user:\n    token: {name}\n"
+        f"contexts:\n- name: \"{name}\"\n  context:\n    cluster: {name}\n    user: '{name}'\ncurrent-context: {name}\n",
+        encoding="utf-8",
+    )
+    assert read_credentials(str(path)).user.headers() == {"Authorization": f"Bearer {name}"}
+
+
+@pytest.mark.parametrize("name", ["y", "no", "False", "12", "0", "1.5"])
+@pytest.mark.parametrize("key", ["name", "current-context", "cluster", "user"])
+def test_what_kubernetes_takes_for_another_value_is_no_name(tmp_path: Path, name: str, key: str) -> None:
+    path = tmp_path / "c"
+    text = yaml.safe_dump({**config(), "current-context": "k"})
+    path.write_text(re.sub(rf"(?m)({key}:) \w$", rf"\1 {name}", text), encoding="utf-8")
+    with pytest.raises(CredentialError, match=f"invalid {key}: must be a text"):
+        read_credentials(str(path))
 
 
 def test_files_beside_the_kubeconfig_and_data_are_mixed(tmp_path: Path) -> None:
