@@ -21,6 +21,7 @@ from ..._plan.common.file_values import TextFile
 from ..._plan.documents.command_line import Argument, Source
 from ..._plan.kubelet import config as kubelet_config
 from ..._plan.kubelet.config import ConfigDocument, Settings
+from ..._plan.kubelet.layout import merge_order
 from ..._plan.kubernetes import flags, versions
 from ..._plan.kubernetes.clusters import ClusterIdentity, fingerprints
 from ..transaction.state import Run
@@ -270,14 +271,26 @@ def _document(path: str, root: str) -> ConfigDocument:
 
 
 def fragment_paths(directory: str) -> list[str]:
-    """The files of a directory of fragments, as the kubelet finds them: sub-directories too, only *.conf, sorted as a whole."""
+    """The files of a directory of fragments, as the kubelet finds them: sub-directories too, only *.conf, and none behind a link."""
+    if os.path.islink(directory):
+        return []
     found = [
         os.path.join(place, name)
         for place, dummy, names in os.walk(directory)
         for name in names
         if name.endswith(".conf")
     ]
-    return sorted(found)
+    return sorted(found, key=merge_order)
+
+
+def refuse_unread_directory(arguments: t.Sequence[str]) -> None:
+    """Refuse a fragment where a kubelet with this command line would not find it."""
+    directory = flags.last(arguments, "config-dir") or ""
+    if os.path.islink(directory):
+        raise Refusal(
+            f"{directory} on {os.uname().nodename} is a link, and a kubelet reads no file of a --config-dir that is one. Make it a directory: what is in"
+            f" {os.path.realpath(directory)} and is to take effect belongs into it. Run systemctl restart kubelet, and run again."
+        )
 
 
 def manifest_files(manifest_dir: str) -> list[str]:

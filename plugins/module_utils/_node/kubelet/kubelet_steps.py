@@ -21,6 +21,7 @@ from ..transaction.file_versions import refuse_unsafe, with_target
 from ..transaction.state import Run
 from ..transaction.transaction_steps import Earlier, LockWait, TransactionSteps
 from . import control_planes, kubelet_journal, kubelet_rehearsal, kubelet_watch
+from .kubelet_reader import refuse_unread_directory
 from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, warnings_about
 
 # systemd waits ten seconds between two starts of what crashed.
@@ -86,6 +87,8 @@ class KubeletSteps(TransactionSteps[Desired]):
         if not plan.operations:
             return []
         refuse_unsafe(change.path for change in plan.files)
+        if plan.fragment is not None:
+            refuse_unread_directory(plan.after.command)
         self._problem, limits = kubelet_watch.problem_of(observed.unit, self._host, self._run, self._patience)
         return [
             *([messages.may_repair(self._problem)] if self._problem else ()),

@@ -92,11 +92,12 @@ class State:
             elif path == kubelet_layout.DROP_IN or any(file.path == path for file in unit):
                 unit = with_file(unit, path, version)
         generator = versions.get(kubelet_generator.GENERATOR, self.generator)
+        paths = sorted(fragments, key=kubelet_layout.merge_order)
         return dataclasses.replace(
             self,
             unit=tuple(kubelet_generator.as_loaded(unit, installed=generator is not None)),
             environment=environment,
-            fragments=tuple(TextFile(path, version) for path, version in sorted(fragments.items())),
+            fragments=tuple(TextFile(path, fragments[path]) for path in paths),
             generator=generator,
         )
 

@@ -115,9 +115,11 @@ def test_the_directory_of_fragments_counts_as_for_the_kubelet(node: FakeNode, ru
     )
     directory = node.proc / "50/root/etc/kubernetes/kubelet.conf.d"
     for name, text in (
-        ("a/10.conf", "containerRuntimeEndpoint: unix:///a\nhealthzPort: 2\nstaticPodPath: /other\n"),
+        ("a/10.conf", "containerRuntimeEndpoint: unix:///a\nhealthzPort: 2\nstaticPodPath: /a\n"),
         ("zz-nodecraft-kubeadm.conf", '{"healthzPort": 3, "healthzBindAddress": null}\n'),
         ("zzz.yaml", "healthzPort: 4\n"),
+        # Names on the way count one by one, so this one comes after a/10.conf.
+        ("a-b.conf", "staticPodPath: /other\n"),
     ):
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_text(text, encoding="utf-8")
@@ -125,6 +127,15 @@ def test_the_directory_of_fragments_counts_as_for_the_kubelet(node: FakeNode, ru
     assert kubelet.healthz is not None
     assert (kubelet.healthz["host"], kubelet.healthz["port"]) == ("127.0.0.1", 3)
     assert (kubelet.runtime, kubelet.manifest_dir) == ("unix:///a", "/other")
+
+
+def test_a_directory_of_fragments_that_is_a_link_is_not_read(node: FakeNode, run: FakeRun) -> None:
+    add_kubelet(node, "kubelet", "--config=/var/lib/kubelet/config.yaml", "--config-dir=/c", config="staticPodPath: /m\n")
+    real = node.proc / "50/root/real"
+    real.mkdir()
+    (real / "1.conf").write_text("staticPodPath: /other\n", encoding="utf-8")
+    (node.proc / "50/root/c").symlink_to(real)
+    assert read_kubelet(run, proc=str(node.proc)).manifest_dir == "/m"
 
 
 def test_a_worker_is_no_control_plane(node: FakeNode, run: FakeRun) -> None:

@@ -117,6 +117,20 @@ def test_a_file_that_is_newer_than_the_process_is_refused(node: Node, age: int, 
             assert steps.plan().operations
 
 
+def test_a_fragment_behind_a_link_is_refused(node: Node) -> None:
+    link = node.root / "kubelet.conf.d"
+    (node.root / "real").mkdir()
+    link.symlink_to(node.root / "real")
+    flag = f"--config-dir={link}"
+    node.extra.write_text(f"KUBELET_EXTRA_ARGS=--hostname-override=W1 {flag}\n", encoding="utf-8")
+    node.write("proc/7/cmdline", (node.root / "proc/7/cmdline").read_text(encoding="utf-8") + f"{flag}\0")
+    steps = node.steps(config={"maxPods": 50})
+    with steps.session():
+        steps.read()
+        with pytest.raises(Refusal, match=rf"^{link} on .* is a link, and a kubelet reads no file"):
+            steps.plan()
+
+
 def test_the_engine_gets_files_record_and_what_to_watch(node: Node) -> None:
     node.answers *= 2
     journal = carry_out(node, config={"maxPods": 50})

@@ -13,6 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.previous_change import WrittenFile
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_layouts import ALL
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import FRAGMENT, TAINT, after, desired
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import rollback
@@ -88,6 +89,13 @@ def test_a_file_that_the_kubelet_does_not_read_changes_nothing() -> None:
     version = state.unit[0].version
     assert state.with_files({"/etc/default/kubelet": version}) == state
     assert state.with_files({FRAGMENT: version}).foreign_fragments == ()
+
+
+def test_fragments_are_merged_in_the_order_of_a_walk() -> None:
+    texts = {f"{kubelet_layout.CONFIG_DIR}/{name}": f"maxPods: {len(name)}\n" for name in ("a/1.conf", "a-longer.conf")}
+    state = kubelets.state(fragments=texts)
+    assert state.layout(reads_fragments=True).settings.config["maxPods"] == len("a-longer.conf")
+    assert [file.path for file in state.with_files({}).fragments] == list(texts)
 
 
 def test_the_generator_of_an_earlier_version_changes_with_the_next_change_only() -> None:
