@@ -76,7 +76,7 @@ def _manifests(directory: str) -> t.Iterator[tuple[str, str]]:
     for path in manifest_files(directory) if os.path.isdir(directory) else []:
         with contextlib.suppress(OSError, ValueError, yaml.YAMLError):
             with open_to_read(path) as stream:
-                component = component_of_pod(configuration.load(stream.read().decode()))
+                component = component_of_pod(configuration.load_first(stream.read().decode()))
             if component:
                 yield component, f"{path} is a manifest of {component}"
 

@@ -86,5 +86,5 @@ def _static_pods(unit: KubeletUnit) -> list[str]:
     for path in manifest_files(directory) if os.path.isdir(directory) else []:
         wrong = contextlib.suppress(OSError, ValueError, KeyError, TypeError, yaml.YAMLError)
         with wrong, open_to_read(path) as stream:
-            found.append(f"{configuration.load(stream.read().decode())['metadata']['name']}-{unit.node_name}")
+            found.append(f"{configuration.load_first(stream.read().decode())['metadata']['name']}-{unit.node_name}")
     return found

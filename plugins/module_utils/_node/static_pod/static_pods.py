@@ -186,7 +186,7 @@ def find(name: str, manifest_dir: str) -> tuple[str, list[str]]:
 def pod_identity(path: str) -> tuple[str, str] | None:
     """(namespace, name) of the pod that a file declares; None when it declares none."""
     try:
-        data = configuration.load(_text(_version(path), path))
+        data = configuration.load_first(_text(_version(path), path))
         return str(data["metadata"].get("namespace", "default")), str(data["metadata"]["name"])
     except (KubeadmError, yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, OSError):
         return None

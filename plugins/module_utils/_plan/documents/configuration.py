@@ -45,6 +45,14 @@ def load(text: str) -> t.Any:
     return None if root is None else construct(root)
 
 
+def load_first(text: str) -> t.Any:
+    """The value of the first document, which is all that a kubelet reads of a manifest. Raises yaml.YAMLError, ValueError."""
+    if is_json(text):
+        return load(text)
+    loader = loader_of(text)
+    return construct(loader.get_node()) if loader.check_node() else None
+
+
 def compose(text: str) -> t.Any:
     """The nodes of a text in YAML or JSON. Raises yaml.YAMLError."""
     return single_node(loader_of(text))
@@ -97,6 +105,11 @@ def single_node(loader: t.Any) -> t.Any:
         context = "expected a single document in the stream"
         raise yaml.composer.ComposerError(context, start, "but found another document", start)
     return root
+
+
+def is_about_another_document(exc: Exception) -> bool:
+    """Whether a text was not read because it has more than one document."""
+    return isinstance(exc, yaml.composer.ComposerError) and "document" in str(exc.context)
 
 
 def _start_of_another(loader: t.Any) -> t.Any:

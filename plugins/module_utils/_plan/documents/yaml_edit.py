@@ -135,6 +135,8 @@ def _compose(text: str, source: str) -> t.Any:
     except (yaml.YAMLError, *_CONSTRUCTION_ERRORS) as exc:
         tab = configuration.problem_of_tab(exc)
         why = f"{tab}." if tab else f"this is not a single YAML document: {_one_line(exc)}"
+        if configuration.is_about_another_document(exc):
+            why = "another document begins, of which Kubernetes reads nothing. Remove it, and run again."
         raise Refusal(f"{source} line {_line_of(exc, text, default=loader.line + 1 if loader else 1)}: {why}") from exc
     if not configuration.is_json(text):
         _refuse_anchors(text, source)

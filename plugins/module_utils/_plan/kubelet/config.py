@@ -153,7 +153,7 @@ def parse(file: TextFile) -> ConfigDocument:
         tab, mark = configuration.problem_of_tab(exc), getattr(exc, "problem_mark", None)
         if tab and mark:
             raise Refusal(f"{file.path} line {mark.line + 1}: {tab}.") from exc
-        if isinstance(exc, yaml.composer.ComposerError) and mark and "document" in str(exc.context):
+        if mark and configuration.is_about_another_document(exc):
             raise Refusal(
                 f"{file.path} line {mark.line + 1}: another document begins, of which a kubelet reads nothing. Remove it and run again."
             ) from exc

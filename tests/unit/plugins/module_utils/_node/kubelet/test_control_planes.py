@@ -79,8 +79,9 @@ def test_a_directory_of_manifests_may_be_missing(node: Node) -> None:
     assert node.reasons() == []
 
 
-def test_a_manifest_tells(node: Node) -> None:
-    (node.manifests / "any.yaml").write_text(ETCD, encoding="utf-8")
+@pytest.mark.parametrize("behind", ["", "---\nkind: Service\n"])
+def test_a_manifest_tells(node: Node, behind: str) -> None:
+    (node.manifests / "any.yaml").write_text(f"{ETCD}{behind}", encoding="utf-8")
     (node.manifests / ".old.yaml").write_text(ETCD, encoding="utf-8")
     assert node.reasons() == [f"{node.manifests}/any.yaml is a manifest of etcd"]
     # The API need not be asked any more.

@@ -20,7 +20,7 @@ def test_the_port_of_its_health(text: str, ports: list[int]) -> None:
 
 
 def test_the_names_of_static_pods_at_the_api(tmp_path: Path) -> None:
-    (tmp_path / "any.yaml").write_text("metadata: {name: kube-scheduler}\n", encoding="utf-8")
+    (tmp_path / "any.yaml").write_text("metadata: {name: kube-scheduler}\n---\na: [\n", encoding="utf-8")
     (tmp_path / "torn.yaml").write_text("a: [", encoding="utf-8")
     (tmp_path / "binary.yaml").write_bytes(b"\xff")
     (tmp_path / "text.yaml").write_text("text", encoding="utf-8")

@@ -164,7 +164,7 @@ UNREADABLE = {
     "unclosed quote": ('a: "b\n', "line 2"),
     "tab as indentation": ("a:\n\tb: c\n", "line 2"),
     "tab behind a value": ("a: b\t# tab\n", "line 1"),
-    "several documents": ("a: b\n---\nc: d\n", "line 2"),
+    "several documents": ("a: b\n---\nc: d\n", "line 2: another document begins"),
     "duplicate key": ("a:\n  b: c\n  d: e\n  b: f\n", "line 4: the key 'b' occurs twice (first in line 2)"),
     "duplicate key in a list item": ("a:\n- x: y\n  x: z\n", "line 3: the key 'x' occurs twice"),
     "duplicate key in a flow mapping": ("a: {x: y, x: z}\n", "line 1: the key 'x' occurs twice"),
