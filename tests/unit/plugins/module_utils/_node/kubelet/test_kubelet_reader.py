@@ -130,7 +130,9 @@ def test_the_directory_of_fragments_counts_as_for_the_kubelet(node: FakeNode, ru
 
 
 def test_a_directory_of_fragments_that_is_a_link_is_not_read(node: FakeNode, run: FakeRun) -> None:
-    add_kubelet(node, "kubelet", "--config=/var/lib/kubelet/config.yaml", "--config-dir=/c", config="staticPodPath: /m\n")
+    add_kubelet(
+        node, "kubelet", "--config=/var/lib/kubelet/config.yaml", "--config-dir=/c", config="staticPodPath: /m\n"
+    )
     real = node.proc / "50/root/real"
     real.mkdir()
     (real / "1.conf").write_text("staticPodPath: /other\n", encoding="utf-8")
