@@ -59,7 +59,7 @@ def _own_address() -> str | None:
     """Where the API server of this very node listens."""
     try:
         with open(MANIFEST, encoding="utf-8") as stream:
-            return own_address(configuration.load(stream.read()))
+            return own_address(configuration.load_first(stream.read()))
     except (OSError, ValueError, yaml.YAMLError):
         return None
 

@@ -48,7 +48,7 @@ def fixture_admin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> t.Callable
         (tmp_path / "admin.conf").write_text(json.dumps(content), encoding="utf-8")
         if own:
             monkeypatch.setattr(connection, "own_address", lambda manifest: manifest["own"])
-            manifest.write_text(json.dumps({"own": own}), encoding="utf-8")
+            manifest.write_text(f"own: {json.dumps(own)}\n---\nkind: Service\n", encoding="utf-8")
         return Module(admin_conf=str(tmp_path / "admin.conf"), **params)
 
     return admin
