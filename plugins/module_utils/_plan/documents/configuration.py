@@ -46,7 +46,7 @@ def load(text: str) -> t.Any:
 
 
 def load_first(text: str) -> t.Any:
-    """The value of the first document, which is all that a kubelet reads of a manifest. Raises yaml.YAMLError, ValueError."""
+    """The value of the first document, which is all that components read of their files. Raises yaml.YAMLError, ValueError."""
     if is_json(text):
         return load(text)
     loader = loader_of(text)
@@ -138,7 +138,7 @@ def read(content: bytes, kind: str, take: t.Callable[[t.Any], T]) -> T:
     kind: what the file is meant to hold, such as C(EncryptionConfiguration).
     """
     try:
-        data = load(content.decode("utf-8"))
+        data = load_first(content.decode("utf-8"))
     except (yaml.YAMLError, ValueError, RecursionError) as exc:  # its own words quote the line
         mark = getattr(exc, "problem_mark", None)
         where = f" (line {mark.line + 1})" if mark else ""

@@ -109,6 +109,11 @@ def test_document_may_end_with_dashes(end: str) -> None:
     assert back.after.text == before.manifest.text
 
 
+@pytest.mark.parametrize("more", ["---\na: b\n", "---\na: [", "---\n"])
+def test_components_read_the_first_document_of_their_files(more: str) -> None:
+    assert configuration.read(f"a: b\n{more}".encode(), "K", dict) == {"a": "b"}
+
+
 @pytest.mark.parametrize("more", ["---\na: b\n", "---\n---\na\n", "---\n''\n---\n{}\n"])
 def test_second_document_is_refused(more: str) -> None:
     with pytest.raises(Refusal, match=r"line \d+: another document begins, .* Remove it"):
