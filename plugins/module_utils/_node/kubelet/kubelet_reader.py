@@ -21,7 +21,6 @@ from ..._plan.common.file_values import TextFile
 from ..._plan.documents.command_line import Argument, Source
 from ..._plan.kubelet import config as kubelet_config
 from ..._plan.kubelet.config import ConfigDocument, Settings
-from ..._plan.kubelet.layout import merge_order
 from ..._plan.kubernetes import flags, versions
 from ..._plan.kubernetes.clusters import ClusterIdentity, fingerprints
 from ..transaction.state import Run
@@ -280,7 +279,7 @@ def fragment_paths(directory: str) -> list[str]:
         for name in names
         if name.endswith(".conf")
     ]
-    return sorted(found, key=merge_order)
+    return sorted(found, key=kubelet_config.merge_order)
 
 
 def refuse_unread_directory(arguments: t.Sequence[str]) -> None:

@@ -145,6 +145,11 @@ class ConfigDocument:
         return None if line is None else Source(self.path, line)
 
 
+def merge_order(path: str) -> list[str]:
+    """What fragments are sorted by: a kubelet walks through directories, so the names on the way count one by one."""
+    return path.split("/")
+
+
 def parse(file: TextFile) -> ConfigDocument:
     """Read a configuration file. Raises Refusal when the kubelet could not."""
     try:

@@ -13,6 +13,7 @@ import typing as t
 from ..common.file_values import FileVersion, TextFile
 from ..common.ownership import Record
 from ..documents.systemd_service import with_file
+from . import config as kubelet_config
 from . import generator as kubelet_generator
 from . import layout as kubelet_layout
 from .layout import FRAGMENT, Layout
@@ -92,7 +93,7 @@ class State:
             elif path == kubelet_layout.DROP_IN or any(file.path == path for file in unit):
                 unit = with_file(unit, path, version)
         generator = versions.get(kubelet_generator.GENERATOR, self.generator)
-        paths = sorted(fragments, key=kubelet_layout.merge_order)
+        paths = sorted(fragments, key=kubelet_config.merge_order)
         return dataclasses.replace(
             self,
             unit=tuple(kubelet_generator.as_loaded(unit, installed=generator is not None)),

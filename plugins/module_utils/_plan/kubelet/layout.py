@@ -56,18 +56,13 @@ def config_dir(arguments: t.Sequence[str]) -> str | None:
     return flags.last(arguments, "config-dir")
 
 
-def merge_order(path: str) -> list[str]:
-    """What fragments are sorted by: a kubelet walks through directories, so the names on the way count one by one."""
-    return path.split("/")
-
-
 def layout(
     service: Service, main: TextFile | None, fragments: t.Sequence[TextFile], *, reads_fragments: bool = False
 ) -> Layout:
     """Work out what its service and these files make of a kubelet. reads_fragments: although the command line does not say so."""
     files = [main] if main else []
     if reads_fragments or config_dir(service.command):
-        files += sorted(fragments, key=lambda file: merge_order(file.path))
+        files += sorted(fragments, key=lambda file: kubelet_config.merge_order(file.path))
     return Layout(service, Settings(service.arguments, tuple(kubelet_config.parse(file) for file in files)))
 
 
