@@ -22,7 +22,7 @@ KILOBYTES = {
     "kubeadm_config_check": 233,
     "kubelet": 198,
     "kubelet_info": 123,
-    "node_image": 65,
+    "node_image": 66,
     "node_transaction": 26,
     "static_pod": 239,
     "static_pod_info": 144,
