@@ -286,13 +286,16 @@ class PodWatch:
     def note_pending(self, targets: t.Iterable[PodTarget]) -> None:
         """Nothing is waited for: tell what the kubelets say of earlier changes."""
         for target in targets:
-            pending = None if target.operations else pod_resize_state.pending(target.latest)
-            if pending and pending.outcome == INFEASIBLE:
-                target.fail_infeasible(pending.reason)
-            elif pending:
-                target.outcome, target.note = pending.outcome, pending.reason
+            # Without a node it has no kubelet, and starts with them.
+            if target.operations or not target.latest["spec"].get("nodeName"):
+                continue
+            state = pod_resize_state.state(target.latest, target.desired)
+            if state.outcome == INFEASIBLE:
+                target.fail_infeasible(state.reason)
+            elif state.outcome != RESIZED:
+                target.outcome, target.note = state.outcome, state.reason
                 self._note_unverified(
-                    f"whether the pod {target.full_name} gets its resources: {pending.reason.rstrip('.')}"
+                    f"whether the pod {target.full_name} gets its resources: {state.reason.rstrip('.')}"
                 )
 
     def not_ready(self, targets: t.Mapping[str, PodTarget]) -> list[str]:

@@ -83,7 +83,7 @@ def refusal(words: str, pod: Pod | None = None) -> tuple[str, str]:
     return outcome, f"{words.rstrip('.')}. {advice}.".replace(". .", ".") if advice else words
 
 
-def pending(pod: Pod, doubted: t.Collection[t.Any] = ()) -> ResizeState | None:
+def _pending(pod: Pod, doubted: t.Collection[t.Any]) -> ResizeState | None:
     """Why the kubelet has not made a pod what its spec says, as far as it tells; None when all that it tells is done.
 
     doubted: conditions from before the last change. Where a condition does not say to which generation it belongs, such a one may
@@ -123,7 +123,7 @@ def resize_conditions(pod: Pod) -> list[t.Any]:
 
 def state(pod: Pod, desired: Desired, doubted: t.Collection[t.Any] = ()) -> ResizeState:
     """Whether a pod's containers have what was asked for, by what the kubelet says of them."""
-    told = pending(pod, doubted)
+    told = _pending(pod, doubted)
     if told:
         return told
     missing = _missing(pod, desired)

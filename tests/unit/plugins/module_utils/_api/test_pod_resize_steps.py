@@ -10,6 +10,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import b
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Refused
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_pods import FakePods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.pod_runs import (
+    BIGGER,
     NAMES,
     NO_ROOM,
     OWNER,
@@ -173,6 +174,19 @@ def test_what_was_put_off_before_is_told_without_waiting(web: FakePods) -> None:
         assert done.report["unverified"] == ["whether the pod shop/web-2 gets its resources: Deferred: no room"]
         # What will never be is a failure, however often it is asked for.
         assert (done.outcomes["web-3"], NO_ROOM in str(done.error)) == ("infeasible", True)
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_what_a_kubelet_has_not_begun_is_told_without_waiting(serve_pods: Serve, dry: bool) -> None:
+    # Kubernetes 1.33 tells nothing of it: no field, no generation, no condition while its kubelet is down.
+    pod = sized()
+    pod["metadata"]["generation"] = 2
+    del pod["status"]["observedGeneration"]
+    pod["spec"]["containers"][0]["resources"] = {**pod["spec"]["containers"][0]["resources"], **BIGGER}
+    done = run(serve_pods(pod), names=["web-1"], dry=dry)
+    assert done.outcomes == {"web-1": "in_progress"}
+    lacks = "requests.cpu of app should be 1 and is 500m; limits.cpu of app should be 2 and is 1"
+    assert done.report["unverified"] == [f"whether the pod shop/web-1 gets its resources: {lacks}"]
 
 
 def test_one_that_finds_room_later(web: FakePods) -> None:
