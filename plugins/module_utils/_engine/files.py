@@ -177,6 +177,16 @@ def safe_path(path: str, *, follows: bool = True) -> str:
         return real
 
 
+def safe_file(path: str) -> str:
+    """The same of a file that is written: it is a regular one, or not there yet. Root would replace a device for everybody. Raises OSError."""
+    with named(path), _reached(path, writes=True) as (directory, name, real):
+        status = _lstat(name, directory)
+        if status is not None and not stat.S_ISREG(status.st_mode):
+            what = real if real == os.path.normpath(path) else f"it leads to {real}, which"
+            raise OSError(errno.EINVAL, f"{what} is no regular file: nothing is written there. Put a regular file in its place, or none")
+        return real
+
+
 def open_to_read(path: str) -> t.BinaryIO:
     """Open a file through no link that others than root made. Raises OSError."""
     flags = (
@@ -244,7 +254,7 @@ def write_atomically(
     of the replaced file are kept. A symbolic link stays and its target is replaced, unless others than root could have made it.
     C(recheck) runs last before the rename and stops it by raising.
     """
-    real = safe_path(path)
+    real = safe_file(path)
     directory, name = os.path.split(real)
     temporary = os.path.join(directory, f".{name}.nodecraft-kubeadm")
     with named(path):

@@ -10,7 +10,7 @@ import os
 import stat
 import typing as t
 
-from ..._engine.files import read_file, safe_path
+from ..._engine.files import read_file, safe_file
 from ..._engine.journal import StoredVersion, content_of, version_of
 from ..._plan.common.errors import Refusal
 from ..._plan.common.file_values import FileVersion
@@ -39,14 +39,17 @@ def load_version(version: StoredVersion | None) -> FileVersion | None:
 
 
 def refuse_unsafe(paths: t.Iterable[str]) -> None:
-    """Refuse what is written or removed where others than root can replace it: they would choose the file. Raises Refusal."""
+    """Refuse what is written or removed where others than root can replace it: they would choose the file; and what is no regular file.
+
+    Raises Refusal.
+    """
     for path in paths:
         _refuse_unsafe(path)
 
 
 def _refuse_unsafe(path: str) -> None:
     try:
-        safe_path(path)
+        safe_file(path)
     except NotADirectoryError:  # there is no such file, and the write will say so
         pass
     except OSError as exc:

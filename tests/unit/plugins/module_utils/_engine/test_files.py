@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import typing as t
 from pathlib import Path
 
@@ -76,6 +77,16 @@ def test_the_last_look_before_the_rename_can_stop_it(tmp_path: Path) -> None:
     assert seen == [[".file.nodecraft-kubeadm", "file"]]
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("name", ["pipe", "link"])
+def test_only_a_regular_file_is_replaced(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / "pipe")  # stands for /dev/null, to which a masked drop-in leads
+    (tmp_path / "link").symlink_to("pipe")
+    with pytest.raises(OSError, match=r"pipe(, which)? is no regular file: nothing is written there"):
+        write(tmp_path / name, b"new")
+    assert stat.S_ISFIFO((tmp_path / "pipe").lstat().st_mode)
+    assert sorted(os.listdir(tmp_path)) == ["link", "pipe"]
 
 
 def test_a_symbolic_link_is_kept(tmp_path: Path) -> None:
