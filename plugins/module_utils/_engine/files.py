@@ -296,9 +296,12 @@ def _copy_attribute(name: str, source: str, descriptor: int) -> None:
             raise
 
 
-def remove(path: str) -> None:
-    """Remove a file for good; one that is gone already is fine. Of a link itself, not what it leads to."""
-    path = safe_path(path, follows=False)
+def remove(path: str, *, follows: bool = False) -> None:
+    """Remove a file for good; one that is gone already is fine.
+
+    follows: of a link what it leads to, as it is written, and not the link itself, which others made.
+    """
+    path = safe_path(path, follows=follows)
     with contextlib.suppress(FileNotFoundError), named(path):
         os.unlink(path)
         sync_directory(os.path.dirname(path))

@@ -236,6 +236,6 @@ class ChangedFiles:
         recheck()
         version = entry[wanted]
         if new is None or version is None:
-            remove(path)
+            remove(path, follows=True)
         else:
             write_atomically(path, new, mode=version["mode"], uid=version["uid"], gid=version["gid"], recheck=recheck)

@@ -548,6 +548,18 @@ def test_a_symbolic_link_stays_and_its_target_is_changed(node: FakeNode, tmp_pat
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
 
 
+def test_a_link_that_leads_nowhere_does_so_again_after_a_restore(node: FakeNode, tmp_path: Path) -> None:
+    target, seen = tmp_path / "elsewhere.yaml", []
+    node.policy.parent.mkdir(parents=True)
+    node.policy.symlink_to(target)
+    node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
+    node.once(WAITING, lambda: seen.append(target.exists()))
+    assert node.change(**with_policy(node))["outcome"] == ROLLED_BACK
+    assert seen == [True]
+    assert node.policy.is_symlink()
+    assert not target.exists()
+
+
 def test_everything_of_ours_is_for_root_alone(node: FakeNode) -> None:
     umask = os.umask(0o022)
     try:
