@@ -21,6 +21,7 @@ from ..._plan.kubelet import plan as kubelet
 from ..._plan.kubelet.layout import Layout
 from ..._plan.kubelet.plan import KubeletPlan
 from ..transaction import planned_journal
+from ..transaction.owned_record import NO_NOTES, Notes, made_directories
 from ..transaction.planned_journal import TransactionSettings
 from .kubelet_reader import healthz_of, manifest_files
 from .kubelet_unit_files import KUBELET_UNIT
@@ -42,9 +43,10 @@ def kubelet_journal(
     unit: KubeletUnit, plan: KubeletPlan, settings: TransactionSettings, complaints: t.Sequence[str]
 ) -> Journal:
     """The journal of a planned change of the kubelet. complaints: about configuration that is not ours, known before."""
+    obsolete, notes = _directories(plan)
     files = [
         *(planned_journal.file_entry(change) for change in plan.files),
-        *planned_journal.record_entry(KUBELET_NAME, before=unit.state.record, after=plan.record),
+        *planned_journal.record_entry(KUBELET_NAME, before=unit.state.record, after=plan.record, notes=notes),
     ]
     watch: UnitWatch = {
         "kind": SYSTEMD_UNIT,
@@ -65,12 +67,19 @@ def kubelet_journal(
             aside = f"{path}{ASIDE}{journal['id']}"
             entry: SetAside = {"path": path, "aside": aside, "existed": os.path.exists(path), "policy": change.value}
             watch["set_aside"].append(entry)
-    directories = [os.path.dirname(change.path) for change in plan.files if change.after is None]
-    # Removed when they are empty then; the directory of fragments only when no kubelet looks for it any more.
-    journal["obsolete"] = [
-        directory for directory in directories if directory != kubelet_layout.config_dir(plan.after.command)
-    ]
+    journal["obsolete"] = obsolete
     return journal
+
+
+def _directories(plan: KubeletPlan) -> tuple[list[str], Notes]:
+    """The directories that go with the last file of ours, and what the record says of those that stay: others may have made theirs."""
+    missing = planned_journal.missing_directories(change.path for change in plan.files if change.after is not None)
+    made = {*made_directories(KUBELET_NAME), *missing}
+    # Removed when they are empty then; the directory of fragments only when no kubelet looks for it any more.
+    used = kubelet_layout.config_dir(plan.after.command)
+    directories = {os.path.dirname(change.path) for change in plan.files if change.after is None}
+    obsolete = sorted((directories & made) - {used})
+    return obsolete, NO_NOTES._replace(directories=tuple(sorted(made.difference(obsolete))))
 
 
 def _has_static_pods(unit: KubeletUnit) -> bool:

@@ -42,7 +42,7 @@ def former_text(name: str, text: str) -> str | None:
 
 
 def made_directories(name: str) -> tuple[str, ...]:
-    """The directories that we made for the files of a static pod."""
+    """The directories that we made for the files of a component."""
     return tuple((read_json(record_path(name)) or {}).get("directories", ()))
 
 

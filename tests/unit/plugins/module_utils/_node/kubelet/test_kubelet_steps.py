@@ -522,6 +522,18 @@ def test_a_unit_without_variables_gets_a_generator(node: Node) -> None:
     assert str(node.root / "generators") in gone["obsolete"]
 
 
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_only_directories_that_a_change_made_go_with_the_last_file(node: Node, is_ours: bool) -> None:
+    directory = Path(kubelet_layout.CONFIG_DIR)
+    assert not directory.exists()
+    if not is_ours:
+        directory.mkdir(parents=True)
+    node.answers *= 9
+    end_well(node, carry_out(node, config={"maxPods": 50}))
+    end_well(node, carry_out(node, config={"maxPods": 60}))
+    assert (str(directory) in carry_out(node, state="absent")["obsolete"]) is is_ours
+
+
 def test_the_last_change_is_reverted(node: Node) -> None:
     node.answers *= 4
     first = carry_out(node, config={"maxPods": 50})
