@@ -534,6 +534,17 @@ def test_only_directories_that_a_change_made_go_with_the_last_file(node: Node, i
     assert (str(directory) in carry_out(node, state="absent")["obsolete"]) is is_ours
 
 
+def test_a_directory_of_drop_ins_may_be_a_link(node: Node) -> None:
+    link, real = Path(kubelet_layout.DROP_IN).parent, node.root / "real"
+    real.mkdir()
+    link.symlink_to(real)
+    node.answers *= 9
+    end_well(node, carry_out(node, config={"maxPods": 50}))
+    node.shown["DropInPaths"] = f"{node.kubeadm} {real / Path(kubelet_layout.DROP_IN).name}"  # as systemd names it
+    gone = carry_out(node, state="absent")
+    assert kubelet_layout.DROP_IN in [entry["path"] for entry in gone["files"] if entry["after"] is None]
+
+
 def test_the_last_change_is_reverted(node: Node) -> None:
     node.answers *= 4
     first = carry_out(node, config={"maxPods": 50})
