@@ -183,7 +183,10 @@ def safe_file(path: str) -> str:
         status = _lstat(name, directory)
         if status is not None and not stat.S_ISREG(status.st_mode):
             what = real if real == os.path.normpath(path) else f"it leads to {real}, which"
-            raise OSError(errno.EINVAL, f"{what} is no regular file: nothing is written there. Put a regular file in its place, or none")
+            raise OSError(
+                errno.EINVAL,
+                f"{what} is no regular file: nothing is written there. Put a regular file in its place, or none",
+            )
         return real
 
 

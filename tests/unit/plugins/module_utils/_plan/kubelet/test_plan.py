@@ -201,11 +201,13 @@ def test_fragments_that_no_kubelet_reads_need_force() -> None:
     "given",
     [
         {"drop_ins": {kubelet_layout.DROP_IN: "# mine\n[Service]\nCPUWeight=50\n"}},
-        {"fragments": {f"{kubelet_layout.CONFIG_DIR}/{kubelet.FRAGMENT}": "{}\n"}},
+        {"fragments": {f"{kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}": "{}\n"}},
     ],
 )
 def test_a_file_of_others_with_the_name_of_ours_is_not_overwritten(given: dict[str, t.Any]) -> None:
-    with pytest.raises(Refusal, match=r"nodecraft-kubeadm.conf: this is the name of a file of the collection, which did not write it"):
+    with pytest.raises(
+        Refusal, match=r"nodecraft-kubeadm.conf: this is the name of a file of the collection, which did not write it"
+    ):
         kubelet.plan(desired(config={"maxPods": 50}), state(**given))
 
 
