@@ -178,10 +178,10 @@ def safe_path(path: str, *, follows: bool = True) -> str:
 
 
 def safe_file(path: str) -> str:
-    """The same of a file that is written: it is a regular one, or not there yet. Root would replace a device for everybody. Raises OSError."""
+    """The same of a file that is written, which is no device or the like: root would replace it for everybody. Raises OSError."""
     with named(path), _reached(path, writes=True) as (directory, name, real):
         status = _lstat(name, directory)
-        if status is not None and not stat.S_ISREG(status.st_mode):
+        if status is not None and not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
             what = real if real == os.path.normpath(path) else f"it leads to {real}, which"
             raise OSError(
                 errno.EINVAL,
