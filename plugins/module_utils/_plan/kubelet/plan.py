@@ -93,7 +93,6 @@ class KubeletPlan:
 def plan(desired: Desired, state: State) -> KubeletPlan:
     """Work out a desired state against what the node has. Raises Refusal for what cannot be done safely."""
     live, below = changeable(state), state.without_ours()
-    _refuse_namesakes(state)
     theirs = state.foreign_fragments
     # Others may rely on the directory that the kubelet reads for our sake.
     awake = bool(theirs) and kubelet_layout.config_dir(live.command) is not None
@@ -366,17 +365,6 @@ def _forgotten(live: Layout, state: State) -> t.Iterator[str]:
 
 
 # ---- what is refused ---------------------------------------------------------------------------------------------------
-
-
-def _refuse_namesakes(state: State) -> None:
-    """Refuse files of others that have the names of ours: they would be lost. What says so, or is on record, is ours."""
-    for path, version in state.files.items():
-        is_named_so = path == kubelet_layout.DROP_IN or posixpath.basename(path) == FRAGMENT
-        if is_named_so and version and not state.record and not version.text.startswith(_COMMENT):
-            raise Refusal(
-                f"{path}: this is the name of a file of the collection, which did not write it, and a change would overwrite it. Rename the"
-                f" file, run {_RELOAD}, and run again."
-            )
 
 
 def _refuse_out_of_step(live: Layout, state: State) -> None:

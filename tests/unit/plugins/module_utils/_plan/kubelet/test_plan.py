@@ -197,20 +197,6 @@ def test_fragments_that_no_kubelet_reads_need_force() -> None:
     assert kubelet.plan(desired(config={"podPidsLimit": 50}, force=True), state(fragments=sleeping)).operations
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"drop_ins": {kubelet_layout.DROP_IN: "# mine\n[Service]\nCPUWeight=50\n"}},
-        {"fragments": {f"{kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}": "{}\n"}},
-    ],
-)
-def test_a_file_of_others_with_the_name_of_ours_is_not_overwritten(given: dict[str, t.Any]) -> None:
-    with pytest.raises(
-        Refusal, match=r"nodecraft-kubeadm.conf: this is the name of a file of the collection, which did not write it"
-    ):
-        kubelet.plan(desired(config={"maxPods": 50}), state(**given))
-
-
 def test_what_our_drop_in_repeats_is_named_where_others_wrote_it() -> None:
     theirs = {
         "/etc/systemd/system/kubelet.service.d/15-them.conf": "[Service]\nEnvironment=KUBELET_CONFIG_ARGS=--max-pods=30\n"
