@@ -14,7 +14,6 @@ import typing as t
 from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.common.file_values import FileVersion, TextFile
 from ..._plan.documents.systemd_service import environment_files, exec_start, is_kubelet, read_service
-from ..._plan.kubelet import layout as kubelet_layout
 from ..transaction.file_versions import read_version
 from ..transaction.state import Run
 
@@ -40,18 +39,13 @@ class UnitFiles:
 def read_unit_files(run: Run) -> UnitFiles:
     """Read the unit, whether the kubelet runs or not. Raises KubeadmError when there is none that systemd could start."""
     shown = _show(run)
-    unit = [read_text(_named(path)) for path in (shown["FragmentPath"], *shown["DropInPaths"].split())]
+    unit = [read_text(path) for path in (shown["FragmentPath"], *shown["DropInPaths"].split())]
     name = os.uname().nodename
     paths = [path for pattern in environment_files(unit, name) for path in sorted(glob.glob(pattern)) or [pattern]]
     environment = {path: _version_of_text(path) for path in paths}
     texts = {path: version.text if version else None for path, version in environment.items()}
     command = read_service(unit, texts, name).command
     return UnitFiles(tuple(unit), environment, name, command, int(shown["MainPID"] or 0) or None)
-
-
-def _named(path: str) -> str:
-    """A file of the unit as it is named here: of a directory of drop-ins that is a link, systemd names what it leads to."""
-    return kubelet_layout.DROP_IN if path == os.path.realpath(kubelet_layout.DROP_IN) else path
 
 
 def _show(run: Run) -> dict[str, str]:

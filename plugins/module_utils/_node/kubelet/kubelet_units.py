@@ -65,6 +65,11 @@ class KubeletUnit:
         return kubelet_layout.root_dir(self.layout.command)
 
 
+def _named(path: str) -> str:
+    """A file of the unit as it is named here: of a directory of drop-ins that is a link, systemd names what it leads to."""
+    return kubelet_layout.DROP_IN if path == os.path.realpath(kubelet_layout.DROP_IN) else path
+
+
 def read_unit(run: Run, host: Host) -> KubeletUnit:
     """Read the kubelet of this node, running or not. Raises KubeadmError when there is none that can be changed."""
     read = read_unit_files(run)
@@ -74,7 +79,7 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
     running = (host.arguments(pid) or None) if pid else None
     refuse_script(read, running)
     state = State(
-        unit=read.unit,
+        unit=tuple(dataclasses.replace(file, path=_named(file.path)) for file in read.unit),
         environment=read.environment,
         main=read_text(main) if main else None,
         fragments=tuple(

@@ -96,7 +96,6 @@ def plan(desired: Desired, state: State) -> KubeletPlan:
     theirs = state.foreign_fragments
     # Others may rely on the directory that the kubelet reads for our sake.
     awake = bool(theirs) and kubelet_layout.config_dir(live.command) is not None
-    _refuse_unrecorded(state)
     moved = _adopt(desired, below.layout(reads_fragments=awake), below)
     below = below.with_files({path: _version(below, path, move.text) for path, move in moved.items()})
     base = below.layout(reads_fragments=awake)
@@ -155,6 +154,7 @@ def changeable(state: State) -> Layout:
     """A kubelet as it is now. Raises Refusal for one that cannot be changed."""
     live = state.layout()
     refuse_unreachable(state)
+    _refuse_unrecorded(state)
     _refuse_out_of_step(live, state)
     return live
 
