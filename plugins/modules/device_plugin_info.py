@@ -30,7 +30,9 @@ notes:
     of a namespace that the role created it needs C(list) on all kinds that are read. Of Secrets and of most other objects only the metadata is
     read.
   - The API learns only after about a minute that a kubelet has stopped. Until then nodes seem to advertise what they did; the bundled plugin,
-    queried through C(pods/proxy), says at once that it is no longer registered.
+    queried through C(pods/proxy), says at once that it is no longer registered. For other plugins the module needs C(list) on C(leases) in
+    C(kube-node-lease). A kubelet that runs renews the Lease of its node every ten seconds; one that was not renewed for longer is watched for
+    12 seconds, and is a problem if it is not renewed then. So a kubelet that stopped less than 12 seconds ago may still count as running.
 options:
   name:
     description: Name of the plugin's DaemonSet.
@@ -163,7 +165,8 @@ ended_pods:
   elements: str
   sample: []
 unverified:
-  description: What could not be verified, each entry with the reason. Each is a warning, too.
+  description: >-
+    What could not be verified, each entry with the reason, such as whether the kubelet of a node still runs. Each is a warning, too.
   returned: success
   type: list
   elements: str

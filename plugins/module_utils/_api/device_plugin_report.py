@@ -31,6 +31,7 @@ PORT = 9808  # where our plugin tells of itself
 # The reason of a pod that a kubelet ended at its start, after a reboot for instance, before the plugin had registered.
 NO_DEVICES = "UnexpectedAdmissionError"
 _LOOK_AGAIN = 2.0  # seconds between two looks
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"  # one for each node, by its name
 # What keeps a namespace, by kind.
 _OTHERS = {
     "ConfigMap": "namespaces/{}/configmaps",
@@ -148,13 +149,65 @@ class _Reader:
         """What seems to work by the API, held against what our plugins say: of a kubelet that stops, the API hears nothing."""
         # Where one does not answer, the others are mostly out of reach, too, and each would be waited for.
         self._ask([check.pod for check in checks.values()], stop_at_failure=True)
+        return self._with_live_kubelets()
+
+    def _with_live_kubelets(self) -> dict[str, NodeCheck]:
+        """What seems to work although no plugin of ours says so, held against the Leases that kubelets renew."""
+        checks = self._checks()
+        told = {f"{self._namespace}/{pod}" for pod, said in self.observed.told.items() if said}
+        nodes = [name for name, check in checks.items() if not check.problem and check.pod not in told]
+        if not nodes:
+            return checks
+        try:
+            silent, unheard = self._read_silence(nodes)
+        except ApiError as exc:
+            silent, unheard = {}, dict.fromkeys(nodes, str(exc))
+        silent = {**self.observed.silent, **silent}
+        self.observed = dataclasses.replace(self.observed, silent=silent, unheard=unheard)
         return self._checks()
+
+    def _read_silence(self, nodes: t.Sequence[str]) -> tuple[dict[str, float], dict[str, str]]:
+        """For how many seconds the kubelets of nodes do not renew their Leases, as far as they do not; and why that is not known.
+
+        Where a Lease looks old it is watched until it is renewed, because the clocks of the node and of the API server may differ.
+        """
+        began = self._client.clock()
+        first = leases = self._leases()
+        known = [name for name in nodes if name in first]
+        now = self._client.server_time()
+        waiting = [name for name in known if not device_plugin_check.was_just_renewed(first[name], now)]
+
+        def look() -> None:
+            nonlocal leases
+            leases = self._leases()
+
+        def are_renewed() -> bool:
+            waiting[:] = [name for name in waiting if leases.get(name) == first[name]]
+            return not waiting
+
+        longest = max((device_plugin_check.renewal_interval(first[name]) for name in waiting), default=0.0)
+        if waiting:
+            self._client.poll(are_renewed, longest, _LOOK_AGAIN, look=look)
+        missing = [name for name in nodes if name not in first]
+        return (
+            dict.fromkeys(waiting, self._client.clock() - began),
+            dict.fromkeys(missing, "kube-node-lease has no Lease that they renewed"),
+        )
+
+    def _leases(self) -> dict[str, Json]:
+        """The Leases that kubelets have renewed, by node."""
+        leases = {lease["metadata"]["name"]: lease for lease in self._client.list(_LEASES)}
+        return {name: lease for name, lease in leases.items() if (lease.get("spec") or {}).get("renewTime")}
 
     def unverified(self, checks: t.Mapping[str, NodeCheck]) -> list[str]:
         """What could not be verified of nodes that offer what is expected. Another plugin than ours tells nothing of itself."""
         pods = {check.pod.partition("/")[2] for check in checks.values() if check.pod and not check.problem}
         ours = [pod["metadata"]["name"] for pod in self.observed.pods if _is_ours(pod)]
-        return device_plugin_check.unverified(self.observed, [name for name in ours if name in pods])
+        works = [name for name, check in checks.items() if not check.problem]
+        return [
+            *device_plugin_check.unverified(self.observed, [name for name in ours if name in pods]),
+            *device_plugin_check.unheard(self.observed, works),
+        ]
 
     def ended_pods(self) -> tuple[list[str], list[str]]:
         """The pods that ended on these nodes because a starting kubelet had no devices for them, in words; and why they are not known."""
@@ -183,7 +236,7 @@ class _Reader:
         self._ask([check.pod for check in checks if check.problem])
         self._ask([check.pod for check in checks if not check.problem], stop_at_failure=True)
         self.observed = dataclasses.replace(self.observed, events=self._warnings())
-        return self._checks()
+        return self._with_live_kubelets()
 
     def _ask(self, pods: t.Iterable[str | None], stop_at_failure: bool = False) -> None:
         """Have pods of our plugin tell of themselves. pods: full names. stop_at_failure: ask no more after one that does not."""

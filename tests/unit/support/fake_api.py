@@ -12,6 +12,7 @@ import functools
 import http.server
 import json
 import threading
+import time
 import typing as t
 from email.message import Message
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -21,9 +22,16 @@ import jsonpointer
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import Client
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.http_pool import Pool
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.http_requests import Server
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import times
 
 Json = dict[str, t.Any]
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+NODE_LEASES = LEASES.replace("kube-system", "kube-node-lease")
+
+
+def node_lease(name: str, renewed: float) -> Json:
+    """The Lease that the kubelet of a node renewed, in seconds since 1970."""
+    return {"metadata": {"name": name}, "spec": {"leaseDurationSeconds": 40, "renewTime": times.text_of(renewed)}}
 
 
 class Refused(Exception):
@@ -121,7 +129,8 @@ class FakeApi:
     warns: what it says of each write that it accepts, as headers have it.
     ready: whether /readyz is well; while it is not, everything is forbidden.
     before_patch: called with the name of the node before a patch of it is applied.
-    answers: what is answered at other paths, without the query: an object, a list of items, a text, or a refusal.
+    answers: what is answered at other paths, without the query: an object, a list of items, a text, or a refusal. Without one at NODE_LEASES
+    every kubelet has just renewed its Lease.
     leases: Leases by name, each with a resourceVersion that every write raises; before_write: called before one is written.
     granted: what the account may do, as verb and name of the object, empty for all.
     now: what its clock says, in seconds since 1970; None for the true time.
@@ -209,6 +218,8 @@ class FakeApi:
             return lambda *_request: {"gitVersion": self.version}
         if path.startswith("/apis/auth"):
             return self._review
+        if path.startswith(NODE_LEASES):
+            return self._node_leases
         return self._lease if path.startswith(LEASES) else self._found
 
     def _response(self, _verb: str, path: str, _body: bytes) -> Json | str:
@@ -217,6 +228,10 @@ class FakeApi:
             raise answer
         query = {key: values[0] for key, values in parse_qs(urlsplit(path).query).items()}
         return self._page(answer, query) if isinstance(answer, list) else answer
+
+    def _node_leases(self, _verb: str, _path: str, _body: bytes) -> Json:
+        now = time.time() if self.now is None else self.now
+        return {"metadata": {}, "items": [node_lease(name, now) for name in self.objects]}
 
     def _review(self, _verb: str, _path: str, body: bytes) -> Json:
         review: Json = json.loads(body)

@@ -11,7 +11,14 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.device_plugin_report import read
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.daemons import NOW, daemon_set, plugin_pod, revision
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, Refused, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import (
+    NODE_LEASES,
+    Clock,
+    FakeApi,
+    Refused,
+    client_of,
+    node_lease,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node, pod
 
 D = "example.com/dongle"
@@ -191,6 +198,54 @@ def test_our_plugin_knows_of_a_kubelet_that_stopped_before_the_api_does(desk: De
     assert (found["problems"], found["waited_seconds"]) == ([], 6.0)
 
 
+def test_kubelet_of_another_plugin_that_stopped_is_a_problem(desk: Desk) -> None:
+    desk.api.answers[NODE_LEASES] = [node_lease("w1", NOW - 13)]
+    found = desk.read(expected=[])
+    why = "its kubelet has stopped or does not reach the API server: it has not renewed the Lease of its node for 12 s"
+    assert (found["problems"], found["unverified"]) == ([f"w1: {why}"], [])
+
+
+@pytest.mark.parametrize("ahead", [-60, 60])
+def test_kubelet_with_a_wrong_clock_is_seen_to_renew_its_lease(desk: Desk, ahead: float) -> None:
+    desk.api.answers[NODE_LEASES] = [node_lease("w1", NOW + ahead)]
+
+    def renew() -> None:
+        if desk.clock.now >= 8:
+            desk.api.answers[NODE_LEASES] = [node_lease("w1", NOW + ahead + 10)]
+
+    desk.clock.on_sleep = renew
+    found = desk.read()
+    assert (found["problems"], found["unverified"], found["waited_seconds"]) == ([], [], 8.0)
+
+
+def test_stopped_kubelet_is_told_beside_another_problem(desk: Desk) -> None:
+    desk.api.objects["w2"] = node("w2", capacity={D: "3"})
+    desk.api.answers[PODS] = [plugin_pod(), plugin_pod("p-2", "w2")]
+    desk.api.answers[NODE_LEASES] = [node_lease("w1", NOW - 30)]
+    assert [each.partition(":")[0] for each in desk.read()["problems"]] == ["w1", "w2"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [(Refused(403, "leases is forbidden"), "leases is forbidden"), ([], "kube-node-lease has no Lease that they renewed")],
+)
+def test_kubelets_without_a_readable_lease_are_not_verified(desk: Desk, answer: t.Any, why: str) -> None:
+    desk.api.objects["w2"] = node("w2", capacity={D: "4"})
+    desk.api.answers[PODS] = [plugin_pod(), plugin_pod("p-2", "w2")]
+    desk.api.answers[NODE_LEASES] = answer
+    found = desk.read()
+    (limit,) = found["unverified"]
+    assert limit.startswith("whether the kubelet still runs on w1, w2: ") and why in limit
+    assert (found["problems"], desk.warnings) == ([], [f"not verified: {limit}"])
+
+
+def test_kubelet_whose_plugin_tells_of_itself_needs_no_lease(desk: Desk) -> None:
+    desk.api.answers[PODS] = [plugin_pod(ours=True)]
+    desk.api.answers[TOLD] = {D: {"not_ready": "", "devices": []}}
+    desk.api.answers[NODE_LEASES] = Refused(403, "forbidden")
+    assert desk.read()["unverified"] == []
+
+
 def test_a_pod_that_is_not_ready_is_told(desk: Desk) -> None:
     desk.api.answers[PODS] = [plugin_pod(ours=True, ready=False)]
     assert desk.read()["problems"] == ["w1: the pod x/p-1 is not ready: it is being started"]
@@ -270,7 +325,7 @@ def test_a_daemon_set_that_selects_by_expressions(desk: Desk) -> None:
         found["spec"]["selector"] = {**labels, "matchExpressions": expressions}
         desk.api.answers[SETS] = found
         assert desk.read()["problems"] == []
-        (path,) = {path for path in desk.api.asked("GET")[-4:] if path.startswith(PODS)}
+        (path,) = {path for path in desk.api.asked("GET")[-5:] if path.startswith(PODS)}
         asked = parse_qs(urlsplit(path).query)["labelSelector"]
         assert asked == [",".join([*first, "app in (a,b)", "tier notin (c)", "plugin", "!old"])]
 
