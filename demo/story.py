@@ -114,7 +114,9 @@ def show_component(result: Json) -> None:
 
 def ending(transaction: Json) -> str:
     """How a transaction ended."""
-    return f"{transaction['outcome'].replace('_', ' ')} after {transaction['seconds']:.0f} s, outage {transaction['outage_seconds']:.1f} s"
+    outage = transaction["outage_seconds"]
+    known = "not known" if outage is None else f"{outage:.1f} s"
+    return f"{transaction['outcome'].replace('_', ' ')} after {transaction['seconds']:.0f} s, outage {known}"
 
 
 def node_operations(run: Run) -> list[str]:

@@ -369,13 +369,15 @@ transaction:
       description: When it ended, UTC.
       type: str
     seconds:
-      description: How long it took.
+      description: How long it took; V(null) when the node was rebooted meanwhile.
       type: float
     restart_seconds:
-      description: From the restart until the component was healthy.
+      description: From the restart until the component was healthy; V(null) when it never was, or this was not measured.
       type: float
     outage_seconds:
-      description: From the first failed health check until it was healthy again. Pods keep running meanwhile.
+      description:
+        - From the first failed health check until it was healthy again. Pods keep running meanwhile.
+        - V(null) when it was not measured, because no probe could be made, or the engine ended in the middle of the change and another one went on.
       type: float
     proof:
       description: >-

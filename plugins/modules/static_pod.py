@@ -392,13 +392,15 @@ transaction:
       description: When it ended, UTC.
       type: str
     seconds:
-      description: How long it took.
+      description: How long it took; V(null) when the node was rebooted meanwhile.
       type: float
     restart_seconds:
-      description: From the write of the manifest until the component was healthy.
+      description: From the write of the manifest until the component was healthy; V(null) when it never was, or this was not measured.
       type: float
     outage_seconds:
-      description: From the first failed probe until all probes passed again.
+      description:
+        - From the first failed probe until all probes passed again.
+        - V(null) when it was not measured, because no probe could be made, or the engine ended in the middle of the change and another one went on.
       type: float
     proof:
       description: >-

@@ -298,7 +298,7 @@ class Mark(Reports):
 
 
 class Result(t.TypedDict):
-    """How a closed transaction ended. Times in seconds."""
+    """How a closed transaction ended. Times in seconds, None when they were not measured."""
 
     outcome: str
     reason: str | None
@@ -306,7 +306,7 @@ class Result(t.TypedDict):
     ended: str
     seconds: float | None
     restart_seconds: float | None
-    outage_seconds: float
+    outage_seconds: float | None
     proof: Json | None
     confirmed: bool | None
     notes: list[str]

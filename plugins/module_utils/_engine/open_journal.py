@@ -129,6 +129,8 @@ class TransactionTimes:
     def note_observation(self, observation: Observation) -> None:
         """Note when the probes failed first after the switch, when they passed again, and when all was well."""
         times = self.journal["times"]
+        if not observation.is_probed:
+            self.note("unseen")
         if not observation.probes_ok:
             self.note("down")
             times.pop("up", None)
@@ -137,13 +139,19 @@ class TransactionTimes:
         if observation.healthy:
             self.note(self.journal["phase"])
 
-    def spans(self, now: float) -> tuple[float | None, float | None, float]:
-        """Seconds of the whole change, until the component was healthy after the switch, and in which its probes failed."""
+    def note_successor(self) -> None:
+        """Note that an engine takes over from one that ended after the change began: unless that one saved a failed probe, nobody knows of any."""
+        if self.journal["phase"] != PREPARED and "down" not in self.journal["times"]:
+            self.note("unseen")
+
+    def spans(self, now: float) -> tuple[float | None, float | None, float | None]:
+        """Seconds of the whole change, until the component was healthy after the switch, and in which its probes failed; each None when that was
+        not measured."""
         times, phase = self.journal["times"], self.journal["phase"]
         return (
             _span(times.get("began"), now),
             _span(times.get("switched"), times.get(WAITING if phase in ON_TRIAL else phase)),
-            _span(times.get("down"), times.get("up", now)) or 0.0,
+            None if "unseen" in times else _span(times.get("down", now), times.get("up", now)),
         )
 
 

@@ -178,6 +178,11 @@ class PodObservation(t.NamedTuple):
         return self.process is not None and not self.others and self.probes_ok
 
     @property
+    def is_probed(self) -> bool:
+        """Whether it has a probe whose result is known."""
+        return len(self.unknown) < len(self.probes)
+
+    @property
     def crashes(self) -> int:
         """How often the wanted instance ended by itself."""
         return max(self.starts - 1, 0)

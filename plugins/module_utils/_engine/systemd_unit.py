@@ -64,6 +64,11 @@ class UnitObservation(t.NamedTuple):
         return self.process is not None and self.probes_ok and self.node_ok and not self.hopeless
 
     @property
+    def is_probed(self) -> bool:
+        """Without a probe, its process counts as one."""
+        return True
+
+    @property
     def logs(self) -> tuple[str, ...]:
         """The journal of systemd has its words."""
         return ()

@@ -125,6 +125,8 @@ class Engine:
             if self.journal["phase"] == CONFIRMING:
                 # What was healthy before has to show that it is after it, too. A word that was given stays given.
                 self.journal["phase"] = WAITING
+        if self.journal["attempts"] > 1:
+            self.times.note_successor()
         if self.journal["attempts"] > MAX_ATTEMPTS and self.journal["phase"] != CLOSED:
             self._close(
                 ALARM,

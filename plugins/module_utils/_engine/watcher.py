@@ -40,7 +40,7 @@ def retry_until(
 class Observation(t.Protocol):
     """One look at a component, of whatever kind.
 
-    process: the wanted one; None while there is none. probes_ok, probes: whether its probes pass, and what each said.
+    process: the wanted one; None while there is none. probes_ok, probes: whether its probes pass, and what each said. is_probed: whether that is known.
     crashes: how often the wanted instance ended by itself.
     """
 
@@ -51,6 +51,10 @@ class Observation(t.Protocol):
     @property
     def probes_ok(self) -> bool:
         """Whether all probes pass."""
+
+    @property
+    def is_probed(self) -> bool:
+        """Whether a probe could be made."""
 
     @property
     def probes(self) -> tuple[str, ...]:

@@ -94,8 +94,8 @@ def _change(
         lines += limits(messages.unverified(previous), what)
     if result.get("operations"):
         rehearsal = result["rehearsal"]
-        why = f" ({rehearsal['message']})" if rehearsal["verdict"] == SKIPPED else ""
-        tried = f"rehearsal {rehearsal['verdict']}{why} in {_seconds(rehearsal)}"
+        end = f" ({rehearsal['message']})" if rehearsal["verdict"] == SKIPPED else f" {_seconds('in', rehearsal['seconds'])}"
+        tried = f"rehearsal {rehearsal['verdict']}{end}"
         line = f"{what}: {_ending(result, verified, is_lost=is_lost)}; {tried}"
         named = {"reverts": result.get("reverts"), "snapshot": result.get("snapshot")}
         lines.append("; ".join([line, *_pods(result), *(f"{word} {value}" for word, value in named.items() if value)]))
@@ -139,19 +139,22 @@ def _ending(result: Result, verified: t.Callable[[Result], str], *, is_lost: boo
 def _verified_pod(transaction: Result) -> str:
     proof = transaction.get("proof")
     process = f", now pid {proof['pid']} of pod {proof['uid']}" if proof else ""
-    outage = _seconds(transaction, "outage_seconds")
-    return f"{messages.worded(transaction['outcome'])} after {_seconds(transaction)}, outage {outage}{process}"
+    return f"{_ended(transaction)}, {_seconds('outage', transaction['outage_seconds'])}{process}"
 
 
 def _verified_kubelet(transaction: Result) -> str:
     proof = transaction.get("proof")
     process = f", now pid {proof['pid']}" if proof else ""
-    outage = _seconds(transaction, "outage_seconds")
-    return f"{messages.worded(transaction['outcome'])} after {_seconds(transaction)}, not healthy for {outage}{process}"
+    return f"{_ended(transaction)}, {_seconds('not healthy for', transaction['outage_seconds'])}{process}"
 
 
-def _seconds(entry: Result, key: str = "seconds") -> str:
-    return f"{entry.get(key) or 0:.1f} s"
+def _ended(transaction: Result) -> str:
+    return f"{messages.worded(transaction['outcome'])} {_seconds('after', transaction['seconds'])}"
+
+
+def _seconds(word: str, seconds: float | None) -> str:
+    """A time, after the word that says of what it is."""
+    return f"{word}: not known" if seconds is None else f"{word} {seconds:.1f} s"
 
 
 def _argument(value: t.Any) -> str:

@@ -137,6 +137,7 @@ def test_a_component_without_probes_is_verified_by_its_process(node: FakeNode) -
     watch = {side: {**node.instance(text), "probes": []} for side, text in (("before", OLD), ("after", NEW))}
     result = node.change(watch=watch)
     assert result["outcome"] == COMMITTED
+    assert result["outage_seconds"] is None
 
 
 def test_probes_that_need_the_kubelet_are_left_to_it(node: FakeNode) -> None:

@@ -164,7 +164,29 @@ def test_a_reboot_in_the_middle_is_survived(node: FakeNode, ready: float | None,
     reboot(node)
     result = node.run()
     assert result["outcome"] == outcome
+    assert result["outage_seconds"] is None
     assert result["seconds"] is None or 0 <= result["seconds"] < 100
+
+
+def test_outage_of_a_change_that_a_second_engine_ends_is_not_known(node: FakeNode) -> None:
+    node.prepare()
+    die_when_waiting(node)
+    node.clock.now += 30
+    node.run()
+    assert node.closed()["result"]["outage_seconds"] is None
+
+
+def test_outage_that_the_first_engine_saved_goes_on_in_the_second(node: FakeNode) -> None:
+    node.prepare(wait_timeout=60)
+
+    def die() -> None:
+        raise Killed
+
+    node.at(4, die)
+    with pytest.raises(Killed):
+        node.new_engine().run()
+    node.clock.now += 20
+    assert node.run()["outage_seconds"] == pytest.approx(20 + 5, abs=3)
 
 
 def test_a_change_that_had_not_begun_before_a_reboot_is_dropped(node: FakeNode) -> None:
