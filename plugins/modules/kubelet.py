@@ -41,6 +41,8 @@ notes:
     The role C(nodecraft.kubeadm.node_kubelet) does, with M(nodecraft.kubeadm.node_resource_info).
   - Before Kubernetes 1.30 the kubelet has no C(--config-dir). Feature gates and taints are set as flags then, and
     O(config) is refused.
+  - A kubelet that works is not restarted while its kubeconfig, or a file that it names, is missing, because it would not find its credential
+    when it starts. Where its bootstrap kubeconfig exists, this is a warning.
 options:
   feature_gates:
     description:
