@@ -91,7 +91,11 @@ class KubeletSteps(TransactionSteps[Desired]):
             refuse_unread_directory(plan.after.command)
         self._problem, limits = kubelet_watch.problem_of(observed.unit, self._host, self._run, self._patience)
         return [
-            *([messages.may_repair(self._problem)] if self._problem else kubelet_watch.require_credential(observed.unit)),
+            *(
+                [messages.may_repair(self._problem)]
+                if self._problem
+                else kubelet_watch.require_credential(observed.unit)
+            ),
             *self._not_verified(limits, until_changed=True),
             *self._will_not_be_verified(kubelet.unverified(plan)),
         ]

@@ -133,7 +133,11 @@ def require_credential(unit: KubeletUnit) -> list[str]:
     if not lacks:
         return []
     if not bootstrap or (os.path.isabs(bootstrap) and _missing_file(bootstrap)):
-        why = f"its bootstrap kubeconfig {bootstrap} cannot be read either" if bootstrap else "it has no bootstrap kubeconfig"
+        why = (
+            f"its bootstrap kubeconfig {bootstrap} cannot be read either"
+            if bootstrap
+            else "it has no bootstrap kubeconfig"
+        )
         raise Refusal(
             f"kubelet on {unit.node_name}: {lacks}, and {why}. It works with the certificate in its memory, and would not start again, so nothing was"
             " changed. Restore the file; kubelet-client-current.pem is a link to the newest kubelet-client-*.pem beside it. Without any, write"

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 
 from ..._engine.engine_errors import EngineError
@@ -110,9 +111,26 @@ def describe_open(name: str) -> Json | None:
 def progress(name: str, journal: Journal) -> tuple[str, str]:
     """(phase, message) of an open transaction, for people. News that a power loss took leave what the journal says."""
     news = _hint(name, "progress.json")
-    if news.get("id") == journal["id"]:
-        return news["phase"], news["message"]
-    return journal["phase"], "starting"
+    phase, message = (
+        (news["phase"], news["message"]) if news.get("id") == journal["id"] else (journal["phase"], "starting")
+    )
+    obstacle = _obstacle(state_directory(name))
+    return phase, f"{message}; cannot save its state: {obstacle}" if obstacle else message
+
+
+def _obstacle(directory: str) -> str:
+    """Why an engine writes nothing there now, news included; empty when it can."""
+    try:
+        found, size = os.statvfs(directory), os.stat(os.path.join(directory, "journal.json")).st_size
+    except OSError:
+        return ""
+    if found.f_flag & os.ST_RDONLY:
+        number = errno.EROFS
+    elif found.f_bfree * found.f_frsize < size or (found.f_files and not found.f_ffree):
+        number = errno.ENOSPC
+    else:
+        return ""
+    return f"{os.strerror(number)}: {directory} on {os.uname().nodename}"
 
 
 def _hint(name: str, file: str) -> Json:

@@ -94,7 +94,11 @@ def _change(
         lines += limits(messages.unverified(previous), what)
     if result.get("operations"):
         rehearsal = result["rehearsal"]
-        end = f" ({rehearsal['message']})" if rehearsal["verdict"] == SKIPPED else f" {_seconds('in', rehearsal['seconds'])}"
+        end = (
+            f" ({rehearsal['message']})"
+            if rehearsal["verdict"] == SKIPPED
+            else f" {_seconds('in', rehearsal['seconds'])}"
+        )
         tried = f"rehearsal {rehearsal['verdict']}{end}"
         line = f"{what}: {_ending(result, verified, is_lost=is_lost)}; {tried}"
         named = {"reverts": result.get("reverts"), "snapshot": result.get("snapshot")}

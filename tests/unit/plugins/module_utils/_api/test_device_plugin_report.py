@@ -227,7 +227,10 @@ def test_stopped_kubelet_is_told_beside_another_problem(desk: Desk) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "why"),
-    [(Refused(403, "leases is forbidden"), "leases is forbidden"), ([], "kube-node-lease has no Lease that they renewed")],
+    [
+        (Refused(403, "leases is forbidden"), "leases is forbidden"),
+        ([], "kube-node-lease has no Lease that they renewed"),
+    ],
 )
 def test_kubelets_without_a_readable_lease_are_not_verified(desk: Desk, answer: t.Any, why: str) -> None:
     desk.api.objects["w2"] = node("w2", capacity={D: "4"})
@@ -235,7 +238,8 @@ def test_kubelets_without_a_readable_lease_are_not_verified(desk: Desk, answer: 
     desk.api.answers[NODE_LEASES] = answer
     found = desk.read()
     (limit,) = found["unverified"]
-    assert limit.startswith("whether the kubelet still runs on w1, w2: ") and why in limit
+    assert limit.startswith("whether the kubelet still runs on w1, w2: ")
+    assert why in limit
     assert (found["problems"], desk.warnings) == ([], [f"not verified: {limit}"])
 
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import os
+import types
 import typing as t
 
 import pytest
@@ -357,6 +359,26 @@ def test_the_follower_marks_what_it_told(master: FakeNode, run: FakeRun) -> None
     assert report["transaction"]["outcome"] == COMMITTED
     assert journal_history.unreported(NAME) is None
     assert (master.state / "followed.json").stat().st_mode & 0o7777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"f_bfree": 0}, "No space left on device"),
+        ({"f_ffree": 0, "f_files": 9}, "No space left on device"),
+        ({"f_flag": os.ST_RDONLY}, "Read-only file system"),
+        ({"f_ffree": 0, "f_files": 0}, ""),
+    ],
+)
+def test_follower_tells_why_engine_cannot_save_its_state(
+    master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch, changes: dict[str, int], why: str
+) -> None:
+    master.prepare()
+    space = {"f_bfree": 99, "f_frsize": 4096, "f_files": 9, "f_ffree": 9, "f_flag": 0, **changes}
+    monkeypatch.setattr(os, "statvfs", lambda _path: types.SimpleNamespace(**space))
+    report = transaction_progress.report_progress(NAME, None, wait=0, seen="", dry=False, run=run)
+    place = f"{master.state} on {os.uname().nodename}"
+    assert report["message"] == (f"starting; cannot save its state: {why}: {place}" if why else "starting")
 
 
 def test_the_follower_takes_no_path_for_a_name(master: FakeNode, run: FakeRun) -> None:
