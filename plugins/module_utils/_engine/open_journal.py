@@ -140,7 +140,7 @@ class TransactionTimes:
             self.note(self.journal["phase"])
 
     def note_successor(self) -> None:
-        """Note that an engine takes over from one that ended after the change began: unless that one saved a failed probe, nobody knows of any."""
+        """Note that an engine takes over from one that ended after the change began: unless that one saved a failed probe, none is known."""
         if self.journal["phase"] != PREPARED and "down" not in self.journal["times"]:
             self.note("unseen")
 

@@ -282,16 +282,6 @@ def fragment_paths(directory: str) -> list[str]:
     return sorted(found, key=kubelet_config.merge_order)
 
 
-def refuse_unread_directory(arguments: t.Sequence[str]) -> None:
-    """Refuse a fragment where a kubelet with this command line would not find it."""
-    directory = flags.last(arguments, "config-dir") or ""
-    if os.path.islink(directory):
-        raise Refusal(
-            f"{directory} on {os.uname().nodename} is a link, and a kubelet reads no file of a --config-dir that is one. Make it a directory: what is in"
-            f" {os.path.realpath(directory)} and is to take effect belongs into it. Run systemctl restart kubelet, and run again."
-        )
-
-
 def manifest_files(manifest_dir: str) -> list[str]:
     """Every file that the kubelet takes for a static pod: any name without a leading dot. Directories are passed over."""
     try:

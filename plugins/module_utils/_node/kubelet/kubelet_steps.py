@@ -20,8 +20,7 @@ from ..._plan.transaction import messages
 from ..transaction.file_versions import refuse_unsafe, with_target
 from ..transaction.state import Run
 from ..transaction.transaction_steps import Earlier, LockWait, TransactionSteps
-from . import control_planes, kubelet_journal, kubelet_rehearsal, kubelet_watch
-from .kubelet_reader import refuse_unread_directory
+from . import control_planes, kubelet_journal, kubelet_rehearsal, kubelet_start, kubelet_watch
 from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, warnings_about
 
 # systemd waits ten seconds between two starts of what crashed.
@@ -88,13 +87,13 @@ class KubeletSteps(TransactionSteps[Desired]):
             return []
         refuse_unsafe(change.path for change in plan.files)
         if plan.fragment is not None:
-            refuse_unread_directory(plan.after.command)
+            kubelet_start.refuse_unread_directory(plan.after.command)
         self._problem, limits = kubelet_watch.problem_of(observed.unit, self._host, self._run, self._patience)
         return [
             *(
                 [messages.may_repair(self._problem)]
                 if self._problem
-                else kubelet_watch.require_credential(observed.unit)
+                else kubelet_start.require_credential(observed.unit)
             ),
             *self._not_verified(limits, until_changed=True),
             *self._will_not_be_verified(kubelet.unverified(plan)),

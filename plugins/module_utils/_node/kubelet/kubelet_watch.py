@@ -2,25 +2,23 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How a running kubelet is watched where nothing changes, and what it must have before it is restarted: a drained node, and a credential."""
+"""How a running kubelet is watched where nothing changes, and whether its node is drained."""
 
 from __future__ import annotations
 
-import os
 import time
 import typing as t
 
 from ..._engine import probes
-from ..._engine.engine_errors import CredentialError
-from ..._engine.files import POLL_SECONDS, open_to_read
+from ..._engine.files import POLL_SECONDS
 from ..._engine.journal import PREPARED, SYSTEMD_UNIT, UnitWatch
-from ..._engine.kubeconfig import find_problem, load_config, naming, select_context
+from ..._engine.kubeconfig import find_problem
 from ..._engine.node import Host
 from ..._engine.systemd_unit import HEALTH_PORT, UnitObservation, UnitWatcher
 from ..._engine.watcher import HICCUP_SECONDS
 from ..._plan.common.errors import Refusal
 from ..._plan.kubelet.plan import KubeletPlan
-from ..._plan.kubernetes import flags, pods
+from ..._plan.kubernetes import pods
 from ..._plan.transaction import messages
 from ..transaction.state import Run
 from .kubelet_journal import instance
@@ -113,62 +111,3 @@ def refuse_undrained(unit: KubeletUnit, plan: KubeletPlan) -> None:
         raise Refusal(
             f"config: {names} would change on {unit.node_name}, which is not drained: {reason}. {consequences}. {advice}"
         )
-
-
-# The files of its kubeconfig that a kubelet reads when it starts, and what has to be in them.
-_FILES = {
-    "certificate-authority": b"-----BEGIN CERTIFICATE",
-    "client-certificate": b"-----BEGIN CERTIFICATE",
-    "client-key": b"PRIVATE KEY-----",
-    "tokenFile": b"",
-}
-
-
-def require_credential(unit: KubeletUnit) -> list[str]:
-    """Refuse to restart a kubelet that works only because its client certificate is in its memory. Where a bootstrap kubeconfig gets it another
-    one, a warning says so. A relative path is not looked at: it is not known from where."""
-    command = unit.layout.command
-    kubeconfig, bootstrap = (flags.last(command, name) or "" for name in ("kubeconfig", "bootstrap-kubeconfig"))
-    lacks = _missing_file(kubeconfig) if os.path.isabs(kubeconfig) else ""
-    if not lacks:
-        return []
-    if not bootstrap or (os.path.isabs(bootstrap) and _missing_file(bootstrap)):
-        why = (
-            f"its bootstrap kubeconfig {bootstrap} cannot be read either"
-            if bootstrap
-            else "it has no bootstrap kubeconfig"
-        )
-        raise Refusal(
-            f"kubelet on {unit.node_name}: {lacks}, and {why}. It works with the certificate in its memory, and would not start again, so nothing was"
-            " changed. Restore the file; kubelet-client-current.pem is a link to the newest kubelet-client-*.pem beside it. Without any, write"
-            f" {kubeconfig} again: kubeadm kubeconfig user --org system:nodes --client-name system:node:{unit.node_name} on a control plane. Run again."
-        )
-    return [
-        f"kubelet on {unit.node_name}: {lacks}. When it is restarted, it requests another certificate with {bootstrap}; whether it gets one is not"
-        " known before."
-    ]
-
-
-def _missing_file(path: str) -> str:
-    """What of a kubeconfig is not there, or cannot be read, with its file; empty when a kubelet that starts finds all of it."""
-    try:
-        cluster, _name, user = select_context(load_config(path))
-        with naming(path):
-            for key, mark in _FILES.items():
-                _read_marked({**cluster, **(user or {})}.get(key), mark)
-    except CredentialError as exc:
-        return str(exc) if isinstance(exc.__cause__, (OSError, _Unmarked)) else ""
-    except ValueError:  # how it is meant is for the kubelet to judge
-        return ""
-    return ""
-
-
-class _Unmarked(ValueError):
-    """A file that does not hold what it is for."""
-
-
-def _read_marked(path: str | None, mark: bytes) -> None:
-    if path:
-        with open_to_read(path) as stream:
-            if mark not in stream.read():
-                raise _Unmarked(f"{path} holds no {'key' if b'KEY' in mark else 'certificate'}")

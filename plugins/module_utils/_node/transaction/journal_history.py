@@ -114,11 +114,11 @@ def progress(name: str, journal: Journal) -> tuple[str, str]:
     phase, message = (
         (news["phase"], news["message"]) if news.get("id") == journal["id"] else (journal["phase"], "starting")
     )
-    obstacle = _obstacle(state_directory(name))
-    return phase, f"{message}; cannot save its state: {obstacle}" if obstacle else message
+    why = _write_problem(state_directory(name))
+    return phase, f"{message}; cannot save its state: {why}" if why else message
 
 
-def _obstacle(directory: str) -> str:
+def _write_problem(directory: str) -> str:
     """Why an engine writes nothing there now, news included; empty when it can."""
     try:
         found, size = os.statvfs(directory), os.stat(os.path.join(directory, "journal.json")).st_size

@@ -1,0 +1,85 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether a kubelet finds what it needs when it is restarted: its credential, which one that runs has in its memory, and our fragment."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ..._engine.engine_errors import CredentialError
+from ..._engine.files import open_to_read
+from ..._engine.kubeconfig import load_config, naming, select_context
+from ..._plan.common.errors import Refusal
+from ..._plan.kubernetes import flags
+from .kubelet_units import KubeletUnit
+
+# The files of its kubeconfig that a kubelet reads when it starts, and what has to be in them.
+_FILES = {
+    "certificate-authority": b"-----BEGIN CERTIFICATE",
+    "client-certificate": b"-----BEGIN CERTIFICATE",
+    "client-key": b"PRIVATE KEY-----",
+    "tokenFile": b"",
+}
+
+
+def require_credential(unit: KubeletUnit) -> list[str]:
+    """Refuse to restart a kubelet that works only because its client certificate is in its memory. Where a bootstrap kubeconfig gets it another
+    one, a warning says so. A relative path is not looked at: it is not known from where."""
+    command = unit.layout.command
+    kubeconfig, bootstrap = (flags.last(command, name) or "" for name in ("kubeconfig", "bootstrap-kubeconfig"))
+    lacks = _missing_file(kubeconfig) if os.path.isabs(kubeconfig) else ""
+    if not lacks:
+        return []
+    if not bootstrap or (os.path.isabs(bootstrap) and _missing_file(bootstrap)):
+        why = (
+            f"its bootstrap kubeconfig {bootstrap} cannot be read either"
+            if bootstrap
+            else "it has no bootstrap kubeconfig"
+        )
+        raise Refusal(
+            f"kubelet on {unit.node_name}: {lacks}, and {why}. It works with the certificate in its memory, and would not start again, so nothing was"
+            " changed. Restore the file; kubelet-client-current.pem is a link to the newest kubelet-client-*.pem beside it. Without any, write"
+            f" {kubeconfig} again: kubeadm kubeconfig user --org system:nodes --client-name system:node:{unit.node_name} on a control plane. Run again."
+        )
+    return [
+        f"kubelet on {unit.node_name}: {lacks}. When it is restarted, it requests another certificate with {bootstrap}; whether it gets one is not"
+        " known before."
+    ]
+
+
+def _missing_file(path: str) -> str:
+    """What of a kubeconfig is not there, or cannot be read, with its file; empty when a kubelet that starts finds all of it."""
+    try:
+        cluster, _name, user = select_context(load_config(path))
+        with naming(path):
+            for key, mark in _FILES.items():
+                _read_marked({**cluster, **(user or {})}.get(key), mark)
+    except CredentialError as exc:
+        return str(exc) if isinstance(exc.__cause__, (OSError, _Unmarked)) else ""
+    except ValueError:  # how it is meant is for the kubelet to judge
+        return ""
+    return ""
+
+
+class _Unmarked(ValueError):
+    """A file that does not hold what it is for."""
+
+
+def _read_marked(path: str | None, mark: bytes) -> None:
+    if path:
+        with open_to_read(path) as stream:
+            if mark not in stream.read():
+                raise _Unmarked(f"{path} holds no {'key' if b'KEY' in mark else 'certificate'}")
+
+
+def refuse_unread_directory(arguments: t.Sequence[str]) -> None:
+    """Refuse a fragment where a kubelet with this command line would not find it."""
+    directory = flags.last(arguments, "config-dir") or ""
+    if os.path.islink(directory):
+        raise Refusal(
+            f"{directory} on {os.uname().nodename} is a link, and a kubelet reads no file of a --config-dir that is one. Make it a directory: what is in"
+            f" {os.path.realpath(directory)} and is to take effect belongs into it. Run systemctl restart kubelet, and run again."
+        )

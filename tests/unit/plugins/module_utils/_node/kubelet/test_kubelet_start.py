@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A kubelet that would not find its credential is not restarted."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import kubelet_watch
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_nodes import Node
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
+
+
+@pytest.fixture(name="node")
+def fixture_node(kubelet_node: Node) -> Node:
+    return kubelet_node
+
+
+PEM = "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n-----BEGIN EC PRIVATE KEY-----\n-----END EC PRIVATE KEY-----\n"
+CURRENT = "pki/kubelet-client-current.pem"
+
+
+def plan_restart(node: Node, monkeypatch: pytest.MonkeyPatch, **user: str) -> list[str]:
+    """The warnings of a change of a kubelet that works, with this user in its kubeconfig."""
+    node.kubeconfig.write_text(kubeconfig(user=user), encoding="utf-8")
+    monkeypatch.setattr(kubelet_watch, "problem_of", lambda *_arguments: ("", []))
+    steps = node.steps(dry=True, config={"maxPods": 50})
+    with steps.session():
+        steps.read()
+        return list(steps.plan().warnings)
+
+
+def pair_in(path: str) -> dict[str, str]:
+    return {"client-certificate": path, "client-key": path}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [(None, "No such file or directory"), ("", "holds no certificate"), (PEM[:60], "holds no key")]
+)
+@pytest.mark.parametrize("relative", [False, True])
+def test_kubelet_without_the_file_of_its_certificate_is_not_restarted(
+    node: Node, monkeypatch: pytest.MonkeyPatch, text: str | None, why: str, relative: bool
+) -> None:
+    path = node.root / CURRENT
+    if text is not None:
+        node.write(CURRENT, text)
+    with pytest.raises(Refusal, match=r"its bootstrap kubeconfig /b cannot be read either") as refusal:
+        plan_restart(node, monkeypatch, **pair_in(CURRENT if relative else str(path)))
+    assert all(words in str(refusal.value) for words in ("kubelet on w1: ", str(path), why, "system:node:w1"))
+
+
+def test_kubelet_without_its_kubeconfig_is_not_restarted(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubelet_watch, "problem_of", lambda *_arguments: ("", []))
+    node.kubeconfig.unlink()
+    steps = node.steps(dry=True, config={"maxPods": 50})
+    with steps.session():
+        steps.read()
+        with pytest.raises(Refusal, match="No such file or directory, and its bootstrap kubeconfig"):
+            steps.plan()
+
+
+def test_kubelet_without_the_file_of_its_authority_is_not_restarted(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kubelet_watch, "problem_of", lambda *_arguments: ("", []))
+    text = kubeconfig("https://unit-tests:6443", "certificate-authority: /none/ca.crt")
+    node.kubeconfig.write_text(text, encoding="utf-8")
+    steps = node.steps(dry=True, config={"maxPods": 50})
+    with steps.session():
+        steps.read()
+        with pytest.raises(Refusal, match=r"/none/ca\.crt: No such file or directory"):
+            steps.plan()
+
+
+def test_kubelet_that_can_bootstrap_again_is_restarted_with_a_warning(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bootstrap = node.write("bootstrap.conf", kubeconfig(user={"token": "a.b"}))
+    text = node.kubeadm.read_text(encoding="utf-8")
+    node.kubeadm.write_text(text.replace("=/b ", f"={bootstrap} "), encoding="utf-8")
+    process = node.root / "proc/7/cmdline"
+    process.write_text(process.read_text(encoding="utf-8").replace("=/b\0", f"={bootstrap}\0"), encoding="utf-8")
+    (warning,) = plan_restart(node, monkeypatch, **pair_in(CURRENT))
+    assert f"it requests another certificate with {bootstrap}" in warning
+
+
+@pytest.mark.parametrize(
+    "user", [pair_in(CURRENT), {"exec": "{command: aws}"}, {"token": "t"}, {}, {"client-certificate-data": "eA=="}]
+)
+def test_kubelet_with_its_credential_is_restarted(
+    node: Node, monkeypatch: pytest.MonkeyPatch, user: dict[str, str]
+) -> None:
+    node.write(CURRENT, PEM)
+    assert plan_restart(node, monkeypatch, **user) == []
+
+
+def test_crashed_kubelet_without_its_certificate_may_be_repaired(node: Node) -> None:
+    node.kubeconfig.write_text(kubeconfig(user=pair_in("/none/x.pem")), encoding="utf-8")
+    node.crash("E1 command failed\n")
+    steps = node.steps(dry=True, config={"maxPods": 50})
+    with steps.session():
+        steps.read()
+        assert len(steps.plan().warnings) == 1
