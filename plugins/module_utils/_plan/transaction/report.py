@@ -97,7 +97,7 @@ def _change(
         end = (
             f" ({rehearsal['message']})"
             if rehearsal["verdict"] == SKIPPED
-            else f" {_seconds('in', rehearsal['seconds'])}"
+            else f" {_seconds('in', rehearsal.get('seconds'))}"
         )
         tried = f"rehearsal {rehearsal['verdict']}{end}"
         line = f"{what}: {_ending(result, verified, is_lost=is_lost)}; {tried}"
@@ -143,17 +143,17 @@ def _ending(result: Result, verified: t.Callable[[Result], str], *, is_lost: boo
 def _verified_pod(transaction: Result) -> str:
     proof = transaction.get("proof")
     process = f", now pid {proof['pid']} of pod {proof['uid']}" if proof else ""
-    return f"{_ended(transaction)}, {_seconds('outage', transaction['outage_seconds'])}{process}"
+    return f"{_ended(transaction)}, {_seconds('outage', transaction.get('outage_seconds'))}{process}"
 
 
 def _verified_kubelet(transaction: Result) -> str:
     proof = transaction.get("proof")
     process = f", now pid {proof['pid']}" if proof else ""
-    return f"{_ended(transaction)}, {_seconds('not healthy for', transaction['outage_seconds'])}{process}"
+    return f"{_ended(transaction)}, {_seconds('not healthy for', transaction.get('outage_seconds'))}{process}"
 
 
 def _ended(transaction: Result) -> str:
-    return f"{messages.worded(transaction['outcome'])} {_seconds('after', transaction['seconds'])}"
+    return f"{messages.worded(transaction['outcome'])} {_seconds('after', transaction.get('seconds'))}"
 
 
 def _seconds(word: str, seconds: float | None) -> str:
