@@ -34,7 +34,7 @@ options:
   min_ready_seconds:
     description:
       - Seconds for which the component must stay healthy without a break before the change is committed. They are added to
-        O(wait_timeout).
+        O(wait_timeout). A kube-controller-manager is watched for 20 seconds more, until it may lead.
     type: int
     default: 10
   confirm:

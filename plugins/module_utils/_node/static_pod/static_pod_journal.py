@@ -108,7 +108,9 @@ def static_pod_journal(
     }
     journal = new_journal(pod.name, files, watch, settings)
     journal["obsolete"] = [path for path in reversed(made) if path not in notes.directories]
-    journal["min_ready_seconds"] = max(settings.min_ready_seconds, plan.after.seconds_until_killed())
+    # Either may follow the other: a rollback is watched as well.
+    until_leading = max(plan.before.seconds_until_leading(), plan.after.seconds_until_leading())
+    journal["min_ready_seconds"] = max(settings.min_ready_seconds + until_leading, plan.after.seconds_until_killed())
     if pod.name == API_SERVER:
         for instance, manifest in ((before, plan.before), (after, plan.after)):
             instance["server"] = _address(instance) or advertised(manifest)

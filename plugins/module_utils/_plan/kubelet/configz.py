@@ -11,7 +11,6 @@ C(4h0m0s)), most quantities as they were written, and fields that are zero omitt
 from __future__ import annotations
 
 import dataclasses
-import re
 import typing as t
 from fractions import Fraction
 
@@ -19,19 +18,6 @@ from ..common.errors import Refusal
 from ..kubernetes import option_values, quantities
 from . import config as kubelet_config
 from .config import CONFIG, GATES
-
-_DURATION_PART = r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)"  # Go takes both letters of micro
-_DURATION = re.compile(rf"[+-]?(?:{_DURATION_PART})+")
-_SECONDS = {
-    "ns": Fraction(1, 10**9),
-    "us": Fraction(1, 10**6),
-    "µs": Fraction(1, 10**6),
-    "μs": Fraction(1, 10**6),
-    "ms": Fraction(1, 1000),
-    "s": Fraction(1),
-    "m": Fraction(60),
-    "h": Fraction(3600),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,29 +61,19 @@ def _mapping(asked: t.Any, field: str) -> dict[str, t.Any]:
 def same(asked: t.Any, found: t.Any) -> bool:
     """Whether two values of a field mean the same. found: None when the field is omitted."""
     if found is None:
-        return not asked or _duration(asked) == 0
+        return not asked or quantities.parse_duration(asked) == 0
     if isinstance(asked, list) and isinstance(found, list):
         return len(asked) == len(found) and all(map(same, asked, found))
     if isinstance(asked, dict) and isinstance(found, dict):
         return all(same(asked.get(key), found.get(key)) if key in asked else not found[key] for key in {*asked, *found})
     if isinstance(asked, bool) or isinstance(found, bool):
         return asked is found
-    return asked == found or _as_number(asked, found, _duration) or _as_number(asked, found, _quantity)
+    return asked == found or _as_number(asked, found, quantities.parse_duration) or _as_number(asked, found, _quantity)
 
 
 def _as_number(asked: t.Any, found: t.Any, read: t.Callable[[t.Any], Fraction | None]) -> bool:
     value = read(asked)
     return value is not None and value == read(found)
-
-
-def _duration(value: t.Any) -> Fraction | None:
-    """Seconds; None for what is no duration of Go."""
-    if not isinstance(value, str) or not _DURATION.fullmatch(value):
-        return Fraction(0) if value == "0" else None
-    seconds = sum(
-        (Fraction(number) * _SECONDS[unit] for number, unit in re.findall(_DURATION_PART, value)), Fraction(0)
-    )
-    return -seconds if value.startswith("-") else seconds
 
 
 def _quantity(value: t.Any) -> Fraction | None:

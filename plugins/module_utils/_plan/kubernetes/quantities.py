@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Kubernetes' quantities, compared by value: C(1k) is 1000 and C(4000m) is 4."""
+"""Kubernetes' quantities, compared by value: C(1k) is 1000 and C(4000m) is 4. And the durations of Go."""
 
 from __future__ import annotations
 
@@ -22,6 +22,18 @@ _SUFFIXES = {
     **{letter: Fraction(1000) ** power for power, letter in enumerate("kMGTPE", start=1)},
     **{letter: Fraction(1, 1000**power) for power, letter in enumerate("mun", start=1)},
 }
+_DURATION_PART = r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)"  # Go takes both letters of micro
+_DURATION = re.compile(rf"[+-]?(?:{_DURATION_PART})+")
+_SECONDS = {
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "µs": Fraction(1, 10**6),
+    "μs": Fraction(1, 10**6),
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "m": Fraction(60),
+    "h": Fraction(3600),
+}
 
 
 def parse(text: str) -> Fraction:
@@ -31,6 +43,16 @@ def parse(text: str) -> Fraction:
         raise ValueError(f"{text!r} is not a quantity")
     number, exponent, suffix = match.groups()
     return Fraction(number) * Fraction(10) ** int(exponent or 0) * _SUFFIXES.get(suffix, 1)
+
+
+def parse_duration(value: t.Any) -> Fraction | None:
+    """Seconds; None for what is no duration of Go."""
+    if not isinstance(value, str) or not _DURATION.fullmatch(value):
+        return Fraction(0) if value == "0" else None
+    seconds = sum(
+        (Fraction(number) * _SECONDS[unit] for number, unit in re.findall(_DURATION_PART, value)), Fraction(0)
+    )
+    return -seconds if value.startswith("-") else seconds
 
 
 def canonical(text: str) -> str:
