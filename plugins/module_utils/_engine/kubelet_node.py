@@ -107,11 +107,17 @@ class KubeletNode:
     def shortage(self) -> str:
         """A threshold of eviction that the change made too high ends every pod of the node within seconds, and the Node stays ready.
         What was not known before the change may be older than it."""
-        short = {kind: words for kind, (status, words) in self._pressures().items() if status == "True"}
-        found = ", ".join(
-            f"{kind} ({words})" for kind, words in short.items() if kind in self.journal["before"]["enough"]
-        )
+        found = self._reported(self.journal["before"]["enough"])
         return f"evicts pods, because with this change its Node reports {found}" if found else ""
+
+    def standing_shortage(self) -> str:
+        """The same with nothing to change."""
+        found = self._reported(PRESSURES)
+        return f"its Node reports {found}, so it evicts pods and takes fewer new ones" if found else ""
+
+    def _reported(self, kinds: t.Collection[str]) -> str:
+        pressures = self._pressures().items()
+        return ", ".join(f"{kind} ({words})" for kind, (status, words) in pressures if status == "True" and kind in kinds)
 
     def unverified(self) -> list[str]:
         """What of it is not known although the change counts as healthy, each with the reason."""

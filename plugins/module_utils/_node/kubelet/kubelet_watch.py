@@ -56,8 +56,9 @@ def watch_until_healthy(
     while True:
         observation = watcher.look()
         if (observation.process is not None and observation.probes_ok) or clock() >= limit:
-            not_ready = [] if observation.node_ok else [f"whether it works: {observation.node}"]
-            limits = [*watcher.unverified(), *not_ready, *_taken_health_port(watcher)]
+            wrong = ["" if observation.node_ok else observation.node, watcher.node.standing_shortage()]
+            idle = [f"whether it works: {why}" for why in wrong if why]
+            limits = [*watcher.unverified(), *idle, *_taken_health_port(watcher)]
             return observation, watcher.log(observation), limits
         sleep(POLL_SECONDS)
 

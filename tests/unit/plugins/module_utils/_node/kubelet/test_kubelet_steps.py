@@ -340,13 +340,27 @@ def test_kubelet_whose_health_port_another_program_holds_is_not_verified(
     assert steps.report()["unverified"][-1].startswith("whether it is healthy: Failed to start healthz server")
 
 
+UNREADY = {"type": "Ready", "status": "Unknown", "message": "Kubelet stopped posting node status."}
+SHORT = {"type": "MemoryPressure", "status": "True", "message": "kubelet has insufficient memory available"}
+
+
+@pytest.mark.parametrize(
+    ("condition", "state"),
+    [
+        (UNREADY, "its Node is not ready (Kubelet stopped posting node status.)"),
+        (
+            SHORT,
+            "its Node reports MemoryPressure (kubelet has insufficient memory available), so it evicts pods and takes fewer new ones",
+        ),
+    ],
+)
 @pytest.mark.parametrize("limit", [110, 50])
-def test_kubelet_whose_node_is_not_ready_does_not_count_as_working(
-    node: Node, web: Web, monkeypatch: pytest.MonkeyPatch, limit: int
+def test_kubelet_whose_node_does_not_work_does_not_count_as_working(
+    node: Node, web: Web, monkeypatch: pytest.MonkeyPatch, *, limit: int, condition: Json, state: str
 ) -> None:
     """With nothing to change (110), and before a change."""
-    ready = {"type": "Ready", "status": "Unknown", "message": "Kubelet stopped posting node status."}
-    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: ({"status": {"conditions": [ready]}}, ""))
+    conditions = [{"type": "Ready", "status": "True"}, condition][-1 if condition is UNREADY else 0 :]
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: ({"status": {"conditions": conditions}}, ""))
     node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: {web.port}\n", encoding="ascii")
     node.shown.update(ActiveState="active", SubState="running")
     steps = node.steps(dry=True, config={"maxPods": limit})
@@ -354,8 +368,7 @@ def test_kubelet_whose_node_is_not_ready_does_not_count_as_working(
         steps.read()
         if not steps.plan().operations:
             steps.verify()
-    unready = "whether it works: its Node is not ready (Kubelet stopped posting node status.)"
-    assert steps.report()["unverified"] == [unready]
+    assert steps.report()["unverified"] == [f"whether it works: {state}"]
 
 
 def test_a_kubelet_that_runs_and_answers_is_left_alone(node: Node, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
