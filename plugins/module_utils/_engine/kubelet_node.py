@@ -117,7 +117,9 @@ class KubeletNode:
 
     def _reported(self, kinds: t.Collection[str]) -> str:
         pressures = self._pressures().items()
-        return ", ".join(f"{kind} ({words})" for kind, (status, words) in pressures if status == "True" and kind in kinds)
+        return ", ".join(
+            f"{kind} ({words})" for kind, (status, words) in pressures if status == "True" and kind in kinds
+        )
 
     def unverified(self) -> list[str]:
         """What of it is not known although the change counts as healthy, each with the reason."""
