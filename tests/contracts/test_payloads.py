@@ -19,15 +19,15 @@ OWN = "ansible_collections/nodecraft/kubeadm/plugins"
 # Kilobytes of our own files in a module's archive, packed one by one; as text on the wire they are a third more. What Ansible adds to
 # every module differs between its versions, and is about 106.
 KILOBYTES = {
-    "kubeadm_config_check": 233,
+    "kubeadm_config_check": 234,
     "kubelet": 201,
-    "kubelet_info": 123,
+    "kubelet_info": 124,
     "node_image": 66,
     "node_transaction": 26,
     "static_pod": 239,
     "static_pod_info": 144,
     "static_pod_plan": 263,
-    "upgrade_check": 238,
+    "upgrade_check": 239,
 }
 NODE_MODULES = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["node"]
 

@@ -107,15 +107,11 @@ class KubeletNode:
     def shortage(self) -> str:
         """A threshold of eviction that the change made too high ends every pod of the node within seconds, and the Node stays ready.
         What was not known before the change may be older than it."""
-        found = self._reported(self.journal["before"]["enough"])
+        found = self.reported_shortage(self.journal["before"]["enough"])
         return f"evicts pods, because with this change its Node reports {found}" if found else ""
 
-    def standing_shortage(self) -> str:
-        """The same with nothing to change."""
-        found = self._reported(PRESSURES)
-        return f"its Node reports {found}, so it evicts pods and takes fewer new ones" if found else ""
-
-    def _reported(self, kinds: t.Collection[str]) -> str:
+    def reported_shortage(self, kinds: t.Collection[str] = PRESSURES) -> str:
+        """What the Node reports to be short of, of some kinds; empty without."""
         pressures = self._pressures().items()
         return ", ".join(
             f"{kind} ({words})" for kind, (status, words) in pressures if status == "True" and kind in kinds

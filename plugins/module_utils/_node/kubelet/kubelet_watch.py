@@ -56,8 +56,13 @@ def watch_until_healthy(
     while True:
         observation = watcher.look()
         if (observation.process is not None and observation.probes_ok) or clock() >= limit:
-            wrong = ["" if observation.node_ok else observation.node, watcher.node.standing_shortage()]
-            idle = [f"whether it works: {why}" for why in wrong if why]
+            short = watcher.node.reported_shortage()
+            idle = [] if observation.node_ok else [f"whether it works: {observation.node}"]
+            idle += (
+                [f"whether it works: its Node reports {short}, so it evicts pods and takes fewer new ones"]
+                if short
+                else []
+            )
             limits = [*watcher.unverified(), *idle, *_taken_health_port(watcher)]
             return observation, watcher.log(observation), limits
         sleep(POLL_SECONDS)

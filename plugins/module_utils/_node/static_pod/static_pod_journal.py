@@ -109,7 +109,7 @@ def static_pod_journal(
     journal = new_journal(pod.name, files, watch, settings)
     journal["obsolete"] = [path for path in reversed(made) if path not in notes.directories]
     # Either may follow the other: a rollback is watched as well.
-    until_leading = max(plan.before.seconds_until_leading(), plan.after.seconds_until_leading())
+    until_leading = max(map(static_pod.seconds_until_leading, (plan.before, plan.after)))
     journal["min_ready_seconds"] = max(settings.min_ready_seconds + until_leading, plan.after.seconds_until_killed())
     if pod.name == API_SERVER:
         for instance, manifest in ((before, plan.before), (after, plan.after)):

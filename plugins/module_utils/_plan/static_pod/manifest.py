@@ -13,17 +13,15 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-import math
 import posixpath
 import re
 import typing as t
-from fractions import Fraction
 
 from ..common.errors import Refusal
 from ..common.ownership import Change, Values
 from ..documents.command_line import find_program
 from ..documents.yaml_edit import Document, Path
-from ..kubernetes import flags, quantities, versions
+from ..kubernetes import flags, versions
 from . import pod_fields
 from .pod_fields import Probe
 from .pod_yaml import ANNOTATIONS, VOLUMES, PodYaml, at, place_of
@@ -40,10 +38,6 @@ _SHORTEST_SECRET = 4
 _OF_A_MOUNT = frozenset(("name", "mountPath", "readOnly"))
 # Their arguments are words of a script, not flags of the component.
 _SHELLS = frozenset(("ash", "bash", "dash", "sh"))
-_CONTROLLER_MANAGER = "kube-controller-manager"
-_LEADER_ELECTION = {"lease-duration": Fraction(15), "retry-period": Fraction(2)}  # seconds, by default
-_RETRY_JITTER = Fraction(22, 10)  # client-go waits for up to 2.2 periods
-_FALSE = ("0", "f", "false")
 _NAMED = ("env", "volumes")  # lists whose entries are told by their names
 # The lists and mappings in which a field stands, by their names in `blanks`.
 _COLLECTIONS = {
@@ -241,20 +235,6 @@ class Manifest:
     def seconds_until_killed(self) -> int:
         """How long the kubelet leaves a container that does not work, where only the kubelet can ask for it; 0 for every other."""
         return pod_fields.seconds_until_killed(self.container, self.document.source)
-
-    def seconds_until_leading(self) -> int:
-        """How long the next instance may be healthy and do nothing, because the lease of this one has to run out: a controller
-        manager does not give it back, and starts its controllers only when it has it. 0 for every other component.
-        """
-        if self.program != _CONTROLLER_MANAGER or (self.flag_value("leader-elect") or "true").lower() in _FALSE:
-            return 0
-        lease, retry = (
-            quantities.parse_duration(self.flag_value(f"leader-elect-{name}")) or default
-            for name, default in _LEADER_ELECTION.items()
-        )
-        return math.ceil(lease + retry * _RETRY_JITTER)
-
-    # -- values --------------------------------------------------------------------------------------------------------
 
     def values(self) -> Values:
         """Everything that can be changed, as field -> key -> value: the same object each time, never to be changed in place."""

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 import posixpath
 import typing as t
+from fractions import Fraction
 
 from ..common import ownership
 from ..common.errors import Refusal
 from ..common.file_values import FileVersion, digest_of
 from ..common.ownership import Change, Record, Values
 from ..documents.yaml_edit import Path
+from ..kubernetes import quantities
 from ..transaction import previous_change
 from ..transaction.previous_change import Rollback
 from . import pod_fields, probe_targets, reconciliation
@@ -28,6 +31,11 @@ HIDDEN = "(hidden)"  # stands for what is not shown
 
 
 # ---- what was read ---------------------------------------------------------------------------------------------------
+
+_CONTROLLER_MANAGER = "kube-controller-manager"
+_LEADER_ELECTION = {"lease-duration": Fraction(15), "retry-period": Fraction(2)}  # seconds, by default
+_RETRY_JITTER = Fraction(22, 10)  # client-go waits for up to 2.2 periods
+_FALSE = ("0", "f", "false")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -288,3 +296,16 @@ def _changed_settings(before: Manifest, after: Manifest) -> t.Iterator[Change]:
         for key in dict.fromkeys([*now[field], *then[field]]):
             if now[field].get(key) != then[field].get(key):
                 yield Change(field, key, now[field].get(key), then[field].get(key))
+
+
+def seconds_until_leading(manifest: Manifest) -> int:
+    """How long the next instance may be healthy and do nothing, because the lease of this one has to run out: a controller manager does not
+    give it back, and starts its controllers only when it has it. 0 for every other component.
+    """
+    if manifest.program != _CONTROLLER_MANAGER or (manifest.flag_value("leader-elect") or "true").lower() in _FALSE:
+        return 0
+    lease, retry = (
+        quantities.parse_duration(manifest.flag_value(f"leader-elect-{name}")) or default
+        for name, default in _LEADER_ELECTION.items()
+    )
+    return math.ceil(lease + retry * _RETRY_JITTER)

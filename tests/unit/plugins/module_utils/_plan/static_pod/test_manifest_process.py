@@ -55,24 +55,3 @@ def test_how_long_nothing_but_the_kubelets_patience_tells_whether_it_works(
     container = {"name": "kube-apiserver", "command": ["kube-apiserver"], **probes}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"containers": [container]}}
     assert samples.manifest(yaml.safe_dump(pod)).seconds_until_killed() == seconds
-
-
-@pytest.mark.parametrize(
-    ("command", "seconds"),
-    [
-        (["kube-controller-manager"], 20),
-        (["kube-controller-manager", "--leader-elect"], 20),
-        (["kube-controller-manager", "--leader-elect=true", "--leader-elect-lease-duration=1m0s"], 65),
-        (["kube-controller-manager", "--leader-elect-retry-period=5s"], 26),
-        (["kube-controller-manager", "--leader-elect-lease-duration=soon"], 20),
-        (["kube-controller-manager", "--leader-elect=false"], 0),
-        (["kube-scheduler", "--leader-elect=true"], 0),
-        (["kube-apiserver"], 0),
-    ],
-)
-def test_how_long_a_controller_manager_may_wait_for_the_lease_of_the_one_before(
-    command: list[str], seconds: int
-) -> None:
-    container = {"name": command[0], "command": command}
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"containers": [container]}}
-    assert samples.manifest(yaml.safe_dump(pod), name=command[0]).seconds_until_leading() == seconds

@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A kubelet that has nothing to change, and whether it works."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import probes
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_nodes import Node
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
+
+
+@pytest.fixture(name="node")
+def fixture_node(kubelet_node: Node) -> Node:
+    return kubelet_node
+
+
+def carry_out_nothing(node: Node) -> None:
+    steps = node.steps(config={"maxPods": 110})
+    with steps.session():
+        steps.read()
+        assert steps.plan().operations == ()
+        steps.verify()
+
+
+def test_nothing_to_do_is_no_success_over_a_kubelet_that_is_down(node: Node) -> None:
+    node.shown.update(ActiveState="activating", SubState="auto-restart", MainPID="0")
+    with pytest.raises(KubeadmError, match=r"it is activating \(auto-restart\).*command failed"):
+        carry_out_nothing(node)
+
+
+def test_kubelet_without_healthz_is_not_verified(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
+    node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: 0\n", encoding="ascii")
+    node.shown.update(ActiveState="active", SubState="running")
+    steps = node.steps(config={"maxPods": 110})
+    with steps.session():
+        steps.read()
+        steps.plan()
+        warnings = steps.verify()
+    limits = ["whether it is healthy: healthzPort is 0", "whether its Node is ready and evicts no pods: no answer"]
+    assert steps.report()["unverified"] == limits
+    assert [each.partition("kubelet: not verified: ")[2] for each in warnings] == limits
+
+
+def test_configuration_that_is_newer_than_the_process_is_not_verified(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
+    node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: 0\n", encoding="ascii")
+    node.shown.update(ActiveState="active", SubState="running")
+    node.write("proc/stat", f"btime {int(time.time()) - 160}\n")
+    node.write("proc/7/stat", f"7 (kubelet) S {'0 ' * 18}{100 * os.sysconf('SC_CLK_TCK')} 0")
+    steps = node.steps(config={"maxPods": 110})
+    with steps.session():
+        steps.read()
+        steps.plan()
+        steps.verify()
+    assert steps.report()["unverified"][-1].startswith(
+        f"whether it has read {node.main} as it is: the file was changed"
+    )
+
+
+def test_kubelet_whose_health_port_another_program_holds_is_not_verified(
+    node: Node, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
+    node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: {web.port}\n", encoding="ascii")
+    node.shown.update(ActiveState="active", SubState="running")
+    node.words = 'E1 server.go:1] "Failed to start healthz server" err="listen: address already in use"\n'
+    steps = node.steps(config={"maxPods": 110})
+    with steps.session():
+        steps.read()
+        steps.plan()
+        steps.verify()
+    assert steps.report()["unverified"][-1].startswith("whether it is healthy: Failed to start healthz server")
+
+
+UNREADY = {"type": "Ready", "status": "Unknown", "message": "Kubelet stopped posting node status."}
+SHORT = {"type": "MemoryPressure", "status": "True", "message": "kubelet has insufficient memory available"}
+
+
+@pytest.mark.parametrize(
+    ("condition", "state"),
+    [
+        (UNREADY, "its Node is not ready (Kubelet stopped posting node status.)"),
+        (
+            SHORT,
+            "its Node reports MemoryPressure (kubelet has insufficient memory available), so it evicts pods and takes fewer new ones",
+        ),
+    ],
+)
+@pytest.mark.parametrize("limit", [110, 50])
+def test_kubelet_whose_node_does_not_work_does_not_count_as_working(
+    node: Node, web: Web, monkeypatch: pytest.MonkeyPatch, *, limit: int, condition: Json, state: str
+) -> None:
+    """With nothing to change (110), and before a change."""
+    conditions = [{"type": "Ready", "status": "True"}, condition][-1 if condition is UNREADY else 0 :]
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: ({"status": {"conditions": conditions}}, ""))
+    node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: {web.port}\n", encoding="ascii")
+    node.shown.update(ActiveState="active", SubState="running")
+    steps = node.steps(dry=True, config={"maxPods": limit})
+    with steps.session():
+        steps.read()
+        if not steps.plan().operations:
+            steps.verify()
+    assert steps.report()["unverified"] == [f"whether it works: {state}"]
+
+
+def test_a_kubelet_that_runs_and_answers_is_left_alone(node: Node, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
+    node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: {web.port}\n", encoding="ascii")
+    node.shown.update(ActiveState="active", SubState="running")
+    carry_out_nothing(node)
+
+
+# ---- policies --------------------------------------------------------------------------------------------------------
