@@ -93,7 +93,8 @@ options:
     default: present
   purge:
     description:
-      - Also revert what this module set earlier on these nodes and this task does not name.
+      - Also revert what this module set earlier on these nodes and this task does not name. A node for which the task names nothing at all is left
+        alone.
       - What others set is never reverted, and neither is an owned value that was changed since.
     type: bool
     default: false

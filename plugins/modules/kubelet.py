@@ -246,6 +246,13 @@ diff:
   returned: always
   type: list
   elements: dict
+left_alone:
+  description: >-
+    With O(purge), what this collection set earlier of options that are not given, so that it stays; the names only.
+  returned: always
+  type: dict
+  sample:
+    args: [v]
 operations:
   description: Every setting that changes.
   returned: always
@@ -266,6 +273,10 @@ operations:
     after:
       description: The new value; V(null) when it is not set any more.
       type: raw
+    no_longer_desired:
+      description: Whether it is reverted only because O(purge) is set and the task does not name it any more.
+      returned: when it is so
+      type: bool
   sample:
     - field: config
       key: maxPods

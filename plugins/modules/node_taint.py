@@ -156,6 +156,14 @@ nodes:
         after:
           description: The new value; V(null) when it is not set any more.
           type: str
+        no_longer_desired:
+          description: Whether it is reverted only because O(purge) is set and the task does not name it any more.
+          returned: when it is so
+          type: bool
+    left_alone:
+      description: The keys that this collection set earlier, where the task names nothing of the node, so that they stay.
+      type: list
+      elements: str
   sample:
     w1:
       changed: true

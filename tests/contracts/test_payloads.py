@@ -20,7 +20,7 @@ OWN = "ansible_collections/nodecraft/kubeadm/plugins"
 # every module differs between its versions, and is about 106.
 KILOBYTES = {
     "kubeadm_config_check": 234,
-    "kubelet": 201,
+    "kubelet": 202,
     "kubelet_info": 124,
     "node_image": 66,
     "node_transaction": 26,

@@ -171,7 +171,7 @@ class Target(t.Generic[P]):
             "changed": self.changed,
             "failed": bool(self.error),
             "msg": self.error or self.note,
-            "operations": [dataclasses.asdict(change) for change in self.operations],
+            "operations": [change.described() for change in self.operations],
         }
 
 

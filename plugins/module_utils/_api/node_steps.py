@@ -42,6 +42,10 @@ class NodeTarget(Target[NodePlan]):
         """What it has to show in the end."""
         return self.plan.wanted if self.plan else {}
 
+    def report(self) -> Json:
+        """The node's part of the result."""
+        return {**super().report(), "left_alone": list(self.plan.left_alone) if self.plan else []}
+
 
 @dataclasses.dataclass(frozen=True)
 class Observed:

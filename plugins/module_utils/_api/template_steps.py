@@ -70,7 +70,7 @@ class Template:
             "differs": bool(self.differences),
             "differences": [{**dataclasses.asdict(entry), "pods": list(entry.pods)} for entry in self.differences],
             "rollout": self.rollout,
-            "operations": [dataclasses.asdict(change) for change in self.operations],
+            "operations": [change.described() for change in self.operations],
         }
 
 

@@ -182,7 +182,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         """The result of the module, whatever step it reached."""
         rollback = observed.earlier.rollback if observed and plan and plan.operations else None
         return {
-            **self._report(plan.operations if plan else (), diff(plan) if plan and self._diff else ()),
+            **self._report(plan, diff(plan) if plan and self._diff else ()),
             "manifest": self._manifest,
             "snapshot": self._snapshot,
             "lost": plan.lost if plan else {},

@@ -14,8 +14,9 @@ import typing as t
 
 from ..._engine.journal import PREPARED, Journal
 from ..._engine.node import NODE, Host
+from ..._plan.common import ownership
 from ..._plan.common.errors import Busy, KubeadmError
-from ..._plan.common.ownership import Values
+from ..._plan.common.ownership import Change, Record, Values
 from ..._plan.common.verdict import Verdict
 from ..._plan.kubernetes.clusters import ClusterIdentity
 from ..._plan.transaction import messages, rehearsal
@@ -77,6 +78,22 @@ class DesiredState(t.Protocol):
     @property
     def values(self) -> Values:
         """The settings by field and name."""
+
+    @property
+    def complete(self) -> frozenset[str]:
+        """The fields of which everything else that we own goes back."""
+
+
+class Planned(t.Protocol):
+    """What a run will do to one component."""
+
+    @property
+    def operations(self) -> tuple[Change, ...]:
+        """What changes."""
+
+    @property
+    def record(self) -> Record:
+        """What we own afterwards."""
 
 
 Desired = t.TypeVar("Desired", bound=DesiredState)
@@ -248,20 +265,22 @@ class TransactionSteps(t.Generic[Desired]):
             "longest_seconds": engine_service.longest_seconds(journal),
         }
 
-    def _report(self, operations: t.Sequence[t.Any], diff: t.Sequence[t.Any]) -> dict[str, t.Any]:
-        """The keys that the results of all these modules have. diff: empty where none is to be shown."""
+    def _report(self, plan: Planned | None, diff: t.Sequence[t.Any]) -> dict[str, t.Any]:
+        """The keys that the results of all these modules have. plan: None before there is one. diff: empty where none is to be shown."""
         told, left_open = self._told, self._told.earlier.open
+        operations = plan.operations if plan else ()
         return {
             "name": self._name,
             "node": told.node,
             "cluster": dataclasses.asdict(told.cluster),
             "operations": [
                 {
-                    **dataclasses.asdict(change),
+                    **change.described(),
                     "key": with_target(change.key) if change.field == "files" else change.key,
                 }
                 for change in operations
             ],
+            "left_alone": self._left_alone(plan.record) if plan else {},
             "diff": [{**entry, "after_header": with_target(entry["after_header"])} for entry in diff],
             "transaction": told.transaction,
             "unverified": told.unverified,
@@ -269,3 +288,9 @@ class TransactionSteps(t.Generic[Desired]):
             "open_transaction": None if left_open is None else {"id": left_open["id"], "phase": left_open["phase"]},
             "busy": told.busy,
         }
+
+    def _left_alone(self, record: Record) -> dict[str, list[str]]:
+        """What we own and the task does not name, where it says all that there shall be. record: after the run."""
+        if self._params["state"] != "present" or not self._params["purge"]:
+            return {}
+        return ownership.left_alone(record, self._params, self._desired.complete)

@@ -33,12 +33,21 @@ Record = dict[str, dict[str, Owned]]
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """One key that gets another value. None as a value: the key is not set."""
+    """One key that gets another value. None as a value: the key is not set.
+
+    no_longer_desired: whether it goes back only because the desired state, which says all of its field, does not name it any more.
+    """
 
     field: str
     key: str
     before: t.Any
     after: t.Any
+    no_longer_desired: bool = False
+
+    def described(self) -> dict[str, t.Any]:
+        """As results tell it."""
+        found = {"field": self.field, "key": self.key, "before": self.before, "after": self.after}
+        return {**found, "no_longer_desired": True} if self.no_longer_desired else found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +87,7 @@ def resolve(
             after[field].pop(key)
             continue
         if now != target.value:
-            changes.append(Change(field, key, now, target.value))
+            changes.append(Change(field, key, now, target.value, target.no_longer_desired))
         _remember(after, field, key, now, target.value, owned)
     return Resolution(tuple(changes), {field: keys for field, keys in after.items() if keys}, tuple(warnings))
 
@@ -87,6 +96,7 @@ def resolve(
 class _Target:
     value: t.Any
     ours_to_return: bool = False
+    no_longer_desired: bool = False
 
 
 def _targets(
@@ -102,7 +112,7 @@ def _targets(
             targets[place] = _Target(owned[place].original, ours_to_return=True)
     for place, entry in owned.items():
         if place[0] in complete and place not in named:
-            targets[place] = _Target(entry.original, ours_to_return=True)
+            targets[place] = _Target(entry.original, ours_to_return=True, no_longer_desired=state == "present")
     return targets
 
 
@@ -116,6 +126,11 @@ def complete_fields(options: t.Mapping[str, t.Any], state: str, *, purge: bool) 
     if state == "absent" and not given:
         return frozenset(options)
     return given if purge else frozenset()
+
+
+def left_alone(record: Record, fields: t.Iterable[str], desired: t.Collection[str]) -> dict[str, list[str]]:
+    """What we own in fields that a task does not name, by field. desired: the fields that it names."""
+    return {field: sorted(record[field]) for field in fields if field not in desired and record.get(field)}
 
 
 def _remember(record: Record, field: str, key: str, now: t.Any, target: t.Any, owned: Owned | None) -> None:

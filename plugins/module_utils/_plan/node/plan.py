@@ -56,11 +56,15 @@ class Kind:
 
 @dataclasses.dataclass(frozen=True)
 class Desired:
-    """What a task asks of one node. values: by key, None to remove. state and purge: as in C(ownership.resolve)."""
+    """What a task asks of one node. values: by key, None to remove. state: as in C(ownership.resolve).
+
+    purge: whether everything that we own and the values do not name goes back. is_named: whether the task says anything of this node.
+    """
 
     values: Keys
     state: str
     purge: bool
+    is_named: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,6 +85,7 @@ class NodePlan:
 
     operations: what changes, for the user. patch: the same for the API. Both are empty when there is nothing to do.
     wanted: what the node has to show in the end, by key, for everything that the task names or changes.
+    left_alone: the keys that we own where the task says nothing of the node.
     """
 
     node: str
@@ -88,6 +93,7 @@ class NodePlan:
     patch: tuple[PatchOperation, ...]
     wanted: Keys
     warnings: tuple[str, ...]
+    left_alone: tuple[str, ...] = ()
 
 
 def parse_desired(kind: Kind, params: t.Mapping[str, t.Any]) -> DesiredStates:
@@ -97,7 +103,7 @@ def parse_desired(kind: Kind, params: t.Mapping[str, t.Any]) -> DesiredStates:
     settings = {
         node_names.check_node("per_node", name): (entry or {}).get(kind.field) for name, entry in per_node.items()
     }
-    if state == "present" and common is None and any(setting is None for setting in settings.values() or [None]):
+    if state == "present" and common is None and not per_node:
         raise Refusal(
             f"{kind.field} is required with state=present; an empty one together with purge removes what this collection owns."
         )
@@ -117,8 +123,8 @@ def parse_desired(kind: Kind, params: t.Mapping[str, t.Any]) -> DesiredStates:
 
 
 def _desired(values: Keys, given: bool, state: str, purge: bool) -> Desired:
-    # An option that is given but empty names nothing: an empty variable must not revert everything.
-    return Desired(values, state, purge or (state == "absent" and not given))
+    # An option that is not given means nothing, and with C(absent) everything; an empty one must not revert everything there.
+    return Desired(values, state, (purge and given) or (state == "absent" and not given), given)
 
 
 def plan(kind: Kind, node: Node, desired: Desired) -> NodePlan:
@@ -153,6 +159,7 @@ def plan(kind: Kind, node: Node, desired: Desired) -> NodePlan:
             *(f"{name}: {text}" for text in map(kind.warning, resolution.changes) if text),
             *(f"{name}: {kind.field} {key} is left alone: {foreign[key]}." for key in held if key in foreign),
         ),
+        left_alone=() if desired.is_named or desired.purge else tuple(sorted(held)),
     )
 
 

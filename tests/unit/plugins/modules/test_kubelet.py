@@ -35,6 +35,7 @@ def test_the_defaults(start: Start, handed: list[t.Any]) -> None:
         "control_plane": [],
         "problem": None,
         "operations": [],
+        "left_alone": {},
         "diff": [],
         "files": [],
         "limits": None,

@@ -74,6 +74,7 @@ def test_one_node(serve: Serve) -> None:
             "failed": False,
             "msg": "",
             "operations": [{"field": "resources", "key": D, "before": None, "after": "4"}],
+            "left_alone": [],
         }
     }
     assert api.objects["w1"]["status"]["capacity"][D] == "4"
@@ -186,6 +187,7 @@ def test_stop_sends_nothing_after_a_failure(serve: Serve) -> None:
         "failed": False,
         "msg": "not tried: another node failed, and on_error is stop",
         "operations": [],
+        "left_alone": [],
     }
 
 

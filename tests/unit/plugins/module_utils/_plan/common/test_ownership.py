@@ -178,3 +178,19 @@ def _changed(live: dict[str, t.Any], resolution: ownership.Resolution) -> dict[s
         assert live.get(change.key) == change.before
         live[change.key] = change.after
     return {key: value for key, value in live.items() if value is not None}
+
+
+@pytest.mark.parametrize(("state", "is_marked"), [("present", True), ("absent", False)])
+def test_only_what_goes_because_it_is_not_named_is_marked(state: str, is_marked: bool) -> None:
+    record = {"args": {"v": ownership.Owned("4", None)}}
+    (change,) = ownership.resolve(
+        desired={}, live={"args": {"v": "4"}}, record=record, state=state, complete=("args",)
+    ).changes
+    assert change.no_longer_desired is is_marked
+    told = {"field": "args", "key": "v", "before": "4", "after": None}
+    assert change.described() == {**told, **({"no_longer_desired": True} if is_marked else {})}
+
+
+def test_what_is_owned_of_fields_that_are_not_named() -> None:
+    record = {"args": {"v": ownership.Owned("4", None)}, "env": {"A": ownership.Owned("1", None)}, "files": {}}
+    assert ownership.left_alone(record, ["files", "env", "args"], ["env"]) == {"args": ["v"]}

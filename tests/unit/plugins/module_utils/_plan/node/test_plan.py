@@ -82,10 +82,32 @@ def test_a_record_that_is_none() -> None:
 PARAMS: Json = {"labels": None, "per_node": None, "state": "present", "purge": False}
 
 
-@pytest.mark.parametrize("changes", [{}, {"per_node": {"w1": {}}}, {"per_node": {"w1": {"labels": {}}, "w2": None}}])
+@pytest.mark.parametrize("changes", [{}, {"per_node": {}}])
 def test_nothing_named_is_refused_with_present(changes: Json) -> None:
     with pytest.raises(Refusal, match="labels is required with state=present"):
         node_plan.parse_desired(LABELS, {**PARAMS, **changes})
+
+
+def ours() -> Json:
+    """A node with a label of ours."""
+    return node(labels={"a": "b"}, annotations={LABELS.annotation: owned(a=("b", None))})
+
+
+@pytest.mark.parametrize("purge", [True, False])
+@pytest.mark.parametrize("entry", [None, {}, {"labels": None}])
+def test_a_node_of_which_nothing_is_named_keeps_what_we_own(entry: Json | None, purge: bool) -> None:
+    given = {**PARAMS, "per_node": {"w1": entry}, "purge": purge}
+    found = node_plan.plan(LABELS, ours(), node_plan.parse_desired(LABELS, given).of("w1"))
+    assert (found.operations, found.left_alone) == ((), ("a",))
+
+
+def test_an_empty_option_with_purge_reverts_what_we_own() -> None:
+    given = {**PARAMS, "per_node": {"w1": {"labels": {}}}, "purge": True}
+    found = node_plan.plan(LABELS, ours(), node_plan.parse_desired(LABELS, given).of("w1"))
+    assert [each.described() for each in found.operations] == [
+        {"field": "labels", "key": "a", "before": "b", "after": None, "no_longer_desired": True}
+    ]
+    assert found.left_alone == ()
 
 
 def test_what_single_nodes_get_goes_on_top() -> None:
