@@ -16,11 +16,16 @@ LONGEST_LOOK = 60  # seconds until what was changed has to show in the API
 
 
 def revert(story: Story) -> None:
-    """The desired state is empty."""
+    """What is named and empty is reverted."""
     tell("8. An empty desired state")
     nothing = {
         "control_plane_static_pods": [API_SERVER],
         "control_plane_feature_gates": {},
+        "control_plane_admission_plugins": {},
+        "node_kubelet_feature_gates": {},
+        "node_resources_extended_resources": {},
+        "node_resources_taints": [],
+        "node_resources_labels": {},
         "placement_guard_state": "absent",
     }
     story.ask({"all": {"vars": {**story.settings, **nothing}}})

@@ -25,7 +25,7 @@ positional: kept
 options:
   _input:
     description:
-      - The desired state of the control plane. All keys below have to be there.
+      - The desired state of the control plane. C(static_pods) and C(state) have to be there; what none of the other keys names is left alone.
       - C(static_pods), the names of the static pods, as a list or as text with commas.
       - C(state), as O(nodecraft.kubeadm.static_pod_plan#module:state). Where it is not V(present), no settings are desired.
       - C(feature_gates) of all components of Kubernetes, and C(admission_plugins) of the API server.
@@ -49,8 +49,6 @@ EXAMPLES = r"""
       static_pods: [kube-apiserver, kube-scheduler]
       feature_gates:
         CrossNamespaceVolumeDataSource: true
-      admission_plugins: {}
-      components: {}
 """
 
 RETURN = r"""
@@ -70,8 +68,8 @@ class FilterModule:
 
 def _requests(desired: t.Mapping[str, t.Any], kept: t.Mapping[str, t.Any] | None = None) -> dict[str, dict[str, t.Any]]:
     given = plain(desired)
-    for option in ("feature_gates", "admission_plugins", "components"):
-        objection = role_variables.text_objection(f"control_plane_{option}", given[option])
-        if objection:
+    for name in role_variables.SETTINGS["control_plane"]:
+        option = name.removeprefix("control_plane_")
+        for objection in role_variables.value_objections(name, given.get(option, {}), {"type": "dict"}):
             raise Refusal(objection)
     return requests.requests(**given, kept=plain(kept or {}).get("control_plane", {}))

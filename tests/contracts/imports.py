@@ -129,6 +129,9 @@ PLACES = {
     ),
     # Decisions that roles and playbooks ask for.
     "plugins.filter": Place(places=(f"{UTILS}._plan",), outside=frozenset({"__future__", "dataclasses", "typing"})),
+    "plugins.lookup": Place(
+        places=(f"{UTILS}._plan",), outside=frozenset({"__future__", "ansible", "dataclasses", "typing"})
+    ),
     "plugins.doc_fragments": Place(outside=frozenset({"__future__"})),
 }
 

@@ -85,7 +85,12 @@ def test_every_guide_is_on_the_site_once_and_in_the_table_of_the_readme() -> Non
 
 def contents() -> list[tuple[str, str]]:
     """What users can call, by name and kind."""
-    places = {"module": "plugins/modules/*.py", "filter": "plugins/filter/*.py", "playbook": "playbooks/*.yml"}
+    places = {
+        "module": "plugins/modules/*.py",
+        "filter": "plugins/filter/*.py",
+        "lookup": "plugins/lookup/*.py",
+        "playbook": "playbooks/*.yml",
+    }
     found = [(path.stem, kind) for kind, place in places.items() for path in ROOT.glob(place)]
     return sorted([*found, *((path.name, "role") for path in ROOT.glob("roles/*"))])
 

@@ -50,7 +50,8 @@ def handed_over(thing: t.Any, known: t.Mapping[str, t.Any]) -> t.Iterator[tuple[
             yield from handed_over(entry, known)
     elif isinstance(thing, dict):
         for key, value in thing.items():
-            options = known.get(value.strip("{ }"), value) if isinstance(value, str) else value
+            # It may be combined with what variables name.
+            options = known.get(value.strip("{ }").partition(" ")[0], value) if isinstance(value, str) else value
             if str(key).startswith(OURS) and isinstance(options, dict):
                 yield from ((key[len(OURS) :], option) for option in options)
             yield from handed_over(value, known)

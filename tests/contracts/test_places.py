@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT, project_files
 
-PLUGINS = {"action", "doc_fragments", "filter", "modules", "module_utils", "plugin_utils"}
+PLUGINS = {"action", "doc_fragments", "filter", "lookup", "modules", "module_utils", "plugin_utils"}
 CALLED = ("playbooks", "plugins", "roles")
 # The way from a file that is called to one beside the directories that may be called.
 OUTSIDE = re.compile(

@@ -8,9 +8,9 @@ import itertools
 import typing as t
 from pathlib import Path
 
-import jinja2
 import pytest
 import yaml
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.role_variables import SETTINGS
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 Json = dict[str, t.Any]
@@ -74,7 +74,7 @@ def test_each_playbook_is_of_nodes_or_of_the_controller() -> None:
 def test_a_playbook_of_nodes_checks_the_inventory_first(name: str) -> None:
     first, _play = plays(name)
     assert first["ansible.builtin.import_playbook"] == "plays/inventory.yml"
-    assert first["vars"] == {"__play_groups": NEEDED[name]}
+    assert first["vars"]["__play_groups"] == NEEDED[name]
 
 
 @pytest.mark.parametrize("name", [name for name in NEEDED if name not in JOINING])
@@ -93,31 +93,27 @@ def test_a_playbook_of_the_controller_runs_as_its_user(name: str) -> None:
     assert play.get("connection") == (None if delegates else "local")
 
 
-NAMING = ["device_plugin", "feature_gates", "node_resources", "placement_guard", "site"]
+APPLYING = {
+    "device_plugin": ["device_plugin"],
+    "feature_gates": ["control_plane", "node_kubelet"],
+    "node_resources": ["node_resources"],
+    "placement_guard": ["placement_guard"],
+    "site": ["control_plane", "node_kubelet", "node_resources", "placement_guard"],
+}
 
 
-@pytest.mark.parametrize("name", NAMING)
-def test_a_playbook_refuses_a_run_that_names_nothing_first(name: str) -> None:
-    first = plays(name)[-1]["tasks"][0]
-    assert first["ansible.builtin.include_tasks"] == "tasks/named.yml"
-    named = [*first["vars"]["__play_desired"], *first["vars"].get("__play_extras", ())]
+def test_what_applies_a_desired_state_has_its_variables_checked_first() -> None:
+    checked = {name: plays(name)[0]["vars"].get("__play_applies") for name in NEEDED}
+    assert {name: roles for name, roles in checked.items() if roles} == APPLYING
+    first = loaded(ROOT / "playbooks/plays/inventory.yml")[0]["tasks"][0]
+    assert (first["register"], first["run_once"], first["tags"]) == ("__play_begin", True, "always")
+
+
+def test_variables_that_a_run_must_name_are_settings_of_its_roles() -> None:
+    required = {name: plays(name)[0]["vars"].get("__play_required", ()) for name in APPLYING}
+    settings = {name: [each for role in APPLYING[name] for each in SETTINGS[role]] for name in APPLYING}
     # Misspelt, a variable would never be found.
-    assert set(named) <= options_of(ROLES)
-    assert len(named) == len(set(named))
-
-
-def test_a_guard_alone_is_no_desired_state_for_the_whole_cluster() -> None:
-    (variables,) = included("site", "tasks/named.yml")
-    assert not [name for name in variables["__play_desired"] if name.startswith("placement_guard_")]
-    (guard,) = included("placement_guard", "tasks/named.yml")
-    assert variables["__play_extras"] == guard["__play_desired"]
-
-
-def test_what_site_looks_for_is_all_that_its_parts_look_for() -> None:
-    (variables,) = included("site", "tasks/named.yml")
-    for name in ("feature_gates", "node_resources"):
-        (part,) = included(name, "tasks/named.yml")
-        assert set(part["__play_desired"]) <= set(variables["__play_desired"])
+    assert [name for name, names in required.items() if not set(names) <= set(settings[name])] == []
 
 
 @pytest.mark.parametrize("name", NEEDED)
@@ -132,21 +128,6 @@ def test_roles_that_a_playbook_names_are_there(name: str) -> None:
 def test_roles_that_are_planned_first_have_both_parts() -> None:
     for role, part in itertools.product(("control_plane", "node_kubelet", "node_resources"), ("plan", "apply")):
         assert (ROOT / f"roles/{role}/tasks/{part}.yml").is_file()
-
-
-@pytest.mark.parametrize(
-    ("named", "roles"),
-    [
-        (["control_plane_feature_gates"], ["control_plane"]),
-        (["node_kubelet_feature_gates"], ["node_kubelet"]),
-        (["node_kubelet_feature_gates", "control_plane_feature_gates"], ["control_plane", "node_kubelet"]),
-    ],
-)
-def test_gates_are_set_where_they_are_named(named: list[str], roles: list[str]) -> None:
-    (variables,) = included("feature_gates", "tasks/change.yml")
-    expression = variables["__play_roles"].removeprefix("{{").removesuffix("}}")
-    work_out = jinja2.Environment(autoescape=True).compile_expression(expression)
-    assert work_out(__play_begin={"named": named}) == roles
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ def fixture_modules() -> dict[str, Json]:
 
 @pytest.fixture(name="filters", scope="module")
 def fixture_filters() -> dict[str, Json]:
-    """What is documented of the filters."""
-    return documented("filter", "plugins/filter")
+    """What is documented of the filters, and of the lookups."""
+    return {**documented("filter", "plugins/filter"), **documented("lookup", "plugins/lookup")}
 
 
 def entry_points() -> dict[str, Json]:

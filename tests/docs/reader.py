@@ -26,11 +26,23 @@ GROUP_OF = {"control_plane_": "kube_control_plane", "node_resources_": "kube_nod
 CHANGED = re.compile(r" changed=(\d+) ")
 # Nodes of the lab stop their pods after 3 seconds, so these are long enough.
 BRISK = {"control_plane_min_ready_seconds": 3, "control_plane_wait_timeout": 120}
-# Without any of its settings in the variables, a run of site reverts all that the collection set.
+# With these a run of site reverts all that the collection set.
+OF_COMPONENT: dict[str, t.Any] = {
+    **{field: {} for field in ("args", "env", "resources", "probes", "priority")},
+    **{field: [] for field in ("volumes", "files")},
+}
+COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 NOTHING: dict[str, t.Any] = {
     "control_plane_feature_gates": {},
+    "control_plane_admission_plugins": {},
+    "control_plane_components": dict.fromkeys(COMPONENTS, OF_COMPONENT),
     "node_kubelet_feature_gates": {},
+    "node_kubelet_config": {},
+    "node_kubelet_args": {},
+    "node_kubelet_register_with_taints": [],
+    "node_resources_extended_resources": {},
     "node_resources_labels": {},
+    "node_resources_taints": [],
 }
 # What else a page may have set, by the variable that sets it.
 ABSENT = {
@@ -130,7 +142,8 @@ class Reader:
             self._write(INVENTORY, content if whole else merged(self._inventory(), content))
         elif block.file:
             # Ansible takes either a file or a directory of a name.
-            self._write(re.sub(r"^(group_vars/\w+)\.yml$", r"\1/page.yml", block.file), content)
+            file = on_lab(block.file, self.lab)
+            self._write(re.sub(r"^((?:group|host)_vars/[\w-]+)\.yml$", r"\1/page.yml", file), content)
         else:
             for name, value in content.items():
                 group = next((group for prefix, group in GROUP_OF.items() if name.startswith(prefix)), "all")
@@ -180,7 +193,7 @@ class Reader:
         for group in self.nodes["children"].values():
             for host, variables in group["hosts"].items():
                 # Of hosts: the controller is not reached like them.
-                self._write(f"host_vars/{host}.yml", {**self.nodes["vars"], **variables})
+                self._write(f"host_vars/{host}/lab.yml", {**self.nodes["vars"], **variables})
         self._write(INVENTORY, self._inventory())
 
     def _inventory(self) -> dict[str, t.Any]:

@@ -20,7 +20,7 @@ if t.TYPE_CHECKING:
 # All that plugins, roles and playbooks may use of an installed collection; Ansible itself reads the files.
 KEPT = {"meta", "playbooks", "plugins", "roles", "FILES.json", "MANIFEST.json"}
 SCENARIO = "control_plane"
-KINDS = {"module": "modules", "filter": "filter"}
+KINDS = {"module": "modules", "filter": "filter", "lookup": "lookup"}
 
 
 def check_installed(session: nox.Session) -> None:

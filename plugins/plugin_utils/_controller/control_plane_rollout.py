@@ -307,6 +307,10 @@ class ControlPlaneRollout(RoleRollout):
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 
+    def _place(self, host: str, field: str) -> str:
+        """Where the variable comes from that says all of a field of a static pod."""
+        return self._named_in(host, control_planes.variable_of(field))
+
     def end(self) -> Json:
         """Tell what became of this host, and on one host of all; and let other runs in again."""
         decision, host = self._decision, self._pass.host
@@ -328,7 +332,8 @@ class ControlPlaneRollout(RoleRollout):
             *first,
             *(f"WARNING: {warning}" for warning in (*warnings, *control_planes.beside(hosts)) if warning),
             *(self._unverified(hosts, reports) if decision["turns"] else ()),
-            *report.static_pods(reports, lost, warns=persistence is None),
+            *report.static_pods(reports, lost, warns=persistence is None, places=self._place),
+            *report.left_alone(control_planes.left_alone(reports)),
             *kept[len(first) :],
             *report.limits(
                 _unrehearsed(self._pass.registers(decision["planned"][-1])) if self._written(decision) else ()

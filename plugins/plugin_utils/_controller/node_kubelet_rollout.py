@@ -396,7 +396,10 @@ class NodeKubeletRollout(RoleRollout):
         lines = [
             *(f"{host}: skipped, because it cannot be reached" for host in decision["excluded"]),
             *admitted.get("told", ()),
-            *report.kubelets(shown, lost),
+            *report.kubelets(
+                shown, lost, places=lambda each, field: self._named_in(each, f"{self._pass.role}_{field}")
+            ),
+            *report.left_alone(kubelets.left_alone(shown)),
             rollout.again(shown),
         ]
         ended = self._ended(own_report, [line for line in lines if line], {host: reports[host] for host in lost})

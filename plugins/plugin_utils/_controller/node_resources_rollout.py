@@ -15,7 +15,7 @@ from ...module_utils._plan.kubernetes import access
 from ...module_utils._plan.node import labels
 from ...module_utils._plan.node import rollout as resources
 from ...module_utils._plan.transaction import rollout
-from ...module_utils._plan.transaction.report import limits
+from ...module_utils._plan.transaction.report import left_alone, limits
 from .role_rollout import RoleRollout
 from .rollout_pass import Json
 
@@ -52,7 +52,7 @@ class NodeResourcesRollout(RoleRollout):
 
     def _refuse_labels_of_kubelet(self, settings: Json, node: Json) -> None:
         """What the kubelet's command line sets would be set again at its next start. node: what the node told; empty when it was not asked."""
-        if not (node and labels.may_be_set_again(settings["labels"])):
+        if not (node and labels.may_be_set_again(settings["labels"] or {})):
             return
         found = node if "arguments" in node else self._read_node()[0]
         arguments = [each["argument"] for each in found.get("arguments") or ()]
@@ -153,7 +153,8 @@ class NodeResourcesRollout(RoleRollout):
         decision = rollout.of_pass(self._pass.own, "decide")
         # Of the coordinator alone these are named.
         hosts = self._pass.hosts([*decision.get("excluded", ()), *decision.get("served", ())])
-        lines = resources.lines({host: resources.outcome(each, applied) for host, each in hosts.items()})
+        outcomes = {host: resources.outcome(each, applied) for host, each in hosts.items()}
+        lines = [*resources.lines(outcomes), *left_alone(resources.left_alone(outcomes))]
         unverified = resources.unverified(self._pass.hosts(decision.get("served", ())), applied)
         return self._ended(own, [*lines, *limits(unverified)] if lines else [])
 

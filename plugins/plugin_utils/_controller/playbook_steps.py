@@ -18,6 +18,7 @@ from ...module_utils._plan.upgrade import prerequisites as upgrade_steps
 from ...module_utils._plan.upgrade import report as upgrade_report
 from ...module_utils._plan.upgrade.findings import Finding, UpgradeFindings
 from .control_plane_rollout import ControlPlaneRollout
+from .inventory_check import InventoryCheck
 from .node_kubelet_rollout import NodeKubeletRollout
 from .node_resources_rollout import NodeResourcesRollout
 from .role_rollout import RoleRollout, Steps
@@ -38,6 +39,8 @@ _UPGRADE_INFO, _UPGRADE_CHECK, _UPGRADE_AGAIN = "__play_upgrade_info", "__play_u
 # Those that can revert what they set, with the variable that says so.
 _STATES = {"control_plane": "control_plane_state", "node_kubelet": "node_kubelet_state"}
 _PRESENT = "present"
+# Of the inventory. Where they have other names, variables say which.
+_GROUPS = (control_plane_nodes.GROUP, "kube_node")
 
 
 class SiteSteps(Steps):
@@ -49,12 +52,25 @@ class SiteSteps(Steps):
             raise Refusal(f"Nothing was changed. {_SKIPPED}")
 
     def begin(self) -> Json:
-        """Note which variables a run sets, and refuse one that sets none."""
-        wanted, extras = self._settings["wanted"], self._settings.get("extras") or []
-        names = [self._pass.variable_names(), *(self._pass.host_variables(host) for host in self._pass.play_hosts)]
-        found = site.named(names, [*wanted, *extras])
-        self._refuse(site.nothing_named(found, wanted))
-        return {"named": found}
+        """Check the variables of all hosts for all roles, and note which settings are named. Refuses a run that names none."""
+        tags = self._pass.deselecting_tags()
+        if tags:
+            return {
+                "named": [],
+                **self._shown([f"Nothing of this playbook is run with {tags}: its tasks have no such tags."]),
+            }
+        check = InventoryCheck(self._pass, self._nodes(), **self._settings)
+        mistakes = check.mistakes()
+        if mistakes:
+            return self._failed("Nothing was changed. Variables cannot be used", mistakes)
+        named = check.named()
+        return {"named": named, "roles": check.roles(named), "warnings": check.near_misses()}
+
+    def _nodes(self) -> list[str]:
+        """The hosts of the run that are nodes, in the groups of these names or in those that the inventory names."""
+        groups = [name for group in _GROUPS for name in (group, str(self._pass.variable(f"{group}_group", group)))]
+        nodes = {host for name in groups for host in self._pass.group(name)}
+        return [host for host in self._pass.all_play_hosts if host in nodes]
 
     def decide(self) -> Json:
         """Work out from the plans of all hosts what is added and what goes. Refuses control planes that the run would miss."""

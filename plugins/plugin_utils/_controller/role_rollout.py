@@ -116,11 +116,14 @@ class RoleRollout(Steps):
 
     def _refuse_variables(self) -> None:
         """Raise Refusal when something is wrong with the role's variables or with the play."""
-        specs, role = self._pass.argument_specs(), self._pass.role
+        specs, role, names = self._pass.argument_specs(), self._pass.role, set(self._pass.variable_names())
         ignored = self._pass.variable(f"{role}_ignored_variables", [])
-        found = role_variables.objections(role, specs, self._pass.variable_names(), ignored=ignored)
+        found = role_variables.objections(role, specs, names, ignored=ignored)
         texts = [
-            role_variables.text_objection(name, self._pass.variable(name)) for name in role_variables.mappings(specs)
+            objection
+            for name, option in role_variables.options(specs).items()
+            if name in names
+            for objection in role_variables.value_objections(name, self._pass.variable(name), option)
         ]
         strategy = self._pass.unordered_strategy()
         if strategy:
@@ -131,7 +134,7 @@ class RoleRollout(Steps):
             texts.append(
                 "invalid run_once true: must be false, because every host plans for itself. Name the hosts of the run with --limit."
             )
-        objections = found + [text for text in texts if text]
+        objections = found + texts
         if objections:
             raise Refusal(f"Nothing was changed on {self._pass.host}. {' '.join(objections)}")
 
@@ -189,6 +192,11 @@ class RoleRollout(Steps):
         """Why a kubelet that does not work stops a whole run after its plan; empty when it does not. repaired: the hosts whose kubelets the run is
         about to change."""
         return ""
+
+    def _named_in(self, host: str, variable: str) -> str:
+        """Where a variable of a host comes from, as text behind a revert; empty where Ansible does not tell."""
+        place = self._pass.place_of(host, variable)
+        return f"; {variable} is from {place}" if place else ""
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 

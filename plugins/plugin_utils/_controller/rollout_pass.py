@@ -10,17 +10,23 @@ Results are read as they were registered, without templates, so that no other va
 from __future__ import annotations
 
 import collections.abc
+import functools
 import os
 import secrets
 import shlex
 import typing as t
 
-from ansible.errors import AnsibleConnectionFailure
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ...module_utils._plan.common.plain import plain
 from ...module_utils._plan.kubernetes import control_plane_nodes
 from ...module_utils._plan.transaction import api_host, rollout
 from .vaulted import vaulted
+
+try:  # of 2.19 and newer, and not a part of what Ansible promises to keep
+    from ansible._internal._datatag._tags import Origin
+except ImportError:
+    Origin = None  # type: ignore[assignment,misc]
 
 if t.TYPE_CHECKING:
     from ansible.plugins.action import ActionBase
@@ -174,6 +180,15 @@ class RolloutPass:
         name = str(self._action._task.get_play().strategy)
         return name if name.rpartition(".")[2] in _UNORDERED else ""
 
+    def deselecting_tags(self) -> str:
+        """The options of the command line that leave this task out but for its tag C(always), as they were given; empty when none does."""
+        own = set(self._action._task.tags) - {"always"}
+        run, skipped = (set(self._variables.get(f"ansible_{kind}_tags") or ()) for kind in ("run", "skip"))
+        words = own | {"all", "tagged" if own else "untagged"}
+        if skipped & words:
+            return f"--skip-tags {','.join(sorted(skipped))}"
+        return f"--tags {','.join(sorted(run))}" if run and not run & words else ""
+
     @property
     def is_run_once(self) -> bool:
         """Whether one host runs the task, and its results are those of all."""
@@ -193,9 +208,31 @@ class RolloutPass:
         """The names of all variables of this host."""
         return list(self._variables)
 
-    def argument_specs(self) -> Json:
-        """What the role's meta/argument_specs.yml says, by entry point."""
-        path = os.path.join(self._variables["role_path"], "meta", "argument_specs.yml")
+    def variables_of(self, host: str) -> Json:
+        """The variables of any host as a task of this play sees them, not worked out: its own, and those of the play."""
+        return {**self.host_variables(host), **self._of_play}
+
+    @functools.cached_property
+    def _of_play(self) -> Json:
+        """The variables that the play, its import and the task give to all hosts."""
+        own = self.host_variables(self.host)
+        return {
+            name: value for name, value in self._variables.items() if name not in own or not _is_same(own[name], value)
+        }
+
+    def variable_of(self, host: str, name: str) -> t.Any:
+        """The value of a variable of any host, worked out. Raises AnsibleError for one that cannot be."""
+        variables = self.variables_of(host)
+        templar = self._action._templar.copy_with_new_env(available_variables=variables)
+        return plain(templar.template(variables[name]))
+
+    def place_of(self, host: str, name: str) -> str:
+        """The file and line from which a variable of a host comes; empty where Ansible does not tell."""
+        return place_of(self.variables_of(host).get(name))
+
+    def argument_specs(self, role_path: str = "") -> Json:
+        """What a role's meta/argument_specs.yml says, by entry point. role_path: its directory, when it is not that of the task's role."""
+        path = os.path.join(role_path or self._variables["role_path"], "meta", "argument_specs.yml")
         found: Json = plain(self._action._loader.load_from_file(path))["argument_specs"]
         return found
 
@@ -300,6 +337,26 @@ def _run_to_its_end(plugin: ActionBase, variables: Json) -> Json:
     finally:
         plugin.cleanup()  # Ansible calls that of the step's own plugin only
     return answer
+
+
+def _is_same(first: t.Any, second: t.Any) -> bool:
+    """Whether two values as they are written are the same. One that cannot be decrypted cannot be compared either: a host has it, not the play."""
+    try:
+        return first is second or bool(first == second)
+    except AnsibleError:
+        return True
+
+
+def place_of(value: t.Any) -> str:
+    """The file and line in which a value stands; empty where Ansible does not tell: before 2.19 it does so of texts and mappings of YAML files."""
+    path, line = (getattr(value, "ansible_pos", None) or (None, None, None))[:2]
+    if path is None and Origin is not None:
+        origin = Origin.get_tag(value)
+        path, line = (origin.path, origin.line_num) if origin else (None, None)
+    if not path:
+        return ""
+    shown = os.path.relpath(path)
+    return f"{path if shown.startswith(os.pardir) else shown}{f':{line}' if line else ''}"
 
 
 def new_id() -> str:

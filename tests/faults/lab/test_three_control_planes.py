@@ -101,7 +101,7 @@ def test_members_of_etcd_are_changed_one_after_the_other(three: Cluster, record:
     desired = {"args": {"snapshot-count": "9000"}}
     with three.probed() as probing, all_sampled(three) as samplings:
         ended = []
-        for asked, changed in ((desired, 3), (desired, 0), ({}, 3)):
+        for asked, changed in ((desired, 3), (desired, 0), ({"args": {}}, 3)):
             with rollout(three, asked, "etcd") as play:
                 ended.append(run := play.ended())
             assert (run.rc, run.changed) == (0, changed), run.reasons

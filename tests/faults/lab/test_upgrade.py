@@ -75,7 +75,10 @@ SETTINGS: Json = {
         "etcd": {"args": {"snapshot-count": "9000"}},
     },
 }
-NOTHING: Json = {"control_plane_components": {}, "control_plane_admission_plugins": {}}
+NOTHING: Json = {
+    "control_plane_components": {API_SERVER: {"args": {}, "volumes": [], "files": []}, "etcd": {"args": {}}},
+    "control_plane_admission_plugins": {},
+}
 ASKED = {
     API_SERVER: {
         *(f"--{flag}={DIRECTORY}/{flag}.yaml" for flag in FILES),

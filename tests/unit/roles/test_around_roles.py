@@ -52,7 +52,7 @@ def test_a_pass_that_does_not_begin_is_not_taken_for_the_one_before(stage: Stage
     groups: Json = {"kube_control_plane": {"cp1": {"stub": {"kube-apiserver": "changes"}}}}
     outcome = stage.play(groups, tasks=tasks, vars={"control_plane_feature_gates": {"A": True}})
     assert outcome.status != 0
-    assert f"This role does not know {name}_stat (did you mean {name}_state?)" in outcome.output
+    assert f"The role {name} does not know {name}_stat (did you mean {name}_state?)" in outcome.output
     assert f"invalid {name}_feature_gates: must be a mapping, not text" in outcome.output
     # Its own failure is the only one, and nothing is told a second time.
     assert outcome.output.count("FAILED!") == 1

@@ -19,6 +19,8 @@ import yaml
 from ansible.errors import AnsibleConnectionFailure
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
+from ansible.utils.vars import merge_hash
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import role_variables
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.rollout_steps import RolloutSteps
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 from jinja2 import ChainableUndefined
@@ -79,6 +81,7 @@ class Task:
     run_once: bool = False
     action: str = ""
     module_defaults: t.Sequence[Json] = ()
+    tags: t.Sequence[str] = ()
 
     def get_play(self) -> t.Any:
         """The play that the task belongs to."""
@@ -153,7 +156,7 @@ class FakePlay:
         digest = {
             "nodecraft.kubeadm.desired_state_digest": lambda value: f"digest of {json.dumps(value, sort_keys=True)}"
         }
-        merge = {"combine": lambda first, second: {**first, **second}}
+        merge = {"combine": lambda first, second, recursive=False: merge_hash(first, second, recursive)}
         self._environment.filters.update(to_json=json.dumps, bool=boolean, **merge, **digest)
 
     # ---- one step ----------------------------------------------------------------------------------------------------
@@ -183,17 +186,16 @@ class FakePlay:
     def role_settings(self, role: str, host: str) -> Json:
         """What the role gives its step begin, by its C(vars/main.yml)."""
         variables, own = self.variables(role, host), _loaded(str(ROOT / "roles" / role / "vars/main.yml"))
-        templates = own.get(f"__{role}_settings", {})
-        desired = {name: str(value) for name, value in own.get(f"__{role}_desired", {}).items()}
-        variables[f"__{role}_desired"] = desired
-        for name in (f"__{role}_kept", f"__{role}_is_named"):
-            variables[name] = self._rendered(own.get(name, ""), variables)
-        options = own.get(f"__{role}_options", {})
-        compared = ("state", "feature_gates", "config")
-        variables[f"__{role}_options"] = {
-            name: self._rendered(options[name], variables) for name in compared if name in options
+        variables["lookup"] = lambda _name, of: {
+            name.removeprefix(f"{of}_"): variables[name] for name in role_variables.SETTINGS[of] if name in variables
         }
-        return {name: self._rendered(template, variables) for name, template in templates.items()}
+        for name in ("kept", "is_named", "gates", "desired"):
+            variables[f"__{role}_{name}"] = self._rendered(own.get(f"__{role}_{name}", ""), variables)
+        variables[f"__{role}_options"] = {
+            "state": self._rendered(own.get(f"__{role}_options", {}).get("state", ""), variables)
+        }
+        settings = own.get(f"__{role}_settings", {})
+        return {name: self._rendered(template, variables) for name, template in settings.items()}
 
     def _rendered(self, template: str, variables: Json) -> t.Any:
         return self._environment.from_string(template).render(variables)
@@ -269,7 +271,8 @@ class FakePlay:
     def _action(self, task: Task) -> t.Any:
         action: t.Any = object.__new__(_Steps)
         action._task = task
-        action._templar = types.SimpleNamespace(template=lambda value: value)
+        action._templar = types.SimpleNamespace(template=_template)
+        action._templar.copy_with_new_env = lambda **_variables: action._templar
         action._loader = types.SimpleNamespace(load_from_file=_loaded)
         action._connection, action._play_context = self.connection, types.SimpleNamespace(copy=lambda: None)
         action._shared_loader_obj = types.SimpleNamespace(
@@ -297,6 +300,13 @@ class FakePlay:
             self.cleaned += 1
 
         return types.SimpleNamespace(run=run, cleanup=cleanup)
+
+
+def _template(value: t.Any) -> t.Any:
+    """Templates are not worked out; one that cannot be is an error instead of a value."""
+    if isinstance(value, Exception):
+        raise value
+    return value
 
 
 _FILES: dict[str, Json] = {}

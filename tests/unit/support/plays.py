@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Plays roles and playbooks of the collection as they are, run by Ansible, on nodes whose modules change nothing and ask nothing.
 
-Only the modules have stand-ins, which reach the hosts as the real ones do. Roles, playbooks, action plugins, filters and utilities
+Only the modules have stand-ins, which reach the hosts as the real ones do. Roles, playbooks, action plugins, filters, lookups and utilities
 are those of the collection.
 """
 
@@ -54,6 +54,7 @@ LINKED = (
     "plugins/action",
     "plugins/doc_fragments",
     "plugins/filter",
+    "plugins/lookup",
     "plugins/plugin_utils",
 )
 FILLED = ("plugins/modules", "plugins/module_utils")

@@ -19,7 +19,9 @@ from ..kubernetes import access, clusters
 from ..transaction import rollout
 from ..transaction.lease import LEASE_NAMESPACE
 from ..transaction.messages import ABORTED
+from ..transaction.report import owned_settings
 from ..transaction.rollout import NOTHING, Hosts, Registers, Result
+from .config import TAINTS
 
 SHARED = ("node_kubelet_max_unavailable", "node_kubelet_check_api", "node_kubelet_api_host", "node_kubelet_lease")
 
@@ -38,6 +40,7 @@ _RESULT_KEYS = (
     "problem",
     "files",
     "operations",
+    "left_alone",
     "reverts",
     "rehearsal",
     "transaction",
@@ -469,6 +472,13 @@ def report(registers: Registers) -> dict[str, t.Any]:
     if limits:
         found["unverified"] = [*(found.get("unverified") or ()), *limits]
     return found
+
+
+def left_alone(reports: t.Mapping[str, Result]) -> t.Iterator[tuple[str, str, str]]:
+    """What is owned and no variable names, as C(report.left_alone) takes it. reports: by host."""
+    for host, found in reports.items():
+        for field, key in owned_settings(found):
+            yield host, f"{field} {key}", f"node_kubelet_{field}: {'[]' if field == TAINTS else '{}'}"
 
 
 def _unfollowed(known: Result) -> list[str]:

@@ -14,6 +14,7 @@ import typing as t
 
 from ..kubernetes import access, clusters
 from ..transaction import rollout
+from ..transaction.report import is_revert
 from ..transaction.rollout import Hosts, Result
 from . import taints
 
@@ -27,6 +28,7 @@ SHARED = (
 )
 # The tasks in their order, each by what it changes: a node is kept free before anything is offered there.
 TASKS = {"taints": "node_taint", "resources": "node_extended_resource", "labels": "node_label"}
+_VARIABLES = {"resources": "extended_resources"}
 _OPTIONS = {
     "purge": "node_resources_purge",
     "wait": "node_resources_wait",
@@ -90,11 +92,13 @@ def unverified(hosts: Hosts, applied: t.Mapping[str, t.Any]) -> list[str]:
 
 
 def keeping(settings: Result) -> dict[str, t.Any]:
-    """The settings of a host, where the first of two passes leaves what they remove: by kind under C(kept), in a field of the same name.
+    """The settings of a host, with its desired state by kind, None where no variable names it; without the keys for the two passes.
 
-    That is not set to the value it had, for it may be gone meanwhile: it is not named, and nothing is purged. Without the keys for that.
+    The first of two passes leaves what they remove: by kind under C(kept), in a field of the same name. That is not set to the value it had,
+    for it may be gone meanwhile: it is not named, and nothing is purged.
     """
-    found = {key: value for key, value in settings.items() if key not in ("first_of_two", "kept")}
+    desired = {kind: settings["desired"].get(_VARIABLES.get(kind, kind)) for kind in TASKS}
+    found = {key: value for key, value in settings.items() if key not in ("desired", "first_of_two", "kept")} | desired
     if settings["first_of_two"]:
         found["node_resources_purge"] = False
     for kind, part in settings["kept"].items():
@@ -113,7 +117,7 @@ def without_api(kubelets: t.Mapping[str, Result]) -> str:
         return ""
     return (
         f" A kubelet that does not work, as on {', '.join(down)}, starts no API server. Where none is left, the playbook feature_gates repairs"
-        " kubelets without one, with node_kubelet_feature_gates in the inventory ({} will do) and -e node_kubelet_check_api=false. Run this again"
+        " kubelets without one, with their settings in the inventory and -e node_kubelet_check_api=false. Run this again"
         " afterwards."
     )
 
@@ -176,8 +180,18 @@ def _result_lines(node: str, result: Result) -> t.Iterator[str]:
         yield result["msg"] if result["failed"] else f"{node}: {result['msg']}"
     for each in result["operations"]:
         change = f"{each['field']} {each['key']}: {_format_value(each['before'])} -> {_format_value(each['after'])}"
-        yield f"{node}: {change}" + ("" if result["changed"] else ", not done")
+        reason = " (no longer desired)" if is_revert(each) else ""
+        yield f"{'- ' if reason else ''}{node}: {change}{reason}" + ("" if result["changed"] else ", not done")
 
 
 def _format_value(value: str | None) -> str:
     return "unset" if value is None else value or "(empty)"
+
+
+def left_alone(outcomes: t.Mapping[str, Result]) -> t.Iterator[tuple[str, str, str]]:
+    """What is owned and no variable names, as C(report.left_alone) takes it. outcomes: by host."""
+    for host, outcome in outcomes.items():
+        for kind in TASKS:
+            variable = f"node_resources_{_VARIABLES.get(kind, kind)}: {'[]' if kind == taints.TAINTS.field else '{}'}"
+            for key in (outcome.get(kind) or {}).get("left_alone") or ():
+                yield host, f"{kind} {key}", variable

@@ -9,7 +9,6 @@ from __future__ import annotations
 import typing as t
 
 from ..kubernetes import versions
-from .desired import SETTINGS
 
 Settings = t.Mapping[str, t.Any]
 
@@ -17,25 +16,25 @@ _ETCD = "etcd"
 _API_SERVER = "kube-apiserver"
 _ALL = len((_ETCD, *versions.COMPONENTS))
 _PRESENT = "present"
-_LISTS = ("volumes", "files")
 
 
 def requests(
     static_pods: str | t.Sequence[str],
     *,
     state: str,
-    feature_gates: Settings,
-    admission_plugins: Settings,
-    components: t.Mapping[str, Settings | None],
     kept: t.Mapping[str, Settings],
+    feature_gates: Settings | None = None,
+    admission_plugins: Settings | None = None,
+    components: t.Mapping[str, Settings] | None = None,
 ) -> dict[str, dict[str, t.Any]]:
     """The entries of the option static_pods of the module static_pod_plan, by name, in the given order.
 
     feature_gates: of the three components of Kubernetes. admission_plugins: of the API server. components: what a single component gets
-    besides, which wins over these. Where state is not present, no settings are asked for.
+    besides, which wins over these. What none of them names (None, or a component without the option) is not in the entry, so it is left as it
+    is. Where state is not present, there are no settings.
 
-    etcd is planned on a node where the desired state names it; elsewhere only where this collection has changed it, so that a desired
-    state without it reverts what was set, and an etcd that is no static pod is left alone.
+    etcd is planned on a node where the desired state names it; elsewhere only where this collection has changed it, and an etcd that is no
+    static pod is left alone.
 
     kept: what has its present value in a pass that only adds, by name and option; with C(waits) nothing is asked of the static pod.
     """
@@ -43,12 +42,12 @@ def requests(
     names = [name for name in selected if not kept.get(name, {}).get("waits")]
     if state != _PRESENT:
         return {name: _optional(name, is_wanted=len(selected) < _ALL) for name in names}
+    own = components or {}
+    shared = {"feature_gates": feature_gates, "admission_plugins": admission_plugins}
     return {
         name: {
-            **_settings(
-                name, _keeping(components.get(name) or {}, kept.get(name, {})), feature_gates, admission_plugins
-            ),
-            **_optional(name, is_wanted=name in components),
+            **_settings(name, _keeping(own.get(name, {}), kept.get(name, {})), shared),
+            **_optional(name, is_wanted=name in own),
         }
         for name in names
     }
@@ -61,20 +60,23 @@ def named(static_pods: str | t.Sequence[str]) -> list[str]:
     return list(static_pods)
 
 
-def _settings(name: str, own: Settings, feature_gates: Settings, admission_plugins: Settings) -> dict[str, t.Any]:
-    shared = {
-        "feature_gates": {} if name == _ETCD else feature_gates,
-        "admission_plugins": admission_plugins if name == _API_SERVER else {},
+def _settings(name: str, own: Settings, shared: t.Mapping[str, Settings | None]) -> dict[str, t.Any]:
+    merged = {
+        option: {**(values or {}), **own.get(option, {})}
+        for option, values in shared.items()
+        if option in own or (values is not None and _is_for(option, name))
     }
-    merged = {option: {**values, **(own.get(option) or {})} for option, values in shared.items()}
-    rest = {option: value for option, value in own.items() if value is not None}
-    # What no variable names is given empty, so that the purge of the role reverts it.
-    return {**{option: [] if option in _LISTS else {} for option in SETTINGS}, **rest, **merged}
+    return {**own, **merged}
+
+
+def _is_for(option: str, name: str) -> bool:
+    """Whether a setting of the control plane as a whole is one of a static pod."""
+    return name != _ETCD if option == "feature_gates" else name == _API_SERVER
 
 
 def _keeping(own: Settings, kept: Settings) -> Settings:
     options = {option: keys for option, keys in kept.items() if option != "waits"}
-    return {**own, **{option: {**(own.get(option) or {}), **keys} for option, keys in options.items()}}
+    return {**own, **{option: {**own.get(option, {}), **keys} for option, keys in options.items()}}
 
 
 def _optional(name: str, *, is_wanted: bool) -> dict[str, t.Any]:

@@ -17,6 +17,7 @@ import typing as t
 
 from ..kubernetes import clusters, control_plane_nodes
 from ..transaction import messages, rollout
+from ..transaction.report import owned_settings
 from ..transaction.rollout import NOTHING, Hosts, Registers, Result
 
 Pods = t.Mapping[
@@ -46,6 +47,7 @@ _RESULT_KEYS = (
     "node",
     "manifest",
     "operations",
+    "left_alone",
     "snapshot",
     "lost",
     "reverts",
@@ -409,3 +411,18 @@ def _reason(hosts: Hosts, host: str) -> str:
 
 def _plans(registers: Registers) -> t.Mapping[str, t.Any]:
     return registers.get("plan", NOTHING).get("static_pods") or {}
+
+
+def variable_of(field: str) -> str:
+    """The variable that says all of a field of a static pod."""
+    return f"control_plane_{field}" if field in ("feature_gates", "admission_plugins") else "control_plane_components"
+
+
+def left_alone(reports: t.Mapping[str, t.Mapping[str, Result]]) -> t.Iterator[tuple[str, str, str]]:
+    """What is owned and no variable names, as C(report.left_alone) takes it. reports: by host and static pod."""
+    for host, pods in reports.items():
+        for name, found in pods.items():
+            for field, key in owned_settings(found):
+                variable, empty = variable_of(field), "[]" if field in ("volumes", "files") else "{}"
+                inner = empty if variable.endswith(field) else f"{{{name}: {{{field}: {empty}}}}}"
+                yield host, f"{name} {field} {key}", f"{variable}: {inner}"

@@ -15,13 +15,19 @@ from . import messages
 from .messages import COMMITTED
 
 Result = t.Mapping[str, t.Any]
+# Where the variable comes from that says all of a field on a host, as text behind a revert; empty where that is not known.
+Places = t.Callable[[str, str], str]
 
 _LOST = "lost when kubeadm wrote the manifest again"
 _UPGRADE = "WARNING: a kubeadm upgrade writes the manifests again and so reverts this; run the role again after one."
 
 
 def static_pods(
-    reports: t.Mapping[str, t.Mapping[str, Result]], lost: t.Collection[str] = (), *, warns: bool = True
+    reports: t.Mapping[str, t.Mapping[str, Result]],
+    lost: t.Collection[str] = (),
+    *,
+    warns: bool = True,
+    places: Places = lambda _host, _field: "",
 ) -> list[str]:
     """Of each host, by its name, what its components came to. lost: hosts whose connection broke in the middle of their change.
 
@@ -30,7 +36,8 @@ def static_pods(
     lines: list[str] = []
     for host, components in reports.items():
         for component, result in components.items():
-            lines += _change(f"{host} {component}", result, _verified_pod, static_pod_operation, is_lost=host in lost)
+            shown = _line_of(static_pod_operation, host, places)
+            lines += _change(f"{host} {component}", result, _verified_pod, shown, is_lost=host in lost)
         if not any(result["operations"] or result.get("failed") for result in components.values()):
             lines.append(f"{host} static pods: nothing to change")
     lines += _warnings({host: list(components.values()) for host, components in reports.items()})
@@ -41,14 +48,17 @@ def static_pods(
     return lines
 
 
-def kubelets(reports: t.Mapping[str, Result], lost: t.Collection[str] = ()) -> list[str]:
+def kubelets(
+    reports: t.Mapping[str, Result], lost: t.Collection[str] = (), *, places: Places = lambda _host, _field: ""
+) -> list[str]:
     """Of each host, by its name, what its kubelet came to. lost: hosts whose connection broke in the middle of their change."""
     lines: list[str] = []
     for host, result in reports.items():
         what = f"{host} kubelet"
         if result.get("problem"):
             lines.append(f"{what}: before the change, {result['problem']}")
-        lines += _change(what, result, _verified_kubelet, kubelet_operation, is_lost=host in lost)
+        shown = _line_of(kubelet_operation, host, places)
+        lines += _change(what, result, _verified_kubelet, shown, is_lost=host in lost)
         if not result.get("operations") and not result.get("failed"):
             lines.append(f"{what}: nothing to change")
     return lines + _warnings({host: [result] for host, result in reports.items()})
@@ -62,6 +72,46 @@ def _warnings(reports: t.Mapping[str, t.Iterable[Result]]) -> list[str]:
             for text in (result.get("rehearsal") or {}).get("warnings") or ():
                 hosts.setdefault(text, {})[host] = None
     return [f"WARNING: {text} ({joined(found)})" for text, found in hosts.items()]
+
+
+def left_alone(found: t.Iterable[tuple[str, str, str]]) -> list[str]:
+    """What this collection owns and no variable names any more, a line each. found: host, setting, and what reverts it."""
+    hosts: dict[tuple[str, str], list[str]] = {}
+    for host, setting, remedy in found:
+        hosts.setdefault((setting, remedy), []).append(host)
+    return [
+        f"{setting} on {joined(on)} is owned and no variable names it, so it stays; {remedy} reverts it"
+        for (setting, remedy), on in hosts.items()
+    ]
+
+
+def owned_settings(result: Result) -> t.Iterator[tuple[str, str]]:
+    """Field and key of what this collection owns of a component and no variable names. result: of the module that planned it."""
+    for field, keys in (result.get("left_alone") or {}).items():
+        yield from ((field, key) for key in keys)
+
+
+def is_revert(operation: Result) -> bool:
+    """Whether an operation is there only because a variable does not name its key any more."""
+    return bool(operation.get("no_longer_desired"))
+
+
+def marked(operation: Result, text: str, place: str = "") -> str:
+    """The line of one operation. text: as it is shown. place: of a revert, as C(Places) tell."""
+    return f"    - {text} (no longer desired{place})" if is_revert(operation) else f"    {text}"
+
+
+def counted(operations: t.Sequence[Result]) -> list[str]:
+    """How many of some operations are reverts, where any is."""
+    reverts = sum(map(is_revert, operations))
+    changes = len(operations) - reverts
+    if not reverts:
+        return []
+    return [f"{changes} change{'s' * (changes != 1)} and {reverts} revert{'s' * (reverts != 1)}"]
+
+
+def _line_of(operation_text: t.Callable[[Result], str], host: str, places: Places) -> t.Callable[[Result], str]:
+    return lambda operation: marked(operation, operation_text(operation), places(host, operation["field"]))
 
 
 def static_pod_operation(operation: Result) -> str:
@@ -102,13 +152,22 @@ def _change(
         tried = f"rehearsal {rehearsal['verdict']}{end}"
         line = f"{what}: {_ending(result, verified, is_lost=is_lost)}; {tried}"
         named = {"reverts": result.get("reverts"), "snapshot": result.get("snapshot")}
-        lines.append("; ".join([line, *_pods(result), *(f"{word} {value}" for word, value in named.items() if value)]))
+        lines.append(
+            "; ".join(
+                [
+                    line,
+                    *counted(result["operations"]),
+                    *_pods(result),
+                    *(f"{word} {value}" for word, value in named.items() if value),
+                ]
+            )
+        )
     elif result.get("failed"):
         # A change that was refused when its turn came tells no operations, though the plan had some.
         lines.append(f"{what}: {_ending(result, verified, is_lost=is_lost)}: {result.get('msg')}")
     lost = [(field, key) for field, keys in (result.get("lost") or {}).items() for key in keys]
     for each in result.get("operations") or ():
-        line = f"    {shown(each)}"
+        line = shown(each)
         place = (each["field"], each["key"])
         lines.append(f"{line}, {_LOST}" if place in lost else line)
         lost = [other for other in lost if other != place]

@@ -35,25 +35,6 @@ SPLIT = (
 )
 
 
-def named(variables: t.Iterable[t.Iterable[str]], looked_for: t.Sequence[str]) -> list[str]:
-    """Which variables are set for any host. variables: the names of those of each host."""
-    found: set[str] = set()
-    for names in variables:
-        found.update(name for name in looked_for if name in names)
-    return [name for name in looked_for if name in found]
-
-
-def nothing_named(found: t.Collection[str], wanted: t.Sequence[str]) -> str:
-    """Why a run is refused that asks for nothing: with a forgotten file of variables it would revert all that was set earlier. wanted: one of
-    these variables must be set."""
-    if any(name in found for name in wanted):
-        return ""
-    return (
-        f"None of {', '.join(wanted)} is set for any host of this run. Set one of them to the desired state, or to an empty value to revert"
-        " what was set earlier."
-    )
-
-
 def sets_control_planes(roles: t.Collection[str], found: t.Collection[str]) -> bool:
     """Whether a run sets something for control planes. found: the variables that are named; empty where a playbook does not look for them."""
     return "control_plane" in roles and (not found or any(name.startswith("control_plane_") for name in found))

@@ -57,6 +57,9 @@ class FakePass:
     def hosts(self, names: t.Sequence[str] | None = None) -> Json:
         return {name: self._hosts[name] for name in (self._hosts if names is None else names)}
 
+    def place_of(self, _host: str, _name: str) -> str:
+        return ""
+
     def of_role(self, role: str) -> t.Any:
         """What became of the kubelets, in C(kubelets)."""
         assert role == "node_kubelet"

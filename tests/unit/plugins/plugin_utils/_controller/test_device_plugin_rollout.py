@@ -189,7 +189,8 @@ def test_who_asks_with_whose_credentials(variables: Json, groups: Json, api: Jso
     ("variables", "words"),
     [
         ({**OURS, "device_plugin_images": "x"}, "did you mean device_plugin_image?"),
-        ({**OURS, "device_plugin_image": None}, "device_plugin_image is not set"),
+        ({**OURS, "device_plugin_image": ""}, "device_plugin_image is not set"),
+        ({**OURS, "device_plugin_image": None}, "invalid device_plugin_image: must not be null."),
         ({**ARCHIVE, "device_plugin_image": "x:1"}, "to find it in device_plugin_image_archive"),
         ({**OURS, "device_plugin_files": {"a": "b"}}, "device_plugin_files is for other plugins"),
         ({**OURS, "device_plugin_pod_spec": {"nodeSelector": {}}}, "device_plugin_pod_spec has nodeSelector"),
@@ -328,7 +329,7 @@ def test_an_image_is_loaded_where_the_plugin_goes_and_is_missing() -> None:
 
 def test_a_node_that_does_not_say_its_name_is_asked() -> None:
     answers: dict[str, Answer] = {"kubelet_info": {"node": "node-w2"}}
-    each = {"w2": {"device_plugin_node_name": None}}
+    each = {"w2": {"device_plugin_node_name": ""}}
     found = run(ARCHIVE, answers=answers, each=each)
     assert [call.host for call in found.play.calls("kubelet_info")] == ["w2"]
     assert found.result("turn", "w2")["loads"] is True
@@ -336,7 +337,7 @@ def test_a_node_that_does_not_say_its_name_is_asked() -> None:
 
 @pytest.mark.parametrize("module", ["kubelet_info", "node_image"])
 def test_a_node_that_cannot_be_asked_keeps_all_from_the_plugin(module: str) -> None:
-    each = {"w2": {"device_plugin_node_name": None}}
+    each = {"w2": {"device_plugin_node_name": ""}}
     answers: dict[str, Answer] = {"kubelet_info": {"node": "node-w2"}}
     answers[module] = {"failed": True, "msg": "no runtime"}
     found = run(ARCHIVE, answers=answers, each=each)

@@ -193,31 +193,7 @@ def test_idle_kubelet_that_is_not_as_desired_fails_the_run_at_its_end(api: list[
     assert not site.reported("cp1").get("failed")
 
 
-# ---- the desired state -----------------------------------------------------------------------------------------------
-
-
-def begin(play: FakePlay, wanted: list[str], extras: list[str] | None = None) -> Json:
-    settings = {"wanted": wanted, **({} if extras is None else {"extras": extras})}
-    return play.take("site", "begin", play.all_hosts[0], settings=settings)
-
-
-def test_what_any_host_names_is_noted() -> None:
-    play = FakePlay({"w1": {"a": 1}, "w2": {"b": None, "guard": 1}, "w3": {"c": 1}})
-    assert begin(play, ["c", "b", "x"])["named"] == ["c", "b"]
-    assert begin(play, ["a"], ["guard"])["named"] == ["a", "guard"]
-    # Those of hosts that the play has lost count for nothing.
-    play.play_hosts = ["w1", "w2"]
-    assert begin(play, ["a", "c"])["named"] == ["a"]
-
-
-@pytest.mark.parametrize(("wanted", "extras"), [(["x", "y"], []), (["x"], ["a"])])
-def test_a_run_that_names_nothing_is_refused(wanted: list[str], extras: list[str]) -> None:
-    found = begin(FakePlay({"w1": {"a": 1}}), wanted, extras)
-    assert found["failed"]
-    assert found["msg"].startswith(f"None of {', '.join(wanted)} is set for any host of this run.")
-
-
-# ---- what is decided -------------------------------------------------------------------------------------------------
+# ---- what is decided ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

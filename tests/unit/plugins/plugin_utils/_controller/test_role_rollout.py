@@ -57,8 +57,8 @@ def test_a_node_that_the_play_has_lost_stops_what_changes_nodes(role: str) -> No
 def test_all_that_is_wrong_with_variables_is_told_at_once(role: str) -> None:
     others = {f"{role}_zz": 1, f"{role}_yy": 1, f"{role}_mine": 1, f"{role}_ignored_variables": [f"{role}_mine"]}
     told = begin(role, FakePlay({"w1": others}))["msg"]
-    assert told.startswith(f"Nothing was changed on w1. This role does not know {role}_yy")
-    assert f"This role does not know {role}_zz" in told
+    assert told.startswith(f"Nothing was changed on w1. The role {role} does not know {role}_yy")
+    assert f"The role {role} does not know {role}_zz" in told
     assert f"{role}_mine" not in told
 
 

@@ -511,3 +511,12 @@ def test_an_objection_is_told_of_its_host() -> None:
     assert (found["failed"], found["msg"]) == (True, "Nothing was changed, because pods would be lost.")
     assert found["operations"] == [SETTING]
     assert "failed" not in rollout.judged("w2", host(), coordinator, [], has_turn=True)
+
+
+def test_what_is_owned_and_not_named_comes_with_what_reverts_it() -> None:
+    reports = {"w1": {"left_alone": {"config": ["a", "b"], "register_with_taints": ["t"]}}, "w2": {}}
+    assert list(rollout.left_alone(reports)) == [
+        ("w1", "config a", "node_kubelet_config: {}"),
+        ("w1", "config b", "node_kubelet_config: {}"),
+        ("w1", "register_with_taints t", "node_kubelet_register_with_taints: []"),
+    ]

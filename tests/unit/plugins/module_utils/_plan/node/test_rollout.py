@@ -47,7 +47,9 @@ def test_which_hosts_are_control_planes() -> None:
 def test_the_first_of_two_passes_leaves_what_goes() -> None:
     """Unnamed, because what is named would come back where a person removes it meanwhile: a taint could evict pods."""
     taints = [{"key": "x"}, {"key": "y", "state": "absent"}, {"key": "z", "effect": "NoSchedule", "state": "present"}]
-    settings = {"taints": taints, "labels": {"a": "b", "c": None}, "resources": {}, "node_resources_purge": True}
+    desired = {"taints": taints, "labels": {"a": "b", "c": None}, "extended_resources": {}}
+    settings = {"desired": desired, "node_resources_purge": True}
+    known = {"taints": taints, "labels": {"a": "b", "c": None}, "resources": {}, "node_resources_purge": True}
     kept = {
         "taints": {"waits": True, "taints": {"y:NoExecute": "v"}},
         "labels": {"waits": False, "labels": {"c": "d", "e": "f"}},
@@ -66,16 +68,21 @@ def test_the_first_of_two_passes_leaves_what_goes() -> None:
     }
     # One task serves all hosts, so that purge must be the same where nothing goes.
     assert rollout.keeping({**settings, "first_of_two": True, "kept": {}}) == {
-        **settings,
+        **known,
         "node_resources_purge": False,
     }
-    assert rollout.keeping({**settings, "first_of_two": False, "kept": {}}) == settings
+    assert rollout.keeping({**settings, "first_of_two": False, "kept": {}}) == known
+
+
+def test_what_no_variable_names_is_not_asked_for() -> None:
+    settings = {"desired": {"labels": {}}, "first_of_two": False, "kept": {}}
+    assert rollout.keeping(settings) == {"taints": None, "labels": {}, "resources": None}
 
 
 def test_the_first_of_two_passes_names_a_taint_that_was_removed_before() -> None:
     taints = [{"key": "x", "state": "absent"}, {"key": "y", "effect": "NoExecute", "state": "absent"}]
     kept = {"taints": {"taints": {"x:NoSchedule": ""}}}
-    settings = {"taints": taints, "labels": {}, "resources": {}, "first_of_two": True, "kept": kept}
+    settings = {"desired": {"taints": taints}, "first_of_two": True, "kept": kept}
     others = [{"key": "x", "effect": effect, "state": "absent"} for effect in ("PreferNoSchedule", "NoExecute")]
     assert rollout.keeping(settings)["taints"] == [*others, taints[1]]
 
@@ -177,3 +184,11 @@ def test_what_repairs_kubelets_that_keep_the_api_down() -> None:
     assert "feature_gates" in found
     assert "-e node_kubelet_check_api=false" in found
     assert rollout.without_api({"w1": {"problem": None}, "w2": {}}) == ""
+
+
+def test_what_is_owned_and_not_named_comes_with_what_reverts_it() -> None:
+    outcome = {"node": "n1", "labels": None, "resources": {"left_alone": ["a.b/c"]}, "taints": {"left_alone": ["t"]}}
+    assert list(rollout.left_alone({"w1": outcome})) == [
+        ("w1", "taints t", "node_resources_taints: []"),
+        ("w1", "resources a.b/c", "node_resources_extended_resources: {}"),
+    ]

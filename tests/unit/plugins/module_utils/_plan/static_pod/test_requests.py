@@ -7,31 +7,32 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.desired import SETTINGS
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.requests import requests
 
 ALL = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"]
 
 
 def asked(static_pods: str | list[str], *, state: str = "present", **more: t.Any) -> dict[str, dict[str, t.Any]]:
-    """The requests without what they name empty; nothing is asked for where nothing is said."""
-    nothing: dict[str, t.Any] = {"feature_gates": {}, "admission_plugins": {}, "components": {}, "kept": {}}
-    found = requests(static_pods, state=state, **{**nothing, **more})
-    return {name: {option: value for option, value in entry.items() if value} for name, entry in found.items()}
+    """The requests."""
+    return requests(static_pods, state=state, **{"kept": {}, **more})
 
 
-def test_option_that_no_variable_names_is_given_empty() -> None:
-    found = requests(
-        "kube-scheduler",
-        state="present",
-        feature_gates={},
-        admission_plugins={},
-        components={"kube-scheduler": {"args": {"v": 4}, "volumes": None}},
-        kept={},
-    )["kube-scheduler"]
-    assert set(found) == set(SETTINGS)
-    assert {option: value for option, value in found.items() if value} == {"args": {"v": 4}}
-    assert (found["files"], found["volumes"], found["env"]) == ([], [], {})
+@pytest.mark.parametrize(
+    ("named", "found"),
+    [
+        ({}, {}),
+        ({"components": {}}, {}),
+        ({"components": {"kube-scheduler": {}}}, {}),
+        ({"components": {"kube-apiserver": {"args": {"v": 4}}}}, {}),
+        ({"admission_plugins": {}}, {}),
+        ({"feature_gates": {}}, {"feature_gates": {}}),
+        ({"components": {"kube-scheduler": {"feature_gates": {}}}}, {"feature_gates": {}}),
+        ({"components": {"kube-scheduler": {"args": {}, "volumes": []}}}, {"args": {}, "volumes": []}),
+    ],
+)
+def test_only_what_a_variable_names_is_asked_for(named: dict[str, t.Any], found: dict[str, t.Any]) -> None:
+    """What is there is all that there shall be of it; anything else stays as it is."""
+    assert asked("kube-scheduler", **named) == {"kube-scheduler": found}
 
 
 def test_gates_go_to_all_components_but_etcd_and_plugins_to_the_api_server() -> None:
@@ -49,7 +50,6 @@ def test_what_a_component_gets_besides_wins() -> None:
         "feature_gates": {"A": None, "B": False},
         "admission_plugins": {"P": "disabled"},
         "args": {"v": 4},
-        "files": None,
     }
     found = asked(
         ["kube-apiserver"],
@@ -85,17 +85,13 @@ def test_a_pass_that_only_adds_keeps_what_goes_and_leaves_out_what_waits() -> No
     }
 
 
-def test_a_component_without_settings_is_asked_for_nothing() -> None:
-    assert asked(["kube-scheduler"], components={"kube-scheduler": None}) == {"kube-scheduler": {}}
-
-
 @pytest.mark.parametrize(
     ("state", "static_pods", "components", "is_optional"),
     [
         ("present", ALL, {}, True),
         ("present", ALL, {"etcd": {"args": {"snapshot-count": 5}}}, False),
-        # Named, so that what was set is taken back, and an etcd that is no static pod is refused.
-        ("present", ALL, {"etcd": None}, False),
+        # Named, so that an etcd that is no static pod is refused.
+        ("present", ALL, {"etcd": {}}, False),
         ("previous", ALL, {}, True),
         ("previous", ["etcd"], {}, False),
         ("previous", "etcd, kube-apiserver", {}, False),

@@ -436,3 +436,14 @@ def test_a_lost_connection_is_a_failure() -> None:
 def test_a_change_whose_end_was_not_seen_is_lost() -> None:
     hosts = three(cp1=begun(host("cp1"), {"unreachable": True}), cp2=begun(host("cp2")))
     assert rollout.lost(hosts) == ["cp1", "cp2"]
+
+
+def test_what_is_owned_and_not_named_comes_with_what_reverts_it() -> None:
+    owned = {"feature_gates": ["A"], "args": ["v"], "files": ["/a"]}
+    assert [
+        each[1:] for each in rollout.left_alone({"cp1": {"etcd": {}, "kube-scheduler": {"left_alone": owned}}})
+    ] == [
+        ("kube-scheduler feature_gates A", "control_plane_feature_gates: {}"),
+        ("kube-scheduler args v", "control_plane_components: {kube-scheduler: {args: {}}}"),
+        ("kube-scheduler files /a", "control_plane_components: {kube-scheduler: {files: []}}"),
+    ]

@@ -175,3 +175,29 @@ def test_values_are_shown_as_an_argument_or_a_setting(value: t.Any, argument: st
     change = result(operations=[{**GATE, "after": value}])
     assert report.static_pods({"cp1": {"etcd": change}})[1] == f"    feature_gates A: unset -> {argument}"
     assert report.kubelets({"w1": change})[1] == f"    feature_gates A: unset -> {setting}"
+
+
+REVERT = {"field": "config", "key": "maxPods", "before": 200, "after": None, "no_longer_desired": True}
+
+
+@pytest.mark.parametrize("place", ["", "; node_kubelet_config is from group_vars/kube_node.yml:2"])
+def test_a_revert_is_marked_and_counted_apart(place: str) -> None:
+    first, *lines = report.kubelets(
+        {"w1": result(operations=[GATE, REVERT], transaction=COMMITTED)},
+        places=lambda host, field: place if (host, field) == ("w1", "config") else "",
+    )
+    assert first.endswith("; 1 change and 1 revert")
+    assert lines == [
+        "    feature_gates A: unset -> true",
+        f"    - config maxPods: 200 -> unset (no longer desired{place})",
+    ]
+
+
+def test_what_is_owned_and_not_named_is_one_line_for_all_its_hosts() -> None:
+    maximum = ("config maxPods", "node_kubelet_config: {}")
+    hosts = [f"w{number}" for number in range(12)]
+    assert report.left_alone([*((host, *maximum) for host in hosts), ("w0", "args v", "node_kubelet_args: {}")]) == [
+        "config maxPods on w0, w1, w2, w3, w4, w5, w6, w7, w8, w9 and 2 more is owned and no variable names it, so it stays;"
+        " node_kubelet_config: {} reverts it",
+        "args v on w0 is owned and no variable names it, so it stays; node_kubelet_args: {} reverts it",
+    ]

@@ -12,12 +12,6 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transactio
 Json = dict[str, t.Any]
 
 
-def test_what_is_named_by_any_host() -> None:
-    assert site.named([["a", "x"], ["c"]], ["c", "b", "a"]) == ["c", "a"]
-    assert site.nothing_named(["a"], ["a", "b"]) == ""
-    assert site.nothing_named(["x"], ["a", "b"]).startswith("None of a, b is set for any host of this run.")
-
-
 @pytest.mark.parametrize(
     ("roles", "found", "sets"),
     [

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The variables of all hosts, checked for all roles at once, before any of them plans anything."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible.errors import AnsibleError
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+from ...module_utils._plan.common import role_variables
+from ...module_utils._plan.common.batch import joined
+from ...module_utils._plan.common.errors import Refusal
+from .rollout_pass import Json, RolloutPass
+
+_ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "..", "roles")
+
+
+class InventoryCheck:
+    """The check of one run. hosts: the nodes of its inventory that take part. roles: those that the run uses.
+
+    required: the variables one of which a run must name; by default all settings of its roles.
+    """
+
+    def __init__(
+        self, its_pass: RolloutPass, hosts: t.Sequence[str], roles: t.Sequence[str], required: t.Sequence[str] = ()
+    ) -> None:
+        self._pass = its_pass
+        self._roles = roles
+        self._required = required or [name for role in roles for name in role_variables.SETTINGS[role]]
+        self._specs = {role: its_pass.argument_specs(os.path.join(_ROLES, role)) for role in role_variables.SETTINGS}
+        self._hosts = {host: its_pass.variables_of(host) for host in hosts}
+        # What is wrong, with the hosts on which it is.
+        self._found: dict[str, list[str]] = {}
+
+    def named(self) -> list[str]:
+        """The settings of all roles that a variable of any host names. Raises Refusal for a run of which none does."""
+        names = list(self._hosts.values())
+        found = role_variables.named(
+            names, [name for settings in role_variables.SETTINGS.values() for name in settings]
+        )
+        refusal = role_variables.nothing_named(found, self._required)
+        if refusal:
+            raise Refusal(refusal)
+        return found
+
+    def roles(self, named: t.Collection[str]) -> list[str]:
+        """The roles of the run of which something is named that it must name."""
+        required = {name for name in self._required if name in named}
+        return [role for role in self._roles if required.intersection(role_variables.SETTINGS[role])]
+
+    def mistakes(self) -> list[str]:
+        """What cannot be used, a line each with its hosts, and the file and line where Ansible tells."""
+        self._found = {}
+        for host, variables in self._hosts.items():
+            for role, specs in self._specs.items():
+                self._check_names(host, role, specs, variables)
+                if role == "placement_guard" and role in self._roles:
+                    self._note(host, role_variables.half_configured(role, variables, specs))
+                for name, option in role_variables.options(specs).items():
+                    if name in variables:
+                        self._check_value(host, name, option)
+        return [f"{joined(hosts)}: {text}" for text, hosts in self._found.items()]
+
+    def near_misses(self) -> list[str]:
+        """Names that are nearly those of variables of a role, a line each."""
+        known = {name for specs in self._specs.values() for name in role_variables.options(specs)}
+        names = {name for variables in self._hosts.values() for name in variables}
+        return [
+            f"{joined(host for host, variables in self._hosts.items() if name in variables)}: no role knows {name} (did you mean {likely}?)"
+            for name, likely in role_variables.near_misses(names, known).items()
+        ]
+
+    def _check_names(self, host: str, role: str, specs: role_variables.Specs, variables: Json) -> None:
+        ignored = self._value(host, f"{role}_ignored_variables") if f"{role}_ignored_variables" in variables else ()
+        for objection in role_variables.objections(role, specs, variables, ignored=ignored or ()):
+            self._note(host, objection)
+
+    def _check_value(self, host: str, name: str, option: Json) -> None:
+        try:
+            value = self._value(host, name)
+        except AnsibleError as exc:
+            reason = str(exc).strip().splitlines()[-1]
+            self._note(host, f"{name} cannot be worked out: {reason}{self._place(host, name)}")
+            return
+        objections = role_variables.value_objections(name, value, option)
+        if not objections:
+            result = ArgumentSpecValidator({name: {**option, "required": False}}).validate({name: value})
+            objections = [f"invalid {name}: {message}" for message in result.error_messages]
+        for objection in objections:
+            self._note(host, objection + self._place(host, name))
+
+    def _value(self, host: str, name: str) -> t.Any:
+        return self._pass.variable_of(host, name)
+
+    def _place(self, host: str, name: str) -> str:
+        place = self._pass.place_of(host, name)
+        return f" ({place})" if place else ""
+
+    def _note(self, host: str, text: str) -> None:
+        if text:
+            self._found.setdefault(text, []).append(host)

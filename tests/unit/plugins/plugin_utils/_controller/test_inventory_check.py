@@ -1,0 +1,160 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The first step of the playbooks that apply a desired state: the variables of all nodes, for all roles."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible.errors import AnsibleUndefinedVariable
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Json
+
+SITE = ["control_plane", "node_kubelet", "node_resources", "placement_guard"]
+CONFIG: Json = {"node_kubelet_config": {"maxPods": 50}}
+GROUPS = {"kube_control_plane": ["cp1"], "kube_node": ["w1", "w2"]}
+
+
+def begin(hosts: t.Mapping[str, Json], roles: t.Sequence[str] = SITE, **settings: t.Any) -> Json:
+    """The step on cp1. hosts: their variables; those that are not named have none."""
+    play = FakePlay({name: hosts.get(name, {}) for name in ("cp1", "w1", "w2", "bastion")}, GROUPS, **settings)
+    return play.take("site", "begin", "cp1", settings={"roles": list(roles), "required": settings.pop("required", [])})
+
+
+def test_what_any_node_names_is_noted() -> None:
+    found = begin({"w1": CONFIG, "w2": {"placement_guard_nodes": [], "node_kubelet_args": {}}})
+    assert found["named"] == ["node_kubelet_config", "node_kubelet_args", "placement_guard_nodes"]
+    assert "warnings" not in found
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        {},
+        {"bastion": CONFIG},
+        {"w1": {"device_plugin_config": {}}},  # of a role that the playbook does not use
+        {"w1": {"node_kubelet_force": True}},
+        {"w1": {"node_kubelet_state": "previous"}},
+    ],
+)
+def test_a_run_that_names_nothing_is_refused(hosts: t.Mapping[str, Json]) -> None:
+    found = begin(hosts)
+    assert found["msg"].startswith("None of control_plane_feature_gates, control_plane_admission_plugins, ")
+    assert "node_resources_taints, placement_guard_nodes" in found["msg"]
+
+
+def test_a_variable_of_the_play_is_that_of_all_nodes() -> None:
+    play = FakePlay({"cp1": {}, "w1": {}}, GROUPS)
+    variables = play.variables
+    play.variables = lambda role, host: {**variables(role, host), "node_kubelet_config": []}  # type: ignore[method-assign]
+    found = play.take("site", "begin", "cp1", settings={"roles": SITE, "required": []})
+    assert found["report"] == ["cp1, w1: invalid node_kubelet_config: must be a mapping, not a list."]
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"node_kubelet_config": None}, "invalid node_kubelet_config: must not be null."),
+        ({"node_kubelet_config": "{}"}, "invalid node_kubelet_config: must be a mapping, not text."),
+        (
+            {"node_kubelet_wait_timeout": "10%"},
+            "invalid node_kubelet_wait_timeout: argument 'node_kubelet_wait_timeout' is of type",
+        ),
+        ({"node_kubelet_force": "perhaps"}, "invalid node_kubelet_force: argument 'node_kubelet_force' is of type"),
+        ({"node_kubelet_state": "gone"}, "invalid node_kubelet_state: value of node_kubelet_state must be one of:"),
+        ({"node_kubelet_register_with_taints": [None]}, "invalid node_kubelet_register_with_taints: "),
+        (
+            {"node_kubelet_register_with_taints": [{"key": "a"}]},
+            "invalid node_kubelet_register_with_taints: ",
+        ),
+        (
+            {"control_plane_components": {"kube-apisever": {}}},
+            "invalid control_plane_components: control_plane_components.kube-apisever.",
+        ),
+        ({"control_plane_components": {"etcd": None}}, "invalid control_plane_components.etcd: must not be null."),
+        (
+            {"control_plane_components": {"etcd": {"args": None}}},
+            "invalid control_plane_components.etcd.args: must not be null.",
+        ),
+        (
+            {"control_plane_components": {"etcd": {"args": [1]}}},
+            "invalid control_plane_components.etcd.args: must be a mapping, not a list.",
+        ),
+        (
+            {"node_kubelet_confg": {}},
+            "The role node_kubelet does not know node_kubelet_confg (did you mean node_kubelet_config?)",
+        ),
+        (
+            {"placement_guard_node": [], "placement_guard_enforce": True},
+            "The role placement_guard does not know placement_guard_node",
+        ),
+        ({"placement_guard_enforce": True}, "placement_guard_enforce without any of placement_guard_nodes, "),
+        ({"device_plugin_imag": "x"}, "The role device_plugin does not know device_plugin_imag"),
+        (
+            {"node_kubelet_args": AnsibleUndefinedVariable("'x' is undefined")},
+            "node_kubelet_args cannot be worked out: 'x' is undefined",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_told_with_its_hosts(variables: Json, told: str) -> None:
+    found = begin({"w1": {**CONFIG, **variables}, "w2": variables})
+    assert found["msg"] == "Nothing was changed. Variables cannot be used"
+    assert any(line.startswith(f"w1, w2: {told}") for line in found["report"]), found["report"]
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {
+            "node_kubelet_wait_timeout": "300",
+            "node_kubelet_force": "yes",
+            "control_plane_static_pods": "etcd,kube-apiserver",
+        },
+        {"node_kubelet_zz": 1, "node_kubelet_ignored_variables": ["node_kubelet_zz"]},
+        {"control_plane_components": {"kube-scheduler": {"args": {"v": None}}}},
+        {"placement_guard_enforce": True, "placement_guard_resources": ["a.b/c"]},
+        {"placement_guard_api_host": "cp1"},
+    ],
+)
+def test_what_can_be_used(variables: Json) -> None:
+    assert "failed" not in begin({"w1": {**CONFIG, **variables}})
+
+
+def test_details_of_a_guard_do_not_matter_where_it_is_not_applied() -> None:
+    assert "failed" not in begin({"w1": {**CONFIG, "placement_guard_enforce": True}}, ["node_kubelet"])
+
+
+def test_each_mistake_is_one_line_however_many_nodes_have_it() -> None:
+    hosts: Json = {f"w{number}": {"node_kubelet_config": []} for number in range(40)}
+    play = FakePlay(hosts, {"kube_node": list(hosts)})
+    (line,) = play.take("site", "begin", "w0", settings={"roles": SITE, "required": []})["report"]
+    assert line.startswith("w0, w1, ")
+    assert " and 30 more: invalid node_kubelet_config" in line
+
+
+def test_a_name_that_is_nearly_one_of_ours_is_a_warning() -> None:
+    found = begin({"w1": {**CONFIG, "node_kublet_config": {}}, "w2": {"kube_apiserver_feature_gates": []}})
+    assert found["warnings"] == ["w1: no role knows node_kublet_config (did you mean node_kubelet_config?)"]
+
+
+@pytest.mark.parametrize(
+    ("run", "skipped", "own", "told"),
+    [
+        (["all"], [], ["always"], ""),
+        (["nodes"], [], ["always", "nodes"], ""),
+        (["untagged"], [], ["always"], ""),
+        (["tagged"], [], ["always", "nodes"], ""),
+        (["all"], ["other"], ["always"], ""),
+        (["other", "more"], [], ["always"], "--tags more,other"),
+        (["tagged"], [], ["always"], "--tags tagged"),
+        (["all"], ["untagged"], ["always"], "--skip-tags untagged"),
+        (["all"], ["nodes"], ["always", "nodes"], "--skip-tags nodes"),
+    ],
+)
+def test_tags_that_leave_everything_out_are_told(run: list[str], skipped: list[str], own: list[str], told: str) -> None:
+    tags: Json = {"ansible_run_tags": run, "ansible_skip_tags": skipped}
+    play = FakePlay({"w1": {**CONFIG, **tags}}, GROUPS, tags=own)
+    found = play.take("site", "begin", "w1", settings={"roles": SITE, "required": []})
+    assert found.get("msg", []) == (
+        [f"Nothing of this playbook is run with {told}: its tasks have no such tags."] if told else []
+    )

@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the variables of an inventory mean: what none names stays, and what cannot be used is refused before anything is planned."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
+
+CHANGES: Json = {"stub": {"kube-apiserver": "changes", "kubelet": "changes"}, "stub_nodes": {"node_label": "changes"}}
+SETTINGS = ("feature_gates", "config", "args", "register_with_taints")
+PLAYBOOKS = ("site", "feature_gates", "node_resources", "placement_guard", "device_plugin")
+
+
+def site(stage: Stage, *options: str, cp1: Json | None = None, w1: Json | None = None, name: str = "site") -> Outcome:
+    """Run a playbook on a control plane and a worker with these variables."""
+    hosts = {
+        host: {**CHANGES, "node_resources_node_name": host, **(own or {})} for host, own in (("cp1", cp1), ("w1", w1))
+    }
+    groups: Json = {"kube_control_plane": {"cp1": hosts["cp1"]}, "kube_node": {"w1": hosts["w1"]}}
+    return stage.playbook(name, groups, *options)
+
+
+def planned(outcome: Outcome, component: str, host: str) -> Json:
+    """With what a component was planned."""
+    return next(
+        call["arguments"]
+        for call in outcome.calls
+        if (call["step"], call["component"], call["host"]) == ("plan", component, host)
+    )
+
+
+def refused(outcome: Outcome) -> str:
+    """The text of a run that ended before it planned anything."""
+    assert outcome.status != 0, outcome.output
+    assert outcome.calls == []
+    text = outcome.output.partition("PLAY RECAP")[0]
+    assert len(text) < 3000
+    return text
+
+
+@pytest.mark.slice
+def test_what_no_variable_names_is_left_alone_and_an_empty_one_reverts(stage: Stage) -> None:
+    outcome = site(
+        stage, cp1={"control_plane_components": {"kube-apiserver": {"args": {}}}}, w1={"node_kubelet_config": {}}
+    )
+    assert outcome.status == 0, outcome.output
+    given = {host: planned(outcome, "kubelet", host) for host in ("cp1", "w1")}
+    assert {name for name in SETTINGS if given["w1"].get(name) is not None} == {"config"}
+    assert {name for name in SETTINGS if given["cp1"].get(name) is not None} == set()
+    api = planned(outcome, "kube-apiserver", "cp1")
+    assert {
+        name for name in ("feature_gates", "admission_plugins", "args", "env", "files") if api.get(name) is not None
+    } == {"args"}
+    labels = next(call["arguments"] for call in outcome.calls if call["component"] == "node_label")
+    assert labels["per_node"] == {"cp1": {"labels": None}, "w1": {"labels": None}}
+
+
+@pytest.mark.slice
+def test_a_mistake_is_one_line_before_anything_is_planned(stage: Stage) -> None:
+    hosts: Json = {
+        f"w{number}": {"node_kubelet_config": None, "node_kubelet_args": {"a": ["{{ not_there }}"]}}
+        for number in range(40)
+    }
+    groups: Json = {"kube_control_plane": {"cp1": {"control_plane_components": {"etcd": None}}}, "kube_node": hosts}
+    text = refused(stage.playbook("site", groups))
+    assert "w0, w1, w2, " in text
+    assert "invalid node_kubelet_config: must not be null." in text
+    assert re.search(r"node_kubelet_args cannot be worked out: .*not_there", text)
+    assert "cp1: invalid control_plane_components.etcd: must not be null." in text
+
+
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        ({"node_kublet_config": {}}, "is set for any host of this run"),
+        (
+            {"node_kubelet_config": {}, "placement_guard_node": [], "placement_guard_enforce": True},
+            "did you mean placement_guard_nodes?",
+        ),
+        ({"node_kubelet_config": "{{ 'text' }}"}, "w1: invalid node_kubelet_config: must be a mapping, not text"),
+        ({"node_kubelet_config": [1]}, "w1: invalid node_kubelet_config: must be a mapping, not a list"),
+        ({"node_kubelet_config": {}, "node_kubelet_wait_timeout": "10%"}, "w1: invalid node_kubelet_wait_timeout: "),
+    ],
+)
+def test_what_cannot_be_used_is_refused(stage: Stage, own: Json, told: str) -> None:
+    assert told in refused(site(stage, w1=own))
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"node_kubelet_config": {"a": {"__ansible_unsafe": "{{ b }}"}}},
+        {"node_kubelet_config": {"maxPods": 50}, "node_kubelet_wait_timeout": "300"},
+        {"node_kubelet_config": "{{ {'maxPods': 50} }}"},
+    ],
+)
+def test_what_can_be_used(stage: Stage, own: Json) -> None:
+    outcome = site(stage, w1=own)
+    assert outcome.status == 0, outcome.output
+
+
+def test_variables_of_a_host_that_is_not_in_the_run_do_not_matter(stage: Stage) -> None:
+    outcome = site(stage, "--limit=w1", cp1={"node_kubelet_config": None}, w1={"node_kubelet_config": {}})
+    assert outcome.status == 0, outcome.output
+
+
+def test_a_name_that_is_nearly_one_of_ours_is_a_warning(stage: Stage) -> None:
+    outcome = site(stage, w1={"node_kubelet_config": {}, "node_kublet_args": {}})
+    assert outcome.status == 0, outcome.output
+    assert "no role knows node_kublet_args (did you mean node_kubelet_args?)" in " ".join(outcome.output.split())
+
+
+def test_a_role_in_a_play_of_the_user_checks_what_it_alone_sees(stage: Stage) -> None:
+    hosts: Json = {"w1": {**CHANGES, "node_kubelet_check_api": False}}
+    outcome = stage.play(
+        {"kube_node": hosts}, roles=["nodecraft.kubeadm.node_kubelet"], vars={"node_kubelet_config": None}
+    )
+    assert outcome.status != 0
+    assert "invalid node_kubelet_config: must not be null." in outcome.output
+    assert outcome.calls == []
+    outcome = stage.play({"kube_node": hosts}, roles=["nodecraft.kubeadm.node_kubelet"], vars={"node_kubelet_args": {}})
+    assert {name for name in SETTINGS if planned(outcome, "kubelet", "w1").get(name) is not None} == {"args"}
+
+
+def test_tags_that_leave_everything_out_are_told(stage: Stage) -> None:
+    outcome = site(stage, "--tags=nodes", w1={"node_kubelet_config": {}})
+    assert (outcome.status, outcome.calls) == (0, [])
+    assert "Nothing of this playbook is run with --tags nodes" in outcome.output
+
+
+def tasks_of(stage: Stage, name: str) -> list[str]:
+    """The tasks that C(--start-at-task) takes."""
+    found = re.findall(r"^      (.+?)\tTAGS:", site(stage, "--list-tasks", name=name).output, re.MULTILINE)
+    return list(dict.fromkeys(found))
+
+
+@pytest.mark.parametrize("name", PLAYBOOKS)
+def test_wherever_a_run_starts_it_reverts_nothing_that_was_forgotten(stage: Stage, name: str) -> None:
+    names = tasks_of(stage, name)
+    assert len(names) > 5
+    for task in names:
+        outcome = site(stage, f"--start-at-task={task}", name=name)
+        changes: t.Any = [call for call in outcome.calls if call["step"] == "change"]
+        assert outcome.status != 0 or changes == [], (task, outcome.output)
