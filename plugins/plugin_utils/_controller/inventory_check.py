@@ -15,7 +15,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ...module_utils._plan.common import role_variables
 from ...module_utils._plan.common.batch import joined
 from ...module_utils._plan.common.errors import Refusal
-from .rollout_pass import Json, RolloutPass
+from .rollout_pass import Json, RolloutPass, place_of
 
 _ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "..", "roles")
 
@@ -95,10 +95,10 @@ class InventoryCheck:
             self._note(host, objection + self._place(host, name))
 
     def _value(self, host: str, name: str) -> t.Any:
-        return self._pass.variable_of(host, name)
+        return self._pass.work_out(self._hosts[host], name)
 
     def _place(self, host: str, name: str) -> str:
-        place = self._pass.place_of(host, name)
+        place = place_of(self._hosts[host][name])
         return f" ({place})" if place else ""
 
     def _note(self, host: str, text: str) -> None:

@@ -220,9 +220,8 @@ class RolloutPass:
             name: value for name, value in self._variables.items() if name not in own or not _is_same(own[name], value)
         }
 
-    def variable_of(self, host: str, name: str) -> t.Any:
-        """The value of a variable of any host, worked out. Raises AnsibleError for one that cannot be."""
-        variables = self.variables_of(host)
+    def work_out(self, variables: Json, name: str) -> t.Any:
+        """The value of one of the variables of a host. Raises AnsibleError for one that cannot be worked out."""
         templar = self._action._templar.copy_with_new_env(available_variables=variables)
         return plain(templar.template(variables[name]))
 

@@ -96,11 +96,6 @@ def is_revert(operation: Result) -> bool:
     return bool(operation.get("no_longer_desired"))
 
 
-def marked(operation: Result, text: str, place: str = "") -> str:
-    """The line of one operation. text: as it is shown. place: of a revert, as C(Places) tell."""
-    return f"    - {text} (no longer desired{place})" if is_revert(operation) else f"    {text}"
-
-
 def counted(operations: t.Sequence[Result]) -> list[str]:
     """How many of some operations are reverts, where any is."""
     reverts = sum(map(is_revert, operations))
@@ -111,7 +106,14 @@ def counted(operations: t.Sequence[Result]) -> list[str]:
 
 
 def _line_of(operation_text: t.Callable[[Result], str], host: str, places: Places) -> t.Callable[[Result], str]:
-    return lambda operation: marked(operation, operation_text(operation), places(host, operation["field"]))
+    """What shows an operation on a host as a line. operation_text: what shows it without more."""
+
+    def line(operation: Result) -> str:
+        if not is_revert(operation):
+            return f"    {operation_text(operation)}"
+        return f"    - {operation_text(operation)} (no longer desired{places(host, operation['field'])})"
+
+    return line
 
 
 def static_pod_operation(operation: Result) -> str:
