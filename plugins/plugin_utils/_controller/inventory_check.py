@@ -87,10 +87,9 @@ class InventoryCheck:
             reason = str(exc).strip().splitlines()[-1]
             self._note(host, f"{name} cannot be worked out: {reason}{self._place(host, name)}")
             return
-        objections = role_variables.value_objections(name, value, option)
-        if not objections:
-            result = ArgumentSpecValidator({name: {**option, "required": False}}).validate({name: value})
-            objections = [f"invalid {name}: {message}" for message in result.error_messages]
+        objections = role_variables.value_objections(name, value, option) or [
+            f"invalid {name}: {message}" for message in specification_errors(name, value, option)
+        ]
         for objection in objections:
             self._note(host, objection + self._place(host, name))
 
@@ -104,3 +103,12 @@ class InventoryCheck:
     def _note(self, host: str, text: str) -> None:
         if text:
             self._found.setdefault(text, []).append(host)
+
+
+def specification_errors(name: str, value: t.Any, option: Json) -> list[str]:
+    """What the specification of a variable says against its value, as Ansible tells it."""
+    try:
+        result = ArgumentSpecValidator({name: {**option, "required": False}}).validate({name: value})
+    except TypeError as exc:  # of 2.18 to 2.22, for a list with choices in which something else than text stands
+        return [str(exc)]
+    return list(result.error_messages)

@@ -7,7 +7,12 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+import yaml
 from ansible.errors import AnsibleUndefinedVariable
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import role_variables
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.role_variables import SETTINGS
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.inventory_check import specification_errors
+from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Json
 
 SITE = ["control_plane", "node_kubelet", "node_resources", "placement_guard"]
@@ -158,3 +163,36 @@ def test_tags_that_leave_everything_out_are_told(run: list[str], skipped: list[s
     assert found.get("msg", []) == (
         [f"Nothing of this playbook is run with {told}: its tasks have no such tags."] if told else []
     )
+
+
+VALUES: tuple[t.Any, ...] = (
+    None,
+    True,
+    "",
+    "text",
+    "300",
+    "10%",
+    "[1]",
+    "{}",
+    5,
+    [],
+    ["a"],
+    [1],
+    [None],
+    [{}],
+    {},
+    {"a": 1},
+    {"a": None},
+)
+
+
+@pytest.mark.parametrize("role", SETTINGS)
+def test_nothing_passes_that_the_specification_of_the_role_refuses(role: str) -> None:
+    """Ansible checks it once more when the role begins, on some hosts after other roles have planned."""
+    specs = yaml.safe_load((ROOT / "roles" / role / "meta/argument_specs.yml").read_text(encoding="utf-8"))[
+        "argument_specs"
+    ]
+    for name, option in role_variables.options(specs).items():
+        for value in VALUES:
+            told = begin({"w1": {**CONFIG, name: value}}).get("report", [])
+            assert told or not specification_errors(name, value, option), (name, value)
