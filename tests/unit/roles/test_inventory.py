@@ -126,6 +126,32 @@ def test_a_role_in_a_play_of_the_user_checks_what_it_alone_sees(stage: Stage) ->
     assert {name for name in SETTINGS if planned(outcome, "kubelet", "w1").get(name) is not None} == {"args"}
 
 
+@pytest.mark.parametrize(
+    ("role", "variable", "desired", "component", "option"),
+    [
+        ("node_kubelet", "node_kubelet_config", {"maxPods": 50}, "kubelet", "config"),
+        ("control_plane", "control_plane_feature_gates", {"A": True}, "kube-apiserver", "feature_gates"),
+    ],
+)
+def test_a_variable_of_a_loop_around_a_role_is_the_same_in_plan_and_change(
+    stage: Stage, role: str, variable: str, desired: Json, component: str, option: str
+) -> None:
+    task: Json = {
+        "include_role": {"name": f"nodecraft.kubeadm.{role}"},
+        "loop": [desired],
+        "vars": {variable: "{{ item }}"},
+    }
+    host: Json = {**CHANGES, "node_kubelet_check_api": False}
+    outcome = stage.play({"kube_control_plane": {"cp1": host}}, tasks=[task])
+    assert outcome.status == 0, outcome.output
+    given = {
+        call["step"]: call["arguments"].get(option)
+        for call in outcome.calls
+        if call["component"] == component and call["step"] in ("plan", "change")
+    }
+    assert given == {"plan": desired, "change": desired}
+
+
 def test_tags_that_leave_everything_out_are_told(stage: Stage) -> None:
     outcome = site(stage, "--tags=nodes", w1={"node_kubelet_config": {}})
     assert (outcome.status, outcome.calls) == (0, [])

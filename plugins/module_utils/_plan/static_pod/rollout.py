@@ -373,7 +373,7 @@ def lost(hosts: Hosts) -> list[str]:
 
 def _report(registers: Registers) -> dict[str, dict[str, t.Any]]:
     """What was changed goes on top of what was planned: of a change whose node is lost, nothing else is known."""
-    made = {change["item"]["name"]: _ended(change) for change in rollout.changes(registers)}
+    made = {rollout.item_of(change)["name"]: _ended(change) for change in rollout.changes(registers)}
     return {
         name: {key: value for key, value in {**plan, **made.get(name, {})}.items() if key in _RESULT_KEYS}
         for name, plan in _plans(registers).items()

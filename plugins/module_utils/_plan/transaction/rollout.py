@@ -140,8 +140,14 @@ def changes(registers: Registers) -> list[Result]:
     return [
         result
         for result in registers.get("change", NOTHING).get("results") or ()
-        if (result.get("item") or {}).get("pass") == own
+        if item_of(result).get("pass") == own
     ]
+
+
+def item_of(change: Result) -> Result:
+    """Of which change a result is: the item of its loop, whose variable has a name of its role."""
+    found: Result = change.get(change.get("ansible_loop_var", "item")) or NOTHING
+    return found
 
 
 def change_of(registers: Registers) -> Result:
