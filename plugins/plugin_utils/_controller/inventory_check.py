@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import os
 import typing as t
 
@@ -18,6 +20,11 @@ from ...module_utils._plan.common.errors import Refusal
 from .rollout_pass import Json, RolloutPass, place_of
 
 _ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "..", "roles")
+# So much is shown, however many nodes have mistakes of their own.
+_CHARACTERS = 2000
+# Of why a variable cannot be worked out: Ansible repeats itself for each variable that uses another.
+_OF_REASON = 300
+_CAUSE = "original message: "  # ansible-core 2.18 tells it last
 
 
 class InventoryCheck:
@@ -34,8 +41,8 @@ class InventoryCheck:
         self._required = required or [name for role in roles for name in role_variables.SETTINGS[role]]
         self._specs = {role: its_pass.argument_specs(os.path.join(_ROLES, role)) for role in role_variables.SETTINGS}
         self._hosts = {host: its_pass.variables_of(host) for host in hosts}
-        # What is wrong, with the hosts on which it is.
-        self._found: dict[str, list[str]] = {}
+        # What is wrong, with the hosts on which it is, and where it stands.
+        self._found: dict[str, dict[str, str]] = {}
 
     def named(self) -> list[str]:
         """The settings of all roles that a variable of any host names. Raises Refusal for a run of which none does."""
@@ -64,7 +71,7 @@ class InventoryCheck:
                 for name, option in role_variables.options(specs).items():
                     if name in variables:
                         self._check_value(host, name, option)
-        return [f"{joined(hosts)}: {text}" for text, hosts in self._found.items()]
+        return _bounded([f"{joined(hosts)}: {text}{_places(hosts.values())}" for text, hosts in self._found.items()])
 
     def near_misses(self) -> list[str]:
         """Names that are nearly those of variables of a role, a line each."""
@@ -76,33 +83,48 @@ class InventoryCheck:
         ]
 
     def _check_names(self, host: str, role: str, specs: role_variables.Specs, variables: Json) -> None:
-        ignored = self._value(host, f"{role}_ignored_variables") if f"{role}_ignored_variables" in variables else ()
-        for objection in role_variables.objections(role, specs, variables, ignored=ignored or ()):
+        name = f"{role}_ignored_variables"
+        try:
+            ignored = self._value(host, name) if name in variables else ()
+        except AnsibleError:
+            return  # as of all variables, its value is checked
+        for objection in role_variables.objections(role, specs, variables, ignored=ignored):
             self._note(host, objection)
 
     def _check_value(self, host: str, name: str, option: Json) -> None:
         try:
             value = self._value(host, name)
         except AnsibleError as exc:
-            reason = str(exc).strip().splitlines()[-1]
-            self._note(host, f"{name} cannot be worked out: {reason}{self._place(host, name)}")
+            reason = str(exc).strip().splitlines()[-1].rpartition(_CAUSE)[2][:_OF_REASON]
+            self._note(host, f"{name} cannot be worked out: {reason}", name)
             return
         objections = role_variables.value_objections(name, value, option) or [
             f"invalid {name}: {message}" for message in specification_errors(name, value, option)
         ]
         for objection in objections:
-            self._note(host, objection + self._place(host, name))
+            self._note(host, objection, name)
 
     def _value(self, host: str, name: str) -> t.Any:
         return self._pass.work_out(self._hosts[host], name)
 
-    def _place(self, host: str, name: str) -> str:
-        place = place_of(self._hosts[host][name])
-        return f" ({place})" if place else ""
-
-    def _note(self, host: str, text: str) -> None:
+    def _note(self, host: str, text: str, variable: str = "") -> None:
         if text:
-            self._found.setdefault(text, []).append(host)
+            self._found.setdefault(text, {})[host] = place_of(self._hosts[host].get(variable))
+
+
+def _places(places: t.Iterable[str]) -> str:
+    """Where a mistake stands, as text behind it: each host may have it in a file of its own."""
+    found = list(dict.fromkeys(filter(None, places)))
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return f" ({found[0]}{more})" if found else ""
+
+
+def _bounded(lines: list[str]) -> list[str]:
+    """The first of many lines, and how many more there are."""
+    sizes = list(itertools.accumulate(map(len, lines)))
+    shown = lines[: max(1, bisect.bisect_right(sizes, _CHARACTERS))]
+    rest = len(lines) - len(shown)
+    return [*shown, f"{rest} more mistakes"] if rest else shown
 
 
 def specification_errors(name: str, value: t.Any, option: Json) -> list[str]:

@@ -43,17 +43,19 @@ def options(specs: Specs) -> dict[str, t.Any]:
     return {name: option for entry in specs.values() for name, option in entry["options"].items()}
 
 
-def objections(role: str, specs: Specs, names: t.Iterable[str], *, ignored: t.Collection[str] = ()) -> list[str]:
+def objections(role: str, specs: Specs, names: t.Iterable[str], *, ignored: t.Any = ()) -> list[str]:
     """What is wrong with the names of variables, each with the name that was probably likely.
 
-    names: of all variables of a host. ignored: names that belong to something else, as the user says.
+    names: of all variables of a host. ignored: names that belong to something else, as the user says: a list, or text with commas. What is neither
+    names none.
     """
     prefix = f"{role}_"
+    listed = ignored if isinstance(ignored, list) else str(ignored).replace(" ", "").split(",")
     known = {name.removeprefix(prefix): name for name in [*options(specs), f"{role}_report"]}
     found = []
     for name in sorted(names):
         rest = name.removeprefix(prefix)
-        if rest == name or rest in known or name in ignored:
+        if rest == name or rest in known or name in listed:
             continue
         likely = difflib.get_close_matches(rest, known, n=1)
         hint = f" (did you mean {known[likely[0]]}?)" if likely else ""
@@ -82,9 +84,8 @@ def value_objections(name: str, value: t.Any, option: t.Mapping[str, t.Any]) -> 
         empty = _EMPTY.get(kind, "a value")
         return [f"invalid {name}: must not be null. Remove it to leave alone what is there, or set it to {empty}."]
     if kind == "dict" and isinstance(value, str):
-        return [
-            f"invalid {name}: must be a mapping, not text. Write it in YAML, or as JSON around the name too: -e '{{\"{name}\": {{}}}}'."
-        ]
+        whole = "" if "." in name else f", or as JSON around the name too: -e '{{\"{name}\": {{}}}}'"
+        return [f"invalid {name}: must be a mapping, not text. Write it in YAML{whole}."]
     if kind in _WORDS and isinstance(value, (t.Mapping, list)) and isinstance(value, list) != (kind == "list"):
         return [f"invalid {name}: must be {_WORDS[kind]}, not {_WORDS['list' if isinstance(value, list) else 'dict']}."]
     if not isinstance(value, t.Mapping):

@@ -138,9 +138,7 @@ def changes(registers: Registers) -> list[Result]:
     """What the changes of a host came to in this pass. A host that had no turn still has those of an earlier pass."""
     own = registers.get("pass", NOTHING).get("pass")
     return [
-        result
-        for result in registers.get("change", NOTHING).get("results") or ()
-        if item_of(result).get("pass") == own
+        result for result in registers.get("change", NOTHING).get("results") or () if item_of(result).get("pass") == own
     ]
 
 

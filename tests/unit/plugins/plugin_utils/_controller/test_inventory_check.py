@@ -82,6 +82,27 @@ def test_a_variable_of_the_play_is_that_of_all_nodes() -> None:
             "invalid control_plane_components.etcd.args: must not be null.",
         ),
         (
+            {"control_plane_components": {"etcd": {"args": ""}}},
+            "invalid control_plane_components.etcd.args: must be a mapping, not text. Write it in YAML.",
+        ),
+        ({"node_kubelet_ignored_variables": None}, "invalid node_kubelet_ignored_variables: must not be null."),
+        (
+            {"node_kubelet_ignored_variables": {}},
+            "invalid node_kubelet_ignored_variables: must be a list, not a mapping.",
+        ),
+        (
+            {"node_kubelet_ignored_variables": AnsibleUndefinedVariable("'x' is undefined")},
+            "node_kubelet_ignored_variables cannot be worked out: 'x' is undefined",
+        ),
+        (
+            {"node_kubelet_zz": 1, "node_kubelet_ignored_variables": "node_kubelet_zzz"},
+            "The role node_kubelet does not know node_kubelet_zz",
+        ),
+        (
+            {"node_kubelet_args": AnsibleUndefinedVariable("one, original message: two, original message: three")},
+            "node_kubelet_args cannot be worked out: three",
+        ),
+        (
             {"control_plane_components": {"etcd": {"args": [1]}}},
             "invalid control_plane_components.etcd.args: must be a mapping, not a list.",
         ),
@@ -116,6 +137,7 @@ def test_what_cannot_be_used_is_told_with_its_hosts(variables: Json, told: str) 
             "control_plane_static_pods": "etcd,kube-apiserver",
         },
         {"node_kubelet_zz": 1, "node_kubelet_ignored_variables": ["node_kubelet_zz"]},
+        {"node_kubelet_zz": 1, "node_kubelet_ignored_variables": "node_kubelet_zy, node_kubelet_zz"},
         {"control_plane_components": {"kube-scheduler": {"args": {"v": None}}}},
         {"placement_guard_enforce": True, "placement_guard_resources": ["a.b/c"]},
         {"placement_guard_api_host": "cp1"},
@@ -135,6 +157,26 @@ def test_each_mistake_is_one_line_however_many_nodes_have_it() -> None:
     (line,) = play.take("site", "begin", "w0", settings={"roles": SITE, "required": []})["report"]
     assert line.startswith("w0, w1, ")
     assert " and 30 more: invalid node_kubelet_config" in line
+
+
+def test_a_mistake_in_a_file_of_each_node_is_one_line() -> None:
+    class Text(str):
+        ansible_pos: tuple[str, int, int]
+
+    hosts: Json = {f"w{number}": {"node_kubelet_config": Text("{}")} for number in range(40)}
+    for host, variables in hosts.items():
+        variables["node_kubelet_config"].ansible_pos = (f"{host}.yml", 7, 1)
+    play = FakePlay(hosts, {"kube_node": list(hosts)})
+    (line,) = play.take("site", "begin", "w0", settings={"roles": SITE, "required": []})["report"]
+    assert line.endswith(" (w0.yml:7 and 39 more)")
+
+
+def test_many_mistakes_are_not_all_shown() -> None:
+    hosts: Json = {f"w{number}": {f"node_kubelet_{number}": 1} for number in range(40)}
+    play = FakePlay(hosts, {"kube_node": list(hosts)})
+    lines = play.take("site", "begin", "w0", settings={"roles": SITE, "required": []})["report"]
+    assert sum(map(len, lines)) < 2500
+    assert lines[-1] == f"{40 - len(lines) + 1} more mistakes"
 
 
 def test_a_name_that_is_nearly_one_of_ours_is_a_warning() -> None:

@@ -145,6 +145,11 @@ def test_a_change_that_is_verified_in_vain_failed() -> None:
     assert rollout.state(host(turn=OF, change=made(changed=True), verify={**OF, "failed": True})) == "failed"
 
 
+def test_a_change_tells_by_its_loop_to_which_pass_it_belongs() -> None:
+    results = [{"ansible_loop_var": "__of", "__of": of, "item": {}, "changed": True} for of in (FORMER, OF)]
+    assert rollout.changes(host(**BEGUN, change={"results": results})) == results[1:]
+
+
 def test_a_turn_alone_is_no_beginning() -> None:
     former = {"results": [{"item": FORMER, "changed": True}, {"skipped": True}]}
     for registers in (host(**BEGUN), host(**BEGUN, change=former)):
