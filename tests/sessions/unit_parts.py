@@ -16,6 +16,7 @@ NEED_ANSIBLE = (
     "lab",
     "sessions",
     "plugins/action",
+    "plugins/lookup",
     "plugins/modules",
     "plugins/module_utils/_module",
     "plugins/plugin_utils",
