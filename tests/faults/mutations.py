@@ -115,7 +115,7 @@ _FILES = {
     ),
     "link-kept": _edit(
         "a link stays, its target is replaced",
-        "    real = safe_path(path)\n",
+        "    real = safe_file(path)\n",
         "    real = path\n",
         "f30_a_link_stays",
     ),
