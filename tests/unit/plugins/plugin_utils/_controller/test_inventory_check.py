@@ -56,72 +56,72 @@ def test_a_variable_of_the_play_is_that_of_all_nodes() -> None:
     assert found["report"] == ["cp1, w1: invalid node_kubelet_config: must be a mapping, not a list."]
 
 
-@pytest.mark.parametrize(
-    ("variables", "told"),
-    [
-        ({"node_kubelet_config": None}, "invalid node_kubelet_config: must not be null."),
-        ({"node_kubelet_config": "{}"}, "invalid node_kubelet_config: must be a mapping, not text."),
-        (
-            {"node_kubelet_wait_timeout": "10%"},
-            "invalid node_kubelet_wait_timeout: argument 'node_kubelet_wait_timeout' is of type",
-        ),
-        ({"node_kubelet_force": "perhaps"}, "invalid node_kubelet_force: argument 'node_kubelet_force' is of type"),
-        ({"node_kubelet_state": "gone"}, "invalid node_kubelet_state: value of node_kubelet_state must be one of:"),
-        ({"node_kubelet_register_with_taints": [None]}, "invalid node_kubelet_register_with_taints: "),
-        (
-            {"node_kubelet_register_with_taints": [{"key": "a"}]},
-            "invalid node_kubelet_register_with_taints: ",
-        ),
-        (
-            {"control_plane_components": {"kube-apisever": {}}},
-            "invalid control_plane_components: control_plane_components.kube-apisever.",
-        ),
-        ({"control_plane_components": {"etcd": None}}, "invalid control_plane_components.etcd: must not be null."),
-        (
-            {"control_plane_components": {"etcd": {"args": None}}},
-            "invalid control_plane_components.etcd.args: must not be null.",
-        ),
-        (
-            {"control_plane_components": {"etcd": {"args": ""}}},
-            "invalid control_plane_components.etcd.args: must be a mapping, not text. Write it in YAML.",
-        ),
-        ({"node_kubelet_ignored_variables": None}, "invalid node_kubelet_ignored_variables: must not be null."),
-        (
-            {"node_kubelet_ignored_variables": {}},
-            "invalid node_kubelet_ignored_variables: must be a list, not a mapping.",
-        ),
-        (
-            {"node_kubelet_ignored_variables": AnsibleUndefinedVariable("'x' is undefined")},
-            "node_kubelet_ignored_variables cannot be worked out: 'x' is undefined",
-        ),
-        (
-            {"node_kubelet_zz": 1, "node_kubelet_ignored_variables": "node_kubelet_zzz"},
-            "The role node_kubelet does not know node_kubelet_zz",
-        ),
-        (
-            {"node_kubelet_args": AnsibleUndefinedVariable("one, original message: two, original message: three")},
-            "node_kubelet_args cannot be worked out: three",
-        ),
-        (
-            {"control_plane_components": {"etcd": {"args": [1]}}},
-            "invalid control_plane_components.etcd.args: must be a mapping, not a list.",
-        ),
-        (
-            {"node_kubelet_confg": {}},
-            "The role node_kubelet does not know node_kubelet_confg (did you mean node_kubelet_config?)",
-        ),
-        (
-            {"placement_guard_node": [], "placement_guard_enforce": True},
-            "The role placement_guard does not know placement_guard_node",
-        ),
-        ({"placement_guard_enforce": True}, "placement_guard_enforce without any of placement_guard_nodes, "),
-        ({"device_plugin_imag": "x"}, "The role device_plugin does not know device_plugin_imag"),
-        (
-            {"node_kubelet_args": AnsibleUndefinedVariable("'x' is undefined")},
-            "node_kubelet_args cannot be worked out: 'x' is undefined",
-        ),
-    ],
-)
+MISTAKES: list[tuple[Json, str]] = [
+    ({"node_kubelet_config": None}, "invalid node_kubelet_config: must not be null."),
+    ({"node_kubelet_config": "{}"}, "invalid node_kubelet_config: must be a mapping, not text."),
+    (
+        {"node_kubelet_wait_timeout": "10%"},
+        "invalid node_kubelet_wait_timeout: argument 'node_kubelet_wait_timeout' is of type",
+    ),
+    ({"node_kubelet_force": "perhaps"}, "invalid node_kubelet_force: argument 'node_kubelet_force' is of type"),
+    ({"node_kubelet_state": "gone"}, "invalid node_kubelet_state: value of node_kubelet_state must be one of:"),
+    ({"node_kubelet_register_with_taints": [None]}, "invalid node_kubelet_register_with_taints: "),
+    (
+        {"node_kubelet_register_with_taints": [{"key": "a"}]},
+        "invalid node_kubelet_register_with_taints: ",
+    ),
+    (
+        {"control_plane_components": {"kube-apisever": {}}},
+        "invalid control_plane_components: control_plane_components.kube-apisever.",
+    ),
+    ({"control_plane_components": {"etcd": None}}, "invalid control_plane_components.etcd: must not be null."),
+    (
+        {"control_plane_components": {"etcd": {"args": None}}},
+        "invalid control_plane_components.etcd.args: must not be null.",
+    ),
+    (
+        {"control_plane_components": {"etcd": {"args": ""}}},
+        "invalid control_plane_components.etcd.args: must be a mapping, not text. Write it in YAML.",
+    ),
+    ({"node_kubelet_ignored_variables": None}, "invalid node_kubelet_ignored_variables: must not be null."),
+    (
+        {"node_kubelet_ignored_variables": {}},
+        "invalid node_kubelet_ignored_variables: must be a list, not a mapping.",
+    ),
+    (
+        {"node_kubelet_ignored_variables": AnsibleUndefinedVariable("'x' is undefined")},
+        "node_kubelet_ignored_variables cannot be worked out: 'x' is undefined",
+    ),
+    (
+        {"node_kubelet_zz": 1, "node_kubelet_ignored_variables": "node_kubelet_zzz"},
+        "The role node_kubelet does not know node_kubelet_zz",
+    ),
+    (
+        {"node_kubelet_args": AnsibleUndefinedVariable("one, original message: two, original message: three")},
+        "node_kubelet_args cannot be worked out: three",
+    ),
+    (
+        {"control_plane_components": {"etcd": {"args": [1]}}},
+        "invalid control_plane_components.etcd.args: must be a mapping, not a list.",
+    ),
+    (
+        {"node_kubelet_confg": {}},
+        "The role node_kubelet does not know node_kubelet_confg (did you mean node_kubelet_config?)",
+    ),
+    (
+        {"placement_guard_node": [], "placement_guard_enforce": True},
+        "The role placement_guard does not know placement_guard_node",
+    ),
+    ({"placement_guard_enforce": True}, "placement_guard_enforce without any of placement_guard_nodes, "),
+    ({"device_plugin_imag": "x"}, "The role device_plugin does not know device_plugin_imag"),
+    (
+        {"node_kubelet_args": AnsibleUndefinedVariable("'x' is undefined")},
+        "node_kubelet_args cannot be worked out: 'x' is undefined",
+    ),
+]
+
+
+@pytest.mark.parametrize(("variables", "told"), MISTAKES)
 def test_what_cannot_be_used_is_told_with_its_hosts(variables: Json, told: str) -> None:
     found = begin({"w1": {**CONFIG, **variables}, "w2": variables})
     assert found["msg"] == "Nothing was changed. Variables cannot be used"
