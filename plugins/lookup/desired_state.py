@@ -4,13 +4,6 @@
 
 from __future__ import annotations
 
-import typing as t
-
-from ansible.plugins.lookup import LookupBase
-
-from ..module_utils._plan.common import role_variables
-from ..module_utils._plan.common.plain import plain
-
 DOCUMENTATION = r"""
 name: desired_state
 short_description: (internal) Read the desired state that variables name
@@ -51,6 +44,13 @@ _list:
     - config:
         maxPods: 200
 """
+
+import typing as t
+
+from ansible.plugins.lookup import LookupBase
+
+from ..module_utils._plan.common import role_variables
+from ..module_utils._plan.common.plain import plain
 
 
 class LookupModule(LookupBase):

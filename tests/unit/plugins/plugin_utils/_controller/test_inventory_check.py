@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.inve
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Json
 
-SITE = ["control_plane", "node_kubelet", "node_resources", "placement_guard"]
+SITE = ("control_plane", "node_kubelet", "node_resources", "placement_guard")
 CONFIG: Json = {"node_kubelet_config": {"maxPods": 50}}
 GROUPS = {"kube_control_plane": ["cp1"], "kube_node": ["w1", "w2"]}
 
