@@ -55,8 +55,8 @@ def kubelets(
     lines: list[str] = []
     for host, result in reports.items():
         what = f"{host} kubelet"
-        if result.get("problem"):
-            lines.append(f"{what}: before the change, {result['problem']}")
+        if problem := result.get("problem"):
+            lines.append(f"{what}: before the change, {problem}")
         shown = _line_of(kubelet_operation, host, places)
         lines += _change(what, result, _verified_kubelet, shown, is_lost=host in lost)
         if not result.get("operations") and not result.get("failed"):
@@ -139,26 +139,22 @@ def _change(
     is_lost: bool,
 ) -> list[str]:
     """The lines of one component on one host."""
-    lines = []
+    lines, operations = [], result.get("operations") or ()
     previous = result.get("previous_transaction")
     if previous:
         lines.append(f"{what}: an earlier run that was not followed to its end: {verified(previous)}")
         lines += limits(messages.unverified(previous), what)
-    if result.get("operations"):
+    if operations:
         rehearsal = result["rehearsal"]
-        end = (
-            f" ({rehearsal['message']})"
-            if rehearsal["verdict"] == SKIPPED
-            else f" {_seconds('in', rehearsal.get('seconds'))}"
-        )
-        tried = f"rehearsal {rehearsal['verdict']}{end}"
-        line = f"{what}: {_ending(result, verified, is_lost=is_lost)}; {tried}"
-        named = {"reverts": result.get("reverts"), "snapshot": result.get("snapshot")}
+        verdict = rehearsal["verdict"]
+        end = f"({rehearsal['message']})" if verdict == SKIPPED else _seconds("in", rehearsal.get("seconds"))
+        line = f"{what}: {_ending(result, verified, is_lost=is_lost)}; rehearsal {verdict} {end}"
+        named = {word: result.get(word) for word in ("reverts", "snapshot")}
         lines.append(
             "; ".join(
                 [
                     line,
-                    *counted(result["operations"]),
+                    *counted(operations),
                     *_pods(result),
                     *(f"{word} {value}" for word, value in named.items() if value),
                 ]
@@ -168,7 +164,7 @@ def _change(
         # A change that was refused when its turn came tells no operations, though the plan had some.
         lines.append(f"{what}: {_ending(result, verified, is_lost=is_lost)}: {result.get('msg')}")
     lost = [(field, key) for field, keys in (result.get("lost") or {}).items() for key in keys]
-    for each in result.get("operations") or ():
+    for each in operations:
         line = shown(each)
         place = (each["field"], each["key"])
         lines.append(f"{line}, {_LOST}" if place in lost else line)
