@@ -236,6 +236,8 @@ class Manifest:
         """How long the kubelet leaves a container that does not work, where only the kubelet can ask for it; 0 for every other."""
         return pod_fields.seconds_until_killed(self.container, self.document.source)
 
+    # -- values --------------------------------------------------------------------------------------------------------
+
     def values(self) -> Values:
         """Everything that can be changed, as field -> key -> value: the same object each time, never to be changed in place."""
         return self._values

@@ -18,7 +18,7 @@ from ..common.errors import Refusal
 from ..common.file_values import FileVersion, digest_of
 from ..common.ownership import Change, Record, Values
 from ..documents.yaml_edit import Path
-from ..kubernetes import quantities
+from ..kubernetes import flags, quantities
 from ..transaction import previous_change
 from ..transaction.previous_change import Rollback
 from . import pod_fields, probe_targets, reconciliation
@@ -28,14 +28,11 @@ from .policy_files import PolicyFileChange, PolicyFiles
 from .reconciliation import FILES_ANNOTATION
 
 HIDDEN = "(hidden)"  # stands for what is not shown
-
-
-# ---- what was read ---------------------------------------------------------------------------------------------------
-
 _CONTROLLER_MANAGER = "kube-controller-manager"
 _LEADER_ELECTION = {"lease-duration": Fraction(15), "retry-period": Fraction(2)}  # seconds, by default
 _RETRY_JITTER = Fraction(22, 10)  # client-go waits for up to 2.2 periods
-_FALSE = ("0", "f", "false")
+
+# ---- what was read ---------------------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -302,7 +299,8 @@ def seconds_until_leading(manifest: Manifest) -> int:
     """How long the next instance may be healthy and do nothing, because the lease of this one has to run out: a controller manager does not
     give it back, and starts its controllers only when it has it. 0 for every other component.
     """
-    if manifest.program != _CONTROLLER_MANAGER or (manifest.flag_value("leader-elect") or "true").lower() in _FALSE:
+    elects = flags.gate_value(manifest.flag_value("leader-elect") or "true") is not False
+    if manifest.program != _CONTROLLER_MANAGER or not elects:
         return 0
     lease, retry = (
         quantities.parse_duration(manifest.flag_value(f"leader-elect-{name}")) or default
