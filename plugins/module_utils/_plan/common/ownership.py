@@ -5,7 +5,7 @@
 """Who set what: which keys a task changes, and which of them the collection owns afterwards.
 
 Values are grouped by field ("args", "feature_gates", ...) and key. A value is anything that JSON can hold;
-None means that the key is not set. The record of what we own is kept by the node modules in their state directory.
+None means that the key is not set. The record of what we own is a file on the node (static pods, kubelets) or an annotation of the Node.
 """
 
 from __future__ import annotations
