@@ -48,10 +48,11 @@ options:
     type: dict
     required: true
   persist_env:
-    description: Environment variables whose values RV(static_pods) may contain in C(persistable).
+    description: >-
+      Environment variables whose values RV(static_pods) may contain in C(persistable). When not given, those that this collection has put into
+      C(kubeadm-config).
     type: list
     elements: str
-    default: []
 seealso:
   - module: nodecraft.kubeadm.static_pod
   - module: nodecraft.kubeadm.static_pod_info
@@ -187,7 +188,7 @@ def main() -> t.NoReturn:
     module = NodeModule(
         argument_spec={
             "static_pods": {"type": "dict", "required": True},
-            "persist_env": {"type": "list", "elements": "str", "default": []},
+            "persist_env": {"type": "list", "elements": "str"},
             **static_pod_options(),
         }
     )

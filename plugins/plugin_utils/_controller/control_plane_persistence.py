@@ -76,7 +76,6 @@ class Persistence:
         settings = [rollout.settings_of(registers) for registers in self.hosts.values()]
         asked = Asked(
             gates=settings[0]["control_plane_persist_feature_gates"],
-            env=settings[0]["control_plane_persist_env"],
             vaulted={name for each in settings for name in each.get("vaulted", ())},
         )
         told = {

@@ -39,6 +39,7 @@ _BOOLEANS = (
     "persists",
     "purge",
 )
+_PERSISTED = ("control_plane_persist_env", "control_plane_persist_feature_gates")
 _NUMBERS = ("wait_timeout", "min_ready_seconds", "lock_timeout", "confirm_timeout")
 # To acquire, renew and release it.
 _LEASE_RIGHTS = access.of_lease(LEASE_NAME, LEASE_NAMESPACE)
@@ -62,6 +63,8 @@ class ControlPlaneRollout(RoleRollout):
             {name: boolean(found[name]) for name in _BOOLEANS}, **{name: int(found[name]) for name in _NUMBERS}
         )
         found["static_pods"] = requests.named(found["static_pods"])
+        # None where there is no variable, so that what stands in kubeadm-config stays.
+        found.update({name: self._pass.variable(name) for name in _PERSISTED})
         found["vaulted"] = self._pass.vaulted("control_plane_components")
         return found
 

@@ -52,7 +52,7 @@ class StaticPodPlans:
         lock_wait: LockWait | None = None,
     ) -> None:
         self._shared = {key: value for key, value in params.items() if key not in ("static_pods", "persist_env")}
-        self._persist_env: t.Sequence[str] = params["persist_env"]
+        self._persist_env: t.Sequence[str] | None = params["persist_env"]
         self._entries: dict[str, Json] = params["static_pods"]
         self._run = run
         self._host = host
@@ -127,7 +127,7 @@ class StaticPodPlans:
 class _PlanSteps(StaticPodSteps):
     """A plan, and what the static pod is found to be now.
 
-    found: what was read for all plans. persist_env: the variables of the environment whose values may be told.
+    found: what was read for all plans. persist_env: the variables of the environment whose values may be told; None: those in kubeadm-config.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class _PlanSteps(StaticPodSteps):
         params: t.Mapping[str, t.Any],
         *,
         found: Common,
-        persist_env: t.Sequence[str],
+        persist_env: t.Sequence[str] | None,
         **given: t.Any,
     ) -> None:
         super().__init__(params, diff=False, kubelet=found.kubelet, **given)

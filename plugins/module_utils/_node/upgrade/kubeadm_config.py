@@ -107,7 +107,7 @@ def adopted(record: Record, live: Values, entries: t.Mapping[tuple[str, str], En
     return found
 
 
-def describe(plan: StaticPodPlan, desired: Desired, known: KubeadmConfig, env: t.Container[str]) -> Json:
+def describe(plan: StaticPodPlan, desired: Desired, known: KubeadmConfig, env: t.Collection[str] | None) -> Json:
     """What of a static pod could stand in kubeadm-config when its plan is carried out, see C(_plan/kubeadm_config/settings).
 
     Each setting also gets C(files): of those that it names, by their paths on the node, what tells their contents apart.

@@ -37,10 +37,10 @@ _REFERENCE = re.compile(r"\$\(([^)]+)\)")
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """What the user asks for by name. gates, env: names. vaulted: keys of the desired state whose values come from a vault."""
+    """What the user asks for by name. gates: names, None where no variable says which, so that those that stand there stay. vaulted: keys of the
+    desired state whose values come from a vault."""
 
-    gates: t.Collection[str] = ()
-    env: t.Collection[str] = ()
+    gates: t.Collection[str] | None = None
     vaulted: t.Collection[str] = ()
 
 
@@ -75,7 +75,9 @@ def collect(
         known = persisted.entries.get(place)
         if not any(entry["ours"] for entry in entries) and not _is_of_persisted(known, entries):
             continue
-        reason = _reason(place, found, asked)
+        reason = _not_asked(place, asked, known, is_named=any(entry["named"] for entry in entries)) or _reason(
+            place, found
+        )
         if reason:
             skipped[place] = reason
             continue
@@ -98,12 +100,11 @@ def _is_of_persisted(known: Entry | None, entries: t.Iterable[Json]) -> bool:
     return known is not None and any(entry["value"] == known.value or entry["named"] for entry in entries)
 
 
-def _reason(place: Place, found: t.Mapping[str, Json | None], asked: Asked) -> str:
-    """Why a setting must not stand there; empty when it may. found: what each host tells of it."""
+def _reason(place: Place, found: t.Mapping[str, Json | None]) -> str:
+    """Why a setting must not stand there, whatever the user asks for; empty when it may. found: what each host tells of it."""
     entries = [entry for entry in found.values() if entry]
     return (
-        _not_asked(place, asked)
-        or _different(found)
+        _different(found)
         or _told(place, [entries[0]["value"]], "its value {}, and every node may read kubeadm-config")
         or _told(
             place, [entry["original"] for entry in entries], f"its former value {{}}, and would be kept in {SOURCE}"
@@ -111,11 +112,16 @@ def _reason(place: Place, found: t.Mapping[str, Json | None], asked: Asked) -> s
     )
 
 
-def _not_asked(place: Place, asked: Asked) -> str:
-    if place.field == "feature_gates" and place.key not in asked.gates:
+def _not_asked(place: Place, asked: Asked, known: Entry | None, *, is_named: bool) -> str:
+    """Why the user does not ask for a setting; empty when nothing speaks against it. known: as it stands there. is_named: by the desired state."""
+    if place.field == "feature_gates" and known is not None and asked.gates is None:
+        return ""
+    if place.field == "feature_gates" and place.key not in (asked.gates or ()):
         return "a gate that a later version does not know prevents its component from starting; name it in control_plane_persist_feature_gates"
     if place.key in {*asked.vaulted, *map(flags.normalise, asked.vaulted)}:
         return "its value comes from a vault, and every node may read kubeadm-config"
+    if known is None and not is_named and place.field in ("args", "env"):
+        return "no variable names it, so whether its value comes from a vault is not known, and every node may read kubeadm-config"
     return ""
 
 

@@ -33,16 +33,21 @@ class Place(t.NamedTuple):
 
 
 def settings(
-    values: Values, record: Record, named: Values, persisted: t.Iterable[tuple[str, str]], env: t.Container[str]
+    values: Values,
+    record: Record,
+    named: Values,
+    persisted: t.Collection[tuple[str, str]],
+    env: t.Collection[str] | None,
 ) -> Json:
     """Of one static pod what a node has as it is meant to be, with the changes that are planned.
 
     values: of the manifest. record: what this collection owns of it. named: the values that the desired state names. persisted: field and key of
-    what it put into kubeadm-config. env: the variables of the environment whose values may be told.
+    what it put into kubeadm-config. env: the variables of the environment whose values may be told; None: those in persisted.
 
     Returns C(settings), field -> key -> value, original (None where it is not ours), ours, named; and C(others), what is ours and cannot stand in
     kubeadm-config, in words.
     """
+    told = [key for field, key in persisted if field == "env"] if env is None else env
     ours = {
         (field, key): entry
         for field, keys in record.items()
@@ -58,7 +63,7 @@ def settings(
     found: dict[str, Json] = {}
     for field, key in dict.fromkeys([*ours, *wanted, *persisted]):
         entry, value = ours.get((field, key)), values.get(field, {}).get(key)
-        if field not in FIELDS or (field == "env" and key not in env) or (entry is None and value is None):
+        if field not in FIELDS or (field == "env" and key not in told) or (entry is None and value is None):
             continue
         found.setdefault(field, {})[key] = {
             "value": value,
@@ -66,7 +71,7 @@ def settings(
             "ours": entry is not None,
             "named": key in named.get(field, {}),
         }
-    others = [f"{field} {key}" for field, key in ours if field not in FIELDS or (field == "env" and key not in env)]
+    others = [f"{field} {key}" for field, key in ours if field not in FIELDS or (field == "env" and key not in told)]
     return {"settings": found, "others": sorted(others)}
 
 

@@ -56,7 +56,7 @@ def test_an_entry_has_the_settings_of_a_static_pod(start: Start, handed: list[tu
     alone = samples.parameters(rehearse=False)
     settings = {key: value for key, value in alone.items() if key not in (*SHARED, *CONFIRM, "name")}
     entries = module.params.pop("static_pods")
-    assert module.params == {"persist_env": [], **{key: alone[key] for key in (*SHARED, *CONFIRM)}}
+    assert module.params == {"persist_env": None, **{key: alone[key] for key in (*SHARED, *CONFIRM)}}
     assert list(entries) == ["etcd", "kube-scheduler", "kube-apiserver"]
     assert entries["kube-scheduler"] == {**settings, "only_if_changed": False}
     assert entries["etcd"] == {**settings, "only_if_changed": True}

@@ -70,8 +70,8 @@ def test_files_of_a_single_control_plane_need_no_comparison_and_have_to_be_there
 
 
 def test_what_is_ours_on_one_and_equal_on_all_is_wanted_with_what_that_one_had_before() -> None:
-    found = judged(told(ours=False, named=False), told(original=["1"], named=False))
-    assert found.wanted == {ARG: Wanted(["5"], ["1"], False)}
+    found = judged(told(ours=False), told(original=["1"]))
+    assert found.wanted == {ARG: Wanted(["5"], ["1"], True)}
 
 
 def test_what_is_ours_nowhere_does_not_count_unless_we_wrote_it_there() -> None:
@@ -144,7 +144,23 @@ def test_a_value_that_may_be_secret_is_never_written(key: str, value: str, reaso
 )
 def test_a_value_from_a_vault_is_never_written(field: str, key: str, written: str) -> None:
     place = Place(API_SERVER, field, key)
-    assert "vault" in judged(told(place, "a"), asked=Asked(env=[key], vaulted=[written])).skipped[place]
+    assert "vault" in judged(told(place, "a"), asked=Asked(vaulted=[written])).skipped[place]
+
+
+@pytest.mark.parametrize("field", ["args", "env"])
+def test_what_no_variable_names_may_come_from_a_vault_and_is_not_added(field: str) -> None:
+    place = Place(API_SERVER, field, "a")
+    unnamed = told(place, "5", named=False)
+    assert "no variable names it" in judged(unnamed, unnamed).skipped[place]
+    assert judged(unnamed, unnamed, persisted=recorded(place, "5")).wanted == {place: Wanted("5", None, False)}
+
+
+def test_gates_that_stand_there_stay_where_no_variable_says_which_may() -> None:
+    gate = Place(API_SERVER, "feature_gates", "A")
+    persisted = Persisted({gate: Entry(True, None, None)}, "", "")
+    unnamed = told(gate, True, named=False)
+    assert judged(unnamed, persisted=persisted).wanted == {gate: Wanted(True, None, False)}
+    assert gate in judged(unnamed, persisted=persisted, asked=Asked(gates=[])).skipped
 
 
 def test_an_argument_with_a_secret_is_not_written_either() -> None:
