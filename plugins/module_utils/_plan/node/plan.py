@@ -85,7 +85,7 @@ class NodePlan:
 
     operations: what changes, for the user. patch: the same for the API. Both are empty when there is nothing to do.
     wanted: what the node has to show in the end, by key, for everything that the task names or changes.
-    left_alone: the keys that we own where the task says nothing of the node.
+    left_alone: the keys that we own, and that stand there as we set them, where the task says nothing of the node.
     """
 
     node: str
@@ -159,8 +159,13 @@ def plan(kind: Kind, node: Node, desired: Desired) -> NodePlan:
             *(f"{name}: {text}" for text in map(kind.warning, resolution.changes) if text),
             *(f"{name}: {kind.field} {key} is left alone: {foreign[key]}." for key in held if key in foreign),
         ),
-        left_alone=() if desired.is_named or desired.purge else tuple(sorted(held)),
+        left_alone=() if desired.is_named or desired.purge else _standing(held, live),
     )
+
+
+def _standing(held: t.Mapping[str, Owned], live: Keys) -> tuple[str, ...]:
+    """What we own that still stands there as we set it: what another has changed since does not stay ours."""
+    return tuple(sorted(key for key, owned in held.items() if live.get(key) == owned.set))
 
 
 def _record_changes(before: t.Mapping[str, Owned], after: t.Mapping[str, Owned], changed: Keys) -> list[Change]:
