@@ -112,6 +112,16 @@ def test_the_plan_of_a_playbook_changes_nothing() -> None:
     }
 
 
+@pytest.mark.parametrize(("purge", "is_told"), [(True, True), ("false", False)])
+def test_what_is_left_alone_is_told_where_an_empty_variable_would_revert_it(purge: t.Any, is_told: bool) -> None:
+    def answer(call: Call) -> Json:
+        result: Json = {"changed": False, "failed": False, "msg": "", "operations": [], "left_alone": ["a"]}
+        return {"changed": False, "nodes": dict.fromkeys(call.arguments["per_node"], result)}
+
+    found = run("w1", answers={"node_label": answer}, variables={"node_resources_purge": purge})
+    assert ("labels a on w1 is owned" in found.lines) is is_told
+
+
 def test_check_mode_asks_in_check_mode() -> None:
     found = run("cp1", check_mode=True, answers={"node_label": changes})
     assert {call.dry for call in found.play.asked} == {True}
