@@ -156,7 +156,10 @@ class NodeResourcesRollout(RoleRollout):
         outcomes = {host: resources.outcome(each, applied) for host, each in hosts.items()}
         # Without purge an empty variable reverts nothing. The first of two passes purges nothing by itself and tells all the same.
         purges = boolean(self._pass.variable("node_resources_purge", True))
-        lines = [*resources.lines(outcomes), *left_alone(resources.left_alone(outcomes) if purges else ())]
+        lines = [
+            *resources.lines(outcomes, self._named_in),
+            *left_alone(resources.left_alone(outcomes) if purges else ()),
+        ]
         unverified = resources.unverified(self._pass.hosts(decision.get("served", ())), applied)
         return self._ended(own, [*lines, *limits(unverified)] if lines else [])
 

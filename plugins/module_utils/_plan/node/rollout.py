@@ -14,7 +14,7 @@ import typing as t
 
 from ..kubernetes import access, clusters
 from ..transaction import rollout
-from ..transaction.report import is_revert
+from ..transaction.report import Places, counted, is_revert
 from ..transaction.rollout import Hosts, Result
 from . import taints
 
@@ -152,22 +152,28 @@ def _of_node(node: str, result: Result) -> Result | None:
     return None
 
 
-def lines(outcomes: t.Mapping[str, Result]) -> list[str]:
-    """What became of all hosts, as lines. outcomes: by host."""
+def lines(outcomes: t.Mapping[str, Result], places: Places = lambda _host, _variable: "") -> list[str]:
+    """What became of all hosts, as lines. outcomes: by host. places: where a variable of a host comes from, as text behind a revert."""
     excluded = [host for host, each in outcomes.items() if each.get("unreachable")]
-    return [f"{host}: skipped, because it cannot be reached" for host in excluded] + _report_lines(
-        each for host, each in outcomes.items() if host not in excluded
-    )
+    reports = {host: each for host, each in outcomes.items() if host not in excluded}
+    operations = [
+        each for report in reports.values() for kind in TASKS for each in (report[kind] or {}).get("operations", ())
+    ]
+    return [
+        *(f"{host}: skipped, because it cannot be reached" for host in excluded),
+        *_report_lines(reports, places),
+        *(f"{', '.join(TASKS)}: {text}" for text in counted(operations)),
+    ]
 
 
-def _report_lines(reports: t.Iterable[Result]) -> list[str]:
+def _report_lines(reports: t.Mapping[str, Result], places: Places) -> list[str]:
     """One line for each operation and message, each once: the outcomes of all nodes in their order."""
     found: dict[str, None] = {}
-    for report in reports:
-        results = [result for kind, result in report.items() if kind != "node" and result]
-        for result in results:
-            found.update(dict.fromkeys(_result_lines(report["node"], result)))
-        if not any(result["operations"] or result["failed"] for result in results):
+    for host, report in reports.items():
+        results = {kind: result for kind, result in report.items() if kind != "node" and result}
+        for kind, result in results.items():
+            found.update(dict.fromkeys(_result_lines(report["node"], result, places(host, _variable(kind)))))
+        if not any(result["operations"] or result["failed"] for result in results.values()):
             # Three, of taints, extended resources and labels, when all of them ran.
             ended = "nothing to change" if len(results) == len(report) - 1 else "not completed"
             kinds = ", ".join(kind for kind in report if kind != "node")
@@ -175,12 +181,17 @@ def _report_lines(reports: t.Iterable[Result]) -> list[str]:
     return list(found)
 
 
-def _result_lines(node: str, result: Result) -> t.Iterator[str]:
+def _variable(kind: str) -> str:
+    """The variable that says all of what a task changes."""
+    return f"node_resources_{_VARIABLES.get(kind, kind)}"
+
+
+def _result_lines(node: str, result: Result, place: str) -> t.Iterator[str]:
     if result["msg"]:
         yield result["msg"] if result["failed"] else f"{node}: {result['msg']}"
     for each in result["operations"]:
         change = f"{each['field']} {each['key']}: {_format_value(each['before'])} -> {_format_value(each['after'])}"
-        reason = " (no longer desired)" if is_revert(each) else ""
+        reason = f" (no longer desired{place})" if is_revert(each) else ""
         yield f"{'- ' if reason else ''}{node}: {change}{reason}" + ("" if result["changed"] else ", not done")
 
 
@@ -192,6 +203,6 @@ def left_alone(outcomes: t.Mapping[str, Result]) -> t.Iterator[tuple[str, str, s
     """What is owned and no variable names, as C(report.left_alone) takes it. outcomes: by host."""
     for host, outcome in outcomes.items():
         for kind in TASKS:
-            variable = f"node_resources_{_VARIABLES.get(kind, kind)}: {'[]' if kind == taints.TAINTS.field else '{}'}"
+            variable = f"{_variable(kind)}: {'[]' if kind == taints.TAINTS.field else '{}'}"
             for key in (outcome.get(kind) or {}).get("left_alone") or ():
                 yield host, f"{kind} {key}", variable

@@ -157,6 +157,22 @@ def test_the_same_failure_of_all_nodes_is_reported_once() -> None:
     assert rollout.lines(outcomes) == ["the API is away"]
 
 
+def test_reverts_are_told_with_where_their_variable_comes_from_and_counted() -> None:
+    gone = {"field": "labels", "key": "a", "before": "b", "after": None, "no_longer_desired": True}
+    result = {
+        "changed": True,
+        "failed": False,
+        "msg": "",
+        "operations": [gone, {**gone, "key": "c", "no_longer_desired": False}],
+    }
+    outcome = rollout.outcome(host("n1"), {"labels": {"nodes": {"n1": result}}})
+    assert rollout.lines({"w1": outcome}, lambda name, variable: f"; {variable} is from {name}.yml:1") == [
+        "- n1: labels a: b -> unset (no longer desired; node_resources_labels is from w1.yml:1)",
+        "n1: labels c: b -> unset",
+        "taints, resources, labels: 1 change and 1 revert",
+    ]
+
+
 def test_a_host_that_is_excluded() -> None:
     found = rollout.outcome(host("", excluded="no route"), {})
     assert found == {
