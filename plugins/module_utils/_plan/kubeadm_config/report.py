@@ -50,6 +50,18 @@ class Outlook:
         return {**{place: "" for place in ([] if is_kept else self._pending) if place not in skipped}, **skipped}
 
     @property
+    def left(self) -> list[str]:
+        """What a run that may not write leaves there of ours although it is to go."""
+        if self.ending != NOT_ASKED or self.plan is None:
+            return []
+        wanted = {(place.component, f"{place.field} {place.key}") for place in self.entries.wanted}
+        return [
+            f"{change.field} {change.key}"
+            for change in self.plan.operations
+            if change.field != "record" and (change.field, change.key) not in wanted
+        ]
+
+    @property
     def _pending(self) -> list[Place]:
         if self.plan is None:
             return list(self.entries.wanted)
@@ -76,6 +88,11 @@ def lines(outlook: Outlook, *, diff: bool) -> list[str]:
         found.append(
             f"The next kubeadm upgrade reverts, and a control plane that joins lacks: {', '.join([*map(str, rest), *beyond])}. Run site again after"
             " either."
+        )
+    if outlook.left:
+        found.append(
+            f"kubeadm-config still has {', '.join(outlook.left)}, so the next kubeadm upgrade sets that, and so does a control plane that joins."
+            f" With {_WORD} it is reverted there, too."
         )
     is_pending = any(not reason for reason in lost.values())
     if outlook.refusal and (is_pending or outlook.ending in (FAILED, PLANNED)):

@@ -32,6 +32,14 @@ def test_without_the_word_it_names_what_is_lost_and_the_word() -> None:
     ]
 
 
+@pytest.mark.parametrize(("ending", "is_told"), [(report.NOT_ASKED, True), (report.WRITTEN, False)])
+def test_what_stays_in_kubeadm_config_although_it_is_reverted_is_told(ending: str, is_told: bool) -> None:
+    written = kubeadm_config.plan(TEXT, Persisted(), arg("v", "5"))
+    plan = kubeadm_config.plan(written.after, written.record, {})
+    found = report.lines(report.Outlook(ending, "", Entries({}, {}, []), plan, {}), diff=False)
+    assert any("still has kube-apiserver args v" in line for line in found) is is_told
+
+
 def test_what_protects_the_cluster_is_the_first_line() -> None:
     first, *_rest = lines(report.NOT_ASKED, wanted=arg("encryption-provider-config", "/a"))
     assert first.startswith("WARNING: the next kubeadm upgrade removes kube-apiserver args encryption-provider-config")
