@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import glob
 import os
 import typing as t
 
+from ..._engine.files import open_to_read
 from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.common.file_values import FileVersion, TextFile
 from ..._plan.documents.systemd_service import environment_files, exec_start, is_kubelet, read_service
@@ -104,12 +106,21 @@ def _version_of_text(path: str) -> FileVersion | None:
 
 
 def refuse_script(read: UnitFiles, running: t.Sequence[str] | None) -> None:
-    """Refuse a program that is no kubelet by its name, before it is asked for its version: it may start a second kubelet."""
+    """Refuse a script, and a program that is no kubelet by its name, before it is asked for its version: it may start a second kubelet."""
     program = read.command[0]
-    if not is_kubelet(program) and list(running or ()) != read.command:
+    is_script = _is_script(program)
+    if (is_script or not is_kubelet(program)) and list(running or ()) != read.command:
+        what = "a script" if is_script else "no kubelet by its name"
         found = f"the process of the unit is {running[0]}" if running else "the unit has no process"
         raise Refusal(
-            f"{exec_start(read.unit)[1]}: {program} is no kubelet by its name, and {found}: what {program} makes of its arguments is in no file"
+            f"{exec_start(read.unit)[1]}: {program} is {what}, and {found}: what {program} makes of its arguments is in no file"
             " that can be read here. Start the kubelet itself there, with its whole path, run systemctl daemon-reload and systemctl restart"
             " kubelet, and run again."
         )
+
+
+def _is_script(program: str) -> bool:
+    """Whether a program names another one that runs it, as scripts do, whatever it is called."""
+    with contextlib.suppress(OSError), open_to_read(program) as stream:
+        return stream.read(2) == b"#!"
+    return False

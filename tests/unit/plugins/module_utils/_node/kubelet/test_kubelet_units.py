@@ -46,3 +46,22 @@ def test_a_kubelet_of_another_name_is_known_by_its_process(node: Node) -> None:
     node.kubeadm.write_text("[Service]\nExecStart=\nExecStart=/opt/agent --v=2\n", encoding="utf-8")
     node.write("proc/7/cmdline", "/opt/agent\0--v=2\0")
     assert kubelet_units.read_unit(node.run, node.host).binary == "/opt/agent"
+
+
+@pytest.mark.parametrize("name", ["kubelet", "kubelet.sh", "kubelet-wrapper"])
+def test_script_with_the_name_of_a_kubelet_is_not_run(node: Node, tmp_path: Path, name: str) -> None:
+    program = tmp_path / name
+    program.write_text("#!/bin/bash\n/usr/bin/kubelet --config=/etc/kubernetes/kubelet-config.yaml\n", encoding="utf-8")
+    node.kubeadm.write_text(f"[Service]\nExecStart=\nExecStart={program}\n", encoding="utf-8")
+    node.write("proc/7/cmdline", f"/bin/bash\0{program}\0")
+    with pytest.raises(Refusal, match=f"{program} is a script, and the process of the unit is /bin/bash: .*Start the kubelet"):
+        kubelet_units.read_unit(node.run, node.host)
+    assert not [call for call in node.calls if "--version" in call]
+
+
+def test_script_that_its_kubelet_replaces_under_its_name_is_read(node: Node, tmp_path: Path) -> None:
+    program = tmp_path / "kubelet"
+    program.write_text('#!/bin/sh\nexec -a "$0" /usr/bin/.kubelet-wrapped "$@"\n', encoding="utf-8")
+    node.kubeadm.write_text(f"[Service]\nExecStart=\nExecStart={program} --v=2\n", encoding="utf-8")
+    node.write("proc/7/cmdline", f"{program}\0--v=2\0")
+    assert kubelet_units.read_unit(node.run, node.host).binary == str(program)
