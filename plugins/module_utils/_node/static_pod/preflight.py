@@ -68,7 +68,8 @@ def refuse_closed_probes(name: str, plan: static_pod.StaticPodPlan) -> None:
     if name != API_SERVER:
         return
     before, after = ComponentFiles(plan.before), ComponentFiles.planned(plan)
-    former, found = (_closed_probes(files, plan.after.probes()) for files in (before, after))
+    probes = probe_targets.own_probes(name, plan.before)
+    former, found = (_closed_probes(files, probes) for files in (before, after))
     if found != former:
         probe_targets.refuse_closed_paths_of_file(found)
 

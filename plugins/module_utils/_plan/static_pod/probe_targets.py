@@ -55,7 +55,7 @@ class Listener(t.NamedTuple):
 
 def refuse_failing_probes(name: str, before: Manifest, after: Manifest) -> None:
     """Refuse a change after which the component would not answer to a probe that its manifest has. name: of the static pod."""
-    probes = [probe for probe in after.probes() if probe["kind"] in ("http", "tcp")]
+    probes = own_probes(name, before)
     anonymous = [probe for probe in probes if is_anonymous(probe)]
     if name == _API_SERVER and anonymous:
         _refuse_anonymous_auth(before, after)
@@ -67,6 +67,17 @@ def refuse_failing_probes(name: str, before: Manifest, after: Manifest) -> None:
         _refuse_other_urls(probes, before, after)
     else:
         _refuse_other_address(name, probes, before, after)
+
+
+def own_probes(name: str, manifest: Manifest) -> list[Probe]:
+    """The probes that ask the component itself. Another port is that of another container, such as kops' kube-apiserver-healthcheck, or one
+    without encryption: what the component is told of its own says nothing about it."""
+    listener = None if name == _ETCD else _listener(name, manifest)
+    return [
+        probe
+        for probe in manifest.probes()
+        if probe["kind"] in ("http", "tcp") and (listener is None or probe["port"] == listener.port)
+    ]
 
 
 def is_anonymous(probe: Probe) -> bool:

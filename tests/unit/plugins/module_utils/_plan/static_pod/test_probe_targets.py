@@ -109,6 +109,21 @@ def test_port_that_goes_back_to_its_default_is_refused() -> None:
         static_pods.planned(before, args={"secure-port": None})
 
 
+@pytest.mark.parametrize("name", ["kube-apiserver", "kube-scheduler"])
+def test_address_is_changed_where_probes_ask_another_port(name: str) -> None:
+    base = static_pods.API_SERVER if name == "kube-apiserver" else static_pods.SCHEDULER
+    before = static_pods.state(base.replace("port: 6443", "port: 3990").replace("Port: 10259", "Port: 10251"))
+    assert static_pods.planned(before, name=name, args={"bind-address": [NODE_IP]}).operations
+    assert static_pods.planned(before, name=name, args={"authorization-always-allow-paths": ["/metrics"]}).operations
+
+
+def test_anonymous_requests_are_switched_off_again_where_probes_ask_a_sidecar() -> None:
+    text = static_pods.with_command("kube-apiserver", "--anonymous-auth=false").replace("port: 6443", "port: 3990")
+    before = static_pods.state(text)
+    done = static_pods.planned(before, args={"anonymous-auth": ["true"]})
+    assert static_pods.planned(static_pods.following(done, before), purge=True).after.text == text
+
+
 CONDITIONS = '{"anonymous": {"enabled": true, "conditions": [%s]}}'
 
 
