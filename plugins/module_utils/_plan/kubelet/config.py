@@ -61,6 +61,24 @@ _FIELDS: dict[str, FieldPath] = {
     "v": ("logging", "verbosity"),
     "vmodule": ("logging", "vmodule"),
 }
+# Flags of lists and mappings: each occurrence adds to those before. Of the others the last one counts.
+_ADDED = frozenset(
+    (
+        "allowed-unsafe-sysctls",
+        "cluster-dns",
+        "cpu-manager-policy-options",
+        "enforce-node-allocatable",
+        "eviction-hard",
+        "eviction-minimum-reclaim",
+        "eviction-soft",
+        "eviction-soft-grace-period",
+        "kube-reserved",
+        "qos-reserved",
+        "system-reserved",
+        "tls-cipher-suites",
+        "topology-manager-policy-options",
+    )
+)
 
 
 # ---- paths of fields ---------------------------------------------------------------------------------------------------
@@ -199,10 +217,12 @@ class Settings:
 
     def field(self, path: FieldPath, like: t.Any = None) -> t.Any:
         """A field's value. One that a flag sets is given as C(like) when the flag's text means the same."""
-        texts = [flag.text for flag in self.given if sets(flag.name, path)]
-        if not texts:
+        found = [flag for flag in self.given if sets(flag.name, path)]
+        if not found:
             return value_at(self.config, path)
-        return like if like is not None and texts[-1] in texts_of(like) else texts[-1]
+        texts = [flag.text for flag in found]
+        text = flags.joined(texts) if found[-1].name in _ADDED else texts[-1]
+        return like if like is not None and text in texts_of(like) else text
 
     def pairs(self, name: str) -> dict[str, str] | None:
         """A field that is a mapping of texts, or its form as a flag: C(cpu=1,memory=1Gi), C(memory.available<100Mi).

@@ -5,7 +5,7 @@
 """Command lines of Kubernetes components: flags, feature gates and admission plugins as values.
 
 All of it follows pflag, the flag library of every Kubernetes component: C(--name=value), C(--name value), a bare
-C(--name) for a boolean, and C(_) for C(-) in names.
+C(--name) for a boolean, C(_) for C(-) in names, and the short C(-v4).
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
 # A dash alone is a file name (standard output), and no component has a flag that begins with a digit: these are values.
 _VALUE = re.compile(r"(?!-)|-(?:[0-9.]|$)")
+# C(-v) is the only flag of a component that has a short form with a value, which may follow without a sign between.
+_SHORT = re.compile(r"-v(?P<value>[0-9]+)")
 # Components may be given gates by component name since 1.31. API server flags know the prefix "kube:".
 _GATE_PREFIX = "kube:"
 
@@ -63,6 +65,10 @@ def parse(arguments: t.Sequence[str]) -> list[Flag]:
         if skip or not item.startswith("-") or not item.strip("-"):
             skip = False
             continue
+        short = _SHORT.fullmatch(item)
+        if short:
+            flags.append(Flag("v", short.group("value"), index))
+            continue
         name, equals, value = item.lstrip("-").partition("=")
         following = arguments[index + 1] if index + 1 < len(arguments) else None
         if equals:
@@ -95,6 +101,11 @@ def last(arguments: t.Sequence[str], name: str, default: str | None = None) -> s
     """C(value) of a flag in a list of arguments."""
     found = value(parse(arguments), name)
     return default if found is None else found
+
+
+def joined(texts: t.Iterable[str]) -> str:
+    """The value of a flag that is a list or a mapping: each occurrence adds to those before."""
+    return ",".join(filter(None, texts))
 
 
 # ---- edits -----------------------------------------------------------------------------------------------------------
@@ -132,7 +143,7 @@ def _replacement(flag: Flag, written: str, value: str) -> list[Edit]:
     if flag.split and can_follow(value):
         return [Edit("replace", flag.index + 1, value)]
     # What looks like a flag has to be tied to its own.
-    spelling = written.partition("=")[0]
+    spelling = "-v" if _SHORT.fullmatch(written) else written.partition("=")[0]
     tied = Edit("replace", flag.index, f"{spelling}={value}")
     return [Edit("remove", flag.index + 1), tied] if flag.split else [tied]
 

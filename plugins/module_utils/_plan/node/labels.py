@@ -36,8 +36,9 @@ _REMOVED = {
 
 def set_again(arguments: t.Sequence[str]) -> dict[str, str]:
     """The labels that a kubelet with this command line sets whenever it starts, by their values there."""
-    entries = (entry.strip().partition("=") for entry in (flags.last(arguments, "node-labels") or "").split(","))
-    return {key: value for key, _equals, value in entries if key in _SET_AGAIN}
+    text = flags.joined(flags.values(flags.parse(arguments), "node-labels"))
+    entries = (entry.strip().partition("=") for entry in text.split(","))
+    return {key.strip(): value.strip() for key, _equals, value in entries if key.strip() in _SET_AGAIN}
 
 
 def may_be_set_again(wanted: Keys) -> bool:

@@ -140,3 +140,22 @@ def test_a_null_above_a_field_is_its_source() -> None:
     assert str(document.source(("b", "c", "x"))) == "/f:3"
     assert document.source(("d", "x")) is None
     assert document.source(("e",)) is None
+
+
+def test_flag_of_a_list_or_mapping_adds_to_those_before() -> None:
+    given = settings(
+        "--kube-reserved=cpu=100m,memory=1Gi",
+        "--kube-reserved=memory=2Gi",
+        "--eviction-hard=memory.available<100Mi",
+        "--eviction-hard=nodefs.available<5%",
+        "--cluster-dns=10.96.0.10",
+        "--cluster-dns",
+        "10.96.0.11",
+        "--max-pods=30",
+        "--max-pods=40",
+        files=["kubeReserved: {pid: 100}\n"],
+    )
+    assert given.pairs("kubeReserved") == {"cpu": "100m", "memory": "2Gi"}
+    assert given.pairs("evictionHard") == {"memory.available": "100Mi", "nodefs.available": "5%"}
+    assert given.field(("clusterDNS",), ["10.96.0.10", "10.96.0.11"]) == ["10.96.0.10", "10.96.0.11"]
+    assert given.field(("maxPods",)) == "40"

@@ -209,6 +209,19 @@ def test_what_our_drop_in_repeats_is_named_where_others_wrote_it() -> None:
     assert kubelet.plan(desired(config={"maxPods": 150}, adopt=True), state(drop_ins=theirs)).operations
 
 
+@pytest.mark.parametrize("given", [{"args": {"v": 6}}, {"config": {"logging": {"verbosity": 6}}}])
+def test_short_verbosity_of_others_overrides_ours(given: dict[str, t.Any]) -> None:
+    before = state("KUBELET_EXTRA_ARGS=-v4 --fail-swap-on=false\n")
+    with pytest.raises(Refusal, match=r"/etc/default/kubelet:1 sets it to .*4.* and takes precedence"):
+        kubelet.plan(desired(**given), before)
+    done = kubelet.plan(desired(**given, adopt=True), before)
+    assert [change.after.text for change in done.files if change.is_foreign and change.after] == [
+        "KUBELET_EXTRA_ARGS=--fail-swap-on=false\n"
+    ]
+    left = after(before, done)
+    assert after(left, kubelet.plan(desired(state="absent"), left)).environment == before.environment
+
+
 def test_a_directory_that_is_read_for_our_sake_stays_for_the_files_of_others() -> None:
     ours = after(state(), kubelet.plan(desired(config={"podPidsLimit": 50}), state()))
     theirs = TextFile.of("/etc/kubernetes/kubelet.conf.d/zzz-them.conf", "{\n  maxPods: 66\n}\n")

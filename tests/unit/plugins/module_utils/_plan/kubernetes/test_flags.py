@@ -25,6 +25,7 @@ PARSED = {
     "underscores in a value stay": (["--x=a_b"], [Flag("x", "a_b", 0)]),
     "repeated": (["--x=1", "--x=2"], [Flag("x", "1", 0), Flag("x", "2", 1)]),
     "one dash": (["-v=2"], [Flag("v", "2", 0)]),
+    "short, its value behind it": (["--x", "-v4", "-v", "2"], [Flag("x", None, 0), Flag("v", "4", 1), Flag("v", "2", 2, split=True)]),
     "end of flags": (["--", "-", "--x=1"], [Flag("x", "1", 2)]),
     "nothing": ([], []),
 }
@@ -81,6 +82,10 @@ EDITS = {
 @pytest.mark.parametrize(("arguments", "wanted", "edits"), EDITS.values(), ids=EDITS)
 def test_edits_go_from_back_to_front(arguments: list[str], wanted: list[str], edits: list[Edit]) -> None:
     assert flags.edits(arguments, flags.parse(arguments), "x", wanted) == edits
+
+
+def test_short_flag_gets_a_value_of_its_own() -> None:
+    assert flags.edits(["-v4"], flags.parse(["-v4"]), "v", ["6"]) == [Edit("replace", 0, "-v=6")]
 
 
 @pytest.mark.parametrize(

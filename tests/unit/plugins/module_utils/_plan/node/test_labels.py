@@ -52,6 +52,7 @@ def test_label_of_the_kubelet_with_the_wanted_value_is_no_change() -> None:
 def test_labels_of_a_command_line() -> None:
     arguments = ["/usr/bin/kubelet", f"--node-labels={ZONE}=a,x.io/y=1", "--v=2"]
     assert set_again(arguments) == {ZONE: "a"}
+    assert set_again([*arguments, "--node-labels=x.io/z=2"]) == {ZONE: "a"}  # each occurrence adds to those before
     assert refusal("w1", {ZONE: "a", "x.io/y": 2}, arguments) == ""
     assert refusal("w1", {ZONE: None}, arguments) == (
         f"labels: w1: {ZONE} is 'a' by --node-labels of the kubelet, which sets it again whenever it starts. Change it there."
