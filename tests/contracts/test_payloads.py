@@ -19,12 +19,12 @@ OWN = "ansible_collections/nodecraft/kubeadm/plugins"
 # Kilobytes of our own files in a module's archive, packed one by one; as text on the wire they are a third more. What Ansible adds to
 # every module differs between its versions, and is about 106.
 KILOBYTES = {
-    "kubeadm_config_check": 234,
-    "kubelet": 202,
-    "kubelet_info": 124,
+    "kubeadm_config_check": 235,
+    "kubelet": 203,
+    "kubelet_info": 125,
     "node_image": 66,
     "node_transaction": 26,
-    "static_pod": 239,
+    "static_pod": 240,
     "static_pod_info": 144,
     "static_pod_plan": 263,
     "upgrade_check": 239,

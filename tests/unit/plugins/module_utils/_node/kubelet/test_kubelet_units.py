@@ -54,7 +54,9 @@ def test_script_with_the_name_of_a_kubelet_is_not_run(node: Node, tmp_path: Path
     program.write_text("#!/bin/bash\n/usr/bin/kubelet --config=/etc/kubernetes/kubelet-config.yaml\n", encoding="utf-8")
     node.kubeadm.write_text(f"[Service]\nExecStart=\nExecStart={program}\n", encoding="utf-8")
     node.write("proc/7/cmdline", f"/bin/bash\0{program}\0")
-    with pytest.raises(Refusal, match=f"{program} is a script, and the process of the unit is /bin/bash: .*Start the kubelet"):
+    with pytest.raises(
+        Refusal, match=f"{program} is a script, and the process of the unit is /bin/bash: .*Start the kubelet"
+    ):
         kubelet_units.read_unit(node.run, node.host)
     assert not [call for call in node.calls if "--version" in call]
 

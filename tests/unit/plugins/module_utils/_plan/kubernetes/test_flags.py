@@ -25,7 +25,10 @@ PARSED = {
     "underscores in a value stay": (["--x=a_b"], [Flag("x", "a_b", 0)]),
     "repeated": (["--x=1", "--x=2"], [Flag("x", "1", 0), Flag("x", "2", 1)]),
     "one dash": (["-v=2"], [Flag("v", "2", 0)]),
-    "short, its value behind it": (["--x", "-v4", "-v", "2"], [Flag("x", None, 0), Flag("v", "4", 1), Flag("v", "2", 2, split=True)]),
+    "short, its value behind it": (
+        ["--x", "-v4", "-v", "2"],
+        [Flag("x", None, 0), Flag("v", "4", 1), Flag("v", "2", 2, split=True)],
+    ),
     "end of flags": (["--", "-", "--x=1"], [Flag("x", "1", 2)]),
     "nothing": ([], []),
 }
