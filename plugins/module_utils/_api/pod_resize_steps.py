@@ -297,6 +297,8 @@ class PodWatch:
                 self._note_unverified(
                     f"whether the pod {target.full_name} gets its resources: {state.reason.rstrip('.')}"
                 )
+            else:
+                self._note_stale(target)
 
     def not_ready(self, targets: t.Mapping[str, PodTarget]) -> list[str]:
         """Which pods are not Ready now, those that are gone included. One that was well before may not be so now."""
@@ -327,7 +329,16 @@ class PodWatch:
         if state.outcome != RESIZED or (ready and not target.is_ready):
             return False
         target.succeed()
+        self._note_stale(target)
         return True
+
+    def _note_stale(self, target: PodTarget) -> None:
+        """Note what is only known from before its kubelet fell silent, when it may not even run any more."""
+        if pods.is_forsaken(target.latest):
+            node = target.latest["spec"]["nodeName"]
+            self._note_unverified(
+                f"whether the pod {target.full_name} has its resources: its node {node} is not Ready, so no kubelet reports it"
+            )
 
 
 class PodResizeSteps(ApiSteps[Observed, TaskPlan]):

@@ -40,6 +40,13 @@ def is_ready(pod: Pod) -> bool:
     return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
 
 
+def is_forsaken(pod: Pod) -> bool:
+    """Whether its kubelet no longer reports it: the controller that then says so for the Node gives no reason, a kubelet always does."""
+    conditions = pod.get("status", {}).get("conditions") or []
+    ready = [condition for condition in conditions if condition.get("type") == "Ready"]
+    return any(condition.get("status") == "False" and not condition.get("reason") for condition in ready)
+
+
 def running(pod: Pod) -> set[str]:
     """The names of its containers that run at this moment, init containers among them."""
     return {str(each["name"]) for each in container_statuses(pod) if "running" in (each.get("state") or {})}

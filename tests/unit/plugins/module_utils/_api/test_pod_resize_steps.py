@@ -189,6 +189,19 @@ def test_what_a_kubelet_has_not_begun_is_told_without_waiting(serve_pods: Serve,
     assert done.report["unverified"] == [f"whether the pod shop/web-1 gets its resources: {lacks}"]
 
 
+@pytest.mark.parametrize("wait", [True, False])
+@pytest.mark.parametrize(("reason", "is_told"), [("", True), ("ContainersNotReady", False)])
+def test_what_no_kubelet_reports_any_more_is_told(serve_pods: Serve, wait: bool, reason: str, is_told: bool) -> None:
+    # Seen with 1.37: its containers count as ready until the kubelet comes back, though they are gone.
+    api = serve_pods(sized())
+    run(api, names=["web-1"], wait=True)
+    conditions = api.pods[0]["status"].setdefault("conditions", [])
+    conditions[:] = [{"type": "Ready", "status": "False", **({"reason": reason} if reason else {})}]
+    done = run(api, names=["web-1"], wait=wait)
+    limit = "whether the pod shop/web-1 has its resources: its node w1 is not Ready, so no kubelet reports it"
+    assert (done.outcomes, done.report["unverified"]) == ({"web-1": "unchanged"}, [limit] if is_told else [])
+
+
 def test_one_that_finds_room_later(web: FakePods) -> None:
     web.waits = {"web-2": ("Deferred", "no room")}
     look = web.look
