@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ..transaction.report import limits
+
 Json = t.Mapping[str, t.Any]
 
 PREFIX = "pod_resize_"
@@ -35,7 +37,7 @@ def lines(result: Json) -> list[str]:
     found = [f"{outcome}: {', '.join(names)}" for outcome, names in sorted(outcomes.items())]
     found += [pod["msg"] if pod.get("failed") else f"{name}: {pod['msg']}" for name, pod in pods.items() if pod["msg"]]
     found += [_template(name, template) for name, template in templates.items()]
-    return found or ["nothing was done"]
+    return [*(found or ["nothing was done"]), *limits(result.get("unverified") or ())]
 
 
 def _template(name: str, template: Json) -> str:

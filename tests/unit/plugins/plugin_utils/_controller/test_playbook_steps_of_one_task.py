@@ -147,12 +147,17 @@ def test_the_first_control_plane_that_answers_says_whose_cluster_it_is(
             "infeasible: web-2",
             {"pods": {"web-2": {"failed": True, "outcome": "infeasible", "msg": "no room"}}, "templates": {}},
         ),
+        (
+            {"pods": {}, "templates": {}, "unverified": ["whether the pod runs: why"]},
+            "WARNING: not verified: whether the pod runs: why",
+            {"pods": {}, "templates": {}, "unverified": ["whether the pod runs: why"]},
+        ),
     ],
 )
 def test_what_came_of_pods(result: Json, line: str, told: Json) -> None:
     found = resize().take("pod_resize", "end", "localhost", settings={"result": result})
     assert line in found["lines"]
-    assert found["ansible_stats"]["data"] == {"pod_resize_report": told}
+    assert found["ansible_stats"]["data"] == {"pod_resize_report": {"unverified": [], **told}}
 
 
 # ---- upgrade_check ---------------------------------------------------------------------------------------------------

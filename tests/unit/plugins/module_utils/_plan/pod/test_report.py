@@ -37,7 +37,7 @@ def test_what_is_told() -> None:
         "Deployment/y": {"changed": False, "differs": True, "msg": "left"},
         "Deployment/z": {"changed": False, "differs": False, "msg": ""},
     }
-    assert report.lines({"pods": pods, "templates": templates}) == [
+    assert report.lines({"pods": pods, "templates": templates, "unverified": ["whether shop/b runs: why"]}) == [
         "infeasible: c",
         "resized: b, a",
         "a: later",
@@ -45,5 +45,6 @@ def test_what_is_told() -> None:
         "Deployment/x: its template changes",
         "Deployment/y: its template differs from its pods; left",
         "Deployment/z: its template matches its pods",
+        "WARNING: not verified: whether shop/b runs: why",
     ]
     assert report.lines({}) == ["nothing was done"]
