@@ -58,6 +58,7 @@ _RENEWED_AFTER = 0.5
 # What is said of each host when the API does not tell of any.
 _DEVICES = "whether device plugins offer what they did"
 _PODS = "whether its restart ended pods"
+_UNREPORTED = "whether its Node is ready and evicts no pods: "  # in the engine's words: nothing of the new kubelet was seen in the API
 NOT_COMPARED = "nothing is to change, but whether kubelets use what is desired could not be compared"
 _KEPT = "Nothing was rolled back, and no later node was changed."
 
@@ -462,6 +463,13 @@ def report(registers: Registers) -> dict[str, t.Any]:
         found.update(failed=True, msg=verified["msg"])
     is_changed = was_changed(rollout.change_of(registers), check_mode=False)
     limits = [*_unfollowed(known), *_unverified(plan, rollout.settings_of(registers), is_changed=is_changed)]
+    settings = rollout.settings_of(registers)
+    why = _unreported(known) if is_changed and settings["node_kubelet_check_api"] else ""
+    if why:
+        seen = (*([_DEVICES] if settings["allocatable_timeout"] > 0 else ()), _PODS)
+        limits += [f"{what}: the API only shows what was so before it: {why}" for what in seen]
+        if not (pods.get("lost") or pods.get("restarted")):
+            found.pop("pods", None)
     unwatched = rollout.of_pass(registers, "turn").get("unwatched")
     if is_changed and unwatched:
         limits.append(f"{_PODS}: {unwatched}")
@@ -479,6 +487,12 @@ def left_alone(reports: t.Mapping[str, Result]) -> t.Iterator[tuple[str, str, st
     for host, found in reports.items():
         for field, key in owned_settings(found):
             yield host, f"{field} {key}", f"node_kubelet_{field}: {'[]' if field == TAINTS else '{}'}"
+
+
+def _unreported(known: Result) -> str:
+    """Why the API shows nothing of a restarted kubelet; empty where it does. known: as below."""
+    limits = [each for each in known.get("unverified") or () if each.startswith(_UNREPORTED)]
+    return limits[0][len(_UNREPORTED) :] if limits else ""
 
 
 def _unfollowed(known: Result) -> list[str]:

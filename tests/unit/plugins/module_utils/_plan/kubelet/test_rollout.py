@@ -411,6 +411,18 @@ def test_change_that_was_not_compared_on_purpose_says_so(settings: Json, unverif
     assert rollout.report(done)["unverified"] == ["its Node", *unverified]
 
 
+@pytest.mark.parametrize(("lost", "is_told"), [([], False), ([{"pod": "default/p", "reason": "OutOfcpu"}], True)])
+def test_pods_and_devices_that_no_new_kubelet_reported_are_not_verified(lost: list[Json], is_told: bool) -> None:
+    # Seen with a kubelet.conf whose server is a name without an address: "6 pods, 0 lost, 0 restarted", by statuses from before.
+    limit = "whether its Node is ready and evicts no pods: no address"
+    pods = {"watched": 6, "lost": lost, "restarted": []}
+    change = made(changed=True, unverified=[limit])
+    found = rollout.report(host(turn=OF, settings=DESIRED, change=change, verify={**OF, "pods": pods}))
+    why = "the API only shows what was so before it: no address"
+    assert found["unverified"] == [limit, f"{DEVICES}: {why}", f"{PODS}: {why}"]
+    assert ("pods" in found) is is_told
+
+
 @pytest.mark.parametrize(
     ("outcome", "is_known"), [("committed", False), ("unhealthy", False), ("rolled_back", False), ("aborted", True)]
 )
