@@ -281,7 +281,10 @@ class ResizeSteps(Steps):
     def end(self) -> Json:
         """Tell what came of it."""
         result = self._settings["result"]
-        told = {**{name: result.get(name) or {} for name in ("pods", "templates")}, "unverified": result.get("unverified") or []}
+        told = {
+            **{name: result.get(name) or {} for name in ("pods", "templates")},
+            "unverified": result.get("unverified") or [],
+        }
         stats = {"data": {"pod_resize_report": told}, "per_host": False, "aggregate": False}
         return {"lines": pod_report.lines(result), "ansible_stats": stats}
 
