@@ -8,6 +8,7 @@ import ast
 import re
 import typing as t
 
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import rollout
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT, project_files
 
 PAGE = "docs/what_to_do_when.md"
@@ -59,6 +60,12 @@ def test_what_could_not_be_verified_has_a_row() -> None:
     assert len(messages) > 30
     assert without_row(page, messages) == []
     assert unknown(page, sources()) == []
+
+
+def test_node_that_is_not_reported_is_told_by_the_engine_as_its_reader_knows_it() -> None:
+    """The rollout reads this of a transaction. The engine is packed with nothing else, so it has a copy of the words."""
+    engine = (ROOT / "plugins/module_utils/_engine/kubelet_node.py").read_text(encoding="utf-8")
+    assert rollout.UNREPORTED in set(unverified(engine))
 
 
 def test_message_without_a_row_is_found() -> None:

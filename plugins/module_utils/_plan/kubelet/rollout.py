@@ -58,7 +58,8 @@ _RENEWED_AFTER = 0.5
 # What is said of each host when the API does not tell of any.
 _DEVICES = "whether device plugins offer what they did"
 _PODS = "whether its restart ended pods"
-_UNREPORTED = "whether its Node is ready and evicts no pods: "  # in the engine's words: nothing of the new kubelet was seen in the API
+# Said by the engine where nothing of the new kubelet was seen in the API.
+UNREPORTED = "whether its Node is ready and evicts no pods: "
 NOT_COMPARED = "nothing is to change, but whether kubelets use what is desired could not be compared"
 _KEPT = "Nothing was rolled back, and no later node was changed."
 
@@ -491,8 +492,8 @@ def left_alone(reports: t.Mapping[str, Result]) -> t.Iterator[tuple[str, str, st
 
 def _unreported(known: Result) -> str:
     """Why the API shows nothing of a restarted kubelet; empty where it does. known: as below."""
-    limits = [each for each in known.get("unverified") or () if each.startswith(_UNREPORTED)]
-    return limits[0][len(_UNREPORTED) :] if limits else ""
+    limits = [each for each in known.get("unverified") or () if each.startswith(UNREPORTED)]
+    return limits[0][len(UNREPORTED) :] if limits else ""
 
 
 def _unfollowed(known: Result) -> list[str]:
