@@ -133,11 +133,13 @@ class Host(t.NamedTuple):
         return round(int(boot.group(1)) + ticks / os.sysconf("SC_CLK_TCK"), 2) if boot else None
 
     def changed_since_start(self, pid: int, paths: t.Iterable[str]) -> dict[str, float]:
-        """The files that were changed after a process started, and when; none when it ended."""
+        """The files that were changed after a process started, and when; none when it ended. What brings back a file with its former
+        time, such as cp -p or mv, changes its inode."""
         started = self.started(pid)
         if started is None:
             return {}
-        times = {path: os.stat(path).st_mtime for path in paths}
+        found = {path: os.stat(path) for path in paths}
+        times = {path: max(each.st_mtime, each.st_ctime) for path, each in found.items()}
         return {path: changed for path, changed in times.items() if changed > started + CLOCK_SECONDS}
 
 

@@ -24,7 +24,7 @@ from ..runtime.container_runtime import runtime_at
 from ..transaction.state import Run
 from ..transaction.transaction_steps import Earlier, LockWait, TransactionSteps
 from . import preflight, static_pod_journal, static_pods
-from .component_files import PreflightContext, refuse_special_files
+from .component_files import ComponentFiles, PreflightContext, refuse_special_files
 from .static_pod_journal import ApiClients
 from .static_pods import StaticPod
 
@@ -149,12 +149,19 @@ class StaticPodSteps(TransactionSteps[Desired]):
         clients = _clients(observed)
         limits = [
             *observation.unverified(),
-            *static_pods.unread_files(observed.state.files, observation.process, observed.host),
+            *static_pods.unread_files(self._read_at_start(observed), observation.process, observed.host),
             *static_pod_journal.unverified_clients(pod, clients),
             *static_pod_journal.verify_gates(pod, clients),
             *(etcd_preflight.unwell(pod) if self._name == static_pods.ETCD else ()),
         ]
         return self._not_verified(limits)
+
+    def _read_at_start(self, observed: Observed) -> list[str]:
+        """The files of the settings, those that only an argument names, too."""
+        pod = observed.pod
+        args = {**pod.record.get("args", {}), **self._desired.values.get("args", {})}
+        files = [path for path, version in observed.state.files.items() if version is not None]
+        return list(dict.fromkeys([*files, *ComponentFiles(pod.manifest).named(args)]))
 
     def rehearse(self, observed: Observed, plan: StaticPodPlan) -> Verdict:
         """Start the component with its new command line in a sandbox."""

@@ -260,9 +260,8 @@ def watch_until_healthy(
         sleep(POLL_SECONDS)
 
 
-def unread_files(files: t.Mapping[str, FileVersion | None], process: Process | None, host: Host) -> list[str]:
+def unread_files(paths: t.Iterable[str], process: Process | None, host: Host) -> list[str]:
     """Of which files it is not known whether the component has read them as they are: nothing restarts it for a manual edit."""
-    paths = [path for path, version in files.items() if version is not None]
     changed = host.changed_since_start(process.pid, paths) if process else {}
     return [
         f"whether it has read {path} as it is: the file was changed at {times.shown(when)}, after the process was started,"

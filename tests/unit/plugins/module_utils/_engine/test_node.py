@@ -116,6 +116,17 @@ def test_when_a_process_started(node: FakeNode) -> None:
     assert node.host.started(99999) is None
 
 
+def test_file_that_is_brought_back_with_its_former_time_was_changed(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text("x", encoding="ascii")
+    changed = path.stat().st_mtime
+    os.utime(path, (changed - 600, changed - 600))
+    monkeypatch.setattr(Host, "started", lambda host, pid: changed - 300)
+    assert [*node.host.changed_since_start(1, [str(path)])] == [str(path)]
+
+
 @pytest.mark.parametrize(
     ("arguments", "exactly", "of_image"),
     [

@@ -326,6 +326,30 @@ def test_file_that_is_newer_than_the_process_is_not_verified(
     assert len(told) == (age < 0)
 
 
+def test_file_that_only_an_argument_names_is_not_verified_when_it_is_newer(
+    master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = master.manifests.parent / "policy.yaml"
+    policy.write_text("x", encoding="ascii")
+    desired: dict[str, t.Any] = {
+        "volumes": [samples.volume("policies", str(master.manifests.parent))],
+        "args": {"audit-policy-file": str(policy)},
+    }
+    first = steps(master, run, dry=True, **desired)
+    with first.session():
+        first.read()
+        master.allowed.add(first.plan().after.text.encode())
+    carry_out(master, run, **desired)
+    monkeypatch.setattr(Host, "started", lambda host, pid: policy.stat().st_mtime - 60)
+    again = steps(master, run, **desired)
+    with again.session():
+        again.read()
+        assert not again.plan().operations
+        again.verify()
+    (told,) = (each for each in again.report()["unverified"] if each.startswith("whether it has read "))
+    assert told.startswith(f"whether it has read {policy} as it is: ")
+
+
 def test_component_whose_kubelet_is_down_is_not_verified(
     master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
