@@ -49,6 +49,7 @@ class Node:
         self.answers = [ACCEPTED]
         self.requests: list[dict[str, t.Any]] = []
         self.calls: list[str] = []
+        self.journald = "active\n"
         command = f"/usr/bin/kubelet --bootstrap-kubeconfig=/b --kubeconfig={self.kubeconfig} --config={self.main}"
         self.write("proc/7/cmdline", "\0".join([*command.split(), "--hostname-override=W1", ""]))
 
@@ -88,6 +89,8 @@ class Node:
         if line.startswith("timeout"):
             self.requests.append(json.loads(options["data"]))
             return 1, "", self.answers.pop(0)
+        if line == "systemctl is-active systemd-journald":
+            return 0, self.journald, ""
         return (3, "inactive\n", "") if "is-active" in line else (0, "", "")
 
     def steps(self, *, dry: bool = False, **given: t.Any) -> Course[kubelet_steps.Observed, KubeletPlan]:

@@ -78,10 +78,17 @@ def unread_files(unit: KubeletUnit, host: Host) -> list[str]:
     ]
 
 
+JOURNAL_UNIT = "systemd-journald"
+
+
 def _taken_health_port(watcher: UnitWatcher) -> list[str]:
     """Whether another program answers in its place: the kubelet tries to open its port again every 5 s, as seen on 1.37 and read in 1.32."""
     invocation = watcher.unit.show_known()["InvocationID"]
-    complaints, _why = watcher.unit.read_complaints(invocation, "--since=-1min")
+    complaints, why = watcher.unit.read_complaints(invocation, "--since=-1min")
+    if why and watcher.watch["before"]["probes"]:  # it may have nothing to say for a minute, or its words are lost
+        state = watcher.unit.run(["systemctl", "is-active", JOURNAL_UNIT])[1].strip() or "not known to run"
+        if state != "active":
+            return [f"whether it is healthy: {JOURNAL_UNIT} is {state}, so another program may hold its health port"]
     return [f"whether it is healthy: {line}" for line in complaints if line.startswith(HEALTH_PORT)]
 
 

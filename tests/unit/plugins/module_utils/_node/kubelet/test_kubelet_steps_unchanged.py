@@ -82,6 +82,25 @@ def test_kubelet_whose_health_port_another_program_holds_is_not_verified(
     assert steps.report()["unverified"][-1].startswith("whether it is healthy: Failed to start healthz server")
 
 
+@pytest.mark.parametrize("state", ["active", "inactive"])
+def test_kubelet_whose_words_are_lost_is_not_known_to_be_healthy(
+    node: Node, web: Web, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    """One that says nothing for a minute is, while its words would be kept."""
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
+    node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: {web.port}\n", encoding="ascii")
+    node.shown.update(ActiveState="active", SubState="running")
+    node.words, node.journald = "", f"{state}\n"
+    steps = node.steps(config={"maxPods": 110})
+    with steps.session():
+        steps.read()
+        steps.plan()
+        steps.verify()
+    told = [each for each in steps.report()["unverified"] if each.startswith("whether it is healthy: ")]
+    lost = "whether it is healthy: systemd-journald is inactive, so another program may hold its health port"
+    assert told == ([] if state == "active" else [lost])
+
+
 UNREADY = {"type": "Ready", "status": "Unknown", "message": "Kubelet stopped posting node status."}
 SHORT = {"type": "MemoryPressure", "status": "True", "message": "kubelet has insufficient memory available"}
 
