@@ -85,6 +85,9 @@ _QUOTA = "quota-backend-bytes"
 _OCTAL = re.compile("[+-]?0[0-7_]+")
 # etcd's own, where nothing or 0 is given. A negative one sets no limit.
 _DEFAULT_QUOTA = 2 * 1024**3
+_REQUEST = "max-request-bytes"
+# etcd's own. Kubernetes writes objects of that size; with a smaller limit its API server is healthy and can write less and less.
+_LEAST_REQUEST = 1536 * 1024
 # A database that is nearly as large as its quota is full soon, and then every write is refused.
 _QUOTA_FACTOR = 1.2
 _ANYWHERE = ("0.0.0.0", "::")  # noqa: S104  # compared, not bound
@@ -171,13 +174,30 @@ def _quota(value: str | None) -> int | None:
     """Bytes; None for no limit, and for what is no number, which the rehearsal refuses."""
     if value is None:
         return _DEFAULT_QUOTA
+    number = _number(value)
+    return None if number is None or number < 0 else number or _DEFAULT_QUOTA
+
+
+def _number(value: str) -> int | None:
+    """As Go reads it: other bases as well, and a leading zero as C does. None for what is no number."""
     try:
-        number = int(
-            value, 8 if _OCTAL.fullmatch(value) else 0
-        )  # Go reads other bases as well, and a leading zero as C does
+        return int(value, 8 if _OCTAL.fullmatch(value) else 0)
     except ValueError:
         return None
-    return None if number < 0 else number or _DEFAULT_QUOTA
+
+
+def refuse_small_requests(before: Manifest, after: Manifest) -> None:
+    """Raises Refusal for a new limit of a request that objects of Kubernetes exceed: the few bytes that are written through a member as proof
+    do not, but the leases of the controller manager and the scheduler, and the status of each node."""
+    given = setting(after, _REQUEST)
+    if given is None or given == setting(before, _REQUEST):
+        return
+    size = _number(given)
+    if size is not None and size < _LEAST_REQUEST:
+        raise Refusal(
+            f"args: invalid {_REQUEST} {given}: must be at least {_LEAST_REQUEST}, etcd's default. Objects of Kubernetes may be that large,"
+            " and etcd refuses to write one that is larger than its limit."
+        )
 
 
 def _amount(size: int) -> str:

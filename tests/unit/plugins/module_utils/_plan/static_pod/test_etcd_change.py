@@ -117,6 +117,34 @@ def test_the_least_quota_is_taken() -> None:
                 etcd_change.refuse_small_quota(etcd(), etcd(f"--quota-backend-bytes={least - 1}"), size, "cp1")
 
 
+# ---- the largest request ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", ["300", "0", "1572863", "0x100"])
+def test_a_limit_that_objects_exceed_is_refused(size: str) -> None:
+    with pytest.raises(Refusal, match=f"invalid max-request-bytes {size}: must be at least 1572864"):
+        etcd_change.refuse_small_requests(etcd(), etcd(f"--max-request-bytes={size}"))
+
+
+def test_a_limit_of_the_environment_is_refused() -> None:
+    with pytest.raises(Refusal, match="max-request-bytes"):
+        etcd_change.refuse_small_requests(etcd(), etcd(ETCD_MAX_REQUEST_BYTES="300"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", ""),
+        ("", "--max-request-bytes=1572864"),
+        ("", "--max-request-bytes=many"),  # the rehearsal's to refuse
+        ("--max-request-bytes=300", "--max-request-bytes=300"),
+        ("--max-request-bytes=300", ""),
+    ],
+)
+def test_other_limits_are_taken(before: str, after: str) -> None:
+    etcd_change.refuse_small_requests(etcd(*filter(None, [before])), etcd(*filter(None, [after])))
+
+
 # ---- the cluster -----------------------------------------------------------------------------------------------------
 
 
