@@ -15,8 +15,8 @@ import typing as t
 
 from ..._engine.probes import run_probe
 from ..._plan.common.errors import KubeadmError, Refusal
+from ..._plan.static_pod import leader_election, probe_targets
 from ..._plan.static_pod import plan as static_pod
-from ..._plan.static_pod import probe_targets
 from ..._plan.static_pod.pod_fields import Probe
 from ..etcd import etcd_client, etcd_preflight
 from ..runtime.container_runtime import runtime_at
@@ -43,6 +43,7 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     refuse_unsafe([pod.path, *(change.path for change in plan.files)])
     refuse_unreachable_files(plan)
     refuse_closed_probes(pod.name, plan)
+    refuse_slow_renewal(pod.name, plan)
     static_pods.refuse_unmatched(pod, node.host)
     refuse_silent_kubelet(node)
     files = ComponentFiles.planned(plan)
@@ -81,6 +82,24 @@ def _closed_probes(files: ComponentFiles, probes: t.Sequence[Probe]) -> list[str
         return probe_targets.closed_paths(files.read(path), probes) if path else []
     except KubeadmError:
         return []
+
+
+def refuse_slow_renewal(name: str, plan: static_pod.StaticPodPlan) -> None:
+    """A limit on the requests of a leader that its lease does not survive. Raises Refusal."""
+    if name not in leader_election.ELECTED:
+        return
+    former, found = map(_renewal, (ComponentFiles(plan.before), ComponentFiles.planned(plan)))
+    if found is not None and found != former:
+        leader_election.refuse_slow(found)
+
+
+def _renewal(files: ComponentFiles) -> leader_election.Renewal | None:
+    """None for a file that cannot be read, of which the rehearsal tells."""
+    path = files.flag("config")
+    try:
+        return leader_election.of_file(files.read(path)) if path else leader_election.of_flags(files.flag)
+    except KubeadmError:
+        return None
 
 
 def refuse_silent_kubelet(node: PreflightContext) -> None:

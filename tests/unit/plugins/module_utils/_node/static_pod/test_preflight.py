@@ -233,3 +233,23 @@ def test_file_that_shuts_probes_out_is_refused(paths: tuple[str, ...]) -> None:
 
 def test_file_that_lets_probes_through_is_accepted() -> None:
     preflight.refuse_closed_probes("kube-apiserver", authentication("/livez", "/readyz", "/healthz"))
+
+
+# ---- its own lease ---------------------------------------------------------------------------------------------------
+
+
+def scheduler(qps: float) -> StaticPodPlan:
+    """The plan of a configuration with this limit on the scheduler's requests."""
+    content = {"kind": "KubeSchedulerConfiguration", "clientConnection": {"qps": qps}}
+    return samples.planned(
+        args={"config": "/srv/scheduler/config.yaml"},
+        volumes=[samples.volume("scheduler", "/srv/scheduler")],
+        files=[samples.file("/srv/scheduler/config.yaml", content)],
+    )
+
+
+def test_a_configuration_with_which_the_lease_is_lost_is_refused() -> None:
+    with pytest.raises(Refusal, match=r"clientConnection\.qps 0\.01: must be at least 0\.2"):
+        preflight.refuse_slow_renewal("kube-scheduler", scheduler(0.01))
+    preflight.refuse_slow_renewal("kube-scheduler", scheduler(50))
+    preflight.refuse_slow_renewal("kube-apiserver", scheduler(0.01))

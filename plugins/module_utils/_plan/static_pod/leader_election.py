@@ -1,0 +1,77 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether a leader may send enough requests to stay one.
+
+The limit on its requests counts for its lease as well. The burst lasts for a minute or so of renewals, so the component is healthy for that
+long; then it loses the lease and ends, again and again.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from fractions import Fraction
+
+from ..common.errors import Refusal
+from ..documents import configuration
+from ..kubernetes import flags, quantities
+
+ELECTED = ("kube-controller-manager", "kube-scheduler")
+_DEADLINE = Fraction(10)  # seconds, by default
+_REQUESTS = 2  # a lease that is not as the leader remembers it is read and then written
+
+
+class Renewal(t.NamedTuple):
+    """How a component renews its lease. setting: what sets the limit. qps: its requests a second; None for no limit that matters."""
+
+    setting: str
+    qps: Fraction | None
+    deadline: Fraction
+
+
+def of_flags(flag: t.Callable[[str], str | None]) -> Renewal:
+    """By the flags of a command line."""
+    return _renewal("--kube-api-qps", flag("kube-api-qps"), flag("leader-elect-renew-deadline"), flag("leader-elect"))
+
+
+def of_file(content: bytes) -> Renewal:
+    """By a configuration of the scheduler. Raises Refusal when it is none."""
+    return configuration.read(
+        content,
+        "KubeSchedulerConfiguration",
+        lambda data: _of_data(data.get("clientConnection") or {}, data.get("leaderElection") or {}),
+    )
+
+
+def _of_data(connection: t.Mapping[str, t.Any], election: t.Mapping[str, t.Any]) -> Renewal:
+    elects = election.get("leaderElect")
+    return _renewal(
+        "--config: clientConnection.qps",
+        connection.get("qps"),
+        election.get("renewDeadline"),
+        None if elects is None else str(elects),
+    )
+
+
+def _renewal(setting: str, qps: t.Any, deadline: t.Any, elects: str | None) -> Renewal:
+    seconds = quantities.parse_duration(deadline) or _DEADLINE
+    if flags.gate_value((elects or "true").lower()) is False:
+        return Renewal(setting, None, seconds)
+    try:
+        rate = Fraction(str(qps)) if qps is not None else None
+    except (ValueError, ZeroDivisionError):
+        rate = None  # the rehearsal's to refuse
+    # 0 stands for the default, and less for no limit.
+    return Renewal(setting, rate if rate is not None and rate > 0 else None, seconds)
+
+
+def refuse_slow(renewal: Renewal) -> None:
+    """Raises Refusal for a limit with which the lease is lost."""
+    least = _REQUESTS / renewal.deadline
+    if renewal.qps is not None and renewal.qps < least:
+        raise Refusal(
+            f"args: invalid {renewal.setting} {float(renewal.qps):g}: must be at least {float(least):g}, {_REQUESTS} requests within the renew"
+            f" deadline of {float(renewal.deadline):g} s. The component would lose its lease as soon as its burst is spent, and end, again and"
+            " again."
+        )

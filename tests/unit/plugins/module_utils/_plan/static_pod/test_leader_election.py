@@ -1,0 +1,68 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import leader_election
+
+
+def by_flags(given: t.Mapping[str, str]) -> leader_election.Renewal:
+    return leader_election.of_flags(given.get)
+
+
+def by_file(**content: t.Any) -> leader_election.Renewal:
+    return leader_election.of_file(json.dumps(content).encode())
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"kube-api-qps": "0.01"}, r"invalid --kube-api-qps 0\.01: must be at least 0\.2, 2 requests within .* of 10 s"),
+        ({"kube-api-qps": "1e-3"}, r"0\.001: must be at least 0\.2"),
+        ({"kube-api-qps": "0.5", "leader-elect-renew-deadline": "3s"}, r"must be at least 0\.666"),
+        ({"kube-api-qps": "0.01", "leader-elect": "true"}, r"must be at least"),
+    ],
+)
+def test_flags_with_which_the_lease_is_lost_are_refused(given: dict[str, str], words: str) -> None:
+    with pytest.raises(Refusal, match=words):
+        leader_election.refuse_slow(by_flags(given))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"kube-api-qps": "0.2"},
+        {"kube-api-qps": "0"},
+        {"kube-api-qps": "-1"},
+        {"kube-api-qps": "few"},  # the rehearsal's to refuse
+        {"kube-api-qps": "0.05", "leader-elect-renew-deadline": "40s"},
+        {"kube-api-qps": "0.01", "leader-elect": "False"},
+    ],
+)
+def test_other_flags_are_taken(given: dict[str, str]) -> None:
+    leader_election.refuse_slow(by_flags(given))
+
+
+def test_a_file_with_which_the_lease_is_lost_is_refused() -> None:
+    with pytest.raises(Refusal, match=r"invalid --config: clientConnection\.qps 0\.01: must be at least 0\.2"):
+        leader_election.refuse_slow(by_file(clientConnection={"qps": 0.01}, leaderElection={"leaderElect": True}))
+    with pytest.raises(Refusal, match=r"must be at least 1,"):
+        leader_election.refuse_slow(by_file(clientConnection={"qps": 0.9}, leaderElection={"renewDeadline": "2s"}))
+
+
+def test_other_files_are_taken() -> None:
+    for content in ({}, {"clientConnection": None}, {"clientConnection": {"qps": 50}}):
+        leader_election.refuse_slow(by_file(**content))
+    leader_election.refuse_slow(by_file(clientConnection={"qps": 0.01}, leaderElection={"leaderElect": False}))
+
+
+def test_what_is_no_configuration_is_no_answer() -> None:
+    with pytest.raises(Refusal):
+        leader_election.of_file(b"- one")
