@@ -23,7 +23,10 @@ def by_file(**content: t.Any) -> leader_election.Renewal:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"kube-api-qps": "0.01"}, r"invalid --kube-api-qps 0\.01: must be at least 0\.2, 2 requests within .* of 10 s"),
+        (
+            {"kube-api-qps": "0.01"},
+            r"invalid --kube-api-qps 0\.01: must be at least 0\.2, 2 requests within .* of 10 s",
+        ),
         ({"kube-api-qps": "1e-3"}, r"0\.001: must be at least 0\.2"),
         ({"kube-api-qps": "0.5", "leader-elect-renew-deadline": "3s"}, r"must be at least 0\.666"),
         ({"kube-api-qps": "0.01", "leader-elect": "true"}, r"must be at least"),
