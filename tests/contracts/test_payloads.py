@@ -24,10 +24,10 @@ KILOBYTES = {
     "kubelet_info": 125,
     "node_image": 66,
     "node_transaction": 26,
-    "static_pod": 240,
+    "static_pod": 242,
     "static_pod_info": 144,
-    "static_pod_plan": 263,
-    "upgrade_check": 239,
+    "static_pod_plan": 264,
+    "upgrade_check": 240,
 }
 NODE_MODULES = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["node"]
 
