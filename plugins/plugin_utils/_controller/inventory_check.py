@@ -17,6 +17,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ...module_utils._plan.common import role_variables
 from ...module_utils._plan.common.batch import joined
 from ...module_utils._plan.common.errors import Refusal
+from ...module_utils._plan.node import rollout as resources
 from .rollout_pass import Json, RolloutPass, place_of
 
 _ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "..", "roles")
@@ -98,10 +99,7 @@ class InventoryCheck:
             reason = str(exc).strip().splitlines()[-1].rpartition(_CAUSE)[2][:_OF_REASON]
             self._note(host, f"{name} cannot be worked out: {reason}", name)
             return
-        objections = role_variables.value_objections(name, value, option) or [
-            f"invalid {name}: {message}" for message in specification_errors(name, value, option)
-        ]
-        for objection in objections:
+        for objection in value_objections(name, value, option):
             self._note(host, objection, name)
 
     def _value(self, host: str, name: str) -> t.Any:
@@ -127,10 +125,27 @@ def _bounded(lines: list[str]) -> list[str]:
     return [*shown, f"{rest} more mistakes"] if rest else shown
 
 
+def value_objections(name: str, value: t.Any, option: Json) -> list[str]:
+    """What is wrong with the value of a variable: in its kind, for its specification, or because no node could take it."""
+    found = role_variables.value_objections(name, value, option)
+    if found:
+        return found
+    errors, typed_value = _specified(name, value, option)
+    if errors:
+        return [f"invalid {name}: {message}" for message in errors]
+    objection = resources.value_objection(name, typed_value)
+    return [objection] if objection else []
+
+
 def specification_errors(name: str, value: t.Any, option: Json) -> list[str]:
     """What the specification of a variable says against its value, as Ansible tells it."""
+    return _specified(name, value, option)[0]
+
+
+def _specified(name: str, value: t.Any, option: Json) -> tuple[list[str], t.Any]:
+    """The same, and the value in the types of the specification."""
     try:
         result = ArgumentSpecValidator({name: {**option, "required": False}}).validate({name: value})
     except TypeError as exc:  # of 2.18 to 2.22, for a list with choices in which something else than text stands
-        return [str(exc)]
-    return list(result.error_messages)
+        return [str(exc)], value
+    return list(result.error_messages), result.validated_parameters.get(name)

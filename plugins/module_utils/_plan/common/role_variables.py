@@ -86,17 +86,46 @@ def value_objections(name: str, value: t.Any, option: t.Mapping[str, t.Any]) -> 
     if kind == "dict" and isinstance(value, str):
         whole = "" if "." in name else f", or as JSON around the name too: -e '{{\"{name}\": {{}}}}'"
         return [f"invalid {name}: must be a mapping, not text. Write it in YAML{whole}."]
-    if kind in _WORDS and isinstance(value, (t.Mapping, list)) and isinstance(value, list) != (kind == "list"):
-        return [f"invalid {name}: must be {_WORDS[kind]}, not {_WORDS['list' if isinstance(value, list) else 'dict']}."]
-    if not isinstance(value, t.Mapping):
-        return []
-    inner = option.get("options") or {}
-    return [
-        objection
-        for key, own in value.items()
-        if key in inner
-        for objection in value_objections(f"{name}.{key}", own, inner[key])
-    ]
+    is_mapping, inner = isinstance(value, t.Mapping), option.get("options") or {}
+    if kind in _WORDS and is_mapping != (kind == "dict") and (is_mapping or kind == "dict"):
+        return [f"invalid {name}: must be {_WORDS[kind]}, not {_kind_of(value)}."]
+    if kind == "list" and isinstance(value, list) and inner:
+        return [each for number, entry in enumerate(value) for each in _entry_objections(name, number, entry, option)]
+    return _key_objections(name, value, inner) if is_mapping and inner else []
+
+
+def _entry_objections(name: str, number: int, entry: t.Any, option: t.Mapping[str, t.Any]) -> list[str]:
+    """What is wrong with one entry of a list of mappings."""
+    inner = option["options"]
+    if isinstance(entry, t.Mapping):
+        # Here null is as good as no key, where one may be missing.
+        given = {key: value for key, value in entry.items() if value is not None or inner.get(key, {}).get("required")}
+        return _key_objections(f"{name}[{number}]", given, inner)
+    return [f"invalid {name}[{number}]: must be a mapping with {', '.join(inner)}, not {_kind_of(entry)}."]
+
+
+def _key_objections(name: str, value: t.Mapping[str, t.Any], inner: t.Mapping[str, t.Any]) -> list[str]:
+    """What is wrong with the keys of a mapping, and with their values. inner: the specifications of the keys."""
+    found = []
+    for key, own in value.items():
+        if key in inner:
+            found += value_objections(f"{name}.{key}", own, inner[key])
+            continue
+        likely = difflib.get_close_matches(str(key), inner, n=1)
+        hint = f" (did you mean {likely[0]}?)" if likely else ""
+        found.append(f"invalid {name}.{key}: must be one of {', '.join(inner)}{hint}.")
+    return found
+
+
+def _kind_of(value: t.Any) -> str:
+    """What a value is, in words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, (int, float)):
+        return "a number"
+    return _WORDS["dict"] if isinstance(value, t.Mapping) else _WORDS["list"] if isinstance(value, list) else "text"
 
 
 def named(hosts: t.Iterable[t.Container[str]], looked_for: t.Iterable[str]) -> list[str]:

@@ -12,11 +12,12 @@ from __future__ import annotations
 import collections
 import typing as t
 
+from ..common.errors import Refusal
 from ..kubernetes import access, clusters
 from ..transaction import rollout
 from ..transaction.report import Places, counted, is_revert
 from ..transaction.rollout import Hosts, Result
-from . import taints
+from . import extended_resources, labels, taints
 
 # One task serves all hosts, so these are the same for all.
 SHARED = (
@@ -34,6 +35,18 @@ _OPTIONS = {
     "wait": "node_resources_wait",
     "wait_timeout": "node_resources_wait_timeout",
 }
+
+
+def value_objection(variable: str, value: t.Any) -> str:
+    """Why no node could take the value of a variable of the role, which has the types of its specification; empty when one could."""
+    kinds = {_variable(kind.field): kind for kind in (taints.TAINTS, extended_resources.RESOURCES, labels.LABELS)}
+    if variable not in kinds:
+        return ""
+    try:
+        kinds[variable].parse(value, "present")
+    except Refusal as exc:
+        return f"invalid {variable}: {str(exc).removeprefix(f'{kinds[variable].field}: ')}"
+    return ""
 
 
 def refusal(hosts: Hosts) -> str:

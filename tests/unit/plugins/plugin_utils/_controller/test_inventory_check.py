@@ -65,14 +65,40 @@ MISTAKES: list[tuple[Json, str]] = [
     ),
     ({"node_kubelet_force": "perhaps"}, "invalid node_kubelet_force: argument 'node_kubelet_force' is of type"),
     ({"node_kubelet_state": "gone"}, "invalid node_kubelet_state: value of node_kubelet_state must be one of:"),
-    ({"node_kubelet_register_with_taints": [None]}, "invalid node_kubelet_register_with_taints: "),
+    (
+        {"node_kubelet_register_with_taints": [None]},
+        "invalid node_kubelet_register_with_taints[0]: must be a mapping with key, ",
+    ),
+    (
+        {"node_resources_taints": [{"key": "a.b/c", "effect": "NoSchedule"}, "a.b/d:NoSchedule"]},
+        "invalid node_resources_taints[1]: must be a mapping with key, ",
+    ),
+    (
+        {"node_resources_taints": [{"key": "a.b/c", "efect": "NoSchedule"}]},
+        "invalid node_resources_taints[0].efect: must be one of key, ",
+    ),
+    ({"node_resources_taints": [{"key": "a.b/c"}]}, "invalid node_resources_taints: a.b/c needs an effect ("),
+    ({"node_resources_labels": {"bad key!": "a"}}, "invalid node_resources_labels: invalid key 'bad key!': "),
+    (
+        {"node_resources_extended_resources": {"a.b/c": 4.5}},
+        "invalid node_resources_extended_resources: ",
+    ),
+    (
+        {"node_resources_extended_resources": 4},
+        "invalid node_resources_extended_resources: must be a mapping, not a number.",
+    ),
+    ({"node_kubelet_config": True}, "invalid node_kubelet_config: must be a mapping, not true or false."),
     (
         {"node_kubelet_register_with_taints": [{"key": "a"}]},
         "invalid node_kubelet_register_with_taints: ",
     ),
     (
-        {"control_plane_components": {"kube-apisever": {}}},
-        "invalid control_plane_components: control_plane_components.kube-apisever.",
+        {"control_plane_components": {"kube-apisever": {}, "kube-apiserver": {"args": None}}},
+        "invalid control_plane_components.kube-apisever: must be one of ",
+    ),
+    (
+        {"control_plane_components": {"kube-apiserver": {"arg": {"v": 2}}, "kube-scheduler": {"args": None}}},
+        "invalid control_plane_components.kube-apiserver.arg: must be one of feature_gates, args, ",
     ),
     ({"control_plane_components": {"etcd": None}}, "invalid control_plane_components.etcd: must not be null."),
     (
