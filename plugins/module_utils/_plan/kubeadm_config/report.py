@@ -82,7 +82,7 @@ def lines(outlook: Outlook, *, diff: bool) -> list[str]:
     if plan is not None and outlook.ending in (PLANNED, WRITTEN):
         found.append("kubeadm-config, from which kubeadm upgrade and kubeadm join generate manifests:")
         found += [f"    {plans.shown(change)}" for change in plan.operations if change.field != "record"]
-    rest = [place for place in lost if not lost[place] and place not in guards]
+    rest = [place for place in lost if place not in guards]
     beyond = [f"{component} {name}" for component, names in outlook.others.items() for name in names]
     if rest or beyond:
         found.append(
@@ -99,12 +99,26 @@ def lines(outlook: Outlook, *, diff: bool) -> list[str]:
         found.append(f"kubeadm-config is not written: {outlook.refusal}")
     elif outlook.ending == NOT_ASKED and is_pending:
         found.append(f"With {_WORD} kubeadm-config keeps what it can hold of that.")
-    found += [f"{place} is not kept in kubeadm-config: {reason}." for place, reason in lost.items() if reason]
+    found += _not_kept(lost)
     if outlook.ending in (PLANNED, UNCHANGED, WRITTEN) and outlook.entries.files:
         found.append(f"{_JOIN}{', '.join(outlook.entries.files)}")
     if diff and plan is not None:
-        found += difference(plan)
+        changes = difference(plan)
+        found += [f"With {_WORD} this would be written:"] if changes and outlook.ending == NOT_ASKED else []
+        found += changes
     return found
+
+
+def _not_kept(lost: t.Mapping[Place, str]) -> list[str]:
+    """Why settings are not kept, a line for each reason."""
+    places: dict[str, list[str]] = {}
+    for place, reason in lost.items():
+        places.setdefault(reason, []).append(str(place))
+    return [
+        f"{', '.join(named)} {'is' if len(named) == 1 else 'are'} not kept in kubeadm-config: {reason}."
+        for reason, named in places.items()
+        if reason
+    ]
 
 
 def difference(plan: ConfigPlan) -> list[str]:

@@ -178,7 +178,8 @@ def _pods(result: Result) -> list[str]:
     found = result.get("pods")
     if not found:
         return []
-    return [f"{found['watched']} pods, {len(found['lost'])} lost, {len(found['restarted'])} restarted"]
+    number = found["watched"]
+    return [f"{number} pod{'s' * (number != 1)}, {len(found['lost'])} lost, {len(found['restarted'])} restarted"]
 
 
 def limits(unverified: t.Iterable[str], what: str = "") -> list[str]:
