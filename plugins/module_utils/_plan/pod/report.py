@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ..transaction.report import limits
-
 Json = t.Mapping[str, t.Any]
 
 PREFIX = "pod_resize_"
@@ -37,7 +35,8 @@ def lines(result: Json) -> list[str]:
     found = [f"{outcome}: {', '.join(names)}" for outcome, names in sorted(outcomes.items())]
     found += [pod["msg"] if pod.get("failed") else f"{name}: {pod['msg']}" for name, pod in pods.items() if pod["msg"]]
     found += [_template(name, template) for name, template in templates.items()]
-    return [*(found or ["nothing was done"]), *limits(result.get("unverified") or ())]
+    limits = [f"WARNING: not verified: {what}" for what in result.get("unverified") or ()]
+    return [*(found or ["nothing was done"]), *limits]
 
 
 def _template(name: str, template: Json) -> str:
