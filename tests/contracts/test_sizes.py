@@ -14,8 +14,6 @@ DIRECTORIES = ("plugins", "roles", "tests")
 LINES_OF_A_FILE = 600
 LINES_OF_A_FUNCTION = 52
 LINES_OF_A_CLASS, METHODS_OF_A_CLASS = 250, 20
-# The last ones: they shrink when what a rollout registers gets types.
-LARGE_CLASSES = {"ControlPlaneRollout", "NodeKubeletRollout", "RolloutPass"}
 
 
 def held(path: Path) -> bool:
@@ -64,7 +62,7 @@ def is_property(function: ast.FunctionDef) -> bool:
 def test_no_class_is_too_large() -> None:
     files = [path for path in project_files(ROOT) if path.parts[0] == "plugins" and path.suffix == ".py"]
     texts = [(ROOT / path).read_text(encoding="utf-8") for path in files]
-    assert {name for text in texts for name in large_classes(text)} == LARGE_CLASSES
+    assert [name for text in texts for name in large_classes(text)] == []
 
 
 @pytest.mark.parametrize(

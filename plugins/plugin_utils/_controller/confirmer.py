@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import http.client
 import os
 import typing as t
@@ -17,12 +18,22 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._engine import tls
 from ...module_utils._engine.engine_errors import CredentialError
+from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import several
 from ...module_utils._plan.transaction import confirmation
 from .lock_waiter import LockWaiter
 
 # An address that is silent must leave time for more attempts: confirm_timeout is 60 s by default.
 _REACH_SECONDS = 5
+
+
+@dataclasses.dataclass(frozen=True)
+class ConfirmOptions:
+    """Options of a task, as it gives them."""
+
+    confirm: t.Any = None
+    confirm_url: t.Any = None
+    confirm_ca_cert: t.Any = None
 
 
 class Confirmer(LockWaiter):
@@ -39,7 +50,7 @@ class Confirmer(LockWaiter):
         finally:
             self._task.check_mode = asked
         if problem:
-            self.refuse(answer, arguments["confirm_url"], problem)
+            self.refuse(answer, self._options().confirm_url, problem)
         return answer
 
     def refuse(self, answer: dict[str, t.Any], url: str, problem: str) -> None:
@@ -50,16 +61,20 @@ class Confirmer(LockWaiter):
 
     def confirms(self) -> bool:
         """Whether this controller has a word to say. What is wrong with the options, the module tells."""
-        url, confirm = self._task.args.get("confirm_url"), self._task.args.get("confirm")
-        return confirmation.is_url(url) and boolean(confirm, strict=False)
+        options = self._options()
+        return confirmation.is_url(options.confirm_url) and boolean(options.confirm, strict=False)
+
+    def _options(self) -> ConfirmOptions:
+        return typed.parse(ConfirmOptions, self._task.args)
 
     def reach(self) -> str:
         """Why this controller does not reach the API server; empty when it does."""
-        authority = os.path.expanduser(str(self._task.args.get("confirm_ca_cert") or ""))
+        options = self._options()
+        authority = os.path.expanduser(str(options.confirm_ca_cert or ""))
         if authority and not os.path.isfile(authority):
             return f"confirm_ca_cert {authority} is not a file on this controller"
         try:
-            with _opener(authority).open(self._task.args["confirm_url"], timeout=_REACH_SECONDS) as answer:
+            with _opener(authority).open(options.confirm_url, timeout=_REACH_SECONDS) as answer:
                 return confirmation.problem_with(answer.status)
         except CredentialError as exc:
             return f"confirm_ca_cert {authority}: {exc}"

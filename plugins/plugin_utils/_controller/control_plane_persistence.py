@@ -4,8 +4,7 @@
 
 """Hosts of a rollout over the control plane and kubeadm-config: what of their static pods stands there, shall stand there, and cannot.
 
-Hosts and their results are those of C(_plan/static_pod/rollout). Of the plan, C(kubeadm_config) and C(persistable) of each static pod count, of the
-settings C(control_plane_persist), its two lists of names, C(static_pods), C(vaulted), and C(persists), whether this is the last pass of the run.
+Of the plans, C(kubeadm_config) and C(persistable) of each static pod count.
 """
 
 from __future__ import annotations
@@ -23,8 +22,9 @@ from ...module_utils._plan.kubeadm_config.plan import ConfigPlan
 from ...module_utils._plan.kubeadm_config.record import NAME, Persisted
 from ...module_utils._plan.kubernetes import access
 from ...module_utils._plan.static_pod import rollout as control_planes
-from ...module_utils._plan.transaction import rollout
-from .rollout_pass import Json
+from ...module_utils._plan.static_pod.static_pod_results import ConfigWritten, KubeadmConfig, StaticPodHost
+from ...module_utils._plan.transaction.rollout import Hosts
+from .play_view import Json
 
 _WITHOUT = "To continue without that, run with -e control_plane_persist=false."
 
@@ -33,16 +33,16 @@ _WITHOUT = "To continue without that, run with -e control_plane_persist=false."
 class Persistence:
     """What one host works out for all. hosts: those that take part. check_mode: whether nothing may be written."""
 
-    hosts: rollout.Hosts
+    hosts: Hosts[StaticPodHost]
     check_mode: bool
 
     @classmethod
-    def of(cls, hosts: rollout.Hosts, *, check_mode: bool) -> Persistence | None:
+    def of(cls, hosts: Hosts[StaticPodHost], *, check_mode: bool) -> Persistence | None:
         """None where the plans do not tell, or a later pass of the run does."""
-        plans = [registers.get("plan", rollout.NOTHING) for registers in hosts.values()]
-        known = [pod.get("persistable") for plan in plans for pod in (plan.get("static_pods") or {}).values()]
-        is_last = all(rollout.settings_of(registers).get("persists", True) for registers in hosts.values())
-        is_told = bool(plans) and all(plan.get("kubeadm_config") for plan in plans) and None not in known
+        plans = [host.plan for host in hosts.values()]
+        known = [pod.persistable for plan in plans for pod in plan.static_pods.values()]
+        is_last = all(host.settings.persists for host in hosts.values())
+        is_told = bool(plans) and all(plan.kubeadm_config for plan in plans) and None not in known
         return cls(hosts, check_mode) if is_last and is_told else None
 
     # ---- what the plans tell -----------------------------------------------------------------------------------------
@@ -50,47 +50,45 @@ class Persistence:
     @functools.cached_property
     def is_asked(self) -> bool:
         """Whether the run may write."""
-        return all(rollout.settings_of(registers)["control_plane_persist"] for registers in self.hosts.values())
+        return all(host.settings.control_plane_persist for host in self.hosts.values())
 
     @functools.cached_property
-    def _known(self) -> Json:
-        """What the API tells, by a host that could ask it."""
-        told: list[Json] = [registers["plan"]["kubeadm_config"] for registers in self.hosts.values()]
-        return next((each for each in told if not each["problem"]), told[0])
+    def _known(self) -> KubeadmConfig:
+        """What the API tells, by a host that could query it."""
+        told = [host.plan.kubeadm_config for host in self.hosts.values() if host.plan.kubeadm_config]
+        return next((each for each in told if not each.problem), told[0])
 
     @functools.cached_property
     def _persisted(self) -> Persisted:
-        return Persisted() if self._known["problem"] else Persisted.parse(self._known["record"])
+        return Persisted() if self._known.problem else Persisted.parse(self._known.record)
 
     @functools.cached_property
     def _refusal(self) -> str:
         """Why nothing may be written, whatever it would be; empty when nothing keeps it."""
-        versions = {
-            registers["plan"]["node"]: registers["plan"]["kubeadm_config"]["version"]
-            for registers in self.hosts.values()
-        }
-        return blockers.refusal(self._known, versions)
+        plans = [host.plan for host in self.hosts.values()]
+        versions = {plan.node: plan.kubeadm_config.version for plan in plans if plan.kubeadm_config}
+        return blockers.refusal(dict(self._known.raw), versions)
 
     @functools.cached_property
     def _entries(self) -> Entries:
-        settings = [rollout.settings_of(registers) for registers in self.hosts.values()]
+        settings = [host.settings for host in self.hosts.values()]
         asked = Asked(
-            gates=settings[0]["control_plane_persist_feature_gates"],
-            vaulted={name for each in settings for name in each.get("vaulted", ())},
+            gates=settings[0].control_plane_persist_feature_gates,
+            vaulted={name for each in settings for name in each.vaulted},
         )
         told = {
-            host: {name: pod["persistable"] for name, pod in registers["plan"]["static_pods"].items()}
-            for host, registers in self.hosts.items()
+            name: {pod: dict(plan.raw["persistable"]) for pod, plan in host.plan.static_pods.items()}
+            for name, host in self.hosts.items()
         }
-        return collect(told, settings[0]["static_pods"], self._persisted, asked)
+        return collect(told, settings[0].static_pods, self._persisted, asked)
 
     @functools.cached_property
     def _planned(self) -> tuple[ConfigPlan | None, str]:
         """The change of the text, or why the text does not allow it; neither where there is no text."""
-        if self._known["problem"] or not self._known["text"]:
+        if self._known.problem or not self._known.text:
             return None, ""
         try:
-            return kubeadm_config.plan(self._known["text"], self._persisted, self._entries.wanted), ""
+            return kubeadm_config.plan(self._known.text, self._persisted, self._entries.wanted), ""
         except Refusal as exc:
             return None, str(exc)
 
@@ -105,7 +103,7 @@ class Persistence:
 
         What could not be read is none: the run may be there to repair the API.
         """
-        if not self.is_asked or self._known["problem"]:
+        if not self.is_asked or self._known.problem:
             return ""
         is_work = self._plan.operations if self._plan else self._entries.wanted or self._persisted.entries
         return f"{self._reason} {_WITHOUT}" if is_work and self._reason else ""
@@ -130,7 +128,7 @@ class Persistence:
     @property
     def failure(self) -> str:
         """Why a run that was asked to write could not find out whether it has to; empty otherwise."""
-        is_unknown = bool(self._known["problem"]) and bool(self._entries.wanted)
+        is_unknown = bool(self._known.problem) and bool(self._entries.wanted)
         is_told = self.is_asked and not self.check_mode and is_unknown
         return f"kubeadm-config was not written: {self._refusal} Run again." if is_told else ""
 
@@ -173,20 +171,21 @@ class Persistence:
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 
-    def lines(self, written: rollout.Result, *, diff: bool) -> list[str]:
-        """What is told at the end. written: the result of the step apply; empty when it was not taken. diff: whether to show the difference."""
+    def lines(self, written: ConfigWritten | None, *, diff: bool) -> list[str]:
+        """What is told at the end. written: of the step apply. diff: whether to show the difference."""
         others: dict[str, list[str]] = {}
-        for registers in self.hosts.values():
-            for name, pod in registers["plan"]["static_pods"].items():
-                others[name] = list(dict.fromkeys([*others.get(name, ()), *pod["persistable"]["others"]]))
+        for host in self.hosts.values():
+            for name, pod in host.plan.static_pods.items():
+                kept = pod.persistable.others if pod.persistable else ()
+                others[name] = list(dict.fromkeys([*others.get(name, ()), *kept]))
         outlook = report.Outlook(self._ending(written), self._reason, self._entries, self._plan, others)
         return report.lines(outlook, diff=diff)
 
-    def _ending(self, written: rollout.Result) -> str:
+    def _ending(self, written: ConfigWritten | None) -> str:
         if not self.is_asked:
             return report.NOT_ASKED
         if self._plan is not None and not self._plan.operations:
             return report.UNCHANGED
         if self.check_mode:
             return report.PLANNED
-        return report.WRITTEN if written.get("operations") and not written.get("failed") else report.FAILED
+        return report.WRITTEN if written and written.operations and not written.failed else report.FAILED

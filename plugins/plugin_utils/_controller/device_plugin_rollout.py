@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 import typing as t
@@ -13,13 +14,26 @@ import typing as t
 from ansible.plugins.filter.core import to_nice_yaml
 
 from ...module_utils._plan.common.errors import Refusal
+from ...module_utils._plan.common.typed import ModuleResult
 from ...module_utils._plan.device import deployment, desired
-from ...module_utils._plan.device.deployment import Mode
+from ...module_utils._plan.device.deployment import (
+    Mode,
+    PluginCheck,
+    PluginDecision,
+    PluginHost,
+    PluginSettings,
+    PluginTurn,
+    Verified,
+)
 from ...module_utils._plan.device.desired import Settings
 from ...module_utils._plan.transaction import api_host, rollout
+from ...module_utils._plan.transaction.results import KubeletInfo, NodesInfo
+from ...module_utils._plan.transaction.rollout import Pass, StepResult
+from .play_view import Json
 from .role_rollout import RoleRollout
-from .rollout_pass import Json
 from .run_key import digest
+
+R = t.TypeVar("R", bound=ModuleResult)
 
 # May differ from host to host.
 _OF_ONE_HOST = ("device_plugin_node_name", "device_plugin_ignored_variables")
@@ -27,9 +41,24 @@ _OF_ONE_HOST = ("device_plugin_node_name", "device_plugin_ignored_variables")
 _ASKED = ("name", "namespace", "node_selector", "tolerations", "expected")
 
 
-class DevicePluginRollout(RoleRollout):
+@dataclasses.dataclass(frozen=True)
+class ImageState(ModuleResult):
+    """The result of the module C(node_image)."""
+
+    present: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class BuildCheck(StepResult):
+    """Of the step look, before the image is built: whether it is only to be told of."""
+
+    check_mode: bool = False
+
+
+class DevicePluginRollout(RoleRollout[PluginHost]):
     """The steps of one host. One host, the coordinator, deploys the plugin for all; the others only load its image."""
 
+    host_type = PluginHost
     _changes_hosts = False
     _plans_each_host = False
 
@@ -40,67 +69,73 @@ class DevicePluginRollout(RoleRollout):
         if step != "look":
             super().check(step)
 
-    def look(self) -> Json:
-        """Check the variables, and see whether the image is only to be told of."""
+    def look(self) -> BuildCheck:
+        """Check the variables before the image is built."""
         self._refuse_variables()
-        return {"check_mode": self._pass.check_mode}
+        return BuildCheck(check_mode=self._play.check_mode)
 
     # ---- every host --------------------------------------------------------------------------------------------------
 
-    def _checked_settings(self) -> Json:
-        options = self._pass.argument_specs()["main"]["options"]
-        shared = {name: self._pass.variable(name) for name in options if name not in _OF_ONE_HOST}
-        planes = self._pass.control_planes()
-        (api,) = self._pass.api_hosts(planes, str(shared["device_plugin_api_host"]), reachable=())
+    def _checked_settings(self) -> PluginSettings:
+        options = self._play.argument_specs()["main"]["options"]
+        shared = {name: self._play.variable(name) for name in options if name not in _OF_ONE_HOST}
+        planes = self._play.control_planes()
+        (api,) = self._play.api_hosts(planes, str(shared["device_plugin_api_host"]), reachable=())
         # A control plane has credentials of its own, which the modules of kubernetes.core do not look for.
-        own_credentials = api["host"] in planes
-        return {
-            "digests": {name: digest(value) for name, value in shared.items()},
-            "api": api,
-            "environment": {"K8S_AUTH_KUBECONFIG": api_host.ADMIN_CONF} if own_credentials else {},
-        }
+        own_credentials = api.host in planes
+        return PluginSettings(
+            digests={name: digest(value) for name, value in shared.items()},
+            api=api,
+            environment={"K8S_AUTH_KUBECONFIG": api_host.ADMIN_CONF} if own_credentials else {},
+        )
 
-    def turn(self) -> Json:
+    def turn(self) -> PluginTurn:
         """See whether this host is a node that gets the plugin and does not have its image."""
-        node = self._variable("node_name") or self._on_node("kubelet_info", {})["node"]
-        coordinator = self._pass.registers(self._pass.own["decide"]["coordinator"])
-        if node not in coordinator["decide"]["selected"]:
-            return {"loads": False}
-        return {"loads": not self._on_node("node_image", {"name": self._variable("image")})["present"]}
+        node = self._variable("node_name") or self._on_node("kubelet_info", {}, KubeletInfo).node
+        if node not in self._decision.selected:
+            return PluginTurn()
+        image = self._on_node("node_image", {"name": self._variable("image")}, ImageState)
+        return PluginTurn(loads=not image.present)
 
-    def _on_node(self, module: str, arguments: Json) -> Json:
+    def _on_node(self, module: str, arguments: Json, kind: type[R]) -> R:
         """The result of a module on the node. Raises Refusal when it failed."""
-        return _checked(self._pass.ask(module, arguments), f"Nothing was deployed, because of {self._pass.host}")
+        result = self._modules.run(module, arguments, kind)
+        return _successful(result, f"Nothing was deployed, because of {self._play.host}")
 
     # ---- the coordinator ---------------------------------------------------------------------------------------------
 
-    def decide(self) -> Json:
-        """Work out on one host what is written and removed, and see what speaks against it. The others only hear which host that is."""
+    def decide(self) -> PluginDecision:
+        """Work out on one host what is written and removed, and see what is against it. The others only learn which host that is."""
         coordinator = self._pass.coordinator
-        if coordinator != self._pass.host:
-            return {"coordinator": coordinator}
-        digests = {host: rollout.settings_of(each)["digests"] for host, each in self._pass.hosts().items()}
+        if coordinator != self._play.host:
+            return PluginDecision(coordinator=coordinator)
+        digests = {name: host.settings.digests for name, host in self._pass.hosts().items()}
         _refuse(deployment.difference(digests))
         settings = self._role_settings()
         files = self._files(settings)
         if settings.is_present:
             _refuse(" ".join(desired.objections(settings)))
             _refuse(desired.config_problem(self._validation(files) if settings.is_ours else {}, sys.executable))
-        look = self._look(settings)
+        check = self._check_nodes(settings)
         config_map = desired.config_map(settings.name, files) if files else ""
-        found = deployment.sort_out(settings, config_map, look["objects"], look["others"])
+        found = deployment.sort_out(settings, config_map, check.objects, check.others)
         _refuse(deployment.refusal(settings, found))
-        return {
-            "coordinator": coordinator,
-            **{name: look[name] for name in ("selected", "nodes", "problems", "summary")},
-            **deployment.decision(settings, found, self._mode, has_files=bool(files), problems=look["problems"]),
-            "files": files,
-            "config_map": config_map,
-            "is_ours": settings.is_ours,
-            "cdi": desired.uses_cdi(settings),
-            "pod_resources": desired.shares_pod_resources(desired.config(settings)),
-            "token_secret": desired.token_secret(settings.name) if settings.has_token else "",
-        }
+        return dataclasses.replace(
+            deployment.decision(settings, found, self._mode, has_files=bool(files), check=check),
+            coordinator=coordinator,
+            files=files,
+            config_map=config_map,
+            is_ours=settings.is_ours,
+            cdi=desired.uses_cdi(settings),
+            pod_resources=desired.shares_pod_resources(desired.config(settings)),
+            token_secret=desired.token_secret(settings.name) if settings.has_token else "",
+        )
+
+    @property
+    def _decision(self) -> PluginDecision:
+        """What was decided for all."""
+        coordinator = self._coordinator
+        return (coordinator.decision if coordinator else None) or PluginDecision()
 
     def _files(self, settings: Settings) -> Json:
         """The files of the plugin by name, as texts."""
@@ -113,66 +148,63 @@ class DevicePluginRollout(RoleRollout):
     def _validation(self, files: Json) -> Json:
         """What the plugin's own reader says on the controller of the text that it would read in its pods."""
         command = [sys.executable, "-B", "-m", "nodecraft_device_plugin.validate", "/dev/stdin"]
-        source = os.path.join(self._pass.role_path(), "files", "plugin", "src")
-        return self._pass.run_here(command, files["config.yaml"], source)
+        source = os.path.join(self._play.role_path(), "files", "plugin", "src")
+        return self._modules.run_here(command, files["config.yaml"], source)
 
-    def _look(self, settings: Settings) -> Json:
+    def _check_nodes(self, settings: Settings) -> PluginCheck:
         """What is there before anything is written."""
         if settings.is_present:
             question = {**self._question(), "cdi": desired.uses_cdi(settings), "gather_subset": ["nodes", "objects"]}
         else:
             question = {"name": settings.name, "namespace": settings.namespace, "gather_subset": ["objects", "others"]}
-        return _checked(self._pass.ask("device_plugin_info", question), "Nothing was changed")
+        return _successful(self._modules.run("device_plugin_info", question, PluginCheck), "Nothing was changed")
 
-    def admit(self) -> Json:
+    def admit(self) -> StepResult:
         """Let the coordinator write when no node is without the image."""
         _refuse(rollout.step_refusal(self._pass.hosts(), "turn"))
-        return {}
+        return StepResult()
 
-    def verify(self) -> Json:
+    def verify(self) -> Verified:
         """Wait until every node offers what is expected; of a plugin that was removed, see what kubelets still show."""
         settings, own = self._role_settings(), self._pass.own
         if not settings.is_present:
-            answer = self._pass.ask("node_resource_info", {"requested": False})
+            result = self._modules.run("node_resource_info", {"requested": False}, NodesInfo)
             problem = (
                 f"{settings.namespace}/{settings.name} was removed, but what kubelets still show of it is not known"
             )
-            return {"kept": deployment.kept(settings, _checked(answer, problem)["nodes"])}
-        if not deployment.waits(own["decide"], own["change"], self._mode):
-            return {}
+            return Verified(kept=deployment.kept(settings, _successful(result, problem).nodes or {}))
+        if not deployment.waits(self._decision, own.written, self._mode):
+            return Verified()
         question = {**self._question(), "wait": True, "wait_timeout": self._variable("wait_timeout")}
-        answer = self._pass.ask("device_plugin_info", question)
-        _checked(
-            answer, f"{settings.namespace}/{settings.name} was deployed, but what the nodes advertise is not known"
+        check = _successful(
+            self._modules.run("device_plugin_info", question, PluginCheck),
+            f"{settings.namespace}/{settings.name} was deployed, but what the nodes advertise is not known",
         )
-        problem = deployment.doubt(settings, answer)
-        proof = {name: answer[name] for name in ("nodes", "problems", "summary")}
-        return {"proof": proof, **({"failed": True, "msg": problem} if problem else {})}
+        problem = deployment.shortage(settings, check)
+        return Verified(proof=check, failed=bool(problem), msg=problem)
 
-    def end(self) -> Json:
+    def end(self) -> Pass:
         """Tell on the coordinator what became of the plugin."""
         own = self._pass.own
-        decision = rollout.of_pass(own, "decide")
+        decision = own.decision or PluginDecision()
         # The others cannot fail to decide, because they do not.
-        if not (decision.get("failed") or decision.get("coordinator") == self._pass.host):
-            return {"at_work": False}
+        if not (decision.failed or decision.coordinator == self._play.host):
+            return Pass()
         settings = self._role_settings()
-        verified = rollout.of_pass(own, "verify")
-        changed = deployment.is_changed(settings, own, [each for _host, each in self._pass.all_hosts()])
-        report = deployment.report(decision, verified, changed=changed)
-        warnings = deployment.hidden_warnings(own["change"]) if deployment.is_written(settings, own) else []
-        return {
-            "at_work": False,
-            "report": report,
-            "lines": [] if decision.get("failed") else deployment.lines(settings, decision, verified, changed=changed),
-            "ansible_stats": {"data": {f"{self._pass.role}_report": report}, "per_host": False, "aggregate": False},
-            "warnings": warnings,
-        }
+        changed = deployment.is_changed(settings, own, [host for _name, host in self._pass.all_hosts()])
+        report = deployment.report(decision, own.verified, changed=changed)
+        warnings = deployment.hidden_warnings(own.written) if deployment.is_written(settings, own) else []
+        return Pass(
+            report=report,
+            lines=[] if decision.failed else deployment.lines(settings, decision, own.verified, changed=changed),
+            ansible_stats={"data": {f"{self._role}_report": report}, "per_host": False, "aggregate": False},
+            warnings=warnings,
+        )
 
     # ---- variables ---------------------------------------------------------------------------------------------------
 
     def _variable(self, name: str) -> t.Any:
-        return self._pass.variable(f"{self._pass.role}_{name}")
+        return self._play.variable(f"{self._role}_{name}")
 
     def _question(self) -> Json:
         """Of which plugin, and what of its nodes."""
@@ -180,7 +212,7 @@ class DevicePluginRollout(RoleRollout):
 
     @property
     def _mode(self) -> Mode:
-        return Mode(check=self._pass.check_mode, diff=self._pass.diff_mode)
+        return Mode(check=self._play.check_mode, diff=self._play.diff_mode)
 
     def _role_settings(self) -> Settings:
         return Settings(
@@ -194,7 +226,7 @@ class DevicePluginRollout(RoleRollout):
             files=self._variable("files"),
             expected=self._variable("expected"),
             pod_spec=self._variable("pod_spec"),
-            excluded=self._pass.excluded_by_serial(),
+            excluded=self._play.excluded_by_serial(),
         )
 
 
@@ -204,8 +236,8 @@ def _refuse(reason: str) -> None:
         raise Refusal(f"Nothing was changed. {reason}")
 
 
-def _checked(answer: Json, otherwise: str) -> Json:
-    """An answer of the API. Raises Refusal when there is none. otherwise: what has to be told then."""
-    if answer.get("failed") or answer.get("unreachable"):
-        raise Refusal(f"{otherwise}: {answer.get('msg') or 'no answer'}")
-    return answer
+def _successful(result: R, otherwise: str) -> R:
+    """A result of the API. Raises Refusal when there is none. otherwise: what has to be told then."""
+    if result.has_failed:
+        raise Refusal(f"{otherwise}: {result.msg or 'no answer'}")
+    return result

@@ -18,7 +18,7 @@ from ...module_utils._plan.common import role_variables
 from ...module_utils._plan.common.batch import joined
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.node import rollout as resources
-from .rollout_pass import Json, RolloutPass, place_of
+from .play_view import Json, PlayView, place_of
 
 _ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "..", "roles")
 # So much is shown, however many nodes have mistakes of their own.
@@ -35,13 +35,13 @@ class InventoryCheck:
     """
 
     def __init__(
-        self, its_pass: RolloutPass, hosts: t.Sequence[str], roles: t.Sequence[str], required: t.Sequence[str] = ()
+        self, play: PlayView, hosts: t.Sequence[str], roles: t.Sequence[str], required: t.Sequence[str] = ()
     ) -> None:
-        self._pass = its_pass
+        self._play = play
         self._roles = roles
         self._required = required or [name for role in roles for name in role_variables.SETTINGS[role]]
-        self._specs = {role: its_pass.argument_specs(os.path.join(_ROLES, role)) for role in role_variables.SETTINGS}
-        self._hosts = {host: its_pass.variables_of(host) for host in hosts}
+        self._specs = {role: play.argument_specs(os.path.join(_ROLES, role)) for role in role_variables.SETTINGS}
+        self._hosts = {host: play.variables_of(host) for host in hosts}
         # What is wrong, with the hosts on which it is, and where it stands.
         self._found: dict[str, dict[str, str]] = {}
 
@@ -103,7 +103,7 @@ class InventoryCheck:
             self._note(host, objection, name)
 
     def _value(self, host: str, name: str) -> t.Any:
-        return self._pass.work_out(self._hosts[host], name)
+        return self._play.work_out(self._hosts[host], name)
 
     def _note(self, host: str, text: str, variable: str = "") -> None:
         if text:

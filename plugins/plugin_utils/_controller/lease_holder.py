@@ -51,9 +51,9 @@ def holder() -> str:
 def is_gone(name: str) -> bool:
     """Whether the run that holds a Lease by this name was one of this machine, since it was started, and has ended with all its tasks."""
     found = _NAME.fullmatch(name)
-    if found is None or found["machine"] != os.uname().nodename or found["place"] != _place():
+    if found is None or found.group("machine") != os.uname().nodename or found.group("place") != _place():
         return False
-    pid, start = int(found["pid"]), int(found["start"])
+    pid, start = int(found.group("pid")), int(found.group("start"))
     process = _process(pid)
     if process is None and _exists(pid):  # it is hidden from this user
         return False

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The steps of the role C(node_resources): one host asks the API for all, and each tells what became of its node."""
+"""The steps of the role C(node_resources): one host sends the requests for all, and each tells what became of its node."""
 
 from __future__ import annotations
 
@@ -10,158 +10,163 @@ import typing as t
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
+from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.kubernetes import access
 from ...module_utils._plan.node import labels
 from ...module_utils._plan.node import rollout as resources
+from ...module_utils._plan.node.rollout import Applied, NodeHost, NodesDecision, NodeSettings, NodesResult
 from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.report import left_alone, limits
+from ...module_utils._plan.transaction.results import KubeletInfo, Report
+from ...module_utils._plan.transaction.rollout import Pass
 from .role_rollout import RoleRollout
-from .rollout_pass import Json
+from .rollout_pass import registered_as
 
-_BOOLEANS = ("node_resources_purge", "node_resources_wait", "node_resources_allow_eviction")
-# What the role node_kubelet read of the node in this run, so that the node is not asked again.
+# What the role node_kubelet read of the node in this run, so that the node is not read again.
 _KUBELET_PLAN = "__node_kubelet_plan"
-_NUMBERS = ("node_resources_wait_timeout", "max_unreachable")
 
 
-class NodeResourcesRollout(RoleRollout):
+class NodeResourcesRollout(RoleRollout[NodeHost]):
     """The steps of one host."""
 
-    def begin(self) -> Json:
+    host_type = NodeHost
+
+    def begin(self) -> Pass:
         """Learn the name of the node as well: from the inventory, from the role node_kubelet before it, or from the node."""
         self._refuse_variables()
-        settings = self._checked_settings()
-        node, excluded = self._pass.registered(_KUBELET_PLAN), ""
-        if settings["node"]:
-            node = {}
-        elif "cluster" not in node:
-            node, excluded = self._read_node()
-            if node.get("failed") or (excluded and not settings["max_unreachable"]):
-                raise Refusal(
-                    f"Nothing was changed: the name of {self._pass.host} in Kubernetes is not known: {node.get('msg')}"
-                )
-        settings.update(
-            node=settings["node"] or node.get("node"),
-            cluster=node.get("cluster") or {},
-            control_plane=bool(node.get("control_plane")),
-        )
+        given = resources.keeping(self._settings)
+        node, excluded = KubeletInfo(), ""
+        if not given["node"]:
+            node = registered_as(self._play, _KUBELET_PLAN, KubeletInfo)
+            if node.cluster is None:
+                node, excluded = self._read_node()
+                if node.failed or (excluded and not int(given["max_unreachable"])):
+                    raise Refusal(
+                        f"Nothing was changed: the name of {self._play.host} in Kubernetes is not known: {node.msg}"
+                    )
+        given = {**given, "node": given["node"] or node.node, "control_plane": bool(node.control_plane)}
+        settings: NodeSettings = self._typed_settings({**given, "cluster": typed.as_mapping(node.cluster)})
         if not excluded:
             self._refuse_labels_of_kubelet(settings, node)
         return self._begun(settings, excluded)
 
-    def _refuse_labels_of_kubelet(self, settings: Json, node: Json) -> None:
-        """What the kubelet's command line sets would be set again at its next start. node: what the node told; empty when it was not asked."""
-        if not (node and labels.may_be_set_again(settings["labels"] or {})):
+    def _refuse_labels_of_kubelet(self, settings: NodeSettings, node: KubeletInfo) -> None:
+        """What the kubelet's command line sets would be set again at its next start. node: what the node told; empty when it was not read."""
+        if not (node.node and labels.may_be_set_again(settings.labels or {})):
             return
-        found = node if "arguments" in node else self._read_node()[0]
-        arguments = [each["argument"] for each in found.get("arguments") or ()]
-        refusal = labels.refusal(settings["node"], settings["labels"], arguments)
+        read = node if node.arguments is not None else self._read_node()[0]
+        arguments = [each.argument for each in read.arguments or ()]
+        refusal = labels.refusal(settings.node, settings.labels, arguments)
         if refusal:
             raise Refusal(f"Nothing was changed. {refusal}")
 
-    def _checked_settings(self) -> Json:
-        found = resources.keeping(self._settings)
-        return {
-            **found,
-            **{name: boolean(found[name]) for name in _BOOLEANS},
-            **{name: int(found[name]) for name in _NUMBERS},
-        }
-
-    def decide(self) -> Json:
-        """See on one host whether one task can serve all, and whom it asks. The others do not ask."""
+    def decide(self) -> NodesDecision:
+        """See on one host whether one task can serve all, and who uses the API. The others do not."""
         coordinator = self._pass.coordinator
-        if coordinator != self._pass.host:
-            return {"coordinator": coordinator, "api": []}
+        if coordinator != self._play.host:
+            return NodesDecision(coordinator=coordinator)
         hosts = self._pass.hosts()
         served = rollout.participants(hosts)
         refusal = self._excluded_refusal(hosts) or resources.refusal(served)
         if refusal:
             raise Refusal(f"Nothing was changed. {refusal}")
-        candidates = list(dict.fromkeys([*resources.control_planes(served), *self._pass.control_planes()]))
-        named = rollout.settings_of(self._pass.own)["node_resources_api_host"]
-        api = self._pass.api_hosts(candidates, named, reachable=self._pass.play_hosts)
-        return {
-            "coordinator": coordinator,
-            "served": list(served),
-            "excluded": list(rollout.excluded(hosts)),
-            "api": api,
-        }
+        candidates = list(dict.fromkeys([*resources.control_planes(served), *self._play.control_planes()]))
+        named = self._pass.own.settings.node_resources_api_host
+        api = self._play.api_hosts(candidates, named, reachable=self._play.play_hosts)
+        return NodesDecision(
+            coordinator=coordinator, served=list(served), excluded=list(rollout.excluded(hosts)), api=tuple(api)
+        )
 
-    def apply(self) -> Json:
+    def apply(self) -> Applied:
         """Taint all nodes, then advertise their extended resources, then label them; what fails ends it."""
-        decision = rollout.of_pass(self._pass.own, "decide")
-        hosts = self._pass.hosts(decision["served"])
-        is_last = self._pass.asked_host == decision["api"][-1]["host"]
-        found: Json = {"api_reachable": True}
+        decision = self._pass.own.decision
+        hosts = self._pass.hosts(decision.served)
+        is_last = self._play.delegate_host == decision.api[-1].host
+        results: dict[str, t.Any] = {}
+        failure = ""
         for kind, module in resources.TASKS.items():
-            found[kind] = self._pass.ask(module, resources.arguments(kind, hosts), is_plan=self._plan_only)
-            if found[kind].get("unreachable") and not is_last:
-                return {"api_reachable": False}
-            if found[kind].get("failed") or found[kind].get("unreachable"):
-                found[kind]["msg"] += self._without_api(hosts)
-                found.update(failed=True, msg=found[kind]["msg"])
+            result = self._modules.run(module, resources.arguments(kind, hosts), NodesResult, is_plan=self._plan_only)
+            if result.unreachable and not is_last:
+                return Applied(api_reachable=False)
+            results[kind] = result
+            if result.has_failed:
+                failure = f"{result.msg}{self._without_api(hosts)}"
+                results[kind] = result.updated(msg=failure)
                 break
-        if not found.get("failed"):
-            found.update(self._reviewed(hosts))
-        results = [found[kind] for kind in resources.TASKS if kind in found]
-        diffs = [each for result in results for each in _listed(result.pop("diff", None))]
-        if self._plan_only:
-            # A plan changes nothing. What it found stands in its operations.
-            for each in results:
-                each["nodes"] = {node: {**its, "changed": False} for node, its in each.get("nodes", {}).items()}
-        return {
-            **found,
-            "changed": any(result.get("changed") for result in results) and not self._plan_only,
-            **({"diff": diffs} if diffs else {}),
-        }
+        warnings: list[str] = []
+        if not failure:
+            failure, warnings = self._reviewed(hosts)
+        diffs = [each for result in results.values() for each in _listed(result.raw.get("diff"))]
+        results = {kind: self._handed_on(result) for kind, result in results.items()}
+        return Applied(
+            failed=bool(failure),
+            msg=failure,
+            warnings=[f"not verified: {what}" for what in warnings],
+            unverified=warnings,
+            changed=any(result.changed for result in results.values()) and not self._plan_only,
+            diff=diffs or None,
+            **results,
+        )
 
-    def _reviewed(self, hosts: rollout.Hosts) -> Json:
-        """A failure where a run must not restart kubelets whose nodes it could not set right again afterwards, and a warning where that is not known.
-        What is to change now was sent as a dry run."""
-        plans = [self._pass.registered(_KUBELET_PLAN, host) for host in hosts] if self._plan_only else []
-        rights = resources.rights(hosts) if any(plan.get("operations") for plan in plans) else []
+    def _handed_on(self, result: NodesResult) -> NodesResult:
+        """A result without its diff, which is that of the step. A plan changes nothing: what it found stands in its operations."""
+        nodes = result.raw.get("nodes") or {}
+        if self._plan_only:
+            nodes = {node: {**each, "changed": False} for node, each in nodes.items()}
+        return result.updated(nodes=nodes, diff=None)
+
+    def _reviewed(self, hosts: rollout.Hosts[NodeHost]) -> tuple[str, list[str]]:
+        """Why a run must not restart kubelets whose nodes it could not set right again afterwards, and what of that is not known. What is to change
+        now was sent as a dry run."""
+        plans = [self._kubelet_plan(name) for name in hosts] if self._plan_only else []
+        rights = resources.rights(hosts) if any(plan.operations for plan in plans) else []
         if not rights:
-            return {}
-        cluster = resources.arguments("labels", hosts).get("cluster")
+            return "", []
         purpose = "node_resources needs after the kubelets are restarted"
-        result, refusal = self._review(rights, cluster, purpose)
-        limits = access.unverified(result, purpose)
-        failure = {"failed": True, "msg": f"Nothing was changed: {refusal}"} if refusal else {}
-        return {**failure, "unverified": limits, "warnings": [f"not verified: {what}" for what in limits]}
+        result, refusal = self._review(rights, resources.arguments("labels", hosts).get("cluster"), purpose)
+        return f"Nothing was changed: {refusal}" if refusal else "", access.unverified(result, purpose)
+
+    def _kubelet_plan(self, host: str) -> resources.NodeResult:
+        """What the role node_kubelet planned in this run."""
+        return registered_as(self._play, _KUBELET_PLAN, resources.NodeResult, host)
 
     def _without_api(self, hosts: t.Iterable[str]) -> str:
         """What to do about kubelets that this run found down and has not repaired yet."""
-        known = {host: self._pass.registered(_KUBELET_PLAN, host) for host in hosts} if self._plan_only else {}
-        return resources.without_api(known)
+        return resources.without_api(host for host in hosts if self._plan_only and self._kubelet_plan(host).problem)
 
-    def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, dict[str, Json]]:
+    @property
+    def _applied(self) -> Applied:
+        """The results of the tasks for all hosts."""
+        coordinator = self._coordinator
+        return coordinator.applied if coordinator else Applied()
+
+    def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
         """What was planned, by host and kind."""
-        applied = rollout.of_pass(self._coordinator, "apply")
-        outcomes = {host: resources.outcome(registers, applied) for host, registers in self._pass.hosts(hosts).items()}
+        applied = self._applied
+        outcomes = {name: resources.outcome(host, applied) for name, host in self._pass.hosts(hosts).items()}
         return {
-            host: {kind: outcome[kind] for kind in resources.TASKS if outcome[kind]}
-            for host, outcome in outcomes.items()
+            name: {kind: result for kind in resources.TASKS if (result := outcome.of(kind))}
+            for name, outcome in outcomes.items()
         }
 
-    def end(self) -> Json:
+    def end(self) -> Pass:
         """Tell what became of this node, and on one host of all."""
-        if not rollout.is_at_work(self._pass.own):
+        if not self.is_at_work:
             return self._ended({})
-        applied = rollout.of_pass(self._coordinator, "apply")
-        own = resources.outcome(self._pass.own, applied)
-        decision = rollout.of_pass(self._pass.own, "decide")
+        applied = self._applied
+        own, decision = resources.outcome(self._pass.own, applied), self._pass.own.decision
         # Of the coordinator alone these are named.
-        hosts = self._pass.hosts([*decision.get("excluded", ()), *decision.get("served", ())])
-        outcomes = {host: resources.outcome(each, applied) for host, each in hosts.items()}
+        hosts = self._pass.hosts([*decision.excluded, *decision.served])
+        outcomes = {name: resources.outcome(host, applied) for name, host in hosts.items()}
         # Without purge an empty variable reverts nothing. The first of two passes purges nothing by itself and tells all the same.
-        purges = boolean(self._pass.variable("node_resources_purge", True))
+        purges = boolean(self._play.variable("node_resources_purge", True))
         lines = [
             *resources.lines(outcomes, self._named_in),
             *left_alone(resources.left_alone(outcomes) if purges else ()),
         ]
-        unverified = resources.unverified(self._pass.hosts(decision.get("served", ())), applied)
-        return self._ended(own, [*lines, *limits(unverified)] if lines else [])
+        unverified = resources.unverified(self._pass.hosts(decision.served), applied)
+        return self._ended(own.report(), [*lines, *limits(unverified)] if lines else [])
 
 
 def _listed(diff: t.Any) -> list[t.Any]:

@@ -2,71 +2,109 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The steps of the role C(placement_guard): one host asks the API for all."""
+"""The steps of the role C(placement_guard): one host uses the API for all."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import typing as t
 
+from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import Refusal
+from ...module_utils._plan.common.typed import ModuleResult
 from ...module_utils._plan.transaction import rollout
-from .role_rollout import RoleRollout
-from .rollout_pass import Json
+from ...module_utils._plan.transaction.api_host import ApiHost
+from ...module_utils._plan.transaction.rollout import Decision, HostResults, Pass
+from .play_view import Json
+from .role_rollout import ClusterFound, RoleRollout
 
-_NAMED_HOST = "placement_guard_api_host"
 _UNCHANGED: Json = {"enforced": False, "nodes": [], "added": [], "removed": [], "stale": [], "untainted": []}
 
 
-class PlacementGuardRollout(RoleRollout):
+@dataclasses.dataclass(frozen=True)
+class GuardSettings:
+    """All variables of the role, each of which must be the same on all hosts."""
+
+    values: Json = dataclasses.field(default_factory=dict)
+    placement_guard_api_host: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class GuardDecision(Decision):
+    """Of the step decide. api: the control planes, each of which is read until one responds."""
+
+    api: tuple[ApiHost, ...] = typed.several(ApiHost.parse)
+
+
+@dataclasses.dataclass(frozen=True)
+class GuardResult(ModuleResult):
+    """The result of the module C(placement_guard); empty when it did not run."""
+
+    summary: t.Sequence[str] = ()
+
+    def report(self) -> Json:
+        """What became of a guard."""
+        return {"changed": self.changed, **{name: self.raw.get(name) or value for name, value in _UNCHANGED.items()}}
+
+    def lines(self) -> list[str]:
+        """The same for people."""
+        return list(self.summary or [self.msg or "nothing was done"])
+
+
+class GuardHost(HostResults[GuardSettings, ModuleResult]):
+    """What the tasks of the role left on one host."""
+
+    settings_type = GuardSettings
+
+    @functools.cached_property
+    def decision(self) -> GuardDecision:
+        """Of the step decide; empty before that."""
+        return self.of_pass("decide", GuardDecision) or GuardDecision()
+
+    @functools.cached_property
+    def guard(self) -> GuardResult:
+        """Of the module; empty where it did not run in this pass."""
+        return self.result("change", GuardResult) if self.of_pass("admit", ClusterFound) else GuardResult()
+
+
+class PlacementGuardRollout(RoleRollout[GuardHost]):
     """The steps of one host."""
 
+    host_type = GuardHost
     _changes_hosts = False
     _plans_each_host = False
 
-    def _checked_settings(self) -> Json:
-        """All variables of the role, each of which must be the same on all hosts."""
-        names = self._pass.argument_specs()["main"]["options"]
-        return {name: self._pass.variable(name) for name in names if name != f"{self._pass.role}_ignored_variables"}
+    def _checked_settings(self) -> GuardSettings:
+        names = self._play.argument_specs()["main"]["options"]
+        values = {name: self._play.variable(name) for name in names if name != f"{self._role}_ignored_variables"}
+        return GuardSettings(values, str(values.get("placement_guard_api_host") or ""))
 
-    def decide(self) -> Json:
-        """See on one host whether all ask for the same, and which control planes may tell whose cluster it is. The others do not ask."""
+    def decide(self) -> GuardDecision:
+        """See on one host whether all want the same, and which control planes may tell whose cluster it is. The others do not."""
         coordinator = self._pass.coordinator
-        if coordinator != self._pass.host:
-            return {"coordinator": coordinator, "api": []}
-        settings = rollout.settings_of(self._pass.own)
-        different = rollout.different_settings(self._pass.hosts(), list(settings))
+        if coordinator != self._play.host:
+            return GuardDecision(coordinator=coordinator)
+        values = {name: host.settings.values for name, host in self._pass.hosts().items()}
+        different = rollout.different_values(values, list(self._pass.own.settings.values))
         if different:
             raise Refusal(
                 f"Nothing was changed. {different} Nodes with another purpose need a guard with another placement_guard_name."
             )
-        planes = self._pass.control_planes() or [self._pass.host]
-        return {"coordinator": coordinator, "api": [{"host": host, "become": True} for host in planes]}
+        planes = self._play.control_planes() or [self._play.host]
+        return GuardDecision(coordinator=coordinator, api=tuple(ApiHost(host, become=True) for host in planes))
 
-    def admit(self) -> Json:
-        """Ask a node which cluster it belongs to, which the API has to be that of, and decide who asks the API."""
-        candidates = [each["host"] for each in rollout.of_pass(self._pass.own, "decide")["api"]]
-        return self._cluster(candidates, str(rollout.settings_of(self._pass.own)[_NAMED_HOST] or ""))
+    def admit(self) -> ClusterFound:
+        """Read from a node which cluster it belongs to, which the API has to be that of, and decide who uses the API."""
+        candidates = [each.host for each in self._pass.own.decision.api]
+        return self._cluster(candidates, self._pass.own.settings.placement_guard_api_host)
 
-    def end(self) -> Json:
+    def end(self) -> Pass:
         """Tell on one host what became of the guard."""
         own = self._pass.own
-        if rollout.of_pass(own, "decide").get("coordinator") != self._pass.host:
+        if own.decision.coordinator != self._play.host:
             return self._ended({})
-        result = own.get("change", rollout.NOTHING) if rollout.of_pass(own, "admit") else rollout.NOTHING
-        report = _report(result)
+        report = own.guard.report()
         # There is one guard, not one for each host.
-        stats = {"data": {f"{self._pass.role}_report": report}, "per_host": False, "aggregate": False}
-        return {**self._ended(report, _report_lines(result)), "ansible_stats": stats}
-
-
-def _report(result: t.Mapping[str, t.Any]) -> Json:
-    """What became of a guard. result: of the module C(placement_guard); empty when it did not run."""
-    return {
-        "changed": bool(result.get("changed")),
-        **{name: result.get(name) or value for name, value in _UNCHANGED.items()},
-    }
-
-
-def _report_lines(result: t.Mapping[str, t.Any]) -> list[str]:
-    """The same for people."""
-    return list(result.get("summary") or [result.get("msg") or "nothing was done"])
+        stats = {"data": {f"{self._role}_report": report}, "per_host": False, "aggregate": False}
+        return dataclasses.replace(self._ended(report, own.guard.lines()), ansible_stats=stats)

@@ -6,26 +6,75 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ...module_utils._plan.common import role_variables
+from ...module_utils._plan.common import role_variables, typed
 from ...module_utils._plan.common.errors import Refusal
-from ...module_utils._plan.kubernetes import access, coverage
+from ...module_utils._plan.common.typed import ModuleResult
+from ...module_utils._plan.kubernetes import access, clusters, coverage
+from ...module_utils._plan.kubernetes.access import AccessResult
 from ...module_utils._plan.transaction import rollout
-from .rollout_pass import Json, RolloutPass
+from ...module_utils._plan.transaction.api_host import ApiHost
+from ...module_utils._plan.transaction.results import KubeletInfo, PartResult, Report
+from ...module_utils._plan.transaction.rollout import Decision, HostResults, Hosts, Pass, StepResult
+from .module_runner import ModuleRunner
+from .play_view import Json, PlayView
+from .rollout_pass import RolloutPass
+
+H = t.TypeVar("H", bound=HostResults[t.Any, t.Any])
+
+
+@dataclasses.dataclass(frozen=True)
+class ClusterFound(StepResult):
+    """Whose cluster the API has to be. api_reachable: false when the next host is to be tried. cluster: as modules take it."""
+
+    api_reachable: bool = True
+    api: ApiHost | None = None
+    cluster: Json | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class StepSettings:
+    """What tasks of roles and playbooks give their steps, each some of these.
+
+    plan_only: whether the step belongs to the plan of a playbook, which decides then whether anything is changed. look_again: the seconds between two
+    looks. roles: of the run. named: the settings that variables name. in_pass: one of C(site.PASSES). noted: the roles that run once more. looks: the
+    registers of what was read. known: the names of variables. planes: hosts of control planes. target: a version. result: of a module.
+    """
+
+    plan_only: bool = typed.one(boolean, False)
+    look_again: int = typed.one(int, 0)
+    roles: t.Sequence[str] = ()
+    named: t.Sequence[str] = ()
+    in_pass: str = ""
+    noted: t.Sequence[str] = ()
+    looks: t.Sequence[str] = ()
+    known: t.Sequence[str] = ()
+    planes: t.Sequence[str] = ()
+    target: str = ""
+    result: Json = dataclasses.field(default_factory=dict)
 
 
 class Steps:
     """The steps of one role or playbook in one pass. settings: what the task of the step gives it."""
 
-    def __init__(self, its_pass: RolloutPass, settings: Json) -> None:
-        self._pass = its_pass
+    def __init__(self, play: PlayView, modules: ModuleRunner, role: str, settings: Json) -> None:
+        self._play = play
+        self._modules = modules
+        self._role = role
         self._settings = settings
+        self._given = typed.parse(StepSettings, settings)
 
     def check(self, step: str) -> None:
         """Raise Refusal when a step cannot be taken now. step: its name."""
+
+    @property
+    def pass_id(self) -> str:
+        """Of the pass in which the host is at work; empty for playbooks."""
+        return ""
 
     @staticmethod
     def _refuse(reason: str) -> None:
@@ -44,148 +93,152 @@ class Steps:
         """The result of the step report on a host whose turn did not come. lines: of all hosts, if it is the one that speaks: each on its own."""
         return {"failed": True, "msg": why, **({"report": lines, "_ansible_verbose_always": True} if lines else {})}
 
-    def _cluster(self, candidates: list[str], named: str) -> Json:
-        """Ask the node where the step runs which cluster it belongs to, and decide who asks the API of that cluster.
+    def _cluster(self, candidates: list[str], named: str) -> ClusterFound:
+        """Read which cluster the node belongs to where the step runs, and decide who uses the API of that cluster.
 
-        candidates: the control planes, each of which is asked until one answers. named: the host that the user names for the API.
-        Returns api_reachable, false when the next one is to be asked, and then api and cluster, as modules that ask the API take it.
+        candidates: the control planes, each of which is tried until one responds. named: the host that the user names for the API.
         """
-        here = self._pass.asked_host
-        node = self._pass.ask("kubelet_info", {})
-        api_reachable = "cluster" in node
-        if not api_reachable and here != candidates[-1]:
-            return {"api_reachable": False}
-        api, *_others = self._pass.api_hosts(
-            self._pass.control_planes(), named, reachable=[here] if api_reachable else []
-        )
-        if not api_reachable:
-            return {"api_reachable": True, "api": api, "cluster": {"ca_sha256": "", "machine_ids": {}}}
-        identity = node["cluster"]
-        machine_ids = {node["node"]: identity["machine_id"]}
-        return {
-            "api_reachable": True,
-            "api": api,
-            "cluster": {"ca_sha256": identity["ca_sha256"], "machine_ids": machine_ids},
-        }
+        here = self._play.delegate_host
+        node = self._modules.run("kubelet_info", {}, KubeletInfo)
+        if node.cluster is None and here != candidates[-1]:
+            return ClusterFound(api_reachable=False)
+        reachable = [here] if node.cluster else []
+        api, *_others = self._play.api_hosts(self._play.control_planes(), named, reachable=reachable)
+        return ClusterFound(api=api, cluster=clusters.expected({node.node: node.cluster} if node.cluster else {}))
 
 
 # The first step, and those that are taken whatever became of it.
 _AROUND = ("begin", "end", "report")
 
 
-class RoleRollout(Steps):
+class RoleRollout(Steps, t.Generic[H]):
     """The steps of one role in one pass."""
 
+    host_type: t.ClassVar[type[HostResults[t.Any, t.Any]]]
     # Whether the hosts of the play are what is changed, so that none of them may be missing.
     _changes_hosts = True
     # Whether each host is planned by itself, so that the results of one must not be those of all.
     _plans_each_host = True
 
+    def __init__(self, play: PlayView, modules: ModuleRunner, role: str, settings: Json) -> None:
+        super().__init__(play, modules, role, settings)
+        # A class variable cannot have the type variable of its class.
+        self._pass: RolloutPass[H] = RolloutPass(play, role, t.cast("type[H]", self.host_type))
+
     def check(self, step: str) -> None:
         """Raise Refusal when a step is taken without the first one, which would do nothing and say nothing."""
         if step not in _AROUND and not self.is_at_work:
             raise Refusal(
-                f"Nothing was changed on {self._pass.host}: the role {self._pass.role} has not begun there. Run it from its first task, without"
+                f"Nothing was changed on {self._play.host}: the role {self._role} has not begun there. Run it from its first task, without"
                 " --start-at-task."
             )
 
-    def begin(self) -> Json:
+    @property
+    def pass_id(self) -> str:
+        """As in all steps."""
+        return self._pass.own.current_pass.pass_id
+
+    def begin(self) -> Pass:
         """Check what the role was given, and tell the other hosts what they have to know of this one.
 
         Raises Refusal when the role cannot serve this host, or not in this play.
         """
         self._refuse_variables()
         settings = self._checked_settings()
-        lost = self._pass.lost_hosts() if self._changes_hosts else []
+        lost = self._play.lost_hosts() if self._changes_hosts else []
         if lost:
             raise Refusal(
-                f"Nothing was changed on {self._pass.host}: nodes that failed, could not be reached or were ended earlier in this play cannot"
+                f"Nothing was changed on {self._play.host}: nodes that failed, could not be reached or were ended earlier in this play cannot"
                 f" be planned ({', '.join(lost)}). Repair them, or exclude them with --limit."
             )
-        _node, excluded = self._read_node() if settings.get("max_unreachable") else ({}, "")
+        excluded = self._read_node()[1] if getattr(settings, "max_unreachable", 0) else ""
         return self._begun(settings, excluded)
 
     @staticmethod
-    def _begun(settings: Json, excluded: str) -> Json:
+    def _begun(settings: t.Any, excluded: str = "") -> Pass:
         """The result of the step begin. excluded: why this host cannot be reached; empty when it takes part."""
-        return {"at_work": True, "settings": settings, "excluded": excluded}
+        return Pass(at_work=True, settings=settings, excluded=excluded)
 
-    def _checked_settings(self) -> Json:
+    def _checked_settings(self) -> t.Any:
         """The settings of the step begin in their types. Raises Refusal for those that cannot be used."""
         raise NotImplementedError
 
+    def _typed_settings(self, given: Json) -> t.Any:
+        """Settings in the types of their class, from texts of templates."""
+        kind = self.host_type.settings_type
+        convert: dict[str, t.Callable[[t.Any], t.Any]] = {"bool": boolean, "int": int}
+        types = {field.name: str(field.type) for field in dataclasses.fields(kind)}
+        return typed.parse(
+            kind, {name: convert.get(types.get(name, ""), lambda each: each)(value) for name, value in given.items()}
+        )
+
     def _refuse_variables(self) -> None:
         """Raise Refusal when something is wrong with the role's variables or with the play."""
-        specs, role, names = self._pass.argument_specs(), self._pass.role, set(self._pass.variable_names())
-        ignored = self._pass.variable(f"{role}_ignored_variables", [])
+        specs, role, names = self._play.argument_specs(), self._role, set(self._play.variable_names())
+        ignored = self._play.variable(f"{role}_ignored_variables", [])
         found = role_variables.objections(role, specs, names, ignored=ignored)
         texts = [
             objection
             for name, option in role_variables.options(specs).items()
             if name in names
-            for objection in role_variables.value_objections(name, self._pass.variable(name), option)
+            for objection in role_variables.value_objections(name, self._play.variable(name), option)
         ]
-        strategy = self._pass.unordered_strategy()
+        strategy = self._play.unordered_strategy()
         if strategy:
             texts.append(
                 f"invalid strategy {strategy}: must be linear, because a turn begins only when every host has planned."
             )
-        if self._plans_each_host and self._pass.is_run_once:
+        if self._plans_each_host and self._play.is_run_once:
             texts.append(
                 "invalid run_once true: must be false, because every host plans for itself. Name the hosts of the run with --limit."
             )
         objections = found + texts
         if objections:
-            raise Refusal(f"Nothing was changed on {self._pass.host}. {' '.join(objections)}")
+            raise Refusal(f"Nothing was changed on {self._play.host}. {' '.join(objections)}")
 
-    def _read_node(self) -> tuple[Json, str]:
+    def _read_node(self) -> tuple[KubeletInfo, str]:
         """What the node tells of itself, and why it cannot be reached; empty when it can. What else is wrong with it, its plan tells."""
-        answer = self._pass.ask("kubelet_info", {})
-        return answer, str(answer.get("msg") or "no answer") if answer.get("unreachable") else ""
+        node = self._modules.run("kubelet_info", {}, KubeletInfo)
+        return node, (node.msg or "no answer") if node.unreachable else ""
 
     # ---- deciding for all --------------------------------------------------------------------------------------------
 
-    def _excluded_refusal(self, hosts: rollout.Hosts) -> str:
+    def _excluded_refusal(self, hosts: Hosts[H]) -> str:
         """Why hosts that cannot be reached must not be skipped; empty when they may. hosts: all that use the role."""
         objection = coverage.objection(
             rollout.excluded(hosts),
-            self._pass.control_planes(),
+            self._play.control_planes(),
             hosts=hosts,
-            limit=rollout.settings_of(self._pass.own)["max_unreachable"],
-            variable=f"{self._pass.role}_max_unreachable",
+            limit=self._pass.own.settings.max_unreachable,
+            variable=f"{self._role}_max_unreachable",
         )
         return f"These {objection}" if objection else ""
 
-    def _review(self, rights: t.Sequence[access.Right], cluster: Json | None, purpose: str) -> tuple[Json, str]:
-        """Ask for rights where the step runs. Returns the result of C(access_info), and why nothing may be changed; empty when the account has
-        all rights, or no API server answers. purpose: what they are for, as C(access.refusal) takes it."""
+    def _review(self, rights: t.Sequence[access.Right], cluster: Json | None, purpose: str) -> tuple[AccessResult, str]:
+        """Review rights where the step runs. Returns the result, and why nothing may be changed; empty when the account has all rights, or no API
+        server responds. purpose: what they are for, as C(access.refusal) takes it."""
         own = {"cluster": cluster} if cluster else {}
-        result = self._pass.ask("access_info", {"rights": access.question(rights), **own})
-        return result, access.refusal(result, purpose) if "missing" in result else ""
+        result = self._modules.run("access_info", {"rights": access.question(rights), **own}, AccessResult)
+        return result, access.refusal(result, purpose)
 
     @property
     def _plan_only(self) -> bool:
         """Whether the step belongs to the plan of a playbook, which decides then whether anything is changed."""
-        return bool(boolean(self._settings.get("plan_only", False)))
+        return self._given.plan_only
 
     @property
-    def _coordinator(self) -> rollout.Registers:
+    def _coordinator(self) -> H | None:
         """The results of the host that decides for all, as this host noted it in its own step decide; none before that."""
-        name = rollout.of_pass(self._pass.own, "decide").get("coordinator")
-        return self._pass.registers(name) if name else {}
-
-    @property
-    def _decision(self) -> Json:
-        """What was decided for all."""
-        return dict(rollout.of_pass(self._coordinator, "decide"))
+        own = self._pass.own.of_pass("decide", Decision)
+        return self._pass.host(own.coordinator) if own and own.coordinator else None
 
     @property
     def is_at_work(self) -> bool:
         """Whether this host began the pass and has not ended it."""
-        return rollout.is_at_work(self._pass.own)
+        return self._pass.own.is_at_work
 
-    def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, dict[str, Json]]:
-        """What was planned, by host and part; of the roles that a playbook plans before it uses any. hosts: all that use the role, or these."""
+    def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
+        """What was planned, by host; of the roles that a playbook plans before it uses any. hosts: all that use the role, or these."""
         raise NotImplementedError
 
     def kubelet_refusal(self, repaired: t.Collection[str]) -> str:
@@ -195,50 +248,46 @@ class RoleRollout(Steps):
 
     def _named_in(self, host: str, variable: str) -> str:
         """Where a variable of a host comes from, as text behind a revert; empty where Ansible does not tell."""
-        place = self._pass.place_of(host, variable)
+        place = self._play.place_of(host, variable)
         return f"; {variable} is from {place}" if place else ""
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 
-    def end(self) -> Json:
+    def end(self) -> Pass:
         """Tell what became of this host, and on one host of all."""
         raise NotImplementedError
 
-    def _ended(self, report: Json, lines: t.Sequence[str] = (), others: Json | None = None) -> Json:
+    def _ended(self, report: Json, lines: t.Sequence[str] = (), others: Json | None = None) -> Pass:
         """The result of the step end. report: of this host. lines: of all, on the host that speaks. others: reports of hosts that cannot."""
-        reports = {**(others or {}), **({self._pass.host: report} if report else {})}
-        name = f"{self._pass.role}_report"
+        reports = {**(others or {}), **({self._play.host: report} if report else {})}
         # AWX keeps the statistics of the whole run only, so each host adds itself to one of those.
-        stats = {"data": {name: reports}, "per_host": False, "aggregate": True}
-        return {
-            "at_work": False,
-            "report": report,
-            "lines": list(lines),
-            **({"ansible_stats": stats} if reports else {}),
-        }
+        stats = {"data": {f"{self._role}_report": reports}, "per_host": False, "aggregate": True}
+        return Pass(report=report, lines=lines, ansible_stats=stats if reports else None)
+
+    @staticmethod
+    def parts_of(report: Json) -> Report:
+        """The parts of this role's report of a host, by name. report: as it is published."""
+        return {name: typed.parse(PartResult, each) for name, each in report.items() if isinstance(each, dict)}
+
+    @staticmethod
+    def published(parts: Report, report: Json) -> Json:
+        """A report with other parts."""
+        return {**report, **{name: dict(part.raw) for name, part in parts.items()}}
 
     def report(self) -> Json:
         """Show the lines on the host that speaks, and fail on a host whose turn did not come."""
-        ended = self._pass.own["pass"]
-        own_report = ended.get("report") or {}
-        self.acknowledge(own_report)
-        lines, why = ended.get("lines") or [], self.why_failed(own_report)
-        if why:
-            return self._failed(why, lines)
-        return self._shown(lines)
+        ended = self._pass.own.current_pass
+        parts = self.parts_of(dict(ended.report or {}))
+        self.acknowledge(parts)
+        why = self.why_failed(parts)
+        return self._failed(why, list(ended.lines)) if why else self._shown(list(ended.lines))
 
-    def acknowledge(self, own_report: Json) -> None:
+    def acknowledge(self, parts: Report) -> None:
         """Note on the node which outcomes were reported of it. Only as they are shown: a run that is killed before it has verified a change leaves
         the next one its outcome."""
-        for told in rollout.reported(self._transactions(own_report)):
-            self._pass.ask("node_transaction", told)
+        for outcome in rollout.reported(parts):
+            self._modules.run("node_transaction", outcome, ModuleResult)
 
-    @staticmethod
-    def _transactions(own_report: Json) -> t.Mapping[str, Json]:
-        """The results of this host that have a transaction, by its name."""
-        return {}
-
-    def why_failed(self, own_report: Json) -> str:
+    def why_failed(self, parts: Report) -> str:
         """Why this host fails at the end, although no task of it did: its turn did not come. Empty when it did, or when there was nothing to change."""
-        is_missed = own_report.get("begun") is False and own_report.get("failed")
-        return str(own_report["msg"]) if is_missed else ""
+        return next((part.msg for part in parts.values() if part.is_waiting), "")

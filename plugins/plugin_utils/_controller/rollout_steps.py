@@ -11,16 +11,21 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import KubeadmError
 from ...module_utils._plan.transaction import site
+from ...module_utils._plan.transaction.rollout import StepResult
 from .control_plane_rollout import ControlPlaneRollout
 from .device_plugin_rollout import DevicePluginRollout
+from .module_runner import ModuleRunner
 from .node_kubelet_rollout import NodeKubeletRollout
 from .node_resources_rollout import NodeResourcesRollout
 from .placement_guard_rollout import PlacementGuardRollout
-from .playbook_steps import ResizeSteps, RollbackSteps, SiteSteps, UpgradeCheckSteps
+from .play_view import Json, PlayView
+from .playbook_steps import ResizeSteps, RollbackSteps, UpgradeCheckSteps
 from .role_rollout import Steps
-from .rollout_pass import STEPS, Json, RolloutPass, new_id
+from .rollout_pass import STEPS, new_id
+from .site_steps import SiteSteps
 
 # Roles, and playbooks.
 ROLES: dict[str, type[Steps]] = {
@@ -34,12 +39,14 @@ ROLES: dict[str, type[Steps]] = {
     "pod_resize": ResizeSteps,
     "upgrade_check": UpgradeCheckSteps,
 }
+# Keys of results that mean something to Ansible, and pass_id, which is known here.
+OF_ANSIBLE = ("failed", "msg", "warnings", "unreachable", "pass_id")
 # Those that refuse before a role writes anything.
 _BEFORE_WRITES = ("begin", "decide", "admit")
 
 
 class RolloutSteps(ActionBase):
-    """Takes one step for one host. Its result tells by C(pass) to which pass of the role it belongs."""
+    """Takes one step for one host. Its result tells by C(pass_id) to which pass of the role it belongs."""
 
     _supports_check_mode = True
     _requires_connection = False  # only some steps run modules, on hosts that may not be reachable
@@ -59,24 +66,30 @@ class RolloutSteps(ActionBase):
             raise AnsibleActionFail(
                 f"invalid role {role!r} or step {step!r}: must be one of {', '.join(ROLES)} and one of {', '.join(STEPS)}"
             )
-        its_pass = RolloutPass(self, task_vars or {}, role)
-        steps = ROLES[role](its_pass, settings)
+        play, modules = PlayView(self, task_vars or {}), ModuleRunner(self, task_vars or {})
+        steps = ROLES[role](play, modules, role, settings)
         if not hasattr(steps, step):
             raise AnsibleActionFail(f"invalid step {step!r}: must be one of those that {role} has")
         try:
             steps.check(step)
-            found: Json = getattr(steps, step)()
+            found = _told(getattr(steps, step)())
         except KubeadmError as exc:
             found = {"failed": True, "msg": str(exc)}
-        if found.get("failed") and step in _BEFORE_WRITES and not its_pass.check_mode:
-            found["msg"] = site.refused(found["msg"], its_pass.variable("__play_pass", site.WHOLE))
+        if found.get("failed") and step in _BEFORE_WRITES and not play.check_mode:
+            found["msg"] = site.refused(found["msg"], play.variable("__play_pass", site.WHOLE))
         # A pass that could not begin is one of its own, or its end would be taken for that of the pass before.
-        number = new_id() if step == "begin" else its_pass.own.get("pass", {}).get("pass")
-        warnings = [*its_pass.warnings, *found.pop("warnings", ())]
+        pass_id = new_id() if step == "begin" else steps.pass_id
+        warnings = [*modules.warnings, *found.pop("warnings", ())]
         return {
             **result,
             "changed": False,
-            **({} if step == "report" else {"pass": number}),
+            **({} if step == "report" else {"pass_id": pass_id}),
             **found,
             **({"warnings": warnings} if warnings else {}),
         }
+
+
+def _told(result: StepResult | Json) -> Json:
+    """The result of a step as Ansible takes it: without keys that mean something to it and are empty."""
+    found: Json = typed.as_mapping(result)
+    return {key: value for key, value in found.items() if value or key not in OF_ANSIBLE}

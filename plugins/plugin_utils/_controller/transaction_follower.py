@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 import typing as t
@@ -14,9 +15,11 @@ from ansible.errors import AnsibleError
 from ansible.plugins.connection import ConnectionBase
 from ansible.utils.display import Display
 
+from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import Refusal
+from ...module_utils._plan.common.typed import Mapped, ModuleResult
 from ...module_utils._plan.transaction import messages as outcome
-from ...module_utils._plan.transaction.messages import CONFIRMING
+from ...module_utils._plan.transaction.messages import CONFIRMING, Transaction
 from .confirmer import Confirmer
 from .lock_waiter import show
 
@@ -33,98 +36,141 @@ _MAX_IDLE = 3
 _PATIENCE_SECONDS = 120
 
 
+@dataclasses.dataclass(frozen=True)
+class StartedTransaction:
+    """A transaction that a module has started. longest_seconds: the most that it takes until it ends by itself."""
+
+    id: str = ""
+    longest_seconds: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class StartedChange(ModuleResult):
+    """The result of a module that may have started one."""
+
+    name: str = ""
+    node: str = ""
+    transaction: StartedTransaction | None = typed.one(StartedTransaction)
+    unverified: t.Sequence[str] = ()
+    warnings: t.Sequence[str] = ()
+
+    @property
+    def id(self) -> str:
+        """Of the transaction."""
+        return self.transaction.id if self.transaction else ""
+
+    @property
+    def longest_seconds(self) -> int:
+        """Of the transaction."""
+        return self.transaction.longest_seconds if self.transaction else 0
+
+
+@dataclasses.dataclass(frozen=True)
+class News(ModuleResult):
+    """The result of the module C(node_transaction). transaction: how it ended; None before that."""
+
+    phase: str = ""
+    message: str = ""
+    running: bool = False
+    transaction: Mapped | None = None
+
+
 class TransactionFollower(Confirmer):
     """The follower: waits for others, then progress lines, reconnects, and the outcome in the task's result."""
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Run the module, and follow the transaction that it started, if it did."""
         result = super().run(tmp, task_vars)
-        started = result.get("transaction")
-        if not started or result.get("failed"):
+        started = typed.parse(StartedChange, result)
+        if started.transaction is None or started.failed:
             return result
         try:
-            ended, problem = self._follow(result, task_vars or {})
+            ended, problem = self._follow(started, task_vars or {})
         except Refusal as exc:
             ended, problem = None, str(exc)
         if ended is None:
-            result.update(failed=True, changed=True, msg=self._lost(result, problem))
+            result.update(failed=True, changed=True, msg=self._lost(started, problem))
             return result
-        name, node = result["name"], result["node"]
-        result["transaction"] = ended
-        limits = [outcome.not_verified(name, node, what) for what in outcome.unverified(ended)]
-        # What the preflight could not look at was warned of already.
-        result["unverified"] = list(dict.fromkeys([*(result.get("unverified") or ()), *outcome.unverified(ended)]))
-        notes = [f"{node}: {name}: {note}" for note in ended.get("notes") or ()]
-        result["warnings"] = [*result.get("warnings", ()), *notes, *limits]
-        result["changed"] = outcome.changed(ended["outcome"])
-        failure = outcome.failure(result["name"], result["node"], ended)
-        if failure:
-            result.update(failed=True, msg=failure)
+        name, node = started.name, started.node
+        transaction = typed.parse(Transaction, ended)
+        unverified = transaction.unverified
+        limits = [outcome.not_verified(name, node, what) for what in unverified]
+        notes = [f"{node}: {name}: {note}" for note in transaction.notes]
+        failure = outcome.failure(name, node, ended)
+        result.update(
+            transaction=ended,
+            # What the preflight could not look at was warned of already.
+            unverified=list(dict.fromkeys([*started.unverified, *unverified])),
+            warnings=[*started.warnings, *notes, *limits],
+            changed=outcome.changed(transaction.outcome),
+            **({"failed": True, "msg": failure} if failure else {}),
+        )
         return result
 
-    def _follow(self, result: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any] | None, str]:
+    def _follow(self, started: StartedChange, task_vars: dict[str, t.Any]) -> tuple[Mapped | None, str]:
         """The outcome of the transaction; None and why, when it was not seen in all the time that it can take, or nothing works on
-        it. Raises Refusal when the node knows nothing of it: waiting would bring the same answer."""
-        began, asked_in_vain, problem = time.monotonic(), 0, ""
+        it. Raises Refusal when the node knows nothing of it: waiting would bring the same result."""
+        began, idle_count, problem = time.monotonic(), 0, ""
         controller = os.getppid()
-        longest = result["transaction"]["longest_seconds"] + _PATIENCE_SECONDS
         arguments: dict[str, t.Any] = {
-            "name": result["name"],
-            "id": result["transaction"]["id"],
+            "name": started.name,
+            "id": started.id,
             "wait": _POLL_SECONDS,
             "seen": "",
             "acknowledge": self._task.args.get("acknowledge", True),
         }
-        while time.monotonic() - began < longest:
+        while time.monotonic() - began < started.longest_seconds + _PATIENCE_SECONDS:
             if os.getppid() != controller:
                 # Killed without a chance to end its workers: the next run is the one to be told, and to confirm.
                 return None, "its controller was killed"
-            news, problem = self._ask(arguments, task_vars)
-            asked_in_vain = 0 if news is None or news["running"] else asked_in_vain + 1
+            news, problem = self._poll(arguments, task_vars)
+            idle_count = 0 if news is None or news.running else idle_count + 1
             if news is None:
-                arguments["confirm"] = None  # whether it was heard, the next answer shows
-                self._tell(result, f"cannot be followed ({problem}), trying again; the node continues by itself", began)
+                arguments["confirm"] = None  # whether it was heard, the next result shows
+                self._tell(
+                    started, f"cannot be followed ({problem}), trying again; the node continues by itself", began
+                )
                 time.sleep(_RECONNECT_SECONDS)
                 self._reconnect()
-            elif news["transaction"]:
-                return news["transaction"], ""
-            elif not news["running"] and asked_in_vain >= _MAX_IDLE:
+            elif news.transaction:
+                return news.transaction, ""
+            elif not news.running and idle_count >= _MAX_IDLE:
                 return None, "its engine does not run"
             else:
-                if news["message"] != arguments["seen"]:
-                    self._tell(result, news["message"], began)
-                    arguments["seen"] = news["message"]
-                arguments.update(self._word(result, news, began))
+                if news.message != arguments["seen"]:
+                    self._tell(started, news.message, began)
+                arguments.update(seen=news.message, **self._confirmation(started, news, began))
         silence = f" (the last question had no answer: {problem})" if problem else ""
         return None, f"it was followed for longer than it can take{silence}"
 
-    def _word(self, result: dict[str, t.Any], news: dict[str, t.Any], began: float) -> dict[str, t.Any]:
-        """What the next call of the follower says to a change that waits to be confirmed; without a word it asks again soon."""
-        if news["phase"] != CONFIRMING or not self.confirms():
+    def _confirmation(self, started: StartedChange, news: News, began: float) -> dict[str, t.Any]:
+        """What the next call of the follower says to a change that waits to be confirmed; without a word it polls again soon."""
+        if news.phase != CONFIRMING or not self.confirms():
             return {"wait": _POLL_SECONDS, "confirm": None}
         problem = self.reach()
         if problem:
             self._tell(
-                result,
+                started,
                 f"waits for its confirmation, and confirm_url cannot be reached from this controller ({problem})",
                 began,
             )
-        return {"wait": _RETRY_SECONDS, "confirm": None if problem else result["transaction"]["id"]}
+        return {"wait": _RETRY_SECONDS, "confirm": None if problem else started.id}
 
-    def _ask(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any] | None, str]:
-        """One call of the follower; None and why, when it had no answer: the node is at work all the same.
+    def _poll(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[News | None, str]:
+        """One call of the follower; None and why, when it had no result: the node is at work all the same.
 
         Raises Refusal when the follower itself declines. A word that came too early or too late is no reason to stop following.
         """
         try:
-            news: dict[str, t.Any] = self._execute_module(_FOLLOWER, module_args=arguments, task_vars=task_vars)
+            result = self._execute_module(_FOLLOWER, module_args=arguments, task_vars=task_vars)
         except AnsibleError as exc:
             return None, str(exc)
-        if "phase" in news:
+        news = typed.parse(News, result)
+        if "phase" in result:
             return news, ""
-        problem = str(news.get("msg", news))
+        problem = str(result.get("msg", result))
         # Only the follower says this. A connection that broke, or a node that is going down, leaves something else.
-        if news.get("busy") is False and not arguments.get("confirm"):
+        if result.get("busy") is False and not arguments.get("confirm"):
             raise Refusal(problem)
         return None, problem
 
@@ -138,12 +184,12 @@ class TransactionFollower(Confirmer):
             display.vvv(f"reset: {exc}")
 
     @staticmethod
-    def _lost(result: dict[str, t.Any], problem: str) -> str:
+    def _lost(started: StartedChange, problem: str) -> str:
         return (
-            f"{result['node']}: transaction {result['transaction']['id']} of {result['name']} was started, but its end was not seen:"
-            f" {problem.rstrip('.')}. Check systemctl status nodecraft-kubeadm@{result['name']} on the node; the next run resumes the"
+            f"{started.node}: transaction {started.id} of {started.name} was started, but its end was not seen:"
+            f" {problem.rstrip('.')}. Check systemctl status nodecraft-kubeadm@{started.name} on the node; the next run resumes the"
             " transaction and reports its end."
         )
 
-    def _tell(self, result: dict[str, t.Any], message: str, began: float) -> None:
-        show(f"{result['node']}: {result['name']} {message}", time.monotonic() - began)
+    def _tell(self, started: StartedChange, message: str, began: float) -> None:
+        show(f"{started.node}: {started.name} {message}", time.monotonic() - began)

@@ -36,7 +36,7 @@ MUTATIONS = {
     "control-plane-goes-on": Mutation(
         safeguard="control_plane stops after a failure, also where errors are ignored",
         file="plugins/plugin_utils/_controller/control_plane_rollout.py",
-        text='control_planes.turn_refusal(hosts, host, self._pass.play_hosts, decision["turns"])',
+        text="control_planes.turn_refusal(hosts, host, self._play.play_hosts, decision.turns)",
         instead='""',
         tests="test_control_plane.py",
         name="test_nothing_is_changed_behind_a_failure_that_is_ignored",
@@ -44,8 +44,8 @@ MUTATIONS = {
     "kubelet-goes-on": Mutation(
         safeguard="node_kubelet stops after a failure, also where errors are ignored",
         file="plugins/module_utils/_plan/transaction/rollout.py",
-        text='        elif how in ("failed", "lost"):',
-        instead="        elif how in ():",
+        text="        elif host.state in (FAILED, LOST):",
+        instead="        elif host.state in ():",
         tests="test_node_kubelet.py",
         name="test_nothing_is_changed_behind_a_failure_that_is_ignored",
     ),

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.static_pod_results import StaticPodHost
+
 Json = dict[str, t.Any]
 
 API_SERVER, SCHEDULER, ETCD = "kube-apiserver", "kube-scheduler", "etcd"
@@ -45,30 +47,35 @@ def pod(*operations: Json, problem: str | None = None, phase: str | None = None,
     }
 
 
+def results(registers: Json) -> StaticPodHost:
+    """A host as the decisions see it."""
+    return StaticPodHost(lambda task: registers.get(task, {}))
+
+
 def host(name: str, planned: Json | None = None, *, others: Json | None = None, **settings: t.Any) -> Json:
     """A host that has planned; without what is planned, its API server changes."""
     pods = {API_SERVER: pod(ON)} if planned is None else planned
     cluster = {"ca_sha256": "a", "server": "https://a:6443", "machine_id": f"machine-{name}"}
     return {
-        "pass": {"at_work": True, "pass": name, "settings": {**SETTINGS, **settings}},
+        "pass": {"at_work": True, "pass_id": name, "settings": {**SETTINGS, **settings}},
         "plan": {"static_pods": pods, "others": others or {}, "node": name, "cluster": cluster, "failed": False},
     }
 
 
 def begun(registers: Json, *results: Json, order: t.Sequence[str] = (API_SERVER,)) -> Json:
     """The same host after its turn. results: of the changes that were made, each in the order of the turn."""
-    own = registers["pass"]["pass"]
+    own = registers["pass"]["pass_id"]
     made = [
-        {"item": {"name": order[number], "pass": own}, "failed": False, **result}
+        {"item": {"name": order[number], "pass_id": own}, "failed": False, **result}
         for number, result in enumerate(results)
     ]
-    changes = [{"name": name, "pass": own} for name in order]
-    return {**registers, "turn": {"pass": own, "changes": changes}, "change": {"results": made}}
+    changes = [{"name": name, "pass_id": own} for name in order]
+    return {**registers, "turn": {"pass_id": own, "changes": changes}, "change": {"results": made}}
 
 
 def refused(registers: Json, step: str, why: str) -> Json:
     """The same host after a step that failed."""
-    return {**registers, step: {"pass": registers["pass"]["pass"], "failed": True, "msg": why}}
+    return {**registers, step: {"pass_id": registers["pass"]["pass_id"], "failed": True, "msg": why}}
 
 
 def looked(registers: Json, **told: t.Sequence[Json] | str) -> Json:

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.kubelet_results import KubeletHost
+
 Json = dict[str, t.Any]
 
-OF = {"pass": "p"}
+OF = {"pass_id": "p"}
 SETTING = {"field": "args", "key": "v", "before": None, "after": ["5"]}
 
 
@@ -48,6 +50,11 @@ def host(name: str = "w1", *, plan: Json | None = None, settings: Json | None = 
         "settings": {"force": False, "node_name": "", **compared, **(settings or {})},
     }
     return {"pass": begun, "plan": planned, "decide": OF, **registers}
+
+
+def results(registers: Json) -> KubeletHost:
+    """A host as the decisions see it."""
+    return KubeletHost(lambda task: registers.get(task, {}))
 
 
 def refused(*stopped: str) -> Json:

@@ -10,9 +10,14 @@ An object is a mapping with C(kind), C(name), C(labels) and C(config_maps), as M
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing as t
 
-from ..transaction import rollout
+from ..common import typed
+from ..common.typed import ModuleResult
+from ..transaction.api_host import ApiHost
+from ..transaction.results import NodeInfo
+from ..transaction.rollout import Decision, HostResults, StepResult, Turn
 from .desired import OWNER, OWNER_LABEL, Json, Settings, resource_names, token_secret
 
 NAMESPACE, CONFIG_MAP, SECRET, DAEMON_SET = "Namespace", "ConfigMap", "Secret", "DaemonSet"
@@ -28,6 +33,97 @@ class Mode:
 
     check: bool = False
     diff: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class PluginCheck(ModuleResult):
+    """The result of the module C(device_plugin_info), as far as it was asked for."""
+
+    selected: t.Sequence[str] = ()
+    nodes: Json = dataclasses.field(default_factory=dict)
+    problems: t.Sequence[str] = ()
+    summary: t.Sequence[str] = ()
+    waited_seconds: float = 0.0
+    objects: t.Sequence[Json] = ()
+    others: t.Sequence[Json] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class PluginSettings:
+    """What the others have to know of a host. digests: of the variables, by name. environment: of tasks that use the API there."""
+
+    digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    api: ApiHost | None = None
+    environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class PluginDecision(Decision):
+    """Of the step decide, with what C(device_plugin_info) told. writes, removals: as the functions of these names tell.
+
+    must_verify: something is left to do even when nothing that is written changes anything. unjudged: the DaemonSet is only shown, because
+    it would be made in a namespace that check mode does not make. others: what keeps the namespace.
+    """
+
+    selected: t.Sequence[str] = ()
+    nodes: Json = dataclasses.field(default_factory=dict)
+    problems: t.Sequence[str] = ()
+    summary: t.Sequence[str] = ()
+    writes: t.Sequence[Json] = ()
+    removals: t.Sequence[Json] = ()
+    must_verify: bool = False
+    unjudged: bool = False
+    others: t.Sequence[str] = ()
+    files: Json = dataclasses.field(default_factory=dict)
+    config_map: str = ""
+    is_ours: bool = False
+    cdi: bool = False
+    pod_resources: bool = False
+    token_secret: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class PluginTurn(Turn):
+    """Of the step turn: whether the host gets the image."""
+
+    loads: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Verified(StepResult):
+    """Of the step verify. proof: what the nodes advertise in the end. kept: what kubelets still show of a plugin that was removed, by node."""
+
+    proof: PluginCheck | None = typed.one(PluginCheck)
+    kept: Json = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Written(ModuleResult):
+    """The result of the loop that writes the objects."""
+
+    results: t.Sequence[Json] = ()
+
+
+class PluginHost(HostResults[PluginSettings, ModuleResult]):
+    """What the tasks of the role left on one host."""
+
+    settings_type = PluginSettings
+    turn_type = PluginTurn
+
+    @functools.cached_property
+    def decision(self) -> PluginDecision | None:
+        """Of the step decide; None before that."""
+        return self.of_pass("decide", PluginDecision)
+
+    @functools.cached_property
+    def verified(self) -> Verified | None:
+        """Of the step verify; None where it was not taken."""
+        return self.of_pass("verify", Verified)
+
+    @property
+    def written(self) -> Written:
+        """Of the loop that writes."""
+        return self.result("change", Written)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,21 +204,21 @@ def refusal(settings: Settings, found: FoundObjects) -> str:
 
 
 def decision(
-    settings: Settings, found: FoundObjects, mode: Mode, *, has_files: bool, problems: t.Sequence[str]
-) -> dict[str, t.Any]:
-    """What is to be done. problems: of the nodes before anything was written.
-
-    must_verify: something is left to do even when nothing that is written changes anything. unjudged: the DaemonSet is only shown, because
-    it would be made in a namespace that check mode does not make.
-    """
+    settings: Settings, found: FoundObjects, mode: Mode, *, has_files: bool, check: PluginCheck
+) -> PluginDecision:
+    """What is to be done. check: of the nodes before anything was written."""
     removed = removals(settings, found, mode)
-    return {
-        "writes": writes(settings, found, mode, has_files=has_files) if settings.is_present else [],
-        "removals": removed,
-        "must_verify": bool(removed or (problems and not mode.check)),
-        "unjudged": mode.check and found.namespace is None,
-        "others": list(found.others),
-    }
+    return PluginDecision(
+        selected=check.selected,
+        nodes=check.nodes,
+        problems=check.problems,
+        summary=check.summary,
+        writes=writes(settings, found, mode, has_files=has_files) if settings.is_present else [],
+        removals=removed,
+        must_verify=bool(removed or (check.problems and not mode.check)),
+        unjudged=mode.check and found.namespace is None,
+        others=list(found.others),
+    )
 
 
 def writes(settings: Settings, found: FoundObjects, mode: Mode, *, has_files: bool) -> list[dict[str, t.Any]]:
@@ -184,110 +280,103 @@ def _reference(thing: Json, namespace: str) -> dict[str, t.Any]:
     return {"apiVersion": version, "kind": thing["kind"], "metadata": {"name": thing["name"], **place}}
 
 
-def waits(look: Json, written: Json, mode: Mode) -> bool:
-    """Whether nodes have yet to offer what is expected. look: at them before anything was written."""
-    return not mode.check and bool(written.get("changed") or look["problems"])
+def waits(decided: PluginDecision, written: Written, mode: Mode) -> bool:
+    """Whether nodes have yet to offer what is expected."""
+    return not mode.check and bool(written.changed or decided.problems)
 
 
-def doubt(settings: Settings, proof: Json) -> str:
-    """What is wrong after the deployment; empty when every node offers what is expected. proof: the last look at the nodes."""
-    problems = proof.get("problems")
-    if not problems:
+def shortage(settings: Settings, proof: PluginCheck) -> str:
+    """What is wrong after the deployment; empty when every node offers what is expected. proof: the last check of the nodes."""
+    if not proof.problems:
         return ""
     return (
-        f"The device plugin {settings.namespace}/{settings.name} is deployed, but after {proof['waited_seconds']:.0f} s {len(problems)} of"
-        f" {len(proof['selected'])} nodes do not advertise what is expected. {'. '.join(problems)}."
+        f"The device plugin {settings.namespace}/{settings.name} is deployed, but after {proof.waited_seconds:.0f} s {len(proof.problems)} of"
+        f" {len(proof.selected)} nodes do not advertise what is expected. {'. '.join(proof.problems)}."
     )
 
 
-def kept(settings: Settings, nodes: t.Mapping[str, Json]) -> dict[str, dict[str, Json]]:
+def kept(settings: Settings, nodes: t.Mapping[str, NodeInfo]) -> dict[str, dict[str, Json]]:
     """What kubelets still show of a plugin that is gone, by node and resource, as C(capacity) and C(allocatable).
 
-    Of the resources that the variables name, or else of those that nothing serves. nodes: as M(nodecraft.kubeadm.node_resource_info)
-    returns them.
+    Of the resources that the variables name, or else of those that nothing serves. nodes: of M(nodecraft.kubeadm.node_resource_info).
     """
     names = resource_names(settings)
-
-    def is_left(name: str, amounts: Json) -> bool:
-        known = amounts["device_plugin"] and amounts["capacity"] not in (None, "0")
-        return bool(known and (name in names if names else amounts["allocatable"] == "0"))
-
     found: dict[str, dict[str, Json]] = {
         node: {
-            name: {key: amounts[key] for key in ("capacity", "allocatable")}
-            for name, amounts in each["extended_resources"].items()
-            if is_left(name, amounts)
+            name: {"capacity": each.capacity, "allocatable": each.allocatable}
+            for name, each in info.extended_resources.items()
+            if each.device_plugin
+            and each.capacity not in ("", "0")
+            and (name in names if names else each.allocatable == "0")
         }
-        for node, each in nodes.items()
+        for node, info in nodes.items()
     }
     return {node: resources for node, resources in found.items() if resources}
 
 
-def is_written(settings: Settings, own: rollout.Registers) -> bool:
+def is_written(settings: Settings, own: PluginHost) -> bool:
     """Whether this pass came to write objects. own: the results of the host that decided."""
-    decided = rollout.of_pass(own, "decide")
-    if not settings.is_present or not decided or decided.get("failed"):
+    if not settings.is_present or own.decision is None or own.decision.failed:
         return False
     # Before anything is written, the image is loaded into other hosts, which may fail.
-    return not settings.has_archive or bool(rollout.of_pass(own, "admit"))
+    return not settings.has_archive or own.of_pass("admit", StepResult) is not None
 
 
-def is_changed(settings: Settings, own: rollout.Registers, hosts: t.Iterable[rollout.Registers]) -> bool:
-    """Whether this pass changed anything. own: the results of the host that decided. hosts: those of all, with C(load) for the image.
-
-    Results of modules may be left from an earlier pass; that they are of this one, those of the steps before and after them tell.
-    """
-    step = rollout.of_pass(own, "verify" if settings.is_present else "decide")
-    came_to_remove = bool(step) and not step.get("failed")
-    loads = [each.get("load", rollout.NOTHING) for each in hosts if rollout.of_pass(each, "turn").get("loads")]
+def is_changed(settings: Settings, own: PluginHost, hosts: t.Iterable[PluginHost]) -> bool:
+    """Whether this pass changed anything. own: the results of the host that decided. hosts: all, some of which load the image."""
+    step: StepResult | None = own.verified if settings.is_present else own.decision
+    came_to_remove = step is not None and not step.failed
     results = [
-        *loads,
-        *([own.get("change", rollout.NOTHING)] if is_written(settings, own) else []),
-        *([own.get("removal", rollout.NOTHING)] if came_to_remove else []),
+        *(each.result("load", ModuleResult) for each in hosts if each.turn and each.turn.loads),
+        *([own.written] if is_written(settings, own) else []),
+        *([own.result("removal", ModuleResult)] if came_to_remove else []),
     ]
-    return any(each.get("changed") for each in results)
+    return any(each.changed for each in results)
 
 
-def hidden_warnings(change: Json) -> list[str]:
+def hidden_warnings(written: Written) -> list[str]:
     """Warnings of the API server that Ansible does not show, because they are of a call that wrote several objects."""
-    several = [(call.get("result") or {}).get("results") or [] for call in change.get("results") or []]
+    several = [(call.get("result") or {}).get("results") or [] for call in written.results]
     return [str(text) for objects in several for each in objects for text in each.get("warnings") or []]
 
 
-def report(decided: Json, verified: Json, *, changed: bool) -> dict[str, t.Any]:
-    """What is told of the plugin, as the fact C(device_plugin_report). decided, verified: the results of the steps, empty without one."""
-    last = _last_look(decided, verified, changed=changed) or decided
+def report(decided: PluginDecision, verified: Verified | None, *, changed: bool) -> dict[str, t.Any]:
+    """What is told of the plugin, as the fact C(device_plugin_report)."""
+    last = _last_check(decided, verified, changed=changed) or decided
+    proof = verified.proof if verified else None
     return {
         "changed": changed,
-        "nodes": last.get("nodes", {}),
-        "problems": verified.get("proof", {}).get("problems", []),
-        "kept": verified.get("kept", {}),
+        "nodes": dict(last.nodes),
+        "problems": list(proof.problems) if proof else [],
+        "kept": dict(verified.kept) if verified else {},
     }
 
 
-def lines(settings: Settings, decided: Json, verified: Json, *, changed: bool) -> list[str]:
+def lines(settings: Settings, decided: PluginDecision, verified: Verified | None, *, changed: bool) -> list[str]:
     """What a user reads at the end."""
-    found = list(_last_look(decided, verified, changed=changed).get("summary", []))
+    last = _last_check(decided, verified, changed=changed)
+    found = list(last.summary) if last else []
     found += [
         f"{node}: still shows {name} {amounts['capacity']} ({amounts['allocatable']} for pods); its kubelet forgets that five minutes"
         " after the plugin ended, except for the name"
-        for node, resources in verified.get("kept", {}).items()
+        for node, resources in (verified.kept if verified else {}).items()
         for name, amounts in resources.items()
     ]
-    if decided["others"]:
-        found.append(f"the namespace {settings.namespace} stays, because it also has: {', '.join(decided['others'])}")
+    if decided.others:
+        found.append(f"the namespace {settings.namespace} stays, because it also has: {', '.join(decided.others)}")
     if found:
         return found
     words = "not checked on the nodes" if settings.is_present else "no longer there"
     return [f"{settings.namespace}/{settings.name}: {words}"]
 
 
-def _last_look(decided: Json, verified: Json, *, changed: bool) -> Json:
-    """The look at the nodes that shows what they offer now; empty when none does. The first one does when it was right and nothing changed."""
-    if "proof" in verified:
-        last: Json = verified["proof"]
-        return last
-    return {} if changed or decided.get("problems") else decided
+def _last_check(
+    decided: PluginDecision, verified: Verified | None, *, changed: bool
+) -> PluginCheck | PluginDecision | None:
+    """The check of the nodes that shows what they offer now; None when none does. The first one does when it was right and nothing changed."""
+    if verified and verified.proof:
+        return verified.proof
+    return None if changed or decided.problems else decided
 
 
 def _first(objects: t.Sequence[Json], kind: str) -> Json | None:

@@ -12,6 +12,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..common import typed
+from ..common.typed import ModuleResult
+
 Json = dict[str, t.Any]
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -98,23 +101,30 @@ def question(rights: t.Iterable[Right]) -> list[Json]:
     return [{**dataclasses.asdict(right), "names": list(right.names)} for right in rights]
 
 
-def refusal(result: t.Mapping[str, t.Any], purpose: str) -> str:
-    """Why a run must not begin; empty when the account has all rights. result: of the module C(access_info). purpose: what needs them."""
-    missing = [Right.parse(entry) for entry in result["missing"]]
-    if not missing:
+@dataclasses.dataclass(frozen=True)
+class AccessResult(ModuleResult):
+    """The result of the module C(access_info). missing: the rights that the account lacks; None when the API server does not tell."""
+
+    user: str = ""
+    missing: tuple[Right, ...] | None = typed.several(Right.parse, None)
+
+
+def refusal(result: AccessResult, purpose: str) -> str:
+    """Why a run must not begin; empty when the account has all rights, or this is not known. purpose: what needs them."""
+    if not result.missing:
         return ""
-    lacking = ", ".join(map(str, missing))
+    lacking = ", ".join(map(str, result.missing))
     return (
-        f"the account {result['user'] or 'of these credentials'} lacks rights that {purpose}: {lacking}. These rules grant them, in a"
-        f" ClusterRole that is bound to the account (docs/credentials.md has all): {'; '.join(rules(missing))}."
+        f"the account {result.user or 'of these credentials'} lacks rights that {purpose}: {lacking}. These rules grant them, in a"
+        f" ClusterRole that is bound to the account (docs/credentials.md has all): {'; '.join(rules(result.missing))}."
     )
 
 
-def unverified(result: t.Mapping[str, t.Any], purpose: str) -> list[str]:
+def unverified(result: AccessResult, purpose: str) -> list[str]:
     """What of the rights is not known, because the API server did not tell. The arguments are those of refusal()."""
-    if "missing" in result:
+    if result.missing is not None:
         return []
-    return [f"whether the account has the rights that {purpose}: {result.get('msg') or 'the API does not answer'}"]
+    return [f"whether the account has the rights that {purpose}: {result.msg or 'the API does not answer'}"]
 
 
 def rules(rights: t.Iterable[Right]) -> list[str]:

@@ -59,10 +59,18 @@ def by_cluster(nodes: t.Mapping[str, ClusterIdentity]) -> list[list[str]]:
     return found
 
 
-def conflict(nodes: t.Mapping[str, t.Mapping[str, str] | None]) -> str:
-    """Why nodes cannot be changed in one run, with what to do; empty when they belong to one cluster. nodes: name -> what a module told of
-    its cluster, nothing for one that was not asked."""
-    identities = {name: ClusterIdentity(**told) for name, told in nodes.items() if told}
+def expected(nodes: t.Mapping[str, ClusterIdentity]) -> dict[str, t.Any]:
+    """By what an API is verified to be that of some nodes, as the modules that use it take it. nodes: by their names in Kubernetes."""
+    return {
+        "ca_sha256": _SEPARATOR.join(dict.fromkeys(identity.ca_sha256 for identity in nodes.values())),
+        "machine_ids": {node: identity.machine_id for node, identity in nodes.items()},
+    }
+
+
+def conflict(nodes: t.Mapping[str, ClusterIdentity | None]) -> str:
+    """Why nodes cannot be changed in one run, with what to do; empty when they belong to one cluster. nodes: by name, None for one that was not
+    asked."""
+    identities = {name: identity for name, identity in nodes.items() if identity}
     found = by_cluster(identities)
     if len(found) < 2:
         return ""

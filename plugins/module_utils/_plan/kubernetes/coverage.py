@@ -59,7 +59,7 @@ class Coverage:
 
 
 def judge(
-    nodes: t.Mapping[str, t.Mapping[str, t.Any]] | None,
+    nodes: t.Mapping[str, t.Mapping[str, str]] | None,
     reached: t.Collection[str],
     *,
     excluded: t.Sequence[str] = (),
@@ -67,7 +67,7 @@ def judge(
     has_control_plane: bool = False,
     settings: t.Mapping[str, t.Any] | None = None,
 ) -> Coverage:
-    """Judge a run. nodes: all nodes that the API knows, by name, each with its labels; None when it does not tell. reached: the nodes of
+    """Judge a run. nodes: all nodes that the API knows, by name, with their labels; None when it does not tell. reached: the nodes of
     the run.
 
     excluded: its hosts that cannot be reached. grouped: the hosts that the inventory names as control planes. has_control_plane: whether a
@@ -75,7 +75,9 @@ def judge(
     """
     if nodes is None:
         return Coverage(refusal=_unknown(excluded)) if excluded else Coverage()
-    planes = sorted(name for name, node in nodes.items() if control_plane_nodes.role_label({"metadata": node}))
+    planes = sorted(
+        name for name, labels in nodes.items() if control_plane_nodes.role_label({"metadata": {"labels": labels}})
+    )
     missing = tuple(missing_nodes(nodes, [*reached, *excluded]))
     absence = (
         control_plane_nodes.Absence()

@@ -4,19 +4,26 @@
 
 """What the role C(node_resources) decides: which nodes one task serves, with what, and what became of each.
 
-Hosts and their results are those of C(_plan/transaction/rollout). The desired state of a node stands in the settings of its host.
+The desired state of a node stands in the settings of its host.
 """
 
 from __future__ import annotations
 
 import collections
+import dataclasses
+import functools
 import typing as t
 
+from ..common import typed
 from ..common.errors import Refusal
+from ..common.typed import ModuleResult
 from ..kubernetes import access, clusters
+from ..kubernetes.clusters import ClusterIdentity
 from ..transaction import rollout
-from ..transaction.report import Places, counted, is_revert
-from ..transaction.rollout import Hosts, Result
+from ..transaction.api_host import ApiHost
+from ..transaction.report import Places, counted
+from ..transaction.results import PartResult
+from ..transaction.rollout import Decision, HostResults, Hosts, StepResult
 from . import extended_resources, labels, taints
 
 # One task serves all hosts, so these are the same for all.
@@ -37,6 +44,109 @@ _OPTIONS = {
 }
 
 
+Json = t.Mapping[str, t.Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeSettings:
+    """What the others have to know of a host. node: its name in Kubernetes. cluster: of the node, when it was asked. The desired state is by kind,
+    None where no variable names it."""
+
+    node: str = ""
+    cluster: ClusterIdentity | None = typed.one(ClusterIdentity)
+    control_plane: bool = False
+    max_unreachable: int = 0
+    node_resources_purge: bool = True
+    node_resources_wait: bool = True
+    node_resources_wait_timeout: int = 0
+    node_resources_allow_eviction: bool = False
+    node_resources_api_host: str = ""
+    taints: t.Any = None
+    resources: t.Any = None
+    labels: t.Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class NodesDecision(Decision):
+    """Of the step decide. served: the hosts that take part. api: who may ask the API for them, best first."""
+
+    served: t.Sequence[str] = ()
+    excluded: t.Sequence[str] = ()
+    api: tuple[ApiHost, ...] = typed.several(ApiHost.parse)
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeResult(PartResult):
+    """What a module did to one node. left_alone: the keys of what is owned and not named."""
+
+    left_alone: t.Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class NodesResult(ModuleResult):
+    """What a module did to all nodes, by name."""
+
+    nodes: t.Mapping[str, NodeResult] = typed.by_name(NodeResult)
+    unverified: t.Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Applied(StepResult):
+    """Of the step apply, by kind; None where it did not come so far."""
+
+    api_reachable: bool = True
+    changed: bool = False
+    diff: t.Sequence[t.Any] | None = None
+    unverified: t.Sequence[str] = ()
+    taints: NodesResult | None = typed.one(NodesResult)
+    resources: NodesResult | None = typed.one(NodesResult)
+    labels: NodesResult | None = typed.one(NodesResult)
+
+    def of(self, kind: str) -> NodesResult | None:
+        """The result of one kind."""
+        found: NodesResult | None = getattr(self, kind)
+        return found
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeOutcome:
+    """What became of one host, which is its report: by kind, None where it was not asked for. msg: why a host was not asked of that is unreachable."""
+
+    node: str | None = None
+    taints: NodeResult | None = typed.one(NodeResult)
+    resources: NodeResult | None = typed.one(NodeResult)
+    labels: NodeResult | None = typed.one(NodeResult)
+    unreachable: bool = False
+    msg: str = ""
+
+    def of(self, kind: str) -> NodeResult | None:
+        """What became of one kind."""
+        found: NodeResult | None = getattr(self, kind)
+        return found
+
+    def report(self) -> dict[str, t.Any]:
+        """The same as data."""
+        kinds = {kind: dict(result.raw) if (result := self.of(kind)) else None for kind in TASKS}
+        why = {"unreachable": True, "msg": self.msg} if self.unreachable else {}
+        return {"node": self.node, **kinds, **why}
+
+
+class NodeHost(HostResults[NodeSettings, ModuleResult]):
+    """What the tasks of the role left on one host."""
+
+    settings_type = NodeSettings
+
+    @functools.cached_property
+    def decision(self) -> NodesDecision:
+        """Of the step decide; empty before that."""
+        return self.of_pass("decide", NodesDecision) or NodesDecision()
+
+    @functools.cached_property
+    def applied(self) -> Applied:
+        """Of the step apply; empty where it was not taken."""
+        return self.of_pass("apply", Applied) or Applied()
+
+
 def value_objection(variable: str, value: t.Any) -> str:
     """Why no node could take the value of a variable of the role, which has the types of its specification; empty when one could."""
     kinds = {_variable(kind.field): kind for kind in (taints.TAINTS, extended_resources.RESOURCES, labels.LABELS)}
@@ -49,62 +159,57 @@ def value_objection(variable: str, value: t.Any) -> str:
     return ""
 
 
-def refusal(hosts: Hosts) -> str:
+def refusal(hosts: Hosts[NodeHost]) -> str:
     """Why hosts cannot be served by one task; empty when they can."""
-    settings = {host: rollout.settings_of(registers) for host, registers in hosts.items()}
     different = rollout.different_settings(hosts, SHARED)
     if different:
         return different
-    counted = collections.Counter(each["node"] for each in settings.values())
-    twice = [node for node, number in counted.items() if number > 1]
+    nodes = {name: host.settings.node for name, host in hosts.items()}
+    twice = [node for node, number in collections.Counter(nodes.values()).items() if number > 1]
     if twice:
-        same = ", ".join(host for host, each in settings.items() if each["node"] == twice[0])
+        same = ", ".join(name for name, node in nodes.items() if node == twice[0])
         return f"{same} are the same node, {twice[0]}. Each host of the play must be another node."
-    return clusters.conflict({host: each["cluster"] for host, each in settings.items()})
+    return clusters.conflict({name: host.settings.cluster for name, host in hosts.items()})
 
 
-def rights(hosts: Hosts) -> list[access.Right]:
+def rights(hosts: Hosts[NodeHost]) -> list[access.Right]:
     """What the account must be allowed to set again what restarted kubelets may have lost."""
-    settings = [rollout.settings_of(registers) for registers in hosts.values()]
-    fields = [kind for kind in TASKS if any(each[kind] for each in settings)]
-    return access.of_nodes([each["node"] for each in settings], fields)
+    settings = [host.settings for host in hosts.values()]
+    fields = [kind for kind in TASKS if any(getattr(each, kind) for each in settings)]
+    return access.of_nodes([each.node for each in settings], fields)
 
 
-def control_planes(hosts: Hosts) -> list[str]:
+def control_planes(hosts: Hosts[NodeHost]) -> list[str]:
     """The hosts that run a control plane."""
-    return [host for host, registers in hosts.items() if rollout.settings_of(registers)["control_plane"]]
+    return [name for name, host in hosts.items() if host.settings.control_plane]
 
 
-def arguments(kind: str, hosts: Hosts) -> dict[str, t.Any]:
+def arguments(kind: str, hosts: Hosts[NodeHost]) -> dict[str, t.Any]:
     """The options of one task for all hosts. kind: a key of TASKS."""
-    settings = [rollout.settings_of(registers) for registers in hosts.values()]
-    told = [each for each in settings if each["cluster"]]
+    settings = [host.settings for host in hosts.values()]
+    identities = {each.node: each.cluster for each in settings if each.cluster}
     found: dict[str, t.Any] = {
-        "per_node": {each["node"]: {kind: each[kind]} for each in settings},
-        **{option: settings[0][variable] for option, variable in _OPTIONS.items()},
+        "per_node": {each.node: {kind: getattr(each, kind)} for each in settings},
+        **{option: getattr(settings[0], variable) for option, variable in _OPTIONS.items()},
     }
     if kind == "taints":
-        found["allow_eviction"] = settings[0]["node_resources_allow_eviction"]
-    if told:
+        found["allow_eviction"] = settings[0].node_resources_allow_eviction
+    if identities:
         # By what the API is verified to be that of the nodes. One whose name stands in the inventory was not asked.
-        found["cluster"] = {
-            "ca_sha256": ",".join(dict.fromkeys(each["cluster"]["ca_sha256"] for each in told)),
-            "machine_ids": {each["node"]: each["cluster"]["machine_id"] for each in told},
-        }
+        found["cluster"] = clusters.expected(identities)
     return found
 
 
-def unverified(hosts: Hosts, applied: t.Mapping[str, t.Any]) -> list[str]:
-    """What the tasks could not verify, and whose API it is, where no node was asked. applied: the results of the tasks for all hosts, by kind."""
-    results = [applied, *((applied.get(kind) or {}) for kind in TASKS)]
-    found = [text for result in results for text in result.get("unverified") or ()]
-    settings = [rollout.settings_of(registers) for registers in hosts.values()]
-    if settings and not any(each["cluster"] for each in settings):
+def unverified(hosts: Hosts[NodeHost], applied: Applied) -> list[str]:
+    """What the tasks could not verify, and whose API it is, where no node was asked. applied: the results of the tasks for all hosts."""
+    results = [result for kind in TASKS if (result := applied.of(kind))]
+    found = [*applied.unverified, *(text for result in results for text in result.unverified)]
+    if hosts and not any(host.settings.cluster for host in hosts.values()):
         found.append("whether the API is that of these nodes: all of them have node_resources_node_name")
     return list(dict.fromkeys(found))
 
 
-def keeping(settings: Result) -> dict[str, t.Any]:
+def keeping(settings: Json) -> dict[str, t.Any]:
     """The settings of a host, with its desired state by kind, None where no variable names it; without the keys for the two passes.
 
     The first of two passes leaves what they remove: by kind under C(kept), in a field of the same name. That is not set to the value it had,
@@ -123,74 +228,71 @@ def keeping(settings: Result) -> dict[str, t.Any]:
     return found
 
 
-def without_api(kubelets: t.Mapping[str, Result]) -> str:
-    """What repairs kubelets that keep the API down, to be told with a failure; empty where all work. kubelets: their plans, by host."""
-    down = sorted(host for host, planned in kubelets.items() if planned.get("problem"))
-    if not down:
+def without_api(down: t.Iterable[str]) -> str:
+    """What repairs kubelets that keep the API down, to be told with a failure; empty where all work. down: the hosts whose kubelets do not."""
+    hosts = ", ".join(sorted(down))
+    if not hosts:
         return ""
     return (
-        f" A kubelet that does not work, as on {', '.join(down)}, starts no API server. Where none is left, the playbook feature_gates repairs"
+        f" A kubelet that does not work, as on {hosts}, starts no API server. Where none is left, the playbook feature_gates repairs"
         " kubelets without one, with their settings in the inventory and -e node_kubelet_check_api=false. Run this again"
         " afterwards."
     )
 
 
-def outcome(registers: rollout.Registers, applied: Result) -> dict[str, t.Any]:
-    """What became of one host. applied: the results of the tasks for all hosts, by kind; without one that did not run."""
-    begun = registers["pass"]
-    if "report" in begun:  # it has come to its end already
-        return dict(begun["report"])
-    if begun["excluded"]:
+def outcome(host: NodeHost, applied: Applied) -> NodeOutcome:
+    """What became of one host. applied: the results of the tasks for all hosts."""
+    if host.current_pass.report is not None:  # it has come to its end already
+        return typed.parse(NodeOutcome, host.current_pass.report)
+    if host.current_pass.excluded:
         # Nothing was asked of the API for it.
-        nothing = dict.fromkeys(("node", *TASKS))
-        return {
-            **nothing,
-            "unreachable": True,
-            "msg": f"skipped, because it cannot be reached: {begun['excluded']}",
-        }
-    node = begun["settings"]["node"]
-    return {"node": node, **{kind: _of_node(node, applied.get(kind) or {}) for kind in TASKS}}
+        return NodeOutcome(unreachable=True, msg=f"skipped, because it cannot be reached: {host.current_pass.excluded}")
+    node = host.settings.node
+    return NodeOutcome(
+        node,
+        taints=_of_node(node, applied.taints),
+        resources=_of_node(node, applied.resources),
+        labels=_of_node(node, applied.labels),
+    )
 
 
-def _of_node(node: str, result: Result) -> Result | None:
-    """What a task for all nodes did to one. result: empty for a task that did not run, which leaves None.
+def _of_node(node: str, result: NodesResult | None) -> NodeResult | None:
+    """What a task for all nodes did to one. result: None for a task that did not run.
 
     A task that failed as a whole says nothing of single nodes, so its message stands for each.
     """
-    nodes: t.Mapping[str, Result] = result.get("nodes") or {}
-    if node in nodes:
-        return nodes[node]
-    if result.get("failed") or result.get("unreachable"):
-        return {"changed": False, "failed": True, "msg": result.get("msg", "no answer"), "operations": []}
-    return None
+    if result is None or node in result.nodes:
+        return result.nodes[node] if result else None
+    if not result.has_failed:
+        return None
+    return typed.parse(
+        NodeResult, {"changed": False, "failed": True, "msg": result.msg or "no answer", "operations": []}
+    )
 
 
-def lines(outcomes: t.Mapping[str, Result], places: Places = lambda _host, _variable: "") -> list[str]:
+def lines(outcomes: t.Mapping[str, NodeOutcome], places: Places = lambda _host, _variable: "") -> list[str]:
     """What became of all hosts, as lines. outcomes: by host. places: where a variable of a host comes from, as text behind a revert."""
-    excluded = [host for host, each in outcomes.items() if each.get("unreachable")]
-    reports = {host: each for host, each in outcomes.items() if host not in excluded}
-    operations = [
-        each for report in reports.values() for kind in TASKS for each in (report[kind] or {}).get("operations", ())
-    ]
+    excluded = [host for host, each in outcomes.items() if each.unreachable]
+    reached = {host: each for host, each in outcomes.items() if not each.unreachable}
+    results = [result for each in reached.values() for kind in TASKS if (result := each.of(kind))]
+    operations = [operation for result in results for operation in result.operations or ()]
     return [
         *(f"{host}: skipped, because it cannot be reached" for host in excluded),
-        *_report_lines(reports, places),
+        *_report_lines(reached, places),
         *(f"{', '.join(TASKS)}: {text}" for text in counted(operations)),
     ]
 
 
-def _report_lines(reports: t.Mapping[str, Result], places: Places) -> list[str]:
+def _report_lines(outcomes: t.Mapping[str, NodeOutcome], places: Places) -> list[str]:
     """One line for each operation and message, each once: the outcomes of all nodes in their order."""
     found: dict[str, None] = {}
-    for host, report in reports.items():
-        results = {kind: result for kind, result in report.items() if kind != "node" and result}
+    for host, each in outcomes.items():
+        results = {kind: result for kind in TASKS if (result := each.of(kind))}
         for kind, result in results.items():
-            found.update(dict.fromkeys(_result_lines(report["node"], result, places(host, _variable(kind)))))
-        if not any(result["operations"] or result["failed"] for result in results.values()):
-            # Three, of taints, extended resources and labels, when all of them ran.
-            ended = "nothing to change" if len(results) == len(report) - 1 else "not completed"
-            kinds = ", ".join(kind for kind in report if kind != "node")
-            found[f"{report['node']} {kinds}: {ended}"] = None
+            found.update(dict.fromkeys(_result_lines(str(each.node), result, places(host, _variable(kind)))))
+        if not any(result.operations or result.failed for result in results.values()):
+            ended = "nothing to change" if len(results) == len(TASKS) else "not completed"
+            found[f"{each.node} {', '.join(TASKS)}: {ended}"] = None
     return list(found)
 
 
@@ -199,23 +301,24 @@ def _variable(kind: str) -> str:
     return f"node_resources_{_VARIABLES.get(kind, kind)}"
 
 
-def _result_lines(node: str, result: Result, place: str) -> t.Iterator[str]:
-    if result["msg"]:
-        yield result["msg"] if result["failed"] else f"{node}: {result['msg']}"
-    for each in result["operations"]:
-        change = f"{each['field']} {each['key']}: {_format_value(each['before'])} -> {_format_value(each['after'])}"
-        reason = f" (no longer desired{place})" if is_revert(each) else ""
-        yield f"{'- ' if reason else ''}{node}: {change}{reason}" + ("" if result["changed"] else ", not done")
+def _result_lines(node: str, result: NodeResult, place: str) -> t.Iterator[str]:
+    if result.msg:
+        yield result.msg if result.failed else f"{node}: {result.msg}"
+    for each in result.operations or ():
+        change = f"{each.field} {each.key}: {_format_value(each.before)} -> {_format_value(each.after)}"
+        reason = f" (no longer desired{place})" if each.no_longer_desired else ""
+        yield f"{'- ' if reason else ''}{node}: {change}{reason}" + ("" if result.changed else ", not done")
 
 
 def _format_value(value: str | None) -> str:
     return "unset" if value is None else value or "(empty)"
 
 
-def left_alone(outcomes: t.Mapping[str, Result]) -> t.Iterator[tuple[str, str, str]]:
+def left_alone(outcomes: t.Mapping[str, NodeOutcome]) -> t.Iterator[tuple[str, str, str]]:
     """What is owned and no variable names, as C(report.left_alone) takes it. outcomes: by host."""
-    for host, outcome in outcomes.items():
+    for host, each in outcomes.items():
         for kind in TASKS:
             variable = f"{_variable(kind)}: {'[]' if kind == taints.TAINTS.field else '{}'}"
-            for key in (outcome.get(kind) or {}).get("left_alone") or ():
+            result = each.of(kind)
+            for key in result.left_alone if result else ():
                 yield host, f"{kind} {key}", variable

@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a rollout over a control plane asks of the Lease, as options of the module C(rollout_lease), and what the answers mean for it.
-
-Hosts and their results are those of C(rollout) beside this file.
-"""
+"""What a rollout over a control plane asks of the Lease, as options of the module C(rollout_lease), and what the results mean for it."""
 
 from __future__ import annotations
 
@@ -13,9 +10,12 @@ import dataclasses
 import hashlib
 import typing as t
 
-from ..transaction import rollout as passes
-from ..transaction.rollout import NOTHING, Hosts, Registers, Result
+from ..transaction.results import LeaseResult
+from ..transaction.rollout import DONE, FAILED, LOST, UNFINISHED, Hosts
 from . import rollout
+from .static_pod_results import LeaseState, StaticPodHost, StaticPodSettings
+
+Json = dict[str, t.Any]
 
 _DIGEST_CHARACTERS = 16
 # What a turn takes besides the waits that variables bound: once, and for each static pod the rehearsal, the restart and the restart of the
@@ -42,31 +42,29 @@ class Admission:
     is_stale: bool = False
 
 
-def turn_seconds(registers: Registers) -> int:
+def turn_seconds(host: StaticPodHost) -> int:
     """The longest that the turn of a host takes. Before each change another run at work there may be waited for; the change may be waited
     for, rolled back with a restart of the kubelet, and watched twice."""
-    settings = passes.settings_of(registers)
-    wait = settings["wait_timeout"]
+    settings = host.settings
     each = (
-        settings["lock_timeout"]
-        + wait
-        + max(wait, _ROLLBACK_SECONDS)
-        + 2 * settings["min_ready_seconds"]
-        + (settings["confirm_timeout"] if settings["confirm"] else 0)
+        settings.lock_timeout
+        + settings.wait_timeout
+        + max(settings.wait_timeout, _ROLLBACK_SECONDS)
+        + 2 * settings.min_ready_seconds
+        + (settings.confirm_timeout if settings.confirm else 0)
         + _CHANGE_SECONDS
     )
-    return _TURN_SECONDS + len(rollout.order(registers)) * int(each)
+    return _TURN_SECONDS + len(rollout.order(host)) * each
 
 
-def desired_digest(registers: Registers) -> str:
-    """What is asked of a host, without how: a longer timeout makes no other desired state."""
-    settings = passes.settings_of(registers)
-    text = f"{settings['desired']} {settings['purge']}"
+def desired_digest(host: StaticPodHost) -> str:
+    """What is desired of a host, without how: a longer timeout makes no other desired state."""
+    text = f"{host.settings.desired} {host.settings.purge}"
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARACTERS]
 
 
-def acquisition(hosts: Hosts, settings: Result, holder: str, plan_age: int) -> dict[str, t.Any]:
-    """The request before the first turn, or before kubeadm-config is written where no host has one. settings: of the host that asks.
+def acquisition(hosts: Hosts[StaticPodHost], settings: StaticPodSettings, holder: str, plan_age: int) -> Json:
+    """The request before the first turn, or before kubeadm-config is written where no host has one. settings: of the host that sends it.
 
     plan_age: seconds since everything was planned.
     """
@@ -78,58 +76,61 @@ def acquisition(hosts: Hosts, settings: Result, holder: str, plan_age: int) -> d
         "intents": list(dict.fromkeys(desired_digest(hosts[host]) for host in changing)),
         "open_transactions": rollout.open_transactions(hosts),
         "plan_age": plan_age,
-        "wait_timeout": settings["lock_timeout"],
-        "takeover": settings["control_plane_lease_takeover"],
-        "resume": settings["control_plane_resume"],
+        "wait_timeout": settings.lock_timeout,
+        "takeover": settings.control_plane_lease_takeover,
+        "resume": settings.control_plane_resume,
         "cluster": rollout.cluster(hosts),
     }
 
 
-def admission(hosts: Hosts, answer: Result, holder: str, skipped: t.Sequence[str], *, dry: bool) -> Admission:
-    """Judge the answer to the request before the first turn.
+def admission(
+    hosts: Hosts[StaticPodHost], result: LeaseResult, holder: str, skipped: t.Sequence[str], *, dry: bool
+) -> Admission:
+    """Judge the result of the request before the first turn.
 
     hosts: those that take part. skipped: control planes of the inventory that do not. dry: whether the Lease was only looked at.
     """
-    problem = answer.get("msg")
-    if problem is not None:
-        return _without(hosts, f"{problem}", answer.get("api_reachable"), skipped)
-    former = answer.get("taken_over_from")
+    if result.problem:
+        return _without(hosts, result, skipped)
+    former = result.taken_over_from
     return Admission(
         warning=f"the Lease {'would be' if dry else 'is'} taken over from {former}." if former else "",
-        is_held=answer.get("holder") == holder and not dry,
-        is_stale=bool(answer.get("stale")) and not dry,
+        is_held=result.holder == holder and not dry,
+        is_stale=result.stale and not dry,
     )
 
 
-def _without(hosts: Hosts, problem: str, api_reachable: bool | None, skipped: t.Sequence[str]) -> Admission:
-    """What it means that the Lease could not be acquired. api_reachable: whether an API server answered; None when none was asked."""
-    if api_reachable is False and _may_be_alone(hosts, skipped):
+def _without(hosts: Hosts[StaticPodHost], result: LeaseResult, skipped: t.Sequence[str]) -> Admission:
+    """What it means that the Lease could not be acquired."""
+    if result.api_reachable is False and _may_be_alone(hosts, skipped):
         meanwhile = f" (make sure that nothing changes {', '.join(skipped)} meanwhile)" if skipped else ""
         return Admission(
-            warning=f"continuing without the Lease, because this play has one node and no API server answers{meanwhile}: {problem}",
+            warning=f"continuing without the Lease, because this play has one node and no API server answers{meanwhile}: {result.problem}",
             is_alone=True,
         )
-    way_out = (
-        "" if api_reachable else " To continue although nothing excludes other runs, set control_plane_lease: false."
+    remedy = (
+        ""
+        if result.api_reachable
+        else " To continue although nothing excludes other runs, set control_plane_lease: false."
     )
-    return Admission(objection=f"{problem}{way_out}")
+    return Admission(objection=f"{result.problem}{remedy}")
 
 
-def _may_be_alone(hosts: Hosts, skipped: t.Sequence[str]) -> bool:
+def _may_be_alone(hosts: Hosts[StaticPodHost], skipped: t.Sequence[str]) -> bool:
     """Whether no other node can be changed meanwhile, or the one node is there to be repaired, which cannot wait for an API."""
     if len(hosts) != 1:
         return False
-    return not skipped or all(rollout.repairs(registers) for registers in hosts.values())
+    return not skipped or all(rollout.repairs(host) for host in hosts.values())
 
 
-def turn_refusal(host: str, admitted: Result, *, is_needed: bool) -> str:
-    """Why a host must not be changed without the Lease; empty when it may. admitted: what the step admit told."""
-    if not is_needed or admitted.get("held") or admitted.get("alone"):
+def turn_refusal(host: str, lease: LeaseState, *, is_needed: bool) -> str:
+    """Why a host must not be changed without the Lease; empty when it may."""
+    if not is_needed or lease.held or lease.alone:
         return ""
     return f"{host} was not changed, because this run does not hold the Lease of the control plane."
 
 
-def renewal(hosts: Hosts, host: str | None, holder: str, plan_age: int) -> dict[str, t.Any]:
+def renewal(hosts: Hosts[StaticPodHost], host: str | None, holder: str, plan_age: int) -> Json:
     """The request before the turn of a host; None: before kubeadm-config is written. plan_age: seconds since everything was planned."""
     return {
         "state": "held",
@@ -141,11 +142,11 @@ def renewal(hosts: Hosts, host: str | None, holder: str, plan_age: int) -> dict[
     }
 
 
-def renewal_refusal(host: str, answer: Result) -> str:
-    """Why the answer to a renewal keeps a host from its change; empty when it does not."""
-    if answer.get("msg") is not None:
-        return f"{host} was not changed, because the Lease of this run could not be renewed: {answer['msg']}"
-    if answer.get("stale"):
+def renewal_refusal(host: str, result: LeaseResult) -> str:
+    """Why the result of a renewal keeps a host from its change; empty when it does not."""
+    if result.problem:
+        return f"{host} was not changed, because the Lease of this run could not be renewed: {result.problem}"
+    if result.stale:
         return (
             f"{host} was not changed, because the Lease of this run had expired, and another run held it since everything was planned. Run"
             " again."
@@ -153,9 +154,9 @@ def renewal_refusal(host: str, answer: Result) -> str:
     return ""
 
 
-def release(hosts: Hosts, holder: str) -> dict[str, t.Any] | None:
+def release(hosts: Hosts[StaticPodHost], holder: str) -> Json | None:
     """The last request; None while a host is still changed, whose end is not known. A failed rollout leaves a mark."""
-    if any(rollout.state(registers) == "unfinished" for registers in hosts.values()):
+    if any(host.state == UNFINISHED for host in hosts.values()):
         return None
     halted = _halted(hosts)
     request = {"holder": holder, "completed": _is_completed(hosts), "cluster": rollout.cluster(hosts)}
@@ -170,37 +171,33 @@ def release(hosts: Hosts, holder: str) -> dict[str, t.Any] | None:
     }
 
 
-def resumption(request: Result) -> str:
-    """What the next run needs after a release that left a mark; empty without one. request: as above, when it was carried out."""
-    if request["state"] != "halted":
+def resumption(hosts: Hosts[StaticPodHost]) -> str:
+    """What the next run needs after a release that left a mark; empty without one."""
+    if not _halted(hosts):
         return ""
     return (
         "The same settings are refused from now on: when that is repaired, run with -e control_plane_resume=true, too"
     )
 
 
-def release_warning(holder: str, answer: Result) -> str:
+def release_warning(holder: str, result: LeaseResult) -> str:
     """What to tell when the Lease could not be released; empty when it was."""
-    if answer.get("msg") is None:
-        return ""
-    return f"the Lease is still held by {holder} until it expires: {answer['msg']}"
+    return f"the Lease is still held by {holder} until it expires: {result.problem}" if result.problem else ""
 
 
-def _is_completed(hosts: Hosts) -> bool:
+def _is_completed(hosts: Hosts[StaticPodHost]) -> bool:
     changing = rollout.turns(hosts)
-    return bool(changing) and all(rollout.state(hosts[host]) == "done" for host in changing)
+    return bool(changing) and all(hosts[host].state == DONE for host in changing)
 
 
-def _halted(hosts: Hosts) -> str:
+def _halted(hosts: Hosts[StaticPodHost]) -> str:
     """The node that failed, unless it was only busy. What the change of a lost one came to is not known, so that one comes first."""
-    states = {host: rollout.state(registers) for host, registers in hosts.items()}
-    lost = [host for host, state in states.items() if state == "lost"]
-    failed = [host for host, state in states.items() if state == "failed" and not rollout.is_busy(hosts[host])]
+    lost = [name for name, host in hosts.items() if host.state == LOST]
+    failed = [name for name, host in hosts.items() if host.state == FAILED and not host.is_busy]
     return next(iter([*lost, *failed]), "")
 
 
-def _halted_reason(registers: Registers) -> str:
-    if rollout.state(registers) == "lost":
+def _halted_reason(host: StaticPodHost) -> str:
+    if host.state == LOST:
         return "it was lost in the middle of its change."
-    last: Result = next(iter(passes.changes(registers)[::-1]), NOTHING)
-    return str(last.get("msg") or "its change failed.")
+    return (host.changes[-1].msg if host.changes else "") or "its change failed."

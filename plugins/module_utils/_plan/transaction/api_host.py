@@ -30,6 +30,11 @@ class ApiHost(t.NamedTuple):
     host: str
     become: bool
 
+    @classmethod
+    def parse(cls, value: t.Mapping[str, t.Any]) -> ApiHost:
+        """From what a step handed on."""
+        return cls(**value)
+
 
 def ranked(
     candidates: t.Sequence[str],

@@ -9,7 +9,10 @@ The engine has the same words in its own C(journal.py), because nothing else is 
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
+
+from ..common import typed
 
 COMMITTED, ROLLED_BACK, ABORTED, UNHEALTHY, ALARM = "committed", "rolled_back", "aborted", "unhealthy", "alarm"
 CONFIRMING = "confirming"
@@ -24,6 +27,38 @@ _ENDINGS = {
 }
 
 
+@dataclasses.dataclass(frozen=True)
+class Proof:
+    """What was verified on the running process."""
+
+    pid: int = 0
+    uid: str = ""
+    unverified: t.Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Transaction:
+    """A transaction as the node reports it. outcome: empty while its end was not seen. ended: when, UTC. Times are in seconds; None where not
+    measured. healthy: whether the component was in the end; None where that was not checked. log: its last lines."""
+
+    id: str = ""
+    outcome: str = ""
+    phase: str = ""
+    reason: str = ""
+    ended: str = ""
+    seconds: float | None = None
+    outage_seconds: float | None = None
+    healthy: bool | None = None
+    proof: Proof | None = typed.one(Proof)
+    log: t.Sequence[str] = ()
+    notes: t.Sequence[str] = ()
+
+    @property
+    def unverified(self) -> t.Sequence[str]:
+        """What of the state that it left could not be verified, each with the reason: of a change that stands, or of the former state."""
+        return self.proof.unverified if self.proof else ()
+
+
 def worded(outcome: str) -> str:
     """An outcome in a sentence."""
     return outcome.replace("_", " ")
@@ -31,19 +66,19 @@ def worded(outcome: str) -> str:
 
 def failure(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str | None:
     """Why a task failed, with the component's own last words; None when the change was committed."""
-    if transaction["outcome"] == COMMITTED:
+    ended = typed.parse(Transaction, transaction)
+    if ended.outcome == COMMITTED:
         return None
-    ending = _ENDINGS[transaction["outcome"]]
-    if transaction["outcome"] == ROLLED_BACK and not transaction.get("healthy"):
+    ending = _ENDINGS[ended.outcome]
+    if ended.outcome == ROLLED_BACK and not ended.healthy:
         ending = "the change was rolled back, and the component is as unhealthy as it was before"
-    elif transaction["outcome"] == ROLLED_BACK and unverified(transaction):
-        ending = f"the change was rolled back, but of the former state it is not verified {'; '.join(unverified(transaction))}"
-    if transaction["outcome"] == ALARM:
+    elif ended.outcome == ROLLED_BACK and ended.unverified:
+        ending = f"the change was rolled back, but of the former state it is not verified {'; '.join(ended.unverified)}"
+    if ended.outcome == ALARM:
         shows = "kubelet_info" if name == "kubelet" else "static_pod_info"
         ending = f"{ending}, {shows} shows what runs and what the files say"
-    log = transaction.get("log") or []
-    words = f" {name} logged last: {_telling(log)}" if log else ""
-    return f"{name} on {node}: {transaction['reason']}; {ending} (transaction {transaction['id']}).{words}"
+    words = f" {name} logged last: {_telling(ended.log)}" if ended.log else ""
+    return f"{name} on {node}: {ended.reason}; {ending} (transaction {ended.id}).{words}"
 
 
 def unwell(
@@ -57,10 +92,9 @@ def unwell(
     """Why a task that has nothing to change failed: the component does not run what its manifest says, or is not ready."""
     seen = f" ({'; '.join(probes)})" if probes else ""
     said = f" {name} logged last: {_telling(log)}." if log else ""
+    ended = typed.parse(Transaction, last or {})
     former = (
-        f" Its last transaction, {last['id']}, ended {worded(last['outcome'])}: {last['reason']}."
-        if last and last["reason"]
-        else ""
+        f" Its last transaction, {ended.id}, ended {worded(ended.outcome)}: {ended.reason}." if ended.reason else ""
     )
     return (
         f"{name} on {node}: there is nothing to change, but it {missing}{seen}.{said}{former}"
@@ -109,17 +143,18 @@ def _telling(log: t.Sequence[str]) -> str:
 
 def report(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str:
     """What is to know of a transaction that ended without a follower."""
+    ended = typed.parse(Transaction, transaction)
     ending = (
         failure(name, node, transaction)
-        or f"{name} on {node}: transaction {transaction['id']} of an earlier run, which was not followed to its end, was committed at {transaction['ended']}."
+        or f"{name} on {node}: transaction {ended.id} of an earlier run, which was not followed to its end, was committed at {ended.ended}."
     )
-    limits = [f"Not verified: {what}." for what in unverified(transaction)]
-    return " ".join([ending, *limits, *(f"Note: {note}." for note in transaction.get("notes") or ())])
+    limits = [f"Not verified: {what}." for what in ended.unverified]
+    return " ".join([ending, *limits, *(f"Note: {note}." for note in ended.notes)])
 
 
 def unverified(transaction: t.Mapping[str, t.Any]) -> list[str]:
-    """What of the state that a transaction left could not be verified, each with the reason: of a change that stands, or of the former state."""
-    return list((transaction.get("proof") or {}).get("unverified") or ())
+    """What of the state that a transaction left could not be verified, each with the reason."""
+    return list(typed.parse(Transaction, transaction).unverified)
 
 
 def not_verified(name: str, node: str, what: str) -> str:

@@ -10,11 +10,12 @@ import json
 import typing as t
 
 from ..common.batch import joined
+from ..common.ownership import Change
 from ..common.verdict import SKIPPED
 from . import messages
-from .messages import COMMITTED
+from .messages import COMMITTED, Transaction
+from .results import ComponentResult
 
-Result = t.Mapping[str, t.Any]
 # Where the variable comes from that says all of a field on a host, as text behind a revert; empty where that is not known.
 Places = t.Callable[[str, str], str]
 
@@ -23,7 +24,7 @@ _UPGRADE = "WARNING: a kubeadm upgrade writes the manifests again and so reverts
 
 
 def static_pods(
-    reports: t.Mapping[str, t.Mapping[str, Result]],
+    reports: t.Mapping[str, t.Mapping[str, ComponentResult]],
     lost: t.Collection[str] = (),
     *,
     warns: bool = True,
@@ -38,7 +39,7 @@ def static_pods(
         for component, result in components.items():
             shown = _line_of(static_pod_operation, host, places)
             lines += _change(f"{host} {component}", result, _verified_pod, shown, is_lost=host in lost)
-        if not any(result["operations"] or result.get("failed") for result in components.values()):
+        if not any(result.operations or result.failed for result in components.values()):
             lines.append(f"{host} static pods: nothing to change")
     lines += _warnings({host: list(components.values()) for host, components in reports.items()})
     if warns and any(
@@ -49,27 +50,27 @@ def static_pods(
 
 
 def kubelets(
-    reports: t.Mapping[str, Result], lost: t.Collection[str] = (), *, places: Places = lambda _host, _field: ""
+    reports: t.Mapping[str, ComponentResult], lost: t.Collection[str] = (), *, places: Places = lambda _host, _field: ""
 ) -> list[str]:
     """Of each host, by its name, what its kubelet came to. lost: hosts whose connection broke in the middle of their change."""
     lines: list[str] = []
     for host, result in reports.items():
         what = f"{host} kubelet"
-        if problem := result.get("problem"):
-            lines.append(f"{what}: before the change, {problem}")
+        if result.problem:
+            lines.append(f"{what}: before the change, {result.problem}")
         shown = _line_of(kubelet_operation, host, places)
         lines += _change(what, result, _verified_kubelet, shown, is_lost=host in lost)
-        if not result.get("operations") and not result.get("failed"):
+        if not result.operations and not result.failed:
             lines.append(f"{what}: nothing to change")
     return lines + _warnings({host: [result] for host, result in reports.items()})
 
 
-def _warnings(reports: t.Mapping[str, t.Iterable[Result]]) -> list[str]:
+def _warnings(reports: t.Mapping[str, t.Iterable[ComponentResult]]) -> list[str]:
     """What programs say of a change that they accept, each once, with the hosts on which they do. reports: by host."""
     hosts: dict[str, dict[str, None]] = {}
     for host, results in reports.items():
         for result in results:
-            for text in (result.get("rehearsal") or {}).get("warnings") or ():
+            for text in result.rehearsal.warnings if result.rehearsal else ():
                 hosts.setdefault(text, {})[host] = None
     return [f"WARNING: {text} ({joined(found)})" for text, found in hosts.items()]
 
@@ -85,101 +86,101 @@ def left_alone(found: t.Iterable[tuple[str, str, str]]) -> list[str]:
     ]
 
 
-def owned_settings(result: Result) -> t.Iterator[tuple[str, str]]:
+def owned_settings(result: ComponentResult) -> t.Iterator[tuple[str, str]]:
     """Field and key of what this collection owns of a component and no variable names. result: of the module that planned it."""
-    for field, keys in (result.get("left_alone") or {}).items():
+    for field, keys in result.left_alone.items():
         yield from ((field, key) for key in keys)
 
 
-def is_revert(operation: Result) -> bool:
-    """Whether an operation is there only because a variable does not name its key any more."""
-    return bool(operation.get("no_longer_desired"))
-
-
-def counted(operations: t.Sequence[Result]) -> list[str]:
+def counted(operations: t.Sequence[Change]) -> list[str]:
     """How many of some operations are reverts, where any is."""
-    reverts = sum(map(is_revert, operations))
+    reverts = sum(each.no_longer_desired for each in operations)
     changes = len(operations) - reverts
     if not reverts:
         return []
     return [f"{changes} change{'s' * (changes != 1)} and {reverts} revert{'s' * (reverts != 1)}"]
 
 
-def _line_of(operation_text: t.Callable[[Result], str], host: str, places: Places) -> t.Callable[[Result], str]:
+def _line_of(operation_text: t.Callable[[Change], str], host: str, places: Places) -> t.Callable[[Change], str]:
     """What shows an operation on a host as a line. operation_text: what shows it without more."""
 
-    def line(operation: Result) -> str:
-        if not is_revert(operation):
+    def line(operation: Change) -> str:
+        if not operation.no_longer_desired:
             return f"    {operation_text(operation)}"
-        return f"    - {operation_text(operation)} (no longer desired{places(host, operation['field'])})"
+        return f"    - {operation_text(operation)} (no longer desired{places(host, operation.field)})"
 
     return line
 
 
-def static_pod_operation(operation: Result) -> str:
+def static_pod_operation(operation: Change) -> str:
     """One operation on a static pod, such as C(args v: 2 -> 4)."""
     return _operation(operation, _argument)
 
 
-def kubelet_operation(operation: Result) -> str:
+def kubelet_operation(operation: Change) -> str:
     """One operation on a kubelet, such as C(config maxPods: 110 -> 77)."""
     return _operation(operation, _setting)
 
 
-def _operation(operation: Result, shown: t.Callable[[t.Any], str]) -> str:
-    return f"{operation['field']} {operation['key']}: {shown(operation['before'])} -> {shown(operation['after'])}"
+def _operation(operation: Change, shown: t.Callable[[t.Any], str]) -> str:
+    return f"{operation.field} {operation.key}: {shown(operation.before)} -> {shown(operation.after)}"
 
 
 def _change(
     what: str,
-    result: Result,
-    verified: t.Callable[[Result], str],
-    shown: t.Callable[[Result], str],
+    result: ComponentResult,
+    verified: t.Callable[[Transaction], str],
+    shown: t.Callable[[Change], str],
     *,
     is_lost: bool,
 ) -> list[str]:
     """The lines of one component on one host."""
-    lines, operations = [], result.get("operations") or ()
-    previous = result.get("previous_transaction")
+    lines, operations = [], result.operations or ()
+    previous = result.previous_transaction
     if previous:
         lines.append(f"{what}: an earlier run that was not followed to its end: {verified(previous)}")
-        lines += limits(messages.unverified(previous), what)
+        lines += limits(previous.unverified, what)
     if operations:
-        rehearsal = result["rehearsal"]
-        verdict = rehearsal["verdict"]
-        end = f"({rehearsal['message']})" if verdict == SKIPPED else _seconds("in", rehearsal.get("seconds"))
-        line = f"{what}: {_ending(result, verified, is_lost=is_lost)}; rehearsal {verdict} {end}"
-        named = {word: result.get(word) for word in ("reverts", "snapshot")}
+        named = {"reverts": result.reverts, "snapshot": result.snapshot}
         lines.append(
             "; ".join(
                 [
-                    line,
+                    f"{what}: {_ending(result, verified, is_lost=is_lost)}; {_rehearsed(result)}",
                     *counted(operations),
                     *_pods(result),
                     *(f"{word} {value}" for word, value in named.items() if value),
                 ]
             )
         )
-    elif result.get("failed"):
+    elif result.failed:
         # A change that was refused when its turn came tells no operations, though the plan had some.
-        lines.append(f"{what}: {_ending(result, verified, is_lost=is_lost)}: {result.get('msg')}")
-    lost = [(field, key) for field, keys in (result.get("lost") or {}).items() for key in keys]
+        lines.append(f"{what}: {_ending(result, verified, is_lost=is_lost)}: {result.msg}")
+    lost = [(field, key) for field, keys in result.lost.items() for key in keys]
     for each in operations:
         line = shown(each)
-        place = (each["field"], each["key"])
+        place = (each.field, each.key)
         lines.append(f"{line}, {_LOST}" if place in lost else line)
         lost = [other for other in lost if other != place]
     lines += [f"{what}: {field} {key} {_LOST}; not set again, because it is not desired" for field, key in lost]
-    return [*lines, *limits(result.get("unverified") or (), what)]
+    return [*lines, *limits(result.unverified, what)]
 
 
-def _pods(result: Result) -> list[str]:
+def _rehearsed(result: ComponentResult) -> str:
+    """What the rehearsal of a change came to."""
+    verdict = result.rehearsal
+    if verdict is None:
+        return "rehearsal not known"
+    end = f"({verdict.message})" if verdict.verdict == SKIPPED else _seconds("in", verdict.seconds)
+    return f"rehearsal {verdict.verdict} {end}"
+
+
+def _pods(result: ComponentResult) -> list[str]:
     """What became of the pods of a node whose kubelet was restarted."""
-    found = result.get("pods")
+    found = result.pods
     if not found:
         return []
-    number = found["watched"]
-    return [f"{number} pod{'s' * (number != 1)}, {len(found['lost'])} lost, {len(found['restarted'])} restarted"]
+    number = found.watched
+    return [f"{number} pod{'s' * (number != 1)}, {len(found.lost)} lost, {len(found.restarted)} restarted"]
 
 
 def limits(unverified: t.Iterable[str], what: str = "") -> list[str]:
@@ -187,31 +188,30 @@ def limits(unverified: t.Iterable[str], what: str = "") -> list[str]:
     return [f"WARNING: {what}{': ' if what else ''}not verified: {each}" for each in unverified]
 
 
-def _ending(result: Result, verified: t.Callable[[Result], str], *, is_lost: bool) -> str:
-    transaction = result.get("transaction")
-    if transaction:
-        return verified(transaction) if transaction.get("outcome") else "end not seen"
+def _ending(result: ComponentResult, verified: t.Callable[[Transaction], str], *, is_lost: bool) -> str:
+    if result.transaction:
+        return verified(result.transaction) if result.transaction.outcome else "end not seen"
     if is_lost:
         return "lost"
-    if result.get("begun") is False and result.get("failed"):
+    if result.is_waiting:
         return "not begun"
-    return "failed" if result.get("failed") else "planned"
+    return "failed" if result.failed else "planned"
 
 
-def _verified_pod(transaction: Result) -> str:
-    proof = transaction.get("proof")
-    process = f", now pid {proof['pid']} of pod {proof['uid']}" if proof else ""
-    return f"{_ended(transaction)}, {_seconds('outage', transaction.get('outage_seconds'))}{process}"
+def _verified_pod(transaction: Transaction) -> str:
+    proof = transaction.proof
+    process = f", now pid {proof.pid} of pod {proof.uid}" if proof else ""
+    return f"{_ended(transaction)}, {_seconds('outage', transaction.outage_seconds)}{process}"
 
 
-def _verified_kubelet(transaction: Result) -> str:
-    proof = transaction.get("proof")
-    process = f", now pid {proof['pid']}" if proof else ""
-    return f"{_ended(transaction)}, {_seconds('not healthy for', transaction.get('outage_seconds'))}{process}"
+def _verified_kubelet(transaction: Transaction) -> str:
+    proof = transaction.proof
+    process = f", now pid {proof.pid}" if proof else ""
+    return f"{_ended(transaction)}, {_seconds('not healthy for', transaction.outage_seconds)}{process}"
 
 
-def _ended(transaction: Result) -> str:
-    return f"{messages.worded(transaction['outcome'])} {_seconds('after', transaction.get('seconds'))}"
+def _ended(transaction: Transaction) -> str:
+    return f"{messages.worded(transaction.outcome)} {_seconds('after', transaction.seconds)}"
 
 
 def _seconds(word: str, seconds: float | None) -> str:
@@ -241,6 +241,6 @@ def _scalar(value: t.Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _is_undone_by_upgrade(result: Result) -> bool:
-    transaction = result.get("transaction") or {}
-    return bool(result.get("operations")) and transaction.get("outcome") == COMMITTED and not result.get("reverts")
+def _is_undone_by_upgrade(result: ComponentResult) -> bool:
+    is_committed = result.transaction is not None and result.transaction.outcome == COMMITTED
+    return bool(result.operations) and is_committed and not result.reverts

@@ -10,13 +10,59 @@ import dataclasses
 import json
 import typing as t
 
+from ..common import typed
+from ..common.ownership import Change
+from ..common.typed import ModuleResult
 from .report import kubelet_operation, static_pod_operation
+from .rollout import StepResult
 
 KUBELET = "kubelet"
 STATIC_PODS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 KNOWN = ("rollback_components", "rollback_nodes", "rollback_ignored_variables")
 
-Json = t.Mapping[str, t.Any]
+
+@dataclasses.dataclass(frozen=True)
+class Undo:
+    """What C(state=previous) would revert of a component. blocked_by: why it would not. transaction, ended: of the change that it reverts."""
+
+    operations: tuple[Change, ...] = typed.several(Change)
+    blocked_by: str = ""
+    transaction: str = ""
+    ended: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class PodUndo:
+    """The same of a static pod."""
+
+    name: str = ""
+    undo: Undo | None = typed.one(Undo)
+
+
+@dataclasses.dataclass(frozen=True)
+class PodUndos(ModuleResult):
+    """The result of C(static_pod_info), as far as it counts here; empty when it did not run."""
+
+    static_pods: tuple[PodUndo, ...] = typed.several(PodUndo)
+    unreadable_files: t.Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class KubeletUndo(ModuleResult):
+    """The result of C(kubelet_info), as far as it counts here; empty when it did not run."""
+
+    undo: Undo | None = typed.one(Undo)
+
+
+@dataclasses.dataclass(frozen=True)
+class RollbackStart(StepResult):
+    """Of the step begin: what is reverted, and where it is read."""
+
+    static_pods: t.Sequence[str] = ()
+    kubelet: bool = False
+    nodes: t.Sequence[str] = ()
+    pod_hosts: t.Sequence[str] = ()
+    kubelet_hosts: t.Sequence[str] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,18 +94,17 @@ def listed(value: t.Any) -> list[str]:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Undo:
+class _HostUndo:
     host: str
     component: str
-    operations: list[Json]
-    blocked_by: str
+    undo: Undo
     text: str
 
 
-def undos_of(pods: Json, kubelet: Json) -> dict[str, Json]:
-    """The rollbacks of a host by component. pods, kubelet: the results of C(static_pod_info) and C(kubelet_info), empty when not asked."""
-    entries = [*(pods.get("static_pods") or ()), {"name": KUBELET, "undo": kubelet.get("undo")}]
-    return {entry["name"]: entry["undo"] for entry in entries if entry.get("undo")}
+def undos_of(pods: PodUndos, kubelet: KubeletUndo) -> dict[str, Undo]:
+    """The rollbacks of a host by component."""
+    found = {**{pod.name: pod.undo for pod in pods.static_pods}, KUBELET: kubelet.undo}
+    return {component: undo for component, undo in found.items() if undo}
 
 
 def misnamed(names: t.Iterable[str], ignored: t.Collection[str]) -> str:
@@ -75,7 +120,7 @@ def misnamed(names: t.Iterable[str], ignored: t.Collection[str]) -> str:
 
 def objection(
     request: RollbackRequest,
-    undos: t.Mapping[str, t.Mapping[str, Json]],
+    undos: t.Mapping[str, t.Mapping[str, Undo]],
     hosts: t.Collection[str],
     unread: t.Mapping[str, t.Sequence[str]],
 ) -> str:
@@ -95,7 +140,7 @@ def objection(
     strange = [name for name in request.components if name not in (*STATIC_PODS, KUBELET)]
     if strange:
         return f"invalid rollback_components {', '.join(strange)}: must be of {', '.join(STATIC_PODS)} and {KUBELET}."
-    blocked = [undo.text for undo in found if undo.blocked_by]
+    blocked = [each.text for each in found if each.undo.blocked_by]
     if blocked:
         return " ".join(blocked)
     different = [undo.text for component in request.components for undo in _different(component, found)]
@@ -107,13 +152,18 @@ def objection(
     return ""
 
 
-def _different(component: str, undos: t.Sequence[_Undo]) -> list[_Undo]:
+def _different(component: str, undos: t.Sequence[_HostUndo]) -> list[_HostUndo]:
     """The rollbacks of a component, if they are not all the same."""
     own = [undo for undo in undos if undo.component == component]
-    return own if len({json.dumps(undo.operations, sort_keys=True) for undo in own}) > 1 else []
+    return (
+        own
+        if len({json.dumps([change.described() for change in each.undo.operations], sort_keys=True) for each in own})
+        > 1
+        else []
+    )
 
 
-def _shown(request: RollbackRequest, undos: t.Mapping[str, t.Mapping[str, Json]]) -> list[_Undo]:
+def _shown(request: RollbackRequest, undos: t.Mapping[str, t.Mapping[str, Undo]]) -> list[_HostUndo]:
     return [
         _undo(host, component, undo)
         for host in request.nodes
@@ -122,9 +172,8 @@ def _shown(request: RollbackRequest, undos: t.Mapping[str, t.Mapping[str, Json]]
     ]
 
 
-def _undo(host: str, component: str, undo: Json) -> _Undo:
+def _undo(host: str, component: str, undo: Undo) -> _HostUndo:
     shown = kubelet_operation if component == KUBELET else static_pod_operation
-    changes = [shown(each) for each in undo["operations"]]
-    last = f" (transaction {undo['transaction']}, ended {undo['ended']})" if undo["transaction"] else ""
-    text = f"{host} {component}: {undo['blocked_by'] or ', '.join(changes)}{last}"
-    return _Undo(host, component, list(undo["operations"]), undo["blocked_by"] or "", text)
+    changes = [shown(each) for each in undo.operations]
+    last = f" (transaction {undo.transaction}, ended {undo.ended})" if undo.transaction else ""
+    return _HostUndo(host, component, undo, f"{host} {component}: {undo.blocked_by or ', '.join(changes)}{last}")

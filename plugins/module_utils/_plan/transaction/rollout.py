@@ -4,95 +4,210 @@
 
 """What all rollouts have in common: who takes part, who decides for all, whose turn it is, and what ends it.
 
-A host is known by the results of its tasks, each under a short name. Those of the action plugin C(rollout) tell by C(pass) to which pass of the
-host they belong:
-
-- pass: the step begin, then end. at_work: between the two. settings: what the others have to know of this host. excluded: why the run does
-  without this host; empty when it takes part.
-- plan: the result of the module that plans and changes. change: that of a loop with it, each C(item) of which has the pass.
-- decide, admit, turn, verify: the steps of these names.
+A host is known by what the tasks of its role left on it, in this pass or in one before: C(HostResults). Each role has a class of its own, with what
+its steps hand on.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import typing as t
 
-Result = t.Mapping[str, t.Any]
-Registers = t.Mapping[str, Result]
-Hosts = t.Mapping[str, Registers]  # in the order of the play
+from ..common import typed
+from ..common.typed import Mapped, ModuleResult
+from .results import ChangeResult, Item, PartResult
 
-NOTHING: Result = {}
+S = t.TypeVar("S")
+P = t.TypeVar("P", bound=ModuleResult)
+K = t.TypeVar("K")
 
-
-def is_at_work(registers: Registers) -> bool:
-    """Whether a host uses the role in this pass. One that skips it, now or in its last pass, has no such result."""
-    return bool(registers.get("pass", NOTHING).get("at_work"))
-
-
-def takes_part(registers: Registers) -> bool:
-    """Whether a host is planned and changed: it uses the role and can be reached."""
-    return is_at_work(registers) and not registers["pass"].get("excluded")
+# How far a host is whose turn it was, is or will be: it has not begun; it may not begin; it began and has no end; its connection broke; and so on.
+WAITING, REFUSED, UNFINISHED, LOST, FAILED, DONE = "waiting", "refused", "unfinished", "lost", "failed", "done"
 
 
-def participants(hosts: Hosts) -> dict[str, Registers]:
+@dataclasses.dataclass(frozen=True)
+class StepResult:
+    """What the step of a rollout hands on. pass_id: of which pass of its host. The others are for Ansible."""
+
+    pass_id: str = ""
+    failed: bool = False
+    msg: str = ""
+    warnings: t.Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Pass(StepResult):
+    """Of the steps begin and end: whether the host uses the role. settings: what the others have to know of it. excluded: why the run does without
+    it; empty when it takes part. report, lines: of the end only."""
+
+    at_work: bool = False
+    settings: t.Any = None
+    excluded: str = ""
+    report: Mapped | None = None
+    lines: t.Sequence[str] = ()
+    ansible_stats: Mapped | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Decision(StepResult):
+    """Of the step decide. coordinator: the host that decides for all. What a role adds is on that one only."""
+
+    coordinator: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Turn(StepResult):
+    """Of the step turn. stopped_by: the hosts because of which it does not begin."""
+
+    changes: tuple[Item, ...] = typed.several(Item)
+    stopped_by: t.Sequence[str] = ()
+
+
+class HostResults(t.Generic[S, P]):
+    """What the tasks of a role left on one host, each parsed when it is read.
+
+    registered: the result of a task by the short name of its register, as plain values; empty without one.
+    """
+
+    settings_type: t.ClassVar[type[t.Any]]
+    plan_type: t.ClassVar[type[t.Any]] = ModuleResult
+    turn_type: t.ClassVar[type[Turn]] = Turn
+
+    def __init__(self, registered: t.Callable[[str], Mapped]) -> None:
+        self._registered = registered
+
+    @functools.cached_property
+    def current_pass(self) -> Pass:
+        """The present pass, or the last one."""
+        return self.result("pass", Pass)
+
+    @functools.cached_property
+    def settings(self) -> S:
+        """What the host told of itself when the pass began."""
+        found: S = typed.parse(self.settings_type, self.current_pass.settings)
+        return found
+
+    @functools.cached_property
+    def plan(self) -> P:
+        """The result of the module that plans; an empty one where it did not run."""
+        found: P = self.result("plan", self.plan_type)
+        return found
+
+    def result(self, task: str, kind: type[K]) -> K:
+        """The result of a module's task; an empty one where it did not run. It may be of an earlier pass: that it is of this one, the steps before and
+        after it tell."""
+        return typed.parse(kind, self._registered(task))
+
+    @functools.cached_property
+    def changes(self) -> tuple[ChangeResult, ...]:
+        """What the changes came to in this pass. A host that had no turn still has those of an earlier pass."""
+        results = self._registered("change").get("results") or ()
+        found = (
+            typed.parse(ChangeResult, {**each, "item": each.get(each.get("ansible_loop_var", "item"))})
+            for each in results
+        )
+        return tuple(each for each in found if each.item and each.item.pass_id == self.current_pass.pass_id)
+
+    def of_pass(self, step: str, kind: type[K]) -> K | None:
+        """The result of a step, if it is of the pass in which the host is at work."""
+        found = self._registered(step)
+        return typed.parse(kind, found) if found and found.get("pass_id", "") == self.current_pass.pass_id else None
+
+    @functools.cached_property
+    def turn(self) -> t.Any:
+        """Of the step turn, as the role has it; None without one."""
+        return self.of_pass("turn", self.turn_type)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the host uses the role in this pass. One that skips it, now or in its last pass, has no such result."""
+        return self.current_pass.at_work
+
+    @property
+    def takes_part(self) -> bool:
+        """Whether the host is planned and changed: it uses the role and can be reached."""
+        return self.is_at_work and not self.current_pass.excluded
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether something was changed on the host, or may have been.
+
+        A turn alone is no beginning: the play ends for all hosts of a batch when one of them may not begin.
+        """
+        return bool(self.changes)
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether the turn came to its end, good or bad."""
+        return len(self.changes) == len(self.turn.changes)
+
+    @property
+    def is_unverified(self) -> bool:
+        """Whether what is verified behind the changes is not as it has to be."""
+        return False
+
+    @functools.cached_property
+    def state(self) -> str:
+        """How far the host is, one of the words above."""
+        if self.turn is None:
+            return WAITING
+        if self.turn.failed:
+            return REFUSED
+        if any(change.unreachable for change in self.changes):
+            return LOST
+        if any(change.failed for change in self.changes) or self.is_unverified:
+            return FAILED
+        return DONE if self.is_completed else UNFINISHED
+
+
+H = t.TypeVar("H", bound=HostResults[t.Any, t.Any])
+Hosts = t.Mapping[str, H]  # in the order of the play
+
+
+def participants(hosts: Hosts[H]) -> dict[str, H]:
     """The hosts that take part."""
-    return {host: registers for host, registers in hosts.items() if takes_part(registers)}
+    return {name: host for name, host in hosts.items() if host.takes_part}
 
 
-def excluded(hosts: Hosts) -> dict[str, str]:
+def excluded(hosts: Hosts[t.Any]) -> dict[str, str]:
     """The hosts that use the role and cannot be reached, with the reason."""
-    return {host: reason for host, registers in hosts.items() if (reason := registers["pass"]["excluded"])}
+    return {name: host.current_pass.excluded for name, host in hosts.items() if host.current_pass.excluded}
 
 
-def coordinator(hosts: t.Iterable[tuple[str, Registers]]) -> str:
+def coordinator(hosts: t.Iterable[tuple[str, HostResults[t.Any, t.Any]]]) -> str:
     """The host that decides and asks for all; empty without one. hosts: in the order of the play, read no further than needed.
 
     Where no host can be reached, the first one that uses the role refuses the run.
     """
     first = ""
-    for host, registers in hosts:
-        if takes_part(registers):
-            return host
-        if is_at_work(registers):
-            first = first or host
+    for name, host in hosts:
+        if host.takes_part:
+            return name
+        if host.is_at_work:
+            first = first or name
     return first
-
-
-def of_pass(registers: Registers, step: str) -> Result:
-    """The result of a step, if it is of the pass in which the host is at work; else an empty one."""
-    result = registers.get(step, NOTHING)
-    return result if result.get("pass") == registers.get("pass", NOTHING).get("pass") else NOTHING
-
-
-def settings_of(registers: Registers) -> t.Mapping[str, t.Any]:
-    """What a host told of itself when the pass began."""
-    found: t.Mapping[str, t.Any] = registers["pass"]["settings"]
-    return found
 
 
 # ---- before the first write ------------------------------------------------------------------------------------------
 
 
-def planning_refusal(hosts: Hosts, reachable: t.Collection[str]) -> str:
+def planning_refusal(hosts: Hosts[t.Any], reachable: t.Collection[str]) -> str:
     """Why the plans do not allow a first write: a host that was lost, or whose plan failed; empty when they do.
 
     hosts: those that take part. reachable: the hosts that the play still has.
     """
     # With ignore_unreachable the play keeps a host that it could not reach.
-    lost = [
-        host
-        for host, registers in hosts.items()
-        if host not in reachable or registers.get("plan", NOTHING).get("unreachable")
-    ]
+    lost = [name for name, host in hosts.items() if name not in reachable or host.plan.unreachable]
     if lost:
         return f"{', '.join(lost)} failed or was lost while everything was planned. Repair that, or name the hosts of the run with --limit."
-    failed = [host for host, registers in hosts.items() if registers.get("plan", NOTHING).get("failed")]
+    failed = [name for name, host in hosts.items() if host.plan.failed]
     return f"{', '.join(failed)} cannot be changed as planned." if failed else ""
 
 
-def step_refusal(hosts: Hosts, step: str) -> str:
+def step_refusal(hosts: Hosts[t.Any], step: str) -> str:
     """Why a turn must not begin yet: a host that has not come to a step, which a strategy that keeps its hosts in sync does not have."""
-    missing = [host for host, registers in hosts.items() if takes_part(registers) and not of_pass(registers, step)]
+    missing = [name for name, host in hosts.items() if host.takes_part and host.of_pass(step, StepResult) is None]
     if not missing:
         return ""
     return (
@@ -101,28 +216,32 @@ def step_refusal(hosts: Hosts, step: str) -> str:
     )
 
 
-def different_settings(hosts: Hosts, names: t.Sequence[str]) -> str:
+def different_settings(hosts: Hosts[t.Any], names: t.Sequence[str]) -> str:
     """Which settings must be the same on all hosts and are not; empty when they are. names: of these settings, which are variables."""
+    return different_values({name: vars(host.settings) for name, host in hosts.items()}, names)
+
+
+def different_values(values: t.Mapping[str, Mapped], names: t.Sequence[str]) -> str:
+    """The same of variables by host."""
     found = []
     for name in names:
-        values = {host: settings_of(registers).get(name) for host, registers in hosts.items()}
-        first_host, first = next(iter(values.items()))
-        other = next((host for host, value in values.items() if value != first), None)
+        by_host = {host: each.get(name) for host, each in values.items()}
+        first_host, first = next(iter(by_host.items()))
+        other = next((host for host, value in by_host.items() if value != first), None)
         if other is not None:
-            found.append(f"{name} is {first} on {first_host} and {values[other]} on {other}")
+            found.append(f"{name} is {first} on {first_host} and {by_host[other]} on {other}")
     if not found:
         return ""
     return f"{'; '.join(found)}. These variables must be the same on all hosts of the play."
 
 
-def wrong_names(hosts: Hosts, variable: str) -> str:
+def wrong_names(hosts: Hosts[t.Any], variable: str) -> str:
     """Which hosts go by another name in Kubernetes than a variable says; empty for none. The name of a node stands in its plan."""
-    found = []
-    for host, registers in hosts.items():
-        expected = settings_of(registers).get("node_name")
-        node = registers["plan"].get("node")
-        if expected and node and expected != node:
-            found.append(f"{variable} of {host} is {expected}, but its kubelet is registered as {node}")
+    found = [
+        f"{variable} of {name} is {host.settings.node_name}, but its kubelet is registered as {host.plan.node}"
+        for name, host in hosts.items()
+        if host.settings.node_name and host.plan.node and host.settings.node_name != host.plan.node
+    ]
     return f"{'; '.join(found)}. Correct the variable or the address of the host." if found else ""
 
 
@@ -134,55 +253,9 @@ def batches(planes: t.Sequence[str], others: t.Sequence[str], size: int) -> list
 # ---- a turn ----------------------------------------------------------------------------------------------------------
 
 
-def changes(registers: Registers) -> list[Result]:
-    """What the changes of a host came to in this pass. A host that had no turn still has those of an earlier pass."""
-    own = registers.get("pass", NOTHING).get("pass")
-    return [
-        result for result in registers.get("change", NOTHING).get("results") or () if item_of(result).get("pass") == own
-    ]
-
-
-def item_of(change: Result) -> Result:
-    """Of which change a result is: the item of its loop, whose variable has a name of its role."""
-    found: Result = change.get(change.get("ansible_loop_var", "item")) or NOTHING
-    return found
-
-
-def change_of(registers: Registers) -> Result:
-    """The same of a host that has one change at most; empty when it was not begun."""
-    return next(iter(changes(registers)), NOTHING)
-
-
-def state(registers: Registers) -> str:
-    """How far a host is whose turn it was, is or will be.
-
-    waiting: it has not begun. refused: it may not begin. unfinished: it began and has no end. lost: its connection broke. failed. done.
-    """
-    turn = of_pass(registers, "turn")
-    if not turn:
-        return "waiting"
-    if turn.get("failed"):
-        return "refused"
-    change, verified = change_of(registers), of_pass(registers, "verify")
-    if change.get("unreachable"):
-        return "lost"
-    if change.get("failed") or verified.get("failed"):
-        return "failed"
-    return "done" if verified else "unfinished"
-
-
-def has_begun(registers: Registers) -> bool:
-    """Whether something was changed on a host, or may have been.
-
-    A turn alone is no beginning: the play ends for all hosts of a batch when one of them may not begin.
-    """
-    return bool(changes(registers))
-
-
-def turn_refusal(before: Hosts) -> str:
+def turn_refusal(before: Hosts[t.Any]) -> str:
     """Why a turn must not begin; empty when it may. before: the hosts of the batch before this one, which had the same question."""
-    states = {host: state(registers) for host, registers in before.items()}
-    unfinished = [host for host, found in states.items() if found in ("waiting", "unfinished")]
+    unfinished = [name for name, host in before.items() if host.state in (WAITING, UNFINISHED)]
     if unfinished:
         return (
             f"{', '.join(unfinished)} is not changed yet, so this play does not keep its hosts in sync: its strategy must be linear, without"
@@ -192,27 +265,26 @@ def turn_refusal(before: Hosts) -> str:
     return f"{', '.join(stopped)} failed" if stopped else ""
 
 
-def stopped_by(hosts: Hosts) -> list[str]:
+def stopped_by(hosts: Hosts[t.Any]) -> list[str]:
     """The hosts that stopped a rollout, none where it goes on. A host that was refused its turn names those that stopped it.
 
     One that has no end counts where no other failed: the play ends for all hosts of a batch when one of them fails.
     """
     found: dict[str, None] = {}
-    states = {host: state(registers) for host, registers in hosts.items()}
-    for host, how in states.items():
-        if how == "refused":
-            found.update(dict.fromkeys(of_pass(hosts[host], "turn").get("stopped_by") or [host]))
-        elif how in ("failed", "lost"):
-            found[host] = None
-    return list(found) or [host for host, how in states.items() if how == "unfinished"]
+    for name, host in hosts.items():
+        if host.state == REFUSED:
+            found.update(dict.fromkeys(host.turn.stopped_by or [name]))
+        elif host.state in (FAILED, LOST):
+            found[name] = None
+    return list(found) or [name for name, host in hosts.items() if host.state == UNFINISHED]
 
 
 # ---- the end ---------------------------------------------------------------------------------------------------------
 
 
-def speaker(hosts: t.Iterable[tuple[str, Registers]]) -> str:
+def speaker(hosts: t.Iterable[tuple[str, HostResults[t.Any, t.Any]]]) -> str:
     """The host that reports for all: the first that was not lost; empty without one. hosts: those that take part."""
-    return next((host for host, registers in hosts if state(registers) != "lost"), "")
+    return next((name for name, host in hosts if host.state != LOST), "")
 
 
 def not_begun(host: str, stopped: t.Sequence[str]) -> dict[str, t.Any]:
@@ -221,17 +293,17 @@ def not_begun(host: str, stopped: t.Sequence[str]) -> dict[str, t.Any]:
     return {"failed": True, "begun": False, "changed": False, "msg": f"{host} was not changed{why}."}
 
 
-def again(reports: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
+def again(reports: t.Mapping[str, PartResult]) -> str:
     """A line that says how to go on after a rollout that stopped; empty where nothing is left to do, or no host failed in its turn: a run that
     was refused is run again as it was. reports: by host."""
-    left = [host for host, report in reports.items() if report.get("failed")]
-    waiting = [host for host in left if reports[host].get("begun") is False]
+    left = [host for host, report in reports.items() if report.failed]
+    waiting = [host for host in left if reports[host].begun is False]
     if len(waiting) in (0, len(left)):
         return ""
     return f"To continue when that is repaired, run again with --limit {','.join(left)}"
 
 
-def reported(results: t.Mapping[str, Result]) -> list[dict[str, str]]:
+def reported(results: t.Mapping[str, PartResult]) -> list[dict[str, str]]:
     """Which outcomes of transactions a role has reported of a host, as options of C(node_transaction). results: by name of the transaction."""
-    ended = {name: result.get("transaction") or result.get("previous_transaction") for name, result in results.items()}
-    return [{"name": name, "id": each["id"]} for name, each in ended.items() if each and each["outcome"]]
+    ended = {name: result.transaction or result.previous_transaction for name, result in results.items()}
+    return [{"name": name, "id": each.id} for name, each in ended.items() if each and each.outcome]

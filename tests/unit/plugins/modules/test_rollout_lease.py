@@ -9,10 +9,14 @@ import typing as t
 import pytest
 import yaml
 from ansible.module_utils import basic
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import rollout_lease as requests_of
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.static_pod_results import (
+    StaticPodSettings,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import LEASE_NAME
 from ansible_collections.nodecraft.kubeadm.plugins.modules import rollout_lease
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import SETTINGS, begun, host
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import SETTINGS, begun, host, results
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.module_api import Start, fixture_api, fixture_play
 
@@ -90,12 +94,11 @@ def test_what_makes_no_sense_has_the_same_keys(play: Start, parameters: dict[str
 
 
 def test_the_requests_of_a_rollout_are_options_of_the_module() -> None:
-    failed = begun(host("cp1"), {"failed": True})
-    hosts = {"cp1": failed}
-    released = requests_of.release({failed["pass"]["pass"]: failed}, "me")
+    hosts = {"cp1": results(begun(host("cp1"), {"failed": True}))}
+    released = requests_of.release(hosts, "me")
     assert released
     requests = [
-        requests_of.acquisition(hosts, SETTINGS, "me", 7),
+        requests_of.acquisition(hosts, typed.parse(StaticPodSettings, SETTINGS), "me", 7),
         requests_of.renewal(hosts, "cp1", "me", 7),
         released,
     ]

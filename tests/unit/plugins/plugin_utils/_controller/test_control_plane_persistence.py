@@ -14,6 +14,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_co
     Persisted,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.static_pod_results import ConfigWritten
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.control_plane_persistence import Persistence
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import (
     API_SERVER,
@@ -22,7 +23,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurat
     TEXT,
     Json,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import host, pod
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import host, pod, results
 
 FACTS: Json = {"settings": {"args": {"v": ENTRY}}, "others": ["env A"]}
 NONE: Json = {"settings": {}, "others": []}
@@ -40,8 +41,12 @@ def hosts(
     return found
 
 
+def decided(registers: dict[str, Json], *, check_mode: bool = False) -> Persistence | None:
+    return Persistence.of({name: results(each) for name, each in registers.items()}, check_mode=check_mode)
+
+
 def of(known: Json | None = None, *, check_mode: bool = False, asked: bool = True, **more: t.Any) -> Persistence:
-    found = Persistence.of(hosts(known, control_plane_persist=asked, **more), check_mode=check_mode)
+    found = decided(hosts(known, control_plane_persist=asked, **more), check_mode=check_mode)
     assert found is not None
     return found
 
@@ -90,7 +95,7 @@ def test_an_api_that_does_not_answer_may_be_what_is_to_be_repaired() -> None:
 
 def test_a_record_that_is_not_ours_keeps_no_run_from_its_end() -> None:
     broken = {"problem": "ConfigMap kube-system/nodecraft-kubeadm-persisted, record: ...", "record": "{"}
-    assert of(broken, asked=False).lines({}, diff=False)
+    assert of(broken, asked=False).lines(None, diff=False)
     assert "nodecraft-kubeadm-persisted" in of(broken).failure
 
 
@@ -105,18 +110,18 @@ def test_what_was_put_there_and_is_not_wanted_any_more_goes() -> None:
 def test_one_host_that_can_ask_is_enough() -> None:
     found = hosts(control_plane_persist=True)
     found["cp1"]["plan"]["kubeadm_config"] = {**KNOWN, "problem": "no answer", "text": None}
-    persistence = Persistence.of(found, check_mode=False)
+    persistence = decided(found)
     assert persistence is not None
     assert persistence.work
 
 
 def test_without_facts_or_in_an_earlier_pass_nothing_is_decided() -> None:
-    assert Persistence.of(hosts(has_facts=False), check_mode=False) is None
-    assert Persistence.of(hosts(persists=False), check_mode=False) is None
-    assert Persistence.of({}, check_mode=False) is None
+    assert decided(hosts(has_facts=False)) is None
+    assert decided(hosts(persists=False)) is None
+    assert decided({}) is None
     without = hosts()
     del without["cp2"]["plan"]["kubeadm_config"]
-    assert Persistence.of(without, check_mode=False) is None
+    assert decided(without) is None
 
 
 def test_what_is_verified_and_what_is_written() -> None:
@@ -160,14 +165,15 @@ def test_names_that_the_user_gives_reach_the_decision() -> None:
     ],
 )
 def test_what_is_told_at_the_end(written: Json, more: Json, told: str) -> None:
-    lines = of(**more).lines(written, diff=False)
+    result = ConfigWritten(**written) if written else None
+    lines = of(**more).lines(result, diff=False)
     assert told in "\n".join(lines)
     assert "kube-apiserver env A" in "\n".join(lines)
     assert not any(line.startswith("+") for line in lines)
-    assert any(line.startswith("+") for line in of(**more).lines(written, diff=True))
+    assert any(line.startswith("+") for line in of(**more).lines(result, diff=True))
 
 
 def test_a_config_map_that_is_not_there_is_told_at_the_end() -> None:
-    lines = of({"text": None}).lines({}, diff=True)
+    lines = of({"text": None}).lines(None, diff=True)
     assert "kubeadm-config is not written: there is no ConfigMap" in "\n".join(lines)
     assert not any(line.startswith("+") for line in lines)

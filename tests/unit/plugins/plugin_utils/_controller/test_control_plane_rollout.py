@@ -5,14 +5,16 @@
 from __future__ import annotations
 
 import time
-import types
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.api_host import ApiHost
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.control_plane_rollout import (
     ControlPlaneRollout,
 )
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.rollout_steps import OF_ANSIBLE
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import (
     API_SERVER,
     ON,
@@ -33,8 +35,7 @@ class FakePass:
     """A pass in which cp1 coordinates. hosts: their results. answer: of each module that is asked, but for the review of rights."""
 
     def __init__(self, hosts: dict[str, Json], own: str = "cp1", answer: Json | None = None) -> None:
-        self.host = self.asked_host = own
-        self.role, self.coordinator = "control_plane", "cp1"
+        self.host = self.delegate_host = own
         self.check_mode = False
         self.play_hosts = self.batch_hosts = list(hosts)
         self.asked: list[tuple[str, Json]] = []
@@ -45,35 +46,43 @@ class FakePass:
         self._hosts = hosts
         self.kubelets: Json = {}
         for each in hosts.values():
-            each["pass"].update(at=time.time(), api=[{"host": name} for name in hosts])
+            each["pass"].update(at=time.time(), api=[{"host": name, "become": True} for name in hosts])
 
     @property
     def own(self) -> Json:
         return self._hosts[self.host]
 
-    def registers(self, name: str) -> Json:
-        return self._hosts[name]
+    @property
+    def all_play_hosts(self) -> list[str]:
+        return list(self._hosts)
 
-    def hosts(self, names: t.Sequence[str] | None = None) -> Json:
-        return {name: self._hosts[name] for name in (self._hosts if names is None else names)}
+    def hosts(self) -> dict[str, Json]:
+        return self._hosts
+
+    def host_variables(self, name: str) -> Json:
+        """What the tasks of the roles left on a host."""
+        own = {f"__control_plane_{register}": result for register, result in self._hosts[name].items()}
+        kubelets = {f"__node_kubelet_{register}": result for register, result in self.kubelets.get(name, {}).items()}
+        return {**own, **kubelets}
+
+    def variable(self, _name: str) -> None:
+        return None
 
     def place_of(self, _host: str, _name: str) -> str:
         return ""
 
-    def of_role(self, role: str) -> t.Any:
-        """What became of the kubelets, in C(kubelets)."""
-        assert role == "node_kubelet"
-        return types.SimpleNamespace(registers=lambda name: self.kubelets.get(name, {}))
-
     def control_planes(self) -> list[str]:
         return ["cp1", "cp2", "cp9"]
 
-    def api_hosts(self, candidates: t.Sequence[str], _named: str, **more: t.Any) -> list[Json]:
+    def api_hosts(self, candidates: t.Sequence[str], _named: str, **more: t.Any) -> list[ApiHost]:
         bad = [*more.get("changing", ()), *more.get("impaired", ())]
         rest = [name for name in candidates if name not in more["reachable"]]
-        return [{"host": name, "become": True} for name in sorted(candidates, key=lambda name: name in [*bad, *rest])]
+        return [ApiHost(name, become=True) for name in sorted(candidates, key=lambda name: name in [*bad, *rest])]
 
-    def ask(self, module: str, arguments: Json, *, is_plan: bool = False) -> Json:
+    def run(self, module: str, arguments: Json, kind: type[t.Any], *, is_plan: bool = False) -> t.Any:
+        return typed.parse(kind, self._answer_of(module, arguments, is_plan=is_plan))
+
+    def _answer_of(self, module: str, arguments: Json, *, is_plan: bool) -> Json:
         if module == "access_info":
             self.reviewed += arguments["rights"]
             return {"user": "runner", "missing": self.missing}
@@ -83,14 +92,19 @@ class FakePass:
 
     def take(self, step: str, **settings: t.Any) -> Json:
         """The result of a step of this host, which is registered. settings: of the task."""
-        found: Json = getattr(ControlPlaneRollout(t.cast(t.Any, self), settings), step)()
-        result = {"pass": self.own["pass"]["pass"], **found}
+        this: t.Any = self
+        steps = ControlPlaneRollout(this, this, "control_plane", settings)
+        found = typed.as_mapping(getattr(steps, step)())
+        result = {
+            **{key: value for key, value in found.items() if value or key not in OF_ANSIBLE},
+            "pass_id": self.own["pass"]["pass_id"],
+        }
         self.own[step] = result
         return result
 
     def as_host(self, name: str) -> FakePass:
         """The same pass as another host sees it."""
-        self.host = self.asked_host = name
+        self.host = self.delegate_host = name
         return self
 
 
@@ -112,7 +126,8 @@ def test_one_host_decides_and_acquires_the_lease() -> None:
     assert (found["lease"]["held"], found["is_ready"], found["told"]) == (True, True, [])
     ((module, request),) = its_pass.asked
     assert (module, request["state"], request["plan_age"]) == ("rollout_lease", "held", 0)
-    assert its_pass.as_host("cp2").take("decide") == {"pass": "cp2", "api_reachable": True, "coordinator": "cp1"}
+    other = its_pass.as_host("cp2").take("decide")
+    assert (other["api_reachable"], other["coordinator"], other["planned"]) == (True, "cp1", [])
     assert len(its_pass.asked) == 1
 
 
@@ -143,8 +158,8 @@ def test_repair_does_not_review_rights() -> None:
 
 def test_a_host_that_is_repaired_passes_the_question_on() -> None:
     its_pass = FakePass({"cp1": host("cp1", DOWN), "cp2": host("cp2")}, answer=HELD)
-    assert its_pass.take("decide") == {"pass": "cp1", "api_reachable": False}
-    its_pass.asked_host = "cp2"
+    assert not its_pass.take("decide")["api_reachable"]
+    its_pass.delegate_host = "cp2"
     found = its_pass.take("decide")
     assert (found["api_reachable"], found["is_ready"], len(its_pass.asked)) == (True, False, 1)
 
@@ -152,7 +167,7 @@ def test_a_host_that_is_repaired_passes_the_question_on() -> None:
 @pytest.mark.parametrize("hosts", [{"cp1": host("cp1", NOTHING)}, {"cp1": host("cp1", control_plane_lease=False)}])
 def test_no_lease_is_asked_for_without_a_change_unless_one_is_desired(hosts: dict[str, Json]) -> None:
     its_pass = FakePass(hosts, answer=HELD)
-    assert its_pass.take("decide")["lease"] == {}
+    assert not its_pass.take("decide")["lease"]["held"]
     assert its_pass.asked == []
 
 
@@ -185,7 +200,7 @@ def test_a_plan_that_another_run_made_old_is_made_again_with_the_same_lease() ->
     assert [its_pass.as_host(name).take("admit")["then"][0]["file"] for name in ("cp1", "cp2")] == [
         "plan_again.yml"
     ] * 2
-    before = its_pass.registers("cp1")["decide"]
+    before = its_pass.hosts()["cp1"]["decide"]
     again = its_pass.as_host("cp1").take("decide")
     assert (again["lease"]["held"], again["lease"]["stale"]) == (True, False)
     assert again["planned_at"] == before["at"]
@@ -196,7 +211,7 @@ def test_a_plan_that_another_run_made_old_is_made_again_with_the_same_lease() ->
 def test_a_run_has_one_name_in_all_its_passes() -> None:
     its_pass = FakePass(two(), answer=HELD)
     its_pass.take("decide")
-    its_pass.own["pass"].update({"pass": "later"})
+    its_pass.own["pass"].update({"pass_id": "later"})
     its_pass.take("decide")
     first, second = (request["holder"] for _module, request in its_pass.asked)
     assert first == second
@@ -205,7 +220,7 @@ def test_a_run_has_one_name_in_all_its_passes() -> None:
 def test_each_host_takes_its_own_part() -> None:
     hosts = {"cp1": host("cp1"), "cp2": host("cp2", DOWN), "cp3": host("cp3", NOTHING)}
     its_pass = FakePass(hosts, answer=HELD)
-    its_pass.asked_host = "cp1"
+    its_pass.delegate_host = "cp1"
     decided(its_pass)
     first, repair, nothing = (its_pass.as_host(name).take("admit") for name in hosts)
     assert (first["first"], first["then"]) == ([], [{"file": "turn.yml", "host": "cp1"}])
@@ -225,11 +240,11 @@ def test_only_the_first_turn_goes_by_the_plan() -> None:
 
 def test_what_was_only_planned_is_decided_about_once_more() -> None:
     its_pass = decided(FakePass(two(), answer=HELD), plan_only=True)
-    planned = its_pass.registers("cp1")["decide"]
+    planned = its_pass.hosts()["cp1"]["decide"]
     its_pass.own["plan"]["static_pods"][API_SERVER]["rehearsal"] = {"verdict": "accepted", "seconds": 0}
     assert "begun" not in its_pass.take("end")["report"][API_SERVER]
     decided(its_pass)
-    applied = its_pass.registers("cp1")["decide"]
+    applied = its_pass.hosts()["cp1"]["decide"]
     assert (planned["lease"]["held"], applied["lease"]["held"]) == (False, True)
     assert applied["planned_at"] == planned["planned_at"]
     assert its_pass.as_host("cp1").take("admit")["then"] == [{"file": "turn.yml", "host": "cp1"}]
@@ -240,12 +255,12 @@ PROBLEM = "kubelet on cp2 is down; it logged last: panic: no such gate"
 
 def test_a_kubelet_that_does_not_work_stops_the_rollout_unless_this_run_repaired_it() -> None:
     its_pass = FakePass({name: host(name, control_plane_lease=False) for name in ("cp1", "cp2")})
-    its_pass.registers("cp2")["plan"]["kubelet_problem"] = PROBLEM
+    its_pass.hosts()["cp2"]["plan"]["kubelet_problem"] = PROBLEM
     refused = its_pass.take("decide", plan_only=False)
     assert (refused["failed"], refused["msg"].startswith(PROBLEM)) == (True, True)
     # A playbook decides that itself after all plans.
     assert not its_pass.take("decide", plan_only=True).get("failed")
-    own: Json = {"pass": {"pass": "k"}, "turn": {"pass": "k"}, "verify": {"pass": "k", "failed": False}}
+    own: Json = {"pass": {"pass_id": "k"}, "turn": {"pass_id": "k"}, "verify": {"pass_id": "k", "failed": False}}
     its_pass.kubelets = {"cp2": own}
     decided = its_pass.take("decide", plan_only=False)
     assert (decided.get("failed"), decided["turns"]) == (None, ["cp1", "cp2"])
@@ -258,7 +273,7 @@ def test_a_kubelet_that_does_not_work_stops_the_rollout_unless_this_run_repaired
 def test_a_host_whose_kubelet_does_not_work_counts_as_one_that_cannot_be_asked() -> None:
     answer: Json = {"static_pods": [observed("kube-apiserver")], "kubelet_problem": PROBLEM}
     told = FakePass({name: host(name) for name in ("cp1", "cp2")}, answer=answer).take("look")
-    assert (told["static_pods"], told["msg"]) == (None, PROBLEM)
+    assert (told.get("static_pods"), told["msg"]) == (None, PROBLEM)
 
 
 def test_no_host_goes_on_before_all_have_planned() -> None:
@@ -269,7 +284,7 @@ def test_no_host_goes_on_before_all_have_planned() -> None:
     with pytest.raises(Refusal, match="Nothing was changed on cp2"):
         its_pass.as_host("cp2").take("admit")
     # It came to the step, which failed without a word of who decides.
-    its_pass.own["decide"] = {"pass": "cp2", "failed": True}
+    its_pass.own["decide"] = {"pass_id": "cp2", "failed": True}
     with pytest.raises(Refusal, match="Nothing was changed on cp2"):
         its_pass.take("admit")
 
@@ -287,7 +302,7 @@ def test_what_an_earlier_run_left_is_acknowledged_by_the_host_itself() -> None:
 def test_a_host_is_asked_for_another() -> None:
     pods = [{**observed("etcd", "starts"), "env": ["A"]}]
     its_pass = FakePass(two(), answer={"static_pods": pods})
-    its_pass.asked_host = "cp2"
+    its_pass.delegate_host = "cp2"
     found = its_pass.take("look")
     assert (found["host"], found["awaited"]) == ("cp2", ["etcd"])
     assert found["static_pods"] == [{"name": "etcd", "ready": False, "problem": "starts", "unverified": []}]
@@ -296,20 +311,20 @@ def test_a_host_is_asked_for_another() -> None:
 @pytest.mark.parametrize(("answer", "told"), [({"unreachable": True, "msg": "gone"}, "gone"), ({}, "no answer")])
 def test_a_host_that_cannot_be_asked_is_not_waited_for(answer: Json, told: str) -> None:
     found = FakePass(two(), answer=answer).take("look")
-    assert (found["static_pods"], found["msg"], found["awaited"]) == (None, told, [])
+    assert (found.get("static_pods"), found["msg"], found["awaited"]) == (None, told, [])
 
 
 def test_host_with_unreadable_manifest_instead_of_etcd_is_unknown() -> None:
     pods = [observed(API_SERVER)]
     answer = {"static_pods": pods, "unreadable_files": ["/m/etcd.yaml"]}
     found = FakePass(two(), answer=answer).take("look")
-    assert (found["static_pods"], found["awaited"]) == (None, [])
+    assert (found.get("static_pods"), found["awaited"]) == (None, [])
     assert found["msg"] == "/m/etcd.yaml cannot be read, and may be etcd"
 
 
 def test_a_turn_renews_the_lease_and_names_what_to_change() -> None:
     its_pass = decided(FakePass(two(), answer=HELD)).as_host("cp1")
-    assert its_pass.take("turn")["changes"] == [{"name": API_SERVER, "pass": "cp1"}]
+    assert its_pass.take("turn")["changes"] == [{"name": API_SERVER, "pass_id": "cp1"}]
     assert (its_pass.asked[-1][0], its_pass.asked[-1][1]["wait_timeout"]) == ("rollout_lease", 0)
     with pytest.raises(Refusal, match="cp1 is not changed yet"):
         its_pass.as_host("cp2").take("turn")
@@ -331,8 +346,8 @@ def test_a_turn_needs_the_lease_where_it_is_wanted(lease: bool, held: bool) -> N
 def test_the_host_that_speaks_releases_the_lease_and_tells_of_all() -> None:
     its_pass = decided(FakePass(two(), answer=HELD))
     done = {"changed": True, "rehearsal": {"verdict": "accepted", "seconds": 0}, "failed": True, "msg": "bad"}
-    its_pass._hosts["cp1"] = begun(its_pass.registers("cp1"), done)
-    planned = its_pass.registers("cp2")["plan"]["static_pods"][API_SERVER]
+    its_pass._hosts["cp1"] = begun(its_pass.hosts()["cp1"], done)
+    planned = its_pass.hosts()["cp2"]["plan"]["static_pods"][API_SERVER]
     planned["rehearsal"] = done["rehearsal"]
     silent = its_pass.as_host("cp2").take("end")
     assert silent["lines"] == []
@@ -348,7 +363,7 @@ def test_the_host_that_speaks_releases_the_lease_and_tells_of_all() -> None:
     its_pass.own["pass"] = found
     assert its_pass.take("report")["msg"] == found["lines"]
     its_pass.as_host("cp2").own["pass"] = silent
-    assert its_pass.take("report") == {"pass": silent["pass"], "failed": True, "msg": told}
+    assert its_pass.take("report") == {"pass_id": silent["pass_id"], "failed": True, "msg": told}
 
 
 def test_a_host_that_decided_nothing_has_nothing_to_tell() -> None:

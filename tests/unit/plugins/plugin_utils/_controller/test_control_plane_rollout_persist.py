@@ -134,7 +134,7 @@ def test_a_playbook_is_told_that_it_is_to_be_written(persists: bool) -> None:
     assert decided["work"] == (["control_plane"] if persists else [])
 
 
-@pytest.mark.parametrize("proof", [{"pass": "another"}, {"unreachable": True}, {"failed": True}])
+@pytest.mark.parametrize("proof", [{"pass_id": "another"}, {"unreachable": True}, {"failed": True}])
 def test_what_is_no_proof_of_this_pass_keeps_it_from_being_written(proof: Json) -> None:
     found = course()
     found.plan(NAMES)

@@ -107,7 +107,8 @@ def test_check_mode_does_not_wait() -> None:
     assert found.result("verify", "w1") == {
         "changed": False,
         "failed": False,
-        "pass": found.result("pass", "w1")["pass"],
+        "pass_id": found.result("pass", "w1")["pass_id"],
+        "kept": {},
     }
     absent = run(OURS, check_mode=True, answers={"device_plugin_info": look()})
     assert absent.result("decide", "w1")["unjudged"] is True
@@ -402,7 +403,11 @@ def test_what_they_show_may_not_be_known() -> None:
 @pytest.mark.parametrize("check_mode", [False, True])
 def test_what_builds_the_image_is_no_pass(check_mode: bool) -> None:
     play = FakePlay({"localhost": {}}, check_mode=check_mode)
-    assert play.take("device_plugin", "look", "localhost") == {"changed": False, "check_mode": check_mode, "pass": None}
+    assert play.take("device_plugin", "look", "localhost") == {
+        "changed": False,
+        "check_mode": check_mode,
+        "pass_id": "",
+    }
     misspelt = FakePlay({"localhost": {"device_plugin_image_bas": 1}}).take("device_plugin", "look", "localhost")
     assert "did you mean device_plugin_image_base?" in misspelt["msg"]
 

@@ -8,7 +8,9 @@ import time
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.api_host import ApiHost
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.lease_holder import holder
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.node_kubelet_rollout import (
     NodeKubeletRollout,
@@ -44,24 +46,21 @@ class FakePass:
             "w1": host("w1", settings=SETTINGS, decide=decision, admit={**OF, "lease": lease}),
             "w2": host("w2", settings=SETTINGS, decide=decision, admit={**OF, "batches": [["w2"]], "before": []}),
         }
-        self.own = self._hosts["w2"]
 
-    def registers(self, name: str) -> Json:
-        return self._hosts[name]
+    def host_variables(self, name: str) -> Json:
+        return {f"__node_kubelet_{register}": result for register, result in self._hosts[name].items()}
 
-    def hosts(self, names: t.Sequence[str]) -> Json:
-        return {name: self._hosts[name] for name in names}
+    def api_hosts(self, _candidates: t.Sequence[str], _named: str, **_more: t.Any) -> list[ApiHost]:
+        return [ApiHost("localhost", become=False)]
 
-    def api_hosts(self, _candidates: t.Sequence[str], _named: str, **_more: t.Any) -> list[Json]:
-        return [{"host": "localhost", "become": False}]
-
-    def ask(self, module: str, arguments: Json) -> Json:
+    def run(self, module: str, arguments: Json, kind: type[t.Any]) -> t.Any:
         self.asked.append((module, arguments))
-        return self._answer
+        return typed.parse(kind, self._answer)
 
 
-def turn_of(its_pass: FakePass) -> Json:
-    return NodeKubeletRollout(t.cast(t.Any, its_pass), {}).turn()
+def turn_of(its_pass: t.Any) -> Json:
+    found: Json = typed.as_mapping(NodeKubeletRollout(its_pass, its_pass, "node_kubelet", {}).turn())
+    return found
 
 
 def test_a_lease_that_lasts_is_left_alone() -> None:

@@ -152,7 +152,7 @@ def test_what_a_playbook_compares_at_its_end_counts() -> None:
 def test_plan_that_repairs_a_control_plane_does_not_wait_for_its_api(plan_only: bool) -> None:
     found = course("cp1", plans={"cp1": IDLE}, variables=DESIRED, answers={"node_resource_info": SILENT})
     down = {"ready": False, "problem": "is down", "operations": [SETTING], "open_transaction": None}
-    own = {"pass": "c", "at_work": True, "excluded": ""}
+    own = {"pass_id": "c", "at_work": True, "excluded": ""}
     registers = {"pass": own, "plan": {"static_pods": {"kube-apiserver": down}}}
     found.play.hostvars["cp1"].update({f"__control_plane_{name}": value for name, value in registers.items()})
     found.is_plan_only = plan_only

@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+import typing as t
+
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollout import HostResults
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.role_rollout import RoleRollout
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Json
 
@@ -12,6 +15,12 @@ CHANGING = ("control_plane", "node_kubelet")
 ASKING_EACH = (*CHANGING, "node_resources")
 ALL = (*ASKING_EACH, "placement_guard", "device_plugin")
 NODE: Json = {"node": "n", "cluster": {"ca_sha256": "a", "server": "", "machine_id": "1"}}
+
+
+class Unplanned(RoleRollout[t.Any]):
+    """A role that no playbook plans."""
+
+    host_type = HostResults
 
 
 def begin(role: str, play: FakePlay) -> Json:
@@ -71,7 +80,8 @@ def test_a_mapping_that_is_text_is_named(name: str) -> None:
 
 
 def test_a_role_that_is_not_planned_first_has_nothing_to_say_of_plans() -> None:
-    found = RoleRollout(FakePlay({"w1": {}}), {})  # type: ignore[arg-type]
+    play: t.Any = FakePlay({"w1": {}})
+    found = Unplanned(play, play, "control_plane", {})
     assert found.kubelet_refusal(["w1"]) == ""
     for step in (found.planned, found.end, found._checked_settings):
         with pytest.raises(NotImplementedError):
@@ -102,6 +112,14 @@ def test_a_host_whose_turn_did_not_come_fails_in_the_last_task(report: Json, why
         assert found == {"changed": False, "failed": True, "msg": why, **own, **shown}
     else:
         assert found == {"changed": False, **({"msg": lines} if lines else {}), **shown}
+
+
+def test_what_is_no_part_of_a_report_stays_in_it() -> None:
+    report: Json = {"node": "w1", "taints": None, "labels": {"operations": [], "failed": False}}
+    parts = Unplanned.parts_of(report)
+    assert list(parts) == ["labels"]
+    changed = {"labels": parts["labels"].updated(changed=True)}
+    assert Unplanned.published(changed, report) == {**report, "labels": {**report["labels"], "changed": True}}
 
 
 @pytest.mark.parametrize("role", ALL)

@@ -68,20 +68,20 @@ def test_a_pass_has_a_number_that_all_its_steps_tell() -> None:
     settings = play.role_settings("node_resources", "w1")
     play.answers["kubelet_info"] = {"node": "n", "cluster": {}}
     begun = take(play, role="node_resources", step="begin", settings=settings)
-    assert len(begun["pass"]) == 8
+    assert len(begun["pass_id"]) == 8
     play.hostvars["w1"]["__node_resources_pass"] = begun
-    assert take(play, role="node_resources", step="decide")["pass"] == begun["pass"]
+    assert take(play, role="node_resources", step="decide")["pass_id"] == begun["pass_id"]
     play.hostvars["w1"]["__node_resources_decide"] = take(play, role="node_resources", step="decide")
     # Not every task has settings.
     assert take(play, role="node_resources", step="apply")["api_reachable"] is True
     again = take(play, role="node_resources", step="begin", settings=settings)
-    assert again["pass"] != begun["pass"]
+    assert again["pass_id"] != begun["pass_id"]
     # So is one that could not begin: its end is not that of the pass before.
     play.hostvars["w1"]["node_resources_label"] = 1
     refused = take(play, role="node_resources", step="begin", settings=settings)
     assert refused["failed"]
-    assert refused["pass"] not in (None, begun["pass"])
-    assert "pass" not in take(play, role="node_resources", step="report")
+    assert refused["pass_id"] not in ("", begun["pass_id"])
+    assert "pass_id" not in take(play, role="node_resources", step="report")
 
 
 def test_warnings_of_modules_and_of_the_step_are_those_of_the_task() -> None:

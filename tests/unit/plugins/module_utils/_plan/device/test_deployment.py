@@ -4,12 +4,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device import deployment
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device.deployment import FoundObjects, Mode
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device.deployment import (
+    FoundObjects,
+    Mode,
+    PluginCheck,
+    PluginDecision,
+    PluginHost,
+    Verified,
+    Written,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device.desired import Settings
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.results import NodeInfo
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_settings import settings
 
 Json = dict[str, t.Any]
@@ -228,23 +239,24 @@ def test_what_is_left_to_do_when_nothing_changes(
     stale: list[Json], problems: list[str], mode: Mode, must_verify: bool
 ) -> None:
     found = FoundObjects(NAMESPACE, DAEMON_SET, stale, [], "", [])
-    assert deployment.decision(PRESENT, found, mode, has_files=True, problems=problems)["must_verify"] is must_verify
+    decided = deployment.decision(PRESENT, found, mode, has_files=True, check=PluginCheck(problems=problems))
+    assert decided.must_verify is must_verify
 
 
 def test_a_decision() -> None:
     found = FoundObjects(NAMESPACE, DAEMON_SET, [FORMER], [], "", ["Pod theirs"])
-    decided = deployment.decision(PRESENT, found, NORMAL, has_files=True, problems=[])
-    assert decided["writes"] == deployment.writes(PRESENT, found, NORMAL, has_files=True)
-    assert decided["removals"] == deployment.removals(PRESENT, found, NORMAL)
-    assert decided["others"] == ["Pod theirs"]
-    assert deployment.decision(ABSENT, found, NORMAL, has_files=True, problems=[])["writes"] == []
+    decided = deployment.decision(PRESENT, found, NORMAL, has_files=True, check=PluginCheck())
+    assert decided.writes == deployment.writes(PRESENT, found, NORMAL, has_files=True)
+    assert decided.removals == deployment.removals(PRESENT, found, NORMAL)
+    assert decided.others == ["Pod theirs"]
+    assert deployment.decision(ABSENT, found, NORMAL, has_files=True, check=PluginCheck()).writes == []
 
 
 @pytest.mark.parametrize(
     ("found", "mode", "unjudged"), [(NOTHING, CHECK, True), (NOTHING, NORMAL, False), (THERE, CHECK, False)]
 )
 def test_what_the_api_server_cannot_judge(found: FoundObjects, mode: Mode, unjudged: bool) -> None:
-    assert deployment.decision(PRESENT, found, mode, has_files=True, problems=[])["unjudged"] is unjudged
+    assert deployment.decision(PRESENT, found, mode, has_files=True, check=PluginCheck()).unjudged is unjudged
 
 
 @pytest.mark.parametrize(
@@ -257,13 +269,13 @@ def test_what_the_api_server_cannot_judge(found: FoundObjects, mode: Mode, unjud
     ],
 )
 def test_whether_nodes_are_waited_for(problems: list[str], changed: bool, mode: Mode, waits: bool) -> None:
-    assert deployment.waits({"problems": problems}, {"changed": changed}, mode) is waits
+    assert deployment.waits(PluginDecision(problems=problems), Written(changed=changed), mode) is waits
 
 
 def test_what_is_wrong_after_the_deployment() -> None:
-    assert deployment.doubt(PRESENT, {"problems": []}) == ""
+    assert deployment.shortage(PRESENT, PluginCheck()) == ""
     proof = {"problems": ["w1: a", "w2: b"], "waited_seconds": 299.6, "selected": ["w1", "w2", "w3"]}
-    assert deployment.doubt(PRESENT, proof) == (
+    assert deployment.shortage(PRESENT, typed.parse(PluginCheck, proof)) == (
         "The device plugin x/p is deployed, but after 300 s 2 of 3 nodes do not advertise what is expected. w1: a. w2: b."
     )
 
@@ -283,7 +295,7 @@ def test_what_kubelets_still_show() -> None:
         "w4": {D: amounts(None, "0")},
         "w5": {D: amounts("4", "4")},
     }
-    nodes = {name: {"extended_resources": found} for name, found in of_nodes.items()}
+    nodes = {name: typed.parse(NodeInfo, {"extended_resources": found}) for name, found in of_nodes.items()}
     assert deployment.kept(ABSENT, nodes) == {
         "w1": {D: {"capacity": "4", "allocatable": "0"}},
         "w5": {D: {"capacity": "4", "allocatable": "4"}},
@@ -294,8 +306,8 @@ def test_what_kubelets_still_show() -> None:
     }
 
 
-LOOK = {"summary": ["w1: first"], "nodes": {"w1": 1}, "problems": [], "others": []}
-PROOF = {"proof": {"summary": ["w1: last"], "nodes": {"w1": 2}, "problems": ["w1: wrong"]}}
+LOOK = PluginDecision(summary=["w1: first"], nodes={"w1": 1})
+PROOF = Verified(proof=PluginCheck(summary=["w1: last"], nodes={"w1": 2}, problems=["w1: wrong"]))
 
 
 def test_the_last_look_is_reported() -> None:
@@ -305,21 +317,21 @@ def test_the_last_look_is_reported() -> None:
 
 
 def test_without_a_change_the_first_look_counts() -> None:
-    told = deployment.report(LOOK, {}, changed=False)
+    told = deployment.report(LOOK, None, changed=False)
     assert told == {"changed": False, "nodes": {"w1": 1}, "problems": [], "kept": {}}
-    assert deployment.lines(PRESENT, LOOK, {}, changed=False) == ["w1: first"]
+    assert deployment.lines(PRESENT, LOOK, None, changed=False) == ["w1: first"]
 
 
 @pytest.mark.parametrize(("problems", "changed"), [([], True), (["w1: wrong"], False)])
 def test_what_was_not_tried(problems: list[str], changed: bool) -> None:
-    look = {**LOOK, "problems": problems}
-    assert deployment.report(look, {}, changed=changed)["nodes"] == {"w1": 1}
-    assert deployment.report(look, {}, changed=changed)["problems"] == []
-    assert deployment.lines(PRESENT, look, {}, changed=changed) == ["x/p: not checked on the nodes"]
+    look = dataclasses.replace(LOOK, problems=problems)
+    assert deployment.report(look, None, changed=changed)["nodes"] == {"w1": 1}
+    assert deployment.report(look, None, changed=changed)["problems"] == []
+    assert deployment.lines(PRESENT, look, None, changed=changed) == ["x/p: not checked on the nodes"]
 
 
 def test_what_was_refused() -> None:
-    assert deployment.report({"failed": True}, {}, changed=False) == {
+    assert deployment.report(PluginDecision(failed=True), None, changed=False) == {
         "changed": False,
         "nodes": {},
         "problems": [],
@@ -328,11 +340,12 @@ def test_what_was_refused() -> None:
 
 
 def test_what_is_told_of_a_plugin_that_is_gone() -> None:
-    look: Json = {"summary": [], "nodes": {}, "problems": [], "others": []}
-    assert deployment.lines(ABSENT, look, {"kept": {}}, changed=True) == ["x/p: no longer there"]
+    look = PluginDecision()
+    assert deployment.lines(ABSENT, look, Verified(), changed=True) == ["x/p: no longer there"]
     kept = {"w1": {D: {"capacity": "4", "allocatable": "0"}}}
-    assert deployment.report(look, {"kept": kept}, changed=True)["kept"] == kept
-    assert deployment.lines(ABSENT, {**look, "others": ["Pod a", "Pod b"]}, {"kept": kept}, changed=True) == [
+    assert deployment.report(look, Verified(kept=kept), changed=True)["kept"] == kept
+    stays = PluginDecision(others=["Pod a", "Pod b"])
+    assert deployment.lines(ABSENT, stays, Verified(kept=kept), changed=True) == [
         f"w1: still shows {D} 4 (0 for pods); its kubelet forgets that five minutes after the plugin ended, except for the name",
         "the namespace x stays, because it also has: Pod a, Pod b",
     ]
@@ -340,19 +353,21 @@ def test_what_is_told_of_a_plugin_that_is_gone() -> None:
 
 def test_warnings_of_calls_with_several_objects_are_told() -> None:
     several = {"result": {"results": [{"warnings": ["a"]}, {"changed": True}]}}
-    assert deployment.hidden_warnings({"results": [several, {"result": None}, {"result": {"kind": "Secret"}}]}) == ["a"]
-    assert deployment.hidden_warnings({}) == []
+    written = Written(results=[several, {"result": None}, {"result": {"kind": "Secret"}}])
+    assert deployment.hidden_warnings(written) == ["a"]
+    assert deployment.hidden_warnings(Written()) == []
 
 
 # ---- what this pass changed ------------------------------------------------------------------------------------------
 
 CHANGED = {"changed": True}
-THIS, EARLIER = {"pass": "2"}, {"pass": "1"}
+THIS, EARLIER = {"pass_id": "2"}, {"pass_id": "1"}
 
 
-def registers(**results: Json) -> dict[str, Json]:
+def registers(**results: Json) -> PluginHost:
     """Of the host that decided. Those of modules are of this pass or of an earlier one."""
-    return {"pass": {"pass": "2", "at_work": True}, "decide": THIS, **results}
+    found: dict[str, Json] = {"pass": {**THIS, "at_work": True}, "decide": THIS, **results}
+    return PluginHost(lambda task: found.get(task, {}))
 
 
 @pytest.mark.parametrize(
@@ -375,7 +390,7 @@ def registers(**results: Json) -> dict[str, Json]:
         (ABSENT, registers(removal=CHANGED, decide=EARLIER), False),
     ],
 )
-def test_results_of_an_earlier_pass_do_not_count(asked: Settings, own: dict[str, Json], is_changed: bool) -> None:
+def test_results_of_an_earlier_pass_do_not_count(asked: Settings, own: PluginHost, is_changed: bool) -> None:
     assert deployment.is_changed(asked, own, [own]) is is_changed
 
 

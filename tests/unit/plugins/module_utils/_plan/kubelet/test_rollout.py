@@ -7,7 +7,20 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import rollout
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.kubelet_results import (
+    KubeletHost,
+    KubeletPlan,
+    KubeletSettings,
+    LeaseState,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.results import (
+    ChangeResult,
+    ComponentResult,
+    LeaseResult,
+    NodesInfo,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
     BEGUN,
     DONE,
@@ -18,10 +31,31 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
     host,
     made,
     refused,
+    results,
 )
 
 SAME = dict.fromkeys(rollout.SHARED, 1)
-SETTINGS = {"wait_timeout": 10, "min_ready_seconds": 1, "lock_timeout": 5, "allocatable_timeout": 7}
+SETTINGS = KubeletSettings(wait_timeout=10, min_ready_seconds=1, lock_timeout=5, allocatable_timeout=7)
+
+
+def every(hosts: t.Mapping[str, Json]) -> dict[str, KubeletHost]:
+    return {name: results(registers) for name, registers in hosts.items()}
+
+
+def info(answer: Json) -> NodesInfo:
+    return typed.parse(NodesInfo, answer)
+
+
+def report(registers: Json) -> Json:
+    """What is reported of one host; empty when it was not even planned."""
+    found = rollout.report(results(registers))
+    return dict(found.raw) if found else {}
+
+
+def judged(name: str, registers: Json, coordinator: Json, stopped: t.Sequence[str], *, has_turn: bool) -> Json:
+    """The same, with what others decided."""
+    found = rollout.judged(name, results(registers), results(coordinator), stopped, has_turn=has_turn)
+    return dict(found.raw) if found else {}
 
 
 def plane(name: str, **more: t.Any) -> Json:
@@ -46,25 +80,25 @@ def idle(name: str, settings: Json | None = None, **more: t.Any) -> Json:
     ],
 )
 def test_what_refuses_all(second: Json, words: str) -> None:
-    found = rollout.refusal({"w1": host(settings=SAME), "w2": second}, ["w1", "w2"])
+    found = rollout.refusal(every({"w1": host(settings=SAME), "w2": second}), ["w1", "w2"])
     assert words in found
     assert bool(found) is bool(words)
 
 
 def test_a_turn_is_for_a_change_or_one_that_is_open() -> None:
-    assert rollout.has_turn(host())
-    assert rollout.has_turn(idle("w1", open_transaction={"phase": "prepared"}))
-    assert not rollout.has_turn(idle("w1"))
+    assert results(host()).has_turn
+    assert results(idle("w1", open_transaction={"phase": "prepared"})).has_turn
+    assert not results(idle("w1")).has_turn
 
 
 def test_control_planes_come_first_wherever_they_stand() -> None:
     hosts = {"w1": host(), "c1": plane("c1"), "w2": idle("w2"), "c2": plane("c2", operations=[]), "w3": host("w3")}
-    assert rollout.batches(hosts, 5) == [["c1"], ["w1", "w3"]]
+    assert rollout.batches(every(hosts), 5) == [["c1"], ["w1", "w3"]]
 
 
 def test_the_cluster_is_told_by_all_nodes() -> None:
     other = host("w2", plan={"cluster": {"ca_sha256": "b", "machine_id": "2"}})
-    assert rollout.cluster({"w1": host(), "w2": other, "w3": host("w3")}) == {
+    assert rollout.cluster(every({"w1": host(), "w2": other, "w3": host("w3")})) == {
         "ca_sha256": "a,b",
         "machine_ids": {"w1": "id-w1", "w2": "2", "w3": "id-w3"},
     }
@@ -81,7 +115,7 @@ def test_what_is_asked_before_the_restarts() -> None:
         "w3": idle("n3"),
         "w4": host("n4", plan={"problem": "it is down"}),
     }
-    assert rollout.question(hosts, ["w1", "w4"]) == {
+    assert rollout.question(every(hosts), ["w1", "w4"]) == {
         "requested": False,
         "readmission": True,
         "restarted_nodes": ["n1", "n4"],
@@ -97,7 +131,7 @@ def test_what_is_asked_before_the_restarts() -> None:
 )
 def test_rights_are_those_of_what_follows(force: bool, lease: bool, missing: set[str]) -> None:
     hosts = {"w1": host("n1", settings={"force": force})}
-    rights = rollout.rights(hosts, ["w1"], {"node_kubelet_lease": lease})
+    rights = rollout.rights(every(hosts), ["w1"], KubeletSettings(node_kubelet_lease=lease))
     assert {right.resource for right in rights} == {"nodes", "nodes/proxy", "pods", "leases"} - missing
     proxy = next(right for right in rights if right.resource == "nodes/proxy")
     assert (proxy.verb, proxy.names) == ("get", ("n1",))
@@ -116,7 +150,7 @@ def test_rights_are_those_of_what_follows(force: bool, lease: bool, missing: set
     ],
 )
 def test_idle_kubelet_is_compared_with_what_is_desired(registers: Json, expected: Json) -> None:
-    assert rollout.idle_settings({"h": registers}) == expected
+    assert rollout.idle_settings(every({"h": registers})) == expected
 
 
 def kubelet(*differences: Json, problem: str | None = None) -> Json:
@@ -136,21 +170,22 @@ DIFFERENCE = {"field": "config", "key": "maxPods", "expected": 5, "found": 110}
     ],
 )
 def test_idle_kubelet_that_is_not_as_desired_is_named(entry: Json | None, words: str) -> None:
-    found = rollout.idle_mismatches({"h": idle("n1", settings=DESIRED)}, {"nodes": {"n1": {"kubelet": entry}}})
+    hosts = every({"h": idle("n1", settings=DESIRED)})
+    found = rollout.idle_mismatches(hosts, info({"nodes": {"n1": {"kubelet": entry}}}))
     assert list(found) == (["h"] if words else [])
     assert words in found.get("h", "")
     assert not words or found["h"].startswith("The kubelet of n1 has nothing to change and is healthy, but ")
 
 
 def test_api_that_tells_of_no_node_blames_no_kubelet() -> None:
-    assert rollout.idle_mismatches({"h": idle("n1", settings=DESIRED)}, {"msg": "silent."}) == {}
-    assert rollout.unread({"msg": "silent."}).startswith("silent. If credentials are missing")
+    assert rollout.idle_mismatches(every({"h": idle("n1", settings=DESIRED)}), info({"msg": "silent."})) == {}
+    assert rollout.unread(info({"msg": "silent."})).startswith("silent. If credentials are missing")
 
 
 def test_kubelet_out_of_reach_before_its_change_is_a_warning() -> None:
     answer = {"nodes": {"n1": {"kubelet": kubelet(problem="503.")}, "n2": {"kubelet": kubelet()}, "n3": {}}}
-    hosts = {name: host(name) for name in ("n1", "n2", "n3")}
-    (warning,) = rollout.unreached(hosts, list(hosts), answer)
+    hosts = every({name: host(name) for name in ("n1", "n2", "n3")})
+    (warning,) = rollout.unreached(hosts, list(hosts), info(answer))
     assert warning.startswith("what the kubelet of n1 uses cannot be read before its change")
 
 
@@ -159,28 +194,29 @@ REJECTED = {"nodes": {"w1": {"readmission": [{"pod": "default/p", "reason": "too
 
 
 def test_pods_that_would_not_come_back_are_named() -> None:
-    found = rollout.objections({"w1": host(), "w2": host("w2")}, ["w1", "w2"], REJECTED)
+    found = rollout.objections(every({"w1": host(), "w2": host("w2")}), ["w1", "w2"], info(REJECTED))
     assert list(found.by_host) == ["w1"]
     assert "kubelet of w1 would reject pods that run there: default/p (too big). Give the node" in found.told
 
 
 def test_an_api_that_is_silent_objects_for_all_but_the_forced() -> None:
-    found = rollout.objections({"w1": FORCED, "w2": host("w2")}, ["w1", "w2"], {"msg": "no credentials."})
+    hosts = every({"w1": FORCED, "w2": host("w2")})
+    found = rollout.objections(hosts, ["w1", "w2"], info({"msg": "no credentials."}))
     assert list(found.by_host) == ["w2"]
     assert found.told.startswith(
         "the API does not show which pods of w2 the restarted kubelets would reject: no credentials. If"
     )
-    assert rollout.objections({"w2": host()}, ["w2"], {}).told.count("no answer") == 1
+    assert rollout.objections(every({"w2": host()}), ["w2"], info({})).told.count("no answer") == 1
 
 
 @pytest.mark.parametrize("answer", [REJECTED, {}])
 def test_force_takes_no_objection(answer: Json) -> None:
-    assert rollout.objections({"w1": FORCED}, ["w1"], answer) == rollout.Objections({}, "")
+    assert rollout.objections(every({"w1": FORCED}), ["w1"], info(answer)) == rollout.Objections({}, "")
 
 
 @pytest.mark.parametrize("answer", [REJECTED, {"nodes": {"w2": {}}}])
 def test_nothing_to_object_to(answer: Json) -> None:
-    assert rollout.objections({"w2": host("w2")}, ["w2"], answer) == rollout.Objections({}, "")
+    assert rollout.objections(every({"w2": host("w2")}), ["w2"], info(answer)) == rollout.Objections({}, "")
 
 
 RESOURCES = {
@@ -192,8 +228,8 @@ RESOURCES = {
 
 
 def test_what_device_plugins_offer() -> None:
-    assert rollout.offers({"nodes": {"w1": {"extended_resources": RESOURCES}}}, "w1") == {"a/plugged": 4}
-    assert rollout.offers({"msg": "silent"}, "w1") is None
+    assert rollout.offers(info({"nodes": {"w1": {"extended_resources": RESOURCES}}}), "w1") == {"a/plugged": 4}
+    assert rollout.offers(info({"msg": "silent"}), "w1") is None
 
 
 # ---- the Lease -------------------------------------------------------------------------------------------------------
@@ -223,7 +259,10 @@ def test_changes_that_are_open_are_told() -> None:
         "w2": idle("w2", open_transaction={"phase": "applied"}),
         "w3": idle("w3", open_transaction={"phase": None}),
     }
-    assert rollout.open_transactions(hosts) == ["kubelet on w2 (applied)", "kubelet on w3 (its journal cannot be read)"]
+    assert rollout.open_transactions(every(hosts)) == [
+        "kubelet on w2 (applied)",
+        "kubelet on w3 (its journal cannot be read)",
+    ]
 
 
 STALE = "another run held the Lease of the kubelets since everything was planned"
@@ -244,24 +283,27 @@ STALE = "another run held the Lease of the kubelets since everything was planned
     ],
 )
 def test_what_the_lease_refuses(answer: Json, acquired: str, renewed: str) -> None:
-    for found, words in ((rollout.lease_refusal(answer), acquired), (rollout.renewal_refusal(answer), renewed)):
+    result = typed.parse(LeaseResult, answer)
+    for found, words in ((rollout.lease_refusal(result), acquired), (rollout.renewal_refusal(result), renewed)):
         assert found.startswith(words)
         assert bool(found) is bool(words)
         assert ("node_kubelet_lease" in found) is ("To continue" in words)
 
 
 def test_what_is_told_of_a_lease_that_was_acquired() -> None:
-    assert rollout.lease_warnings({"stale": False, "taken_over_from": None}) == []
-    taken, stale = rollout.lease_warnings({"stale": True, "taken_over_from": "them"})
+    assert rollout.lease_warnings(typed.parse(LeaseResult, {"stale": False, "taken_over_from": None})) == []
+    result = typed.parse(LeaseResult, {"stale": True, "taken_over_from": "them"})
+    taken, stale = rollout.lease_warnings(result)
     assert taken == "the Lease nodecraft-kubeadm-kubelets is taken over from them."
     assert stale.startswith(f"{STALE}. Nodes on which there was nothing to change are not checked again: run again")
 
 
 def test_when_the_lease_was_renewed() -> None:
-    lease = {"at": 5.0}
+    lease = LeaseState(at=5.0)
     renewed = host(turn={**OF, "lease": {"at": 7.0}})
     assert rollout.lease_renewed_at(lease, {}) == 5.0
-    assert rollout.lease_renewed_at(lease, {"w1": host(), "w2": renewed, "w3": host(turn={**OF, "lease": {}})}) == 7.0
+    before = every({"w1": host(), "w2": renewed, "w3": host(turn={**OF, "lease": {}})})
+    assert rollout.lease_renewed_at(lease, before) == 7.0
 
 
 @pytest.mark.parametrize(("now", "renews"), [(100.0, False), (206.9, False), (207.0, True)])
@@ -279,11 +321,12 @@ def test_the_lease_is_renewed_while_it_lasts_for_a_turn(now: float, renews: bool
         ({"changed": True}, True, False),
         ({"changed": True, "failed": True}, False, False),
         ({"changed": False}, False, False),
-        ({}, False, False),
+        (None, False, False),
     ],
 )
-def test_what_counts_as_changed(change: Json, check_mode: bool, found: bool) -> None:
-    assert rollout.was_changed(change, check_mode=check_mode) is found
+def test_what_counts_as_changed(change: Json | None, check_mode: bool, found: bool) -> None:
+    result = None if change is None else typed.parse(ChangeResult, change)
+    assert rollout.was_changed(result, check_mode=check_mode) is found
 
 
 def operation(field: str, key: str, after: t.Any) -> Json:
@@ -291,8 +334,11 @@ def operation(field: str, key: str, after: t.Any) -> Json:
 
 
 def test_what_is_expected_of_the_kubelet() -> None:
-    desired = {"feature_gates": {"A": True}, "config": {"maxPods": 5}, "state": "present"}
-    assert rollout.expected({}, desired) == {"feature_gates": {"A": True}, "config": {"maxPods": 5}}
+    desired: Json = {"feature_gates": {"A": True}, "config": {"maxPods": 5}, "state": "present"}
+    assert rollout.expected(KubeletPlan(), typed.parse(KubeletSettings, desired)) == {
+        "feature_gates": {"A": True},
+        "config": {"maxPods": 5},
+    }
     operations = [
         operation("feature_gates", "B", False),
         operation("feature_gates", "C", None),
@@ -301,7 +347,8 @@ def test_what_is_expected_of_the_kubelet() -> None:
         operation("config", "text", "7"),
         operation("args", "v", ["5"]),
     ]
-    assert rollout.expected({"operations": operations}, {**desired, "state": "previous"}) == {
+    plan = typed.parse(KubeletPlan, {"operations": operations})
+    assert rollout.expected(plan, typed.parse(KubeletSettings, {**desired, "state": "previous"})) == {
         "feature_gates": {"B": False},
         "config": {"maxPods": 7},
     }
@@ -320,33 +367,34 @@ def test_what_the_kubelet_says_that_it_uses() -> None:
         {"field": "config", "key": "maxPods", "expected": 50, "found": 110},
         {"field": "feature_gates", "key": "A", "expected": True, "found": None},
     ]
-    message = rollout.doubt("w1", {"nodes": {"w1": {"kubelet": kubelet(*differences)}}}, changed=True)
+    message = rollout.kubelet_mismatch("w1", info({"nodes": {"w1": {"kubelet": kubelet(*differences)}}}), changed=True)
     assert message.startswith("The kubelet of w1 was changed and is healthy, but /configz shows")
     assert "config maxPods is 110, not 50; feature_gates A is unset, not true. Set a value" in message
     assert message.endswith("Nothing was rolled back, and no later node was changed.")
-    silent = rollout.doubt("w1", {"msg": "silent."}, changed=False)
+    silent = rollout.kubelet_mismatch("w1", info({"msg": "silent."}), changed=False)
     assert silent.startswith("The kubelet of w1 is healthy, but the API does not show what it uses: silent. If")
 
 
 def test_a_kubelet_without_a_difference_is_not_doubted() -> None:
-    assert rollout.doubt("w1", {"nodes": {"w1": {"kubelet": kubelet()}}}, changed=True) == ""
+    assert rollout.kubelet_mismatch("w1", info({"nodes": {"w1": {"kubelet": kubelet()}}}), changed=True) == ""
 
 
 @pytest.mark.parametrize("entry", [None, kubelet(problem="503")])
 def test_kubelet_that_was_not_compared_is_doubted(entry: Json | None) -> None:
-    assert rollout.doubt("w1", {"nodes": {"w1": {"kubelet": entry}}}, changed=True)
+    assert rollout.kubelet_mismatch("w1", info({"nodes": {"w1": {"kubelet": entry}}}), changed=True)
 
 
 def test_devices_that_are_missing() -> None:
-    answer = {"nodes": {"w1": {"extended_resources": {"a": {"allocatable": "3"}, "b": {"allocatable": "9"}, "c": {}}}}}
-    assert rollout.missing({"a": 3, "b": 4}, answer, "w1") == []
-    assert rollout.missing({"a": 3}, {"nodes": {"w1": {}}}, "w1") == ["a is 0, expected 3"]
-    found = rollout.missing({"a": 4, "b": 4, "c": 1, "d": 2}, answer, "w1")
+    resources = {"a": {"allocatable": "3"}, "b": {"allocatable": "9"}, "c": {}}
+    answer = info({"nodes": {"w1": {"extended_resources": resources}}})
+    assert rollout.missing_devices({"a": 3, "b": 4}, answer, "w1") == []
+    assert rollout.missing_devices({"a": 3}, info({"nodes": {"w1": {}}}), "w1") == ["a is 0, expected 3"]
+    found = rollout.missing_devices({"a": 4, "b": 4, "c": 1, "d": 2}, answer, "w1")
     assert found == ["a is 3, expected 4", "c is 0, expected 1", "d is 0, expected 2"]
-    told = rollout.loss("w1", answer, found, 20)
+    told = rollout.device_mismatch("w1", answer, found, 20)
     assert "20 s later device plugins have less allocatable there than before: a is 3, expected 4;" in told
-    assert rollout.loss("w1", answer, [], 20) == ""
-    assert "does not show whether device plugins advertise there" in rollout.loss("w1", {}, [], 20)
+    assert rollout.device_mismatch("w1", answer, [], 20) == ""
+    assert "does not show whether device plugins advertise there" in rollout.device_mismatch("w1", info({}), [], 20)
 
 
 # ---- the end ---------------------------------------------------------------------------------------------------------
@@ -354,34 +402,34 @@ def test_devices_that_are_missing() -> None:
 
 def test_a_host_that_has_not_planned_has_no_report() -> None:
     begun = {"pass": {**OF, "at_work": True, "excluded": ""}}
-    assert rollout.report(begun) == {}
-    assert rollout.report({**begun, "plan": {"unreachable": True, "msg": "gone"}}) == {}
-    assert rollout.report({"pass": {"skipped": True}, "plan": host()["plan"]}) == {}
-    assert rollout.report({}) == {}
+    assert report(begun) == {}
+    assert report({**begun, "plan": {"unreachable": True, "msg": "gone"}}) == {}
+    assert report({"pass": {"skipped": True}, "plan": host()["plan"]}) == {}
+    assert report({}) == {}
 
 
 def test_a_host_that_is_excluded_says_why() -> None:
-    found = rollout.report({"pass": {**OF, "at_work": True, "excluded": "no route"}})
+    found = report({"pass": {**OF, "at_work": True, "excluded": "no route"}})
     assert (found["unreachable"], found["failed"]) == (True, False)
     assert found["msg"] == "skipped, because it cannot be reached: no route"
 
 
 def test_a_change_goes_on_top_of_its_plan() -> None:
-    done = host(plan={"changed": True, "rehearsal": "r", "limits": {}}, **DONE, look={})
-    done["change"] = made(transaction="t", changed=True, invocation={})
-    found = rollout.report(done)
-    assert (found["transaction"], found["rehearsal"]) == ("t", "r")
+    done = host(plan={"changed": True, "rehearsal": {"verdict": "r"}, "limits": {}}, **DONE, look={})
+    done["change"] = made(transaction={"id": "t"}, changed=True, invocation={})
+    found = report(done)
+    assert (found["transaction"], found["rehearsal"]) == ({"id": "t"}, {"verdict": "r"})
     assert not {"limits", "invocation"} & set(found)
 
 
 def test_what_a_former_pass_changed_is_not_told() -> None:
-    former = {"pass": "former"}
-    change = {"results": [{"item": former, "transaction": "t"}]}
-    assert "transaction" not in rollout.report(host(turn=former, change=change))
+    former = {"pass_id": "former"}
+    change = {"results": [{"item": former, "transaction": {"id": "t"}}]}
+    assert "transaction" not in report(host(turn=former, change=change))
 
 
 def test_a_change_that_is_in_doubt_failed() -> None:
-    found = rollout.report(host(turn=OF, change=made(changed=True), verify={**OF, "failed": True, "msg": "doubt"}))
+    found = report(host(turn=OF, change=made(changed=True), verify={**OF, "failed": True, "msg": "doubt"}))
     assert (found["failed"], found["msg"]) == (True, "doubt")
 
 
@@ -408,7 +456,7 @@ SWITCHED_OFF = "node_kubelet_check_api is false"
 )
 def test_change_that_was_not_compared_on_purpose_says_so(settings: Json, unverified: list[str]) -> None:
     done = host(settings=settings, **{**DONE, "change": made(changed=True, unverified=["its Node"])})
-    assert rollout.report(done)["unverified"] == ["its Node", *unverified]
+    assert report(done)["unverified"] == ["its Node", *unverified]
 
 
 @pytest.mark.parametrize(("lost", "is_told"), [([], False), ([{"pod": "default/p", "reason": "OutOfcpu"}], True)])
@@ -417,7 +465,7 @@ def test_pods_and_devices_that_no_new_kubelet_reported_are_not_verified(lost: li
     limit = "whether its Node is ready and evicts no pods: no address"
     pods = {"watched": 6, "lost": lost, "restarted": []}
     change = made(changed=True, unverified=[limit])
-    found = rollout.report(host(turn=OF, settings=DESIRED, change=change, verify={**OF, "pods": pods}))
+    found = report(host(turn=OF, settings=DESIRED, change=change, verify={**OF, "pods": pods}))
     why = "the API only shows what was so before it: no address"
     assert found["unverified"] == [limit, f"{DEVICES}: {why}", f"{PODS}: {why}"]
     assert ("pods" in found) is is_told
@@ -431,14 +479,14 @@ def test_pods_and_devices_behind_a_restart_that_was_not_followed_are_not_verifie
     left["plan"] = {**left["plan"], "previous_transaction": {"id": "7", "outcome": outcome}}
     why = "the run that made transaction 7 ended before it looked"
     expected = [] if is_known else [f"{DEVICES}: {why}", f"{PODS}: {why}"]
-    assert rollout.report(left).get("unverified", []) == expected
+    assert report(left).get("unverified", []) == expected
 
 
 def test_the_same_of_a_restart_whose_end_the_turn_waited_for() -> None:
     earlier = {"id": "7", "outcome": "committed"}
     taken_up = host(**{**DONE, "change": made(changed=False, previous_transaction=earlier)})
     why = "the run that made transaction 7 ended before it looked"
-    assert rollout.report(taken_up)["unverified"] == [f"{DEVICES}: {why}", f"{PODS}: {why}"]
+    assert report(taken_up)["unverified"] == [f"{DEVICES}: {why}", f"{PODS}: {why}"]
 
 
 OTHER: Json = {**OF, "mismatches": {"w1": "it uses something else."}}
@@ -452,18 +500,22 @@ OTHER: Json = {**OF, "mismatches": {"w1": "it uses something else."}}
         ({"admit": {**OTHER, "refusal": "no"}}, "Nothing was changed. it uses something else.", True),
         ({"admit": OF, "compare": OTHER}, "it uses something else.", False),
         ({"admit": OTHER, "compare": {**OF, "mismatches": {}}}, None, None),
-        ({"admit": OTHER, "compare": {**OTHER, "pass": "former", "mismatches": {}}}, "it uses something else.", False),
+        (
+            {"admit": OTHER, "compare": {**OTHER, "pass_id": "former", "mismatches": {}}},
+            "it uses something else.",
+            False,
+        ),
     ],
 )
 def test_mismatch_of_an_idle_kubelet_fails_its_host(steps: Json, message: str | None, compared: bool | None) -> None:
     coordinator = {"pass": OF, **steps}
-    found = rollout.judged("w1", idle("w1"), coordinator, [], has_turn=False)
+    found = judged("w1", idle("w1"), coordinator, [], has_turn=False)
     assert (found.get("failed", False), found.get("msg"), found.get("compared")) == (bool(message), message, compared)
-    assert "failed" not in rollout.judged("w2", idle("w2"), coordinator, [], has_turn=False)
+    assert "failed" not in judged("w2", idle("w2"), coordinator, [], has_turn=False)
 
 
 def test_what_was_told_at_the_end_is_told_again() -> None:
-    assert rollout.report({"pass": {"report": {"msg": "said"}}}) == {"msg": "said"}
+    assert report({"pass": {"report": {"msg": "said"}}}) == {"msg": "said"}
 
 
 @pytest.mark.parametrize(
@@ -493,7 +545,7 @@ def test_what_was_told_at_the_end_is_told_again() -> None:
             {"failed": True, "begun": False, "changed": False, "msg": "w1 was not changed, because w0 failed."},
         ),
         (
-            host(**BEGUN, change={"results": [{"item": {"pass": "former"}, "transaction": "t"}]}),
+            host(**BEGUN, change={"results": [{"item": {"pass_id": "former"}, "transaction": {"id": "t"}}]}),
             True,
             ["w0"],
             {"failed": True, "begun": False, "changed": False, "msg": "w1 was not changed, because w0 failed."},
@@ -508,7 +560,7 @@ def test_what_was_told_at_the_end_is_told_again() -> None:
     ],
 )
 def test_what_is_told_of_a_host_in_a_rollout(registers: Json, has_turn: bool, stopped: list[str], found: Json) -> None:
-    told = rollout.judged("w1", registers, {}, stopped, has_turn=has_turn)
+    told = judged("w1", registers, {}, stopped, has_turn=has_turn)
     assert {
         key: value
         for key, value in told.items()
@@ -519,14 +571,15 @@ def test_what_is_told_of_a_host_in_a_rollout(registers: Json, has_turn: bool, st
 
 def test_an_objection_is_told_of_its_host() -> None:
     coordinator: Json = {"pass": OF, "admit": {**OF, "objections": {"w1": "pods would be lost."}}}
-    found = rollout.judged("w1", host(), coordinator, [], has_turn=True)
+    found = judged("w1", host(), coordinator, [], has_turn=True)
     assert (found["failed"], found["msg"]) == (True, "Nothing was changed, because pods would be lost.")
     assert found["operations"] == [SETTING]
-    assert "failed" not in rollout.judged("w2", host(), coordinator, [], has_turn=True)
+    assert "failed" not in judged("w2", host(), coordinator, [], has_turn=True)
 
 
 def test_what_is_owned_and_not_named_comes_with_what_reverts_it() -> None:
-    reports = {"w1": {"left_alone": {"config": ["a", "b"], "register_with_taints": ["t"]}}, "w2": {}}
+    owned = {"left_alone": {"config": ["a", "b"], "register_with_taints": ["t"]}}
+    reports = {"w1": typed.parse(ComponentResult, owned), "w2": ComponentResult()}
     assert list(rollout.left_alone(reports)) == [
         ("w1", "config a", "node_kubelet_config: {}"),
         ("w1", "config b", "node_kubelet_config: {}"),

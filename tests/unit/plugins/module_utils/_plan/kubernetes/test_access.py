@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import access
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.access import Right
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.access import AccessResult, Right
 
 PROXY = Right("get", "nodes/proxy", names=("w1", "w2"))
 LEASE = Right("update", "leases", "coordination.k8s.io", "kube-system", ("l",))
@@ -40,7 +41,7 @@ def test_rights_survive_the_option_of_the_module() -> None:
 
 
 def test_account_with_all_rights_is_not_refused() -> None:
-    assert access.refusal({"user": "u", "missing": []}, "x needs") == ""
+    assert access.refusal(typed.parse(AccessResult, {"user": "u", "missing": []}), "x needs") == ""
 
 
 @pytest.mark.parametrize(("user", "words"), [("u", "the account u lacks"), (None, "of these credentials lacks")])
@@ -48,7 +49,7 @@ def test_refusal_names_account_rights_and_rules(user: str | None, words: str) ->
     missing = access.question(
         [Right("get", "nodes/proxy"), Right("get", "nodes", names=("w1",)), LEASE, Right("list", "nodes")]
     )
-    message = access.refusal({"user": user, "missing": missing}, "x needs")
+    message = access.refusal(typed.parse(AccessResult, {"user": user, "missing": missing}), "x needs")
     assert words in message
     assert (
         "lacks rights that x needs: get nodes/proxy, get nodes w1, update leases l in kube-system, list nodes."

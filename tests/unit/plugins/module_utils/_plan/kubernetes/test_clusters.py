@@ -55,9 +55,9 @@ def test_nodes_of_one_cluster_trust_a_certificate_in_common(
     assert second.is_same_cluster(first) is same
 
 
-def told(authority: str, server: str = "https://x:6443") -> dict[str, str]:
+def told(authority: str, server: str = "https://x:6443") -> ClusterIdentity:
     """What a module tells of a node's cluster."""
-    return {"ca_sha256": authority, "server": server, "machine_id": "m"}
+    return ClusterIdentity(authority, server, "m")
 
 
 def test_a_cluster_whose_authority_is_being_replaced_is_one() -> None:
@@ -66,7 +66,7 @@ def test_a_cluster_whose_authority_is_being_replaced_is_one() -> None:
 
 
 def test_nodes_of_one_cluster_are_in_no_conflict() -> None:
-    assert conflict({"cp1": told("a"), "w1": told("a", "https://127.0.0.1:6443"), "w2": {}, "w3": None}) == ""
+    assert conflict({"cp1": told("a"), "w1": told("a", "https://127.0.0.1:6443"), "w2": None}) == ""
     assert conflict({"w1": told("", "")}) == ""
     assert conflict({}) == ""
 

@@ -59,10 +59,10 @@ def test_a_run_of_no_host_is_none() -> None:
 # ---- nodes that the API knows ----------------------------------------------------------------------------------------
 
 
-def nodes(*names: str) -> dict[str, dict[str, t.Any]]:
-    """As the API tells of them; those called cp are control planes."""
+def nodes(*names: str) -> dict[str, dict[str, str]]:
+    """Their labels; those called cp are control planes."""
     label = {"node-role.kubernetes.io/control-plane": ""}
-    return {name: {"labels": label if name.startswith("cp") else {}} for name in names}
+    return {name: label if name.startswith("cp") else {} for name in names}
 
 
 def test_a_run_that_reaches_all_says_nothing() -> None:

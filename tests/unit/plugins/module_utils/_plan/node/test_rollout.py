@@ -5,24 +5,35 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import rollout
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.rollout import Applied, NodeHost, NodeOutcome
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import OF, Json
 
 CLUSTER = {"ca_sha256": "a", "server": "", "machine_id": "1"}
 SHARED = dict.fromkeys(rollout.SHARED, 1)
 
 
-def host(node: str, excluded: str = "", **settings: object) -> Json:
-    known = {
+def host(node: str, excluded: str = "", **settings: object) -> NodeHost:
+    known: Json = {
         **SHARED,
         "node": node,
-        "cluster": {},
+        "cluster": None,
         "control_plane": False,
         "taints": [],
         "resources": {},
         "labels": {"a": "b"},
     }
-    return {"pass": {**OF, "at_work": True, "excluded": excluded, "settings": {**known, **settings}}}
+    return passed({**OF, "at_work": True, "excluded": excluded, "settings": {**known, **settings}})
+
+
+def passed(begun: Json) -> NodeHost:
+    return NodeHost(lambda task: begun if task == "pass" else {})
+
+
+def outcome(of: NodeHost, results: Json) -> NodeOutcome:
+    """What became of a host. results: of the tasks, by kind."""
+    return rollout.outcome(of, typed.parse(Applied, results))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +45,7 @@ def host(node: str, excluded: str = "", **settings: object) -> Json:
         (host("n2", cluster={**CLUSTER, "ca_sha256": "b"}), "belong to 2 clusters"),
     ],
 )
-def test_what_refuses_all(second: Json, words: str) -> None:
+def test_what_refuses_all(second: NodeHost, words: str) -> None:
     found = rollout.refusal({"w1": host("n1", cluster=CLUSTER), "w2": second, "w3": host("n3")})
     assert words in found
     assert bool(found) is bool(words)
@@ -107,8 +118,9 @@ def node(**result: object) -> Json:
 
 
 def test_what_became_of_a_host() -> None:
-    found = rollout.outcome(host("n1"), {"taints": node(changed=True), "resources": node()})
-    assert (found["node"], found["taints"]["changed"], found["labels"]) == ("n1", True, None)
+    found = outcome(host("n1"), {"taints": node(changed=True), "resources": node()})
+    assert found.taints
+    assert (found.node, found.taints.changed, found.labels) == ("n1", True, None)
 
 
 LABEL = {"field": "labels", "key": "a", "before": None, "after": "b"}
@@ -119,23 +131,23 @@ CHANGED: Json = {**NOTHING, "changed": True, "operations": [LABEL]}
 def test_each_node_gets_its_own_results() -> None:
     results = {"taints": {"nodes": {"w1": NOTHING, "w2": CHANGED}}, "labels": {"nodes": {"w1": CHANGED}}}
     own = {"node": "w1", "taints": NOTHING, "resources": None, "labels": CHANGED}
-    assert rollout.outcome(host("w1"), results) == own
-    assert rollout.outcome(host("w2"), results) == {**own, "node": "w2", "taints": CHANGED, "labels": None}
+    assert outcome(host("w1"), results).report() == own
+    assert outcome(host("w2"), results).report() == {**own, "node": "w2", "taints": CHANGED, "labels": None}
 
 
 def test_task_that_failed_as_a_whole_failed_for_each_node() -> None:
     failed = {"changed": False, "failed": True, "operations": []}
     refused = {"failed": True, "msg": "refused"}
-    assert rollout.outcome(host("w1"), {"labels": refused})["labels"] == {**failed, "msg": "refused"}
-    assert rollout.outcome(host("w1"), {"labels": {"unreachable": True}})["labels"] == {**failed, "msg": "no answer"}
+    assert outcome(host("w1"), {"labels": refused}).report()["labels"] == {**failed, "msg": "refused"}
+    assert outcome(host("w1"), {"labels": {"unreachable": True}}).report()["labels"] == {**failed, "msg": "no answer"}
     # It failed for another node, and says of this one how it ended.
     results = {"labels": {"failed": True, "nodes": {"w1": CHANGED}}}
-    assert rollout.outcome(host("w1"), results)["labels"] == CHANGED
+    assert outcome(host("w1"), results).report()["labels"] == CHANGED
 
 
 def lines_of_w1(**results: Json) -> list[str]:
     kinds = {"taints": {"nodes": {"w1": NOTHING}}, "resources": {"nodes": {"w1": NOTHING}}, "labels": {}}
-    return rollout.lines({"h1": rollout.outcome(host("w1"), {**kinds, **results})})
+    return rollout.lines({"h1": outcome(host("w1"), {**kinds, **results})})
 
 
 def test_changes_are_reported_with_their_values() -> None:
@@ -153,7 +165,7 @@ def test_report_without_changes_names_whether_all_tasks_ran() -> None:
 
 def test_the_same_failure_of_all_nodes_is_reported_once() -> None:
     failed = {"labels": {"failed": True, "msg": "the API is away"}}
-    outcomes = {name: rollout.outcome(host(name), failed) for name in ("w1", "w2")}
+    outcomes = {name: outcome(host(name), failed) for name in ("w1", "w2")}
     assert rollout.lines(outcomes) == ["the API is away"]
 
 
@@ -165,8 +177,8 @@ def test_reverts_are_told_with_where_their_variable_comes_from_and_counted() -> 
         "msg": "",
         "operations": [gone, {**gone, "key": "c", "no_longer_desired": False}],
     }
-    outcome = rollout.outcome(host("n1"), {"labels": {"nodes": {"n1": result}}})
-    assert rollout.lines({"w1": outcome}, lambda name, variable: f"; {variable} is from {name}.yml:1") == [
+    found = outcome(host("n1"), {"labels": {"nodes": {"n1": result}}})
+    assert rollout.lines({"w1": found}, lambda name, variable: f"; {variable} is from {name}.yml:1") == [
         "- n1: labels a: b -> unset (no longer desired; node_resources_labels is from w1.yml:1)",
         "n1: labels c: b -> unset",
         "taints, resources, labels: 1 change and 1 revert",
@@ -174,8 +186,8 @@ def test_reverts_are_told_with_where_their_variable_comes_from_and_counted() -> 
 
 
 def test_a_host_that_is_excluded() -> None:
-    found = rollout.outcome(host("", excluded="no route"), {})
-    assert found == {
+    found = outcome(host("", excluded="no route"), {})
+    assert found.report() == {
         "node": None,
         "taints": None,
         "resources": None,
@@ -183,28 +195,27 @@ def test_a_host_that_is_excluded() -> None:
         "unreachable": True,
         "msg": "skipped, because it cannot be reached: no route",
     }
-    lines = rollout.lines({"w2": rollout.outcome(host("n1"), dict.fromkeys(rollout.TASKS, node())), "w1": found})
+    lines = rollout.lines({"w2": outcome(host("n1"), dict.fromkeys(rollout.TASKS, node())), "w1": found})
     assert lines == ["w1: skipped, because it cannot be reached", "n1 taints, resources, labels: nothing to change"]
 
 
 def test_a_host_that_has_ended_already_is_told_as_it_told_itself() -> None:
     """The results of its end take the place of what it began with, before hosts end that Ansible has no forks for at once."""
-    told = {"node": None, "unreachable": True, "msg": "gone"}
-    assert rollout.outcome({"pass": {**OF, "at_work": False, "report": told}}, {}) == told
+    told = {"node": None, **dict.fromkeys(rollout.TASKS), "unreachable": True, "msg": "gone"}
+    assert outcome(passed({**OF, "at_work": False, "report": told}), {}).report() == told
 
 
 def test_what_repairs_kubelets_that_keep_the_api_down() -> None:
-    plans: dict[str, Json] = {"w1": {"problem": None}, "cp2": {"problem": "down"}, "cp1": {"problem": "down"}, "w2": {}}
-    found = rollout.without_api(plans)
+    found = rollout.without_api(["cp2", "cp1"])
     assert "as on cp1, cp2, starts no API server" in found
     assert "feature_gates" in found
     assert "-e node_kubelet_check_api=false" in found
-    assert rollout.without_api({"w1": {"problem": None}, "w2": {}}) == ""
+    assert rollout.without_api([]) == ""
 
 
 def test_what_is_owned_and_not_named_comes_with_what_reverts_it() -> None:
-    outcome = {"node": "n1", "labels": None, "resources": {"left_alone": ["a.b/c"]}, "taints": {"left_alone": ["t"]}}
-    assert list(rollout.left_alone({"w1": outcome})) == [
+    found = {"node": "n1", "labels": None, "resources": {"left_alone": ["a.b/c"]}, "taints": {"left_alone": ["t"]}}
+    assert list(rollout.left_alone({"w1": typed.parse(NodeOutcome, found)})) == [
         ("w1", "taints t", "node_resources_taints: []"),
         ("w1", "resources a.b/c", "node_resources_extended_resources: {}"),
     ]

@@ -7,7 +7,13 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import rollout
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.static_pod_results import (
+    PodState,
+    StaticPodHost,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.results import ComponentResult
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import (
     API_SERVER,
     ETCD,
@@ -19,6 +25,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
     observed,
     pod,
     refused,
+    results,
 )
 
 Json = dict[str, t.Any]
@@ -34,11 +41,21 @@ def three(**hosts: Json) -> dict[str, Json]:
     return {name: hosts.get(name) or host(name) for name in ALL}
 
 
+def parsed(hosts: dict[str, Json]) -> dict[str, StaticPodHost]:
+    """Hosts as the decisions see them."""
+    return {name: results(registers) for name, registers in hosts.items()}
+
+
+def pod_state(name: str, problem: str | None = None) -> PodState:
+    """A static pod as a host observed it."""
+    return typed.parse(PodState, observed(name, problem))
+
+
 # ---- before the first write ------------------------------------------------------------------------------------------
 
 
 def test_hosts_that_planned_may_be_changed() -> None:
-    assert rollout.refusal(three(), "cp1", ALL, ALL) == ""
+    assert rollout.refusal(parsed(three()), "cp1", ALL, ALL) == ""
 
 
 @pytest.mark.parametrize(
@@ -61,7 +78,7 @@ def test_hosts_that_planned_may_be_changed() -> None:
 def test_hosts_that_cannot_be_changed_in_one_run_are_refused(
     hosts: dict[str, Json], reachable: list[str], batch: list[str], words: str
 ) -> None:
-    found = rollout.refusal(hosts, "cp1", reachable, batch)
+    found = rollout.refusal(parsed(hosts), "cp1", reachable, batch)
     assert words in found
     assert found.startswith("Nothing was changed on cp1")
 
@@ -69,20 +86,20 @@ def test_hosts_that_cannot_be_changed_in_one_run_are_refused(
 def test_hosts_of_two_clusters_are_refused() -> None:
     hosts = three()
     hosts["cp2"]["plan"]["cluster"] = {"ca_sha256": "b", "server": "https://b:6443", "machine_id": ""}
-    assert "belong to 2 clusters: cp1, cp3" in rollout.refusal(hosts, "cp1", ALL, ALL)
+    assert "belong to 2 clusters: cp1, cp3" in rollout.refusal(parsed(hosts), "cp1", ALL, ALL)
 
 
 def test_a_batch_with_nothing_to_change_needs_no_other_nodes() -> None:
-    assert rollout.refusal({"cp1": host("cp1", NOTHING)}, "cp1", ALL, ["cp1"]) == ""
+    assert rollout.refusal(parsed({"cp1": host("cp1", NOTHING)}), "cp1", ALL, ["cp1"]) == ""
 
 
 def test_a_kubelet_that_does_not_work_stops_the_run_until_it_is_repaired() -> None:
     hosts = three()
-    assert rollout.kubelet_refusal(hosts, []) == ""
+    assert rollout.kubelet_refusal(parsed(hosts), []) == ""
     hosts["cp2"]["plan"]["kubelet_problem"] = "kubelet on cp2 is down; it logged last: panic: no gate"
-    told = rollout.kubelet_refusal(hosts, ["cp1"])
+    told = rollout.kubelet_refusal(parsed(hosts), ["cp1"])
     assert told.startswith("kubelet on cp2 is down; it logged last: panic: no gate. Nothing was changed")
-    assert rollout.kubelet_refusal(hosts, ["cp2"]) == ""
+    assert rollout.kubelet_refusal(parsed(hosts), ["cp2"]) == ""
 
 
 @pytest.mark.parametrize(
@@ -98,27 +115,27 @@ def test_a_kubelet_that_does_not_work_stops_the_run_until_it_is_repaired() -> No
 def test_etcd_is_first_and_what_is_switched_off_goes_the_other_way(after: t.Any, order: list[str]) -> None:
     change = pod({"after": after})
     planned = {API_SERVER: change, ETCD: pod(ON), "kube-controller-manager": pod(), SCHEDULER: change}
-    assert rollout.order(host("cp1", planned)) == order
+    assert rollout.order(results(host("cp1", planned))) == order
 
 
 def test_one_setting_that_is_switched_on_decides_the_order() -> None:
     planned = {API_SERVER: pod({"after": None}, ON), SCHEDULER: pod({"after": None})}
-    assert rollout.order(host("cp1", planned)) == [API_SERVER, SCHEDULER]
+    assert rollout.order(results(host("cp1", planned))) == [API_SERVER, SCHEDULER]
 
 
 def test_what_is_switched_on_in_etcd_decides_nothing_for_others() -> None:
     planned = {ETCD: pod(ON), API_SERVER: pod({"after": None}), SCHEDULER: pod({"after": None})}
-    assert rollout.order(host("cp1", planned)) == [ETCD, SCHEDULER, API_SERVER]
+    assert rollout.order(results(host("cp1", planned))) == [ETCD, SCHEDULER, API_SERVER]
 
 
 def test_a_change_that_is_open_is_ended() -> None:
-    assert rollout.order(host("cp1", {API_SERVER: pod(), SCHEDULER: pod(phase="waiting")})) == [SCHEDULER]
+    assert rollout.order(results(host("cp1", {API_SERVER: pod(), SCHEDULER: pod(phase="waiting")}))) == [SCHEDULER]
 
 
 def test_a_repair_is_first_and_does_not_ask() -> None:
     hosts = three(cp2=host("cp2", NOTHING), cp3=host("cp3", DOWN))
-    assert rollout.turns(hosts) == ["cp3", "cp1"]
-    assert rollout.impaired(hosts) == ["cp3"]
+    assert rollout.turns(parsed(hosts)) == ["cp3", "cp1"]
+    assert rollout.impaired(parsed(hosts)) == ["cp3"]
 
 
 @pytest.mark.parametrize(
@@ -131,8 +148,8 @@ def test_a_repair_is_first_and_does_not_ask() -> None:
 )
 def test_only_what_is_down_and_changed_and_vital_is_a_repair(planned: Json, others: Json) -> None:
     hosts = {"cp1": host("cp1"), "cp2": host("cp2", planned, others=others)}
-    assert rollout.turns(hosts) == ["cp1", "cp2"]
-    assert rollout.impaired(hosts) == []
+    assert rollout.turns(parsed(hosts)) == ["cp1", "cp2"]
+    assert rollout.impaired(parsed(hosts)) == []
 
 
 def test_the_api_has_to_prove_itself_by_all_nodes() -> None:
@@ -140,8 +157,8 @@ def test_the_api_has_to_prove_itself_by_all_nodes() -> None:
     hosts["cp2"]["plan"]["cluster"]["ca_sha256"] = "b"
     hosts["cp3"]["plan"] = {"unreachable": True, "msg": "gone"}
     machines = {"cp1": "machine-cp1", "cp2": "machine-cp2"}
-    assert rollout.cluster(hosts) == {"ca_sha256": "a,b", "machine_ids": machines}
-    assert rollout.cluster({"cp1": host("cp1"), "cp2": host("cp2")})["ca_sha256"] == "a"
+    assert rollout.cluster(parsed(hosts)) == {"ca_sha256": "a,b", "machine_ids": machines}
+    assert rollout.cluster(parsed({"cp1": host("cp1"), "cp2": host("cp2")}))["ca_sha256"] == "a"
 
 
 def test_open_changes_are_told_also_of_what_is_not_planned() -> None:
@@ -149,7 +166,7 @@ def test_open_changes_are_told_also_of_what_is_not_planned() -> None:
         cp1=host("cp1", {API_SERVER: pod(phase="waiting")}, others={ETCD: pod(phase="")}),
         cp2=host("cp2", NOTHING),
     )
-    assert rollout.open_transactions(hosts) == [
+    assert rollout.open_transactions(parsed(hosts)) == [
         "etcd on cp1 (its journal cannot be read)",
         "kube-apiserver on cp1 (waiting)",
     ]
@@ -168,22 +185,22 @@ def test_open_changes_are_told_also_of_what_is_not_planned() -> None:
     ],
 )
 def test_the_plan_is_believed_while_it_is_new_and_all_is_ready(planned: Json, plan_age: float, ready: bool) -> None:
-    assert rollout.is_ready(three(cp3=host("cp3", planned)), plan_age) is ready
+    assert rollout.is_ready(parsed(three(cp3=host("cp3", planned))), plan_age) is ready
 
 
 def test_all_that_is_vital_is_waited_for_but_what_is_repaired() -> None:
-    pods = [observed(API_SERVER, "is down"), observed(ETCD, "starts"), observed(SCHEDULER, "starts")]
-    assert rollout.awaited(host("cp1"), pods) == [API_SERVER, ETCD]
-    assert rollout.awaited(host("cp1"), [observed(API_SERVER), *pods[1:]]) == [ETCD]
-    assert rollout.awaited(host("cp1", DOWN), pods) == [ETCD]
-    assert rollout.awaited(begun(host("cp1", DOWN), COMMITTED), pods) == [API_SERVER, ETCD]
+    pods = [pod_state(API_SERVER, "is down"), pod_state(ETCD, "starts"), pod_state(SCHEDULER, "starts")]
+    assert rollout.awaited(results(host("cp1")), pods) == [API_SERVER, ETCD]
+    assert rollout.awaited(results(host("cp1")), [pod_state(API_SERVER), *pods[1:]]) == [ETCD]
+    assert rollout.awaited(results(host("cp1", DOWN)), pods) == [ETCD]
+    assert rollout.awaited(results(begun(host("cp1", DOWN), COMMITTED)), pods) == [API_SERVER, ETCD]
 
 
 def test_a_turn_begins_when_those_before_it_are_done() -> None:
     hosts = three(cp1=begun(host("cp1"), COMMITTED))
-    assert rollout.turn_refusal(hosts, "cp1", ALL, ALL) == ""
-    assert rollout.turn_refusal(hosts, "cp2", ALL, ALL) == ""
-    told = rollout.turn_refusal(hosts, "cp3", ALL, ALL)
+    assert rollout.turn_refusal(parsed(hosts), "cp1", ALL, ALL) == ""
+    assert rollout.turn_refusal(parsed(hosts), "cp2", ALL, ALL) == ""
+    told = rollout.turn_refusal(parsed(hosts), "cp3", ALL, ALL)
     assert told.startswith("cp2 is not changed yet, so this play does not keep its hosts in sync: its strategy must be")
     assert told.endswith("Nothing was changed on cp3.")
 
@@ -198,12 +215,12 @@ def test_a_turn_begins_when_those_before_it_are_done() -> None:
 )
 def test_no_turn_begins_after_a_failure(hosts: dict[str, Json]) -> None:
     told = "cp2 was not changed, because cp1 failed or was lost."
-    assert rollout.turn_refusal(hosts, "cp2", ALL, ["cp1", "cp2"]) == told
+    assert rollout.turn_refusal(parsed(hosts), "cp2", ALL, ["cp1", "cp2"]) == told
 
 
 def test_no_turn_begins_without_a_host_that_the_play_has_lost() -> None:
     told = "cp2 was not changed, because cp1, cp3 failed or was lost."
-    assert rollout.turn_refusal(three(), "cp2", ["cp2"], ["cp2"]) == told
+    assert rollout.turn_refusal(parsed(three()), "cp2", ["cp2"], ["cp2"]) == told
 
 
 def test_a_node_that_is_not_ready_keeps_another_from_its_turn() -> None:
@@ -214,7 +231,7 @@ def test_a_node_that_is_not_ready_keeps_another_from_its_turn() -> None:
         cp3="no route.",
     )
     assert (
-        rollout.readiness_refusal(three(cp1=told), "cp1")
+        rollout.readiness_refusal(parsed(three(cp1=told)), "cp1")
         == "cp1 was not changed, because not all API servers and etcds are ready, and this change would stop its own: etcd on cp2 runs, not ready"
         " yet; cp3 could not be checked (no route). Repair that first; a run that changes what is down may continue."
     )
@@ -222,31 +239,31 @@ def test_a_node_that_is_not_ready_keeps_another_from_its_turn() -> None:
 
 def test_a_node_that_was_not_asked_is_not_known() -> None:
     told = looked(host("cp1"), cp1=[observed(API_SERVER)], cp2=[observed(API_SERVER)])
-    assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(three(cp1=told), "cp1")
+    assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(parsed(three(cp1=told)), "cp1")
     told["look"]["results"].append({"host": "cp3", "static_pods": None})
-    assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(three(cp1=told), "cp1")
+    assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(parsed(three(cp1=told)), "cp1")
 
 
 def test_all_ready_nodes_let_a_turn_begin() -> None:
     well = [observed(API_SERVER), observed(ETCD)]
-    assert rollout.readiness_refusal(three(cp1=looked(host("cp1"), cp1=well, cp2=well, cp3=well)), "cp1") == ""
-    assert rollout.readiness_refusal(three(), "cp1") == ""
+    assert rollout.readiness_refusal(parsed(three(cp1=looked(host("cp1"), cp1=well, cp2=well, cp3=well))), "cp1") == ""
+    assert rollout.readiness_refusal(parsed(three()), "cp1") == ""
 
 
 def test_a_repair_may_begin_while_others_are_not_ready() -> None:
     down = [observed(API_SERVER, "is down")]
     repair = looked(host("cp1"), cp1=down, cp2=down, cp3="gone")
-    assert rollout.readiness_refusal(three(cp1=repair), "cp1") == ""
+    assert rollout.readiness_refusal(parsed(three(cp1=repair)), "cp1") == ""
     other = looked(host("cp1", {SCHEDULER: pod(ON)}), cp1=down, cp2=down, cp3=down)
-    assert "kube-apiserver on cp1 is down" in rollout.readiness_refusal(three(cp1=other), "cp1")
+    assert "kube-apiserver on cp1 is down" in rollout.readiness_refusal(parsed(three(cp1=other)), "cp1")
     unknown = looked(host("cp1"), cp1="gone", cp2=down, cp3=down)
-    assert "cp1 could not be checked (gone)" in rollout.readiness_refusal(three(cp1=unknown), "cp1")
+    assert "cp1 could not be checked (gone)" in rollout.readiness_refusal(parsed(three(cp1=unknown)), "cp1")
 
 
 def test_the_plan_tells_of_readiness_before_the_first_turn() -> None:
     hosts = three(cp2=host("cp2", others={ETCD: pod(problem="starts")}))
-    assert "etcd on cp2 starts" in rollout.readiness_refusal(hosts, "cp1")
-    assert rollout.readiness_refusal(three(cp1=host("cp1", DOWN)), "cp1") == ""
+    assert "etcd on cp2 starts" in rollout.readiness_refusal(parsed(hosts), "cp1")
+    assert rollout.readiness_refusal(parsed(three(cp1=host("cp1", DOWN))), "cp1") == ""
 
 
 # ---- after a turn ----------------------------------------------------------------------------------------------------
@@ -263,24 +280,24 @@ def test_the_plan_tells_of_readiness_before_the_first_turn() -> None:
         (begun(host("cp1")), "unfinished"),
         (begun(host("cp1"), COMMITTED, order=[ETCD, API_SERVER]), "unfinished"),
         ({**begun(host("cp1")), "change": {"failed": True, "msg": "no loop"}}, "unfinished"),
-        ({**begun(host("cp1"), COMMITTED), "pass": {"pass": "later"}}, "waiting"),
+        ({**begun(host("cp1"), COMMITTED), "pass": {"pass_id": "later"}}, "waiting"),
     ],
 )
 def test_how_far_a_host_is(registers: Json, state: str) -> None:
-    assert rollout.state(registers) == state
+    assert results(registers).state == state
 
 
 def test_a_change_of_an_earlier_pass_is_none_of_this_one() -> None:
     registers = begun(host("cp1"), COMMITTED)
-    later = {"pass": "later", "changes": [{"name": API_SERVER, "pass": "later"}]}
-    again = {**registers, "pass": {**registers["pass"], "pass": "later"}, "turn": later}
-    assert rollout.state(again) == "unfinished"
+    later = {"pass_id": "later", "changes": [{"name": API_SERVER, "pass_id": "later"}]}
+    again = {**registers, "pass": {**registers["pass"], "pass_id": "later"}, "turn": later}
+    assert results(again).state == "unfinished"
 
 
 def test_a_host_that_only_waited_is_busy() -> None:
-    assert rollout.is_busy(begun(host("cp1"), {"failed": True, "busy": True}))
-    assert not rollout.is_busy(begun(host("cp1"), {"busy": True}, {"failed": True}, order=[ETCD, API_SERVER]))
-    assert not rollout.is_busy(host("cp1"))
+    assert results(begun(host("cp1"), {"failed": True, "busy": True})).is_busy
+    assert not results(begun(host("cp1"), {"busy": True}, {"failed": True}, order=[ETCD, API_SERVER])).is_busy
+    assert not results(host("cp1")).is_busy
 
 
 def test_host_with_an_unreadable_manifest_blocks_other_turns() -> None:
@@ -288,31 +305,31 @@ def test_host_with_an_unreadable_manifest_blocks_other_turns() -> None:
     hosts = three()
     plan = {**hosts["cp2"]["plan"], "others": {}, "unreadable_files": ["/m/etcd.yaml"]}
     hosts["cp2"] = {**hosts["cp2"], "plan": plan}
-    assert not rollout.is_ready(hosts, 0)
-    refusal = rollout.readiness_refusal(hosts, "cp1")
+    assert not rollout.is_ready(parsed(hosts), 0)
+    refusal = rollout.readiness_refusal(parsed(hosts), "cp1")
     assert "cp2 could not be checked (/m/etcd.yaml cannot be read, and may be etcd)" in refusal
 
 
 def test_control_planes_only_the_api_knows_are_not_verified() -> None:
     hosts = three()
-    assert rollout.unverified(hosts, []) == []
+    assert rollout.unverified(parsed(hosts), []) == []
     limit = "whether API server and etcd of {} are ready: this run leaves them out"
-    assert rollout.unverified(hosts, ["cp4"]) == [limit.format("cp4")]
+    assert rollout.unverified(parsed(hosts), ["cp4"]) == [limit.format("cp4")]
     known = {"problem": None, "control_planes": ["cp1", "cp2", "cp3", "cp8", "cp9"]}
     hosts["cp2"] = {**hosts["cp2"], "plan": {**hosts["cp2"]["plan"], "kubeadm_config": known}}
-    assert rollout.unverified(hosts, []) == [limit.format("cp8, cp9")]
-    assert rollout.unverified(hosts, ["cp9", "cp4"]) == [limit.format("cp8, cp9, cp4")], "cp4 has no label"
+    assert rollout.unverified(parsed(hosts), []) == [limit.format("cp8, cp9")]
+    assert rollout.unverified(parsed(hosts), ["cp9", "cp4"]) == [limit.format("cp8, cp9, cp4")], "cp4 has no label"
 
 
 def test_what_counts_as_ready_without_being_known_is_named_for_others_too() -> None:
     probe = "whether its probes pass: exec probe: not known"
     quiet = {**pod(), "unverified": [probe]}
     hosts = three(cp2=host("cp2", {API_SERVER: pod()}, others={ETCD: quiet, SCHEDULER: quiet}))
-    assert rollout.assumed_ready(hosts) == [("cp2", ETCD, probe)]
+    assert rollout.assumed_ready(parsed(hosts)) == [("cp2", ETCD, probe)]
     seen = {**observed(ETCD), "unverified": [probe]}
     hosts["cp1"] = looked(hosts["cp1"], cp1=[], cp2="no answer", cp3=[seen])
     hosts["cp3"] = looked(hosts["cp3"], cp1=[], cp2=[], cp3=[{**seen, "ready": False}])
-    assert rollout.assumed_ready(hosts) == [("cp3", ETCD, probe)]
+    assert rollout.assumed_ready(parsed(hosts)) == [("cp3", ETCD, probe)]
 
 
 def test_what_the_run_does_not_plan_is_told_where_it_is_wrong() -> None:
@@ -322,13 +339,13 @@ def test_what_the_run_does_not_plan_is_told_where_it_is_wrong() -> None:
         "cp2": host("cp2", scheduler, others={ETCD: {"ready": True}}),
         "cp3": host("cp3", {API_SERVER: pod()}, others={SCHEDULER: {"ready": False}}),
     }
-    assert rollout.beside(hosts) == [
+    assert rollout.beside(parsed(hosts)) == [
         f"cp1 {ETCD}: it is not ready",
         f"cp2: there is no manifest of {API_SERVER}, so it does not run there",
     ]
     hosts["cp2"]["plan"]["unreadable_files"] = ["/m/x"]  # a turn is refused for it
-    assert rollout.beside({"cp2": hosts["cp2"]}) == []
-    assert rollout.beside({"gone": {}}) == []
+    assert rollout.beside(parsed({"cp2": hosts["cp2"]})) == []
+    assert rollout.beside(parsed({"gone": {}})) == []
 
 
 def test_unreadable_file_beside_all_vital_pods_blocks_nothing() -> None:
@@ -340,9 +357,9 @@ def test_unreadable_file_beside_all_vital_pods_blocks_nothing() -> None:
 @pytest.mark.parametrize("step", ["plan", "change"])
 def test_a_host_whose_connection_broke_does_not_speak(step: str) -> None:
     hosts = three()
-    assert rollout.speaker(hosts) == "cp1"
-    assert rollout.speaker({**hosts, "cp1": {**hosts["cp1"], step: {"unreachable": True}}}) == "cp2"
-    assert rollout.speaker({}) == ""
+    assert rollout.speaker(parsed(hosts)) == "cp1"
+    assert rollout.speaker(parsed({**hosts, "cp1": {**hosts["cp1"], step: {"unreachable": True}}})) == "cp2"
+    assert rollout.speaker(parsed({})) == ""
 
 
 # ---- the end ---------------------------------------------------------------------------------------------------------
@@ -357,9 +374,9 @@ def test_a_change_goes_on_top_of_its_plan_and_only_known_keys_are_kept() -> None
         "rehearsal": {"verdict": "accepted"},
     }
     registers = begun(host("cp1", {API_SERVER: pod(ON, **kept)}), {**COMMITTED, "changed": True, "msg": None, "env": 1})
-    found = rollout.reports({"cp1": registers, "cp2": {"plan": {"unreachable": True}}}, dry=False)
+    found = rollout.reports(parsed({"cp1": registers, "cp2": {"plan": {"unreachable": True}}}), dry=False)
     planned = {"operations": [ON], "open_transaction": None, "previous_transaction": None}
-    assert found == {
+    assert typed.as_mapping(found) == {
         "cp1": {API_SERVER: {**kept, **planned, **COMMITTED, "changed": True, "failed": False, "msg": None}}
     }
 
@@ -376,49 +393,49 @@ def test_a_change_goes_on_top_of_its_plan_and_only_known_keys_are_kept() -> None
 )
 def test_a_host_whose_turn_did_not_come_names_who_stopped_the_rollout(stopper: Json, name: str) -> None:
     hosts = three(cp1=begun(host("cp1"), COMMITTED), cp2=stopper)
-    found = rollout.reports(hosts, dry=False)["cp3"][API_SERVER]
-    assert (found["failed"], found["begun"], found["changed"]) == (True, False, False)
-    assert found["msg"].startswith(f"cp3 was not changed, because {name} ")
+    found = rollout.reports(parsed(hosts), dry=False)["cp3"][API_SERVER]
+    assert (found.raw["failed"], found.raw["begun"], found.raw["changed"]) == (True, False, False)
+    assert found.msg.startswith(f"cp3 was not changed, because {name} ")
 
 
 def test_a_refused_plan_names_its_host_too() -> None:
     hosts = three(cp2=host("cp2", {API_SERVER: pod(failed=True, msg="refused")}))
     hosts["cp2"]["plan"]["failed"] = True
-    found = rollout.reports(hosts, dry=False)
-    assert "because cp2 " in found["cp1"][API_SERVER]["msg"]
-    assert found["cp2"][API_SERVER]["msg"] == "refused"
+    found = rollout.reports(parsed(hosts), dry=False)
+    assert "because cp2 " in found["cp1"][API_SERVER].msg
+    assert found["cp2"][API_SERVER].msg == "refused"
 
 
 def test_what_was_done_and_what_has_nothing_to_do_did_not_fail() -> None:
     planned = {API_SERVER: pod(ON), SCHEDULER: pod()}
     hosts = three(cp1=begun(host("cp1"), COMMITTED), cp2=begun(host("cp2"), {"failed": True}), cp3=host("cp3", planned))
-    found = rollout.reports(hosts, dry=False)
-    assert found["cp1"][API_SERVER]["failed"] is False
-    assert "begun" not in {**found["cp2"][API_SERVER], **found["cp3"][SCHEDULER]}
-    assert found["cp3"][API_SERVER]["begun"] is False
+    found = rollout.reports(parsed(hosts), dry=False)
+    assert found["cp1"][API_SERVER].raw["failed"] is False
+    assert "begun" not in {**found["cp2"][API_SERVER].raw, **found["cp3"][SCHEDULER].raw}
+    assert found["cp3"][API_SERVER].raw["begun"] is False
 
 
 @pytest.mark.parametrize("step", ["decide", "admit"])
 def test_a_refusal_of_all_is_told_of_each(step: str) -> None:
     hosts = three(cp1=refused(host("cp1"), step, "Nothing was changed: why."))
-    assert rollout.reports(hosts, dry=False)["cp3"][API_SERVER]["msg"] == "Nothing was changed: why."
+    assert rollout.reports(parsed(hosts), dry=False)["cp3"][API_SERVER].msg == "Nothing was changed: why."
 
 
 def test_a_refusal_of_its_own_turn_comes_before_others() -> None:
     hosts = three(cp1=refused(host("cp1"), "admit", "all"), cp2=refused(host("cp2"), "turn", "own"))
-    assert rollout.reports(hosts, dry=False)["cp2"][API_SERVER]["msg"] == "own"
+    assert rollout.reports(parsed(hosts), dry=False)["cp2"][API_SERVER].msg == "own"
 
 
 def test_where_nothing_was_to_be_changed_nothing_failed() -> None:
-    found = rollout.reports(three(), dry=True)
-    assert [found[name][API_SERVER]["failed"] for name in ALL] == [False, False, False]
+    found = rollout.reports(parsed(three()), dry=True)
+    assert [found[name][API_SERVER].raw["failed"] for name in ALL] == [False, False, False]
 
 
 def test_what_is_left_to_do_is_told_by_host() -> None:
     reports = rollout.reports(
-        three(cp1=begun(host("cp1"), COMMITTED), cp2=begun(host("cp2"), {"failed": True})), dry=False
+        parsed(three(cp1=begun(host("cp1"), COMMITTED), cp2=begun(host("cp2"), {"failed": True}))), dry=False
     )
-    assert rollout.left(reports) == {
+    assert {name: {"failed": each.failed, "begun": each.begun} for name, each in rollout.left(reports).items()} == {
         "cp1": {"failed": False, "begun": True},
         "cp2": {"failed": True, "begun": True},
         "cp3": {"failed": True, "begun": False},
@@ -427,22 +444,21 @@ def test_what_is_left_to_do_is_told_by_host() -> None:
 
 def test_a_lost_connection_is_a_failure() -> None:
     found = rollout.reports(
-        {"cp1": begun(host("cp1"), {"unreachable": True, "failed": False, "msg": "gone"})}, dry=False
+        parsed({"cp1": begun(host("cp1"), {"unreachable": True, "failed": False, "msg": "gone"})}), dry=False
     )
-    assert found["cp1"][API_SERVER]["failed"] is True
-    assert found["cp1"][API_SERVER]["msg"] == "gone"
+    assert found["cp1"][API_SERVER].raw["failed"] is True
+    assert found["cp1"][API_SERVER].msg == "gone"
 
 
 def test_a_change_whose_end_was_not_seen_is_lost() -> None:
     hosts = three(cp1=begun(host("cp1"), {"unreachable": True}), cp2=begun(host("cp2")))
-    assert rollout.lost(hosts) == ["cp1", "cp2"]
+    assert rollout.lost(parsed(hosts)) == ["cp1", "cp2"]
 
 
 def test_what_is_owned_and_not_named_comes_with_what_reverts_it() -> None:
     owned = {"feature_gates": ["A"], "args": ["v"], "files": ["/a"]}
-    assert [
-        each[1:] for each in rollout.left_alone({"cp1": {"etcd": {}, "kube-scheduler": {"left_alone": owned}}})
-    ] == [
+    pods = {"etcd": ComponentResult(), "kube-scheduler": typed.parse(ComponentResult, {"left_alone": owned})}
+    assert [each[1:] for each in rollout.left_alone({"cp1": pods})] == [
         ("kube-scheduler feature_gates A", "control_plane_feature_gates: {}"),
         ("kube-scheduler args v", "control_plane_components: {kube-scheduler: {args: {}}}"),
         ("kube-scheduler files /a", "control_plane_components: {kube-scheduler: {files: []}}"),

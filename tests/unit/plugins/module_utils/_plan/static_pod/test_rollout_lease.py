@@ -7,8 +7,15 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import rollout_lease
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.rollout_lease import Admission
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.static_pod_results import (
+    LeaseState,
+    StaticPodHost,
+    StaticPodSettings,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.results import LeaseResult
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import (
     API_SERVER,
     ETCD,
@@ -18,6 +25,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
     host,
     pod,
     refused,
+    results,
 )
 
 Json = dict[str, t.Any]
@@ -27,6 +35,20 @@ SILENT: Json = {"msg": "no answer for 60 s.", "api_reachable": False}
 DOWN: Json = {API_SERVER: pod(ON, problem="is down")}
 CLUSTER = {"ca_sha256": "a", "machine_ids": {"cp1": "machine-cp1"}}
 COMMITTED: Json = {"transaction": {"outcome": "committed"}}
+
+
+def parsed(hosts: dict[str, Json]) -> dict[str, StaticPodHost]:
+    """Hosts as the decisions see them."""
+    return {name: results(registers) for name, registers in hosts.items()}
+
+
+def named(*hosts: Json) -> dict[str, StaticPodHost]:
+    """The same by the names of their passes."""
+    return parsed({registers["pass"]["pass_id"]: registers for registers in hosts})
+
+
+def lease(answer: Json) -> LeaseResult:
+    return typed.parse(LeaseResult, answer)
 
 
 @pytest.mark.parametrize(
@@ -40,17 +62,17 @@ COMMITTED: Json = {"transaction": {"outcome": "committed"}}
     ],
 )
 def test_a_turn_takes_all_its_waits_at_most(settings: Json, seconds: int) -> None:
-    assert rollout_lease.turn_seconds(host("cp1", **settings)) == seconds
+    assert rollout_lease.turn_seconds(results(host("cp1", **settings))) == seconds
 
 
 def test_a_turn_takes_longer_with_each_static_pod() -> None:
     both = host("cp1", {ETCD: pod(ON), API_SERVER: pod(ON)})
-    assert rollout_lease.turn_seconds(both) == 60 + 2 * (600 + 300 + 300 + 20 + 180)
+    assert rollout_lease.turn_seconds(results(both)) == 60 + 2 * (600 + 300 + 300 + 20 + 180)
 
 
 def test_what_is_asked_for_has_a_short_digest() -> None:
     digests = {
-        rollout_lease.desired_digest(host("cp1", **more))
+        rollout_lease.desired_digest(results(host("cp1", **more)))
         for more in ({}, {"wait_timeout": 9}, {"purge": False}, {"desired": "another"})
     }
     assert [len(digest) for digest in digests] == [16, 16, 16]
@@ -64,13 +86,13 @@ def test_the_lease_is_acquired_for_the_first_turn() -> None:
         "cp4": host("cp4"),
     }
     settings = {**SETTINGS, "control_plane_lease_takeover": True, "control_plane_resume": True}
-    request = rollout_lease.acquisition(hosts, settings, "me", 7)
+    request = rollout_lease.acquisition(parsed(hosts), typed.parse(StaticPodSettings, settings), "me", 7)
     assert request.pop("cluster")["ca_sha256"] == "a"
     assert request == {
         "state": "held",
         "holder": "me",
-        "duration": rollout_lease.turn_seconds(hosts["cp2"]),
-        "intents": [rollout_lease.desired_digest(hosts[name]) for name in ("cp2", "cp3")],
+        "duration": rollout_lease.turn_seconds(results(hosts["cp2"])),
+        "intents": [rollout_lease.desired_digest(results(hosts[name])) for name in ("cp2", "cp3")],
         "open_transactions": ["etcd on cp2 (waiting)"],
         "plan_age": 7,
         "wait_timeout": 600,
@@ -80,8 +102,8 @@ def test_the_lease_is_acquired_for_the_first_turn() -> None:
 
 
 def admitted(answer: Json, *hosts: Json, skipped: t.Sequence[str] = (), dry: bool = False) -> Admission:
-    taking_part = {registers["pass"]["pass"]: registers for registers in hosts or (host("cp1"), host("cp2"))}
-    return rollout_lease.admission(taking_part, answer, "me", skipped, dry=dry)
+    taking_part = named(*hosts or (host("cp1"), host("cp2")))
+    return rollout_lease.admission(taking_part, lease(answer), "me", skipped, dry=dry)
 
 
 def test_a_lease_that_is_held_lets_the_rollout_go_on() -> None:
@@ -109,6 +131,7 @@ def test_a_lease_that_is_taken_over_is_told(dry: bool, word: str) -> None:
 )
 def test_without_the_lease_nothing_is_changed(answer: Json, way_out: str) -> None:
     assert admitted(answer) == Admission(objection=f"{answer['msg']}{way_out}")
+    assert admitted({"unreachable": True, "msg": ""}).objection.startswith("no answer. To continue")
 
 
 @pytest.mark.parametrize(
@@ -144,15 +167,15 @@ def test_who_goes_on_alone_is_told_whom_to_keep_away() -> None:
     ],
 )
 def test_no_turn_begins_without_the_lease(step: Json, is_needed: bool, refused_words: str) -> None:
-    assert rollout_lease.turn_refusal("cp1", step, is_needed=is_needed) == refused_words
+    assert rollout_lease.turn_refusal("cp1", typed.parse(LeaseState, step), is_needed=is_needed) == refused_words
 
 
 def test_the_lease_is_renewed_for_one_turn_without_a_wait() -> None:
     hosts = {"cp1": host("cp1")}
-    assert rollout_lease.renewal(hosts, "cp1", "me", 9) == {
+    assert rollout_lease.renewal(parsed(hosts), "cp1", "me", 9) == {
         "state": "held",
         "holder": "me",
-        "duration": rollout_lease.turn_seconds(hosts["cp1"]),
+        "duration": rollout_lease.turn_seconds(results(hosts["cp1"])),
         "plan_age": 9,
         "wait_timeout": 0,
         "cluster": CLUSTER,
@@ -162,9 +185,9 @@ def test_the_lease_is_renewed_for_one_turn_without_a_wait() -> None:
 def test_where_only_kubeadm_config_is_written_the_lease_is_held_for_that_alone() -> None:
     hosts = {"cp1": host("cp1", {API_SERVER: pod()})}
     settings = {**SETTINGS, "control_plane_lease_takeover": False, "control_plane_resume": False}
-    acquired = rollout_lease.acquisition(hosts, settings, "me", 7)
-    renewed = rollout_lease.renewal(hosts, None, "me", 7)
-    a_turn = rollout_lease.turn_seconds(host("cp1"))
+    acquired = rollout_lease.acquisition(parsed(hosts), typed.parse(StaticPodSettings, settings), "me", 7)
+    renewed = rollout_lease.renewal(parsed(hosts), None, "me", 7)
+    a_turn = rollout_lease.turn_seconds(results(host("cp1")))
     assert acquired["duration"] == renewed["duration"] < a_turn
 
 
@@ -174,16 +197,17 @@ def test_where_only_kubeadm_config_is_written_the_lease_is_held_for_that_alone()
         (HELD, ""),
         ({**HELD, "stale": True}, "had expired, and another run held it since everything was planned. Run again."),
         (SILENT, "cp1 was not changed, because the Lease of this run could not be renewed: no answer for 60 s."),
+        ({"unreachable": True, "msg": ""}, "the Lease of this run could not be renewed: no answer."),
     ],
 )
 def test_a_renewal_that_failed_or_came_late_ends_the_rollout(answer: Json, words: str) -> None:
-    found = rollout_lease.renewal_refusal("cp1", answer)
+    found = rollout_lease.renewal_refusal("cp1", lease(answer))
     assert words in found
     assert bool(found) is bool(words)
 
 
 def released(*hosts: Json) -> Json:
-    found = rollout_lease.release({registers["pass"]["pass"]: registers for registers in hosts}, "me")
+    found = rollout_lease.release(named(*hosts), "me")
     assert found
     return found
 
@@ -217,15 +241,18 @@ def test_what_did_not_come_to_its_end_leaves_the_mark_of_an_earlier_one(hosts: l
     ],
 )
 def test_a_failed_rollout_leaves_its_mark(failure: Json, reason: str) -> None:
-    request = released(begun(host("cp1"), COMMITTED), begun(host("cp2", desired="b"), failure), host("cp3"))
-    desired = rollout_lease.desired_digest(host("cp2", desired="b"))
+    hosts = [begun(host("cp1"), COMMITTED), begun(host("cp2", desired="b"), failure), host("cp3")]
+    request = released(*hosts)
+    desired = rollout_lease.desired_digest(results(host("cp2", desired="b")))
     marked = {key: request[key] for key in ("state", "node", "reason", "intents", "completed")}
     assert marked == {"state": "halted", "node": "cp2", "reason": reason, "intents": [desired], "completed": False}
-    assert "-e control_plane_resume=true" in rollout_lease.resumption(request)
+    assert "-e control_plane_resume=true" in rollout_lease.resumption(named(*hosts))
 
 
 def test_a_released_lease_needs_nothing_of_the_next_run() -> None:
-    assert rollout_lease.resumption(released(begun(host("cp1"), COMMITTED))) == ""
+    done = begun(host("cp1"), COMMITTED)
+    assert released(done)["state"] == "released"
+    assert rollout_lease.resumption(named(done)) == ""
 
 
 def test_the_node_that_was_lost_is_named_first() -> None:
@@ -234,10 +261,11 @@ def test_the_node_that_was_lost_is_named_first() -> None:
 
 
 def test_a_lease_is_not_released_while_a_change_goes_on() -> None:
-    assert rollout_lease.release({"cp1": begun(host("cp1"))}, "me") is None
+    assert rollout_lease.release(parsed({"cp1": begun(host("cp1"))}), "me") is None
 
 
 def test_a_lease_that_stays_is_told() -> None:
-    assert rollout_lease.release_warning("me", HELD) == ""
+    assert rollout_lease.release_warning("me", lease(HELD)) == ""
     told = "the Lease is still held by me until it expires: no answer for 60 s."
-    assert rollout_lease.release_warning("me", SILENT) == told
+    assert rollout_lease.release_warning("me", lease(SILENT)) == told
+    assert rollout_lease.release_warning("me", lease({"failed": True, "msg": ""})).endswith("expires: no answer.")

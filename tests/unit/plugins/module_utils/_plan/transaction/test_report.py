@@ -7,9 +7,9 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import report
-
-Json = dict[str, t.Any]
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.results import ComponentResult
 
 GATE = {"field": "feature_gates", "key": "A", "before": None, "after": True}
 REHEARSAL = {"verdict": "accepted", "seconds": 0.25}
@@ -17,8 +17,9 @@ COMMITTED = {"outcome": "committed", "seconds": 9.04, "outage_seconds": 2.0, "pr
 WARNING = "WARNING: a kubeadm upgrade writes the manifests again and so reverts this; run the role again after one."
 
 
-def result(**other: t.Any) -> Json:
-    return {"operations": [GATE], "rehearsal": REHEARSAL, "transaction": None, "failed": False, **other}
+def result(**other: t.Any) -> ComponentResult:
+    given = {"operations": [GATE], "rehearsal": REHEARSAL, "transaction": None, "failed": False, **other}
+    return typed.parse(ComponentResult, given)
 
 
 def kubelet(**other: t.Any) -> str:
@@ -156,7 +157,8 @@ def test_hosts_without_a_change_have_one_line() -> None:
     assert report.static_pods({"cp1": unchanged}) == ["cp1 static pods: nothing to change"]
     changed = report.static_pods({"cp1": {**unchanged, "etcd": result()}})
     assert "cp1 static pods: nothing to change" not in changed
-    assert report.kubelets({"w1": {"failed": True, "msg": "refused"}}) == ["w1 kubelet: failed: refused"]
+    failed = typed.parse(ComponentResult, {"failed": True, "msg": "refused"})
+    assert report.kubelets({"w1": failed}) == ["w1 kubelet: failed: refused"]
 
 
 @pytest.mark.parametrize(

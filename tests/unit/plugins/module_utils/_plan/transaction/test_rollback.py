@@ -7,16 +7,23 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rollback
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollback import RollbackRequest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollback import (
+    KubeletUndo,
+    PodUndos,
+    RollbackRequest,
+    Undo,
+)
 
 Json = dict[str, t.Any]
 HOSTS = ["cp1", "w1"]
 
 
-def undo(after: t.Any = None, **more: t.Any) -> Json:
+def undo(after: t.Any = None, **more: t.Any) -> Undo:
     operation = {"field": "config", "key": "maxPods", "before": 5, "after": after}
-    return {"transaction": "T", "ended": "then", "operations": [operation], "blocked_by": None, **more}
+    told = {"transaction": "T", "ended": "then", "operations": [operation], "blocked_by": None, **more}
+    return typed.parse(Undo, told)
 
 
 @pytest.mark.parametrize(("value", "names"), [(None, []), ("", []), ("a, b,", ["a", "b"]), (["a"], ["a"]), ([], [])])
@@ -38,9 +45,10 @@ def test_who_is_looked_at() -> None:
 
 
 def test_the_rollbacks_of_a_host() -> None:
-    pods = {"static_pods": [{"name": "etcd", "undo": {"a": 1}}, {"name": "kube-apiserver", "undo": None}]}
-    assert rollback.undos_of(pods, {"undo": {"b": 1}}) == {"etcd": {"a": 1}, "kubelet": {"b": 1}}
-    assert rollback.undos_of({}, {}) == {}
+    pods = {"static_pods": [{"name": "etcd", "undo": {"ended": "a"}}, {"name": "kube-apiserver", "undo": None}]}
+    found = rollback.undos_of(typed.parse(PodUndos, pods), typed.parse(KubeletUndo, {"undo": {"ended": "b"}}))
+    assert found == {"etcd": Undo(ended="a"), "kubelet": Undo(ended="b")}
+    assert rollback.undos_of(PodUndos(), KubeletUndo()) == {}
 
 
 def test_names_that_are_not_known() -> None:

@@ -4,10 +4,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.typed import ModuleResult
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.kubelet_results import KubeletHost
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rollout
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.results import (
+    ChangeResult,
+    PartResult,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollout import StepResult
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
     BEGUN,
     DONE,
@@ -18,12 +27,21 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
     host,
     made,
     refused,
+    results,
 )
 
 SKIPPED: Json = {"pass": {"skipped": True}}
 ENDED: Json = {"pass": {**OF, "at_work": False}}
 EXCLUDED: Json = {"pass": {**OF, "at_work": True, "excluded": "no route"}}
-FORMER: Json = {"pass": "former"}
+FORMER: Json = {"pass_id": "former"}
+
+
+def every(hosts: t.Mapping[str, Json]) -> dict[str, KubeletHost]:
+    return {name: results(registers) for name, registers in hosts.items()}
+
+
+def parts(given: t.Mapping[str, Json]) -> dict[str, PartResult]:
+    return {name: typed.parse(PartResult, each) for name, each in given.items()}
 
 
 # ---- who takes part --------------------------------------------------------------------------------------------------
@@ -40,27 +58,27 @@ FORMER: Json = {"pass": "former"}
     ],
 )
 def test_who_takes_part(registers: Json, at_work: bool, takes_part: bool) -> None:
-    assert rollout.is_at_work(registers) is at_work
-    assert rollout.takes_part(registers) is takes_part
+    assert results(registers).is_at_work is at_work
+    assert results(registers).takes_part is takes_part
 
 
 def test_hosts_that_are_excluded_take_no_part() -> None:
-    hosts = {"w1": host(), "w2": EXCLUDED}
+    hosts = every({"w1": host(), "w2": EXCLUDED})
     assert list(rollout.participants(hosts)) == ["w1"]
     assert rollout.excluded(hosts) == {"w2": "no route"}
 
 
 def test_the_first_host_that_takes_part_coordinates() -> None:
-    hosts = {"w0": SKIPPED, "w1": EXCLUDED, "w2": host("w2"), "w3": host("w3")}
+    hosts = every({"w0": SKIPPED, "w1": EXCLUDED, "w2": host("w2"), "w3": host("w3")})
     assert rollout.coordinator(hosts.items()) == "w2"
     # One has to refuse a run that reaches no host.
-    assert rollout.coordinator([("w0", SKIPPED), ("w1", EXCLUDED), ("w2", EXCLUDED)]) == "w1"
+    assert rollout.coordinator(every({"w0": SKIPPED, "w1": EXCLUDED, "w2": EXCLUDED}).items()) == "w1"
     assert rollout.coordinator([]) == ""
 
 
 def test_hosts_are_read_no_further_than_the_coordinator() -> None:
-    def hosts() -> t.Iterator[tuple[str, Json]]:
-        yield "w1", host()
+    def hosts() -> t.Iterator[tuple[str, KubeletHost]]:
+        yield "w1", results(host())
         raise AssertionError("w2 was read")
 
     assert rollout.coordinator(hosts()) == "w1"
@@ -68,31 +86,50 @@ def test_hosts_are_read_no_further_than_the_coordinator() -> None:
 
 
 def test_a_result_of_a_former_pass_is_none() -> None:
-    assert rollout.of_pass(host(turn=OF), "turn") == OF
-    assert rollout.of_pass(host(turn=FORMER), "turn") == {}
-    assert rollout.of_pass(host(), "turn") == {}
+    assert results(host(turn=OF)).of_pass("turn", StepResult) == typed.parse(StepResult, OF)
+    assert results(host(turn=FORMER)).of_pass("turn", StepResult) is None
+    assert results(host()).of_pass("turn", StepResult) is None
 
 
 # ---- before the first write ------------------------------------------------------------------------------------------
 
 
 def test_a_host_that_is_lost_or_failed_to_plan_refuses_all() -> None:
-    hosts = {"w1": host(), "w2": host("w2", plan={"failed": True})}
+    hosts = every({"w1": host(), "w2": host("w2", plan={"failed": True})})
     assert rollout.planning_refusal(hosts, ["w1"]).startswith("w2 failed or was lost while everything was planned.")
     assert rollout.planning_refusal(hosts, ["w1", "w2"]) == "w2 cannot be changed as planned."
-    assert rollout.planning_refusal({"w1": host()}, ["w1"]) == ""
-    ignored = {"w1": host(), "w2": {**host(), "plan": {"unreachable": True}}}
+    assert rollout.planning_refusal(every({"w1": host()}), ["w1"]) == ""
+    ignored = every({"w1": host(), "w2": {**host(), "plan": {"unreachable": True}}})
     assert rollout.planning_refusal(ignored, ["w1", "w2"]).startswith("w2 failed or was lost")
 
 
 def test_a_host_that_has_not_come_to_a_step_refuses_all() -> None:
-    hosts = {"w1": host(), "w2": host(decide=FORMER), "w3": SKIPPED, "w4": EXCLUDED}
+    hosts = every({"w1": host(), "w2": host(decide=FORMER), "w3": SKIPPED, "w4": EXCLUDED})
     assert rollout.step_refusal(hosts, "decide").startswith("w2 is not planned yet, so this play does not keep")
-    assert rollout.step_refusal({"w1": host()}, "decide") == ""
+    assert rollout.step_refusal(every({"w1": host()}), "decide") == ""
+
+
+@dataclasses.dataclass(frozen=True)
+class AnySettings:
+    """Variables of any role."""
+
+    a: t.Any = None
+    b: t.Any = None
+
+
+class AnyHost(rollout.HostResults[AnySettings, ModuleResult]):
+    """A host with these."""
+
+    settings_type = AnySettings
+
+
+def with_settings(**hosts: Json) -> dict[str, AnyHost]:
+    """Hosts by name. hosts: their settings."""
+    return {name: AnyHost(host(settings=settings).__getitem__) for name, settings in hosts.items()}
 
 
 def test_settings_that_differ_are_named_with_their_hosts() -> None:
-    hosts = {"w1": host(settings={"a": 1, "b": 1}), "w2": host(settings={"a": 1, "b": 2})}
+    hosts = with_settings(w1={"a": 1, "b": 1}, w2={"a": 1, "b": 2})
     assert rollout.different_settings(hosts, ["a"]) == ""
     assert rollout.different_settings(hosts, ["a", "b"]) == (
         "b is 1 on w1 and 2 on w2. These variables must be the same on all hosts of the play."
@@ -100,7 +137,7 @@ def test_settings_that_differ_are_named_with_their_hosts() -> None:
 
 
 def test_a_setting_that_differs_by_being_false_is_found() -> None:
-    hosts = {"w1": host(settings={"a": True}), "w2": host(settings={"a": False})}
+    hosts = with_settings(w1={"a": True}, w2={"a": False})
     assert rollout.different_settings(hosts, ["a"]).startswith("a is True on w1 and False on w2.")
 
 
@@ -108,7 +145,8 @@ def test_a_setting_that_differs_by_being_false_is_found() -> None:
     ("expected", "node", "told"), [("", "w1", False), ("w1", "w1", False), ("x", "w1", True), ("x", None, False)]
 )
 def test_a_node_by_another_name_is_told(expected: str, node: str | None, told: bool) -> None:
-    found = rollout.wrong_names({"h": host(plan={"node": node}, settings={"node_name": expected})}, "the_name")
+    hosts = every({"h": host(plan={"node": node}, settings={"node_name": expected})})
+    found = rollout.wrong_names(hosts, "the_name")
     assert found == (
         "the_name of h is x, but its kubelet is registered as w1. Correct the variable or the address of the host."
         if told
@@ -137,30 +175,32 @@ STATES = {
 
 @pytest.mark.parametrize(("name", "registers"), STATES.items())
 def test_how_far_a_host_is(name: str, registers: Json) -> None:
-    assert rollout.state(registers) == name
-    assert rollout.has_begun(registers) is (name not in ("waiting", "refused"))
+    assert results(registers).state == name
+    assert results(registers).has_begun is (name not in ("waiting", "refused"))
 
 
 def test_a_change_that_is_verified_in_vain_failed() -> None:
-    assert rollout.state(host(turn=OF, change=made(changed=True), verify={**OF, "failed": True})) == "failed"
+    assert results(host(turn=OF, change=made(changed=True), verify={**OF, "failed": True})).state == "failed"
 
 
 def test_a_change_tells_by_its_loop_to_which_pass_it_belongs() -> None:
-    results = [{"ansible_loop_var": "__of", "__of": of, "item": {}, "changed": True} for of in (FORMER, OF)]
-    assert rollout.changes(host(**BEGUN, change={"results": results})) == results[1:]
+    changes = [{"ansible_loop_var": "__of", "__of": of, "item": {}, "changed": True} for of in (FORMER, OF)]
+    (found,) = results(host(**BEGUN, change={"results": changes})).changes
+    assert found == typed.parse(ChangeResult, {**changes[1], "item": OF})
 
 
 def test_a_turn_alone_is_no_beginning() -> None:
     former = {"results": [{"item": FORMER, "changed": True}, {"skipped": True}]}
     for registers in (host(**BEGUN), host(**BEGUN, change=former)):
-        assert rollout.state(registers) == "unfinished"
-        assert not rollout.has_begun(registers)
-        assert rollout.changes(registers) == []
-        assert rollout.change_of(registers) == {}
+        found = results(registers)
+        assert found.state == "unfinished"
+        assert not found.has_begun
+        assert found.changes == ()
+        assert found.change is None
 
 
 def test_a_turn_of_a_former_pass_says_nothing() -> None:
-    assert rollout.state(host(turn=FORMER, change=made(failed=True))) == "waiting"
+    assert results(host(turn=FORMER, change=made(failed=True))).state == "waiting"
 
 
 @pytest.mark.parametrize(
@@ -173,12 +213,12 @@ def test_a_turn_of_a_former_pass_says_nothing() -> None:
     ],
 )
 def test_what_keeps_a_turn_from_beginning(before: Json, why: str) -> None:
-    assert rollout.turn_refusal(before) == why
+    assert rollout.turn_refusal(every(before)) == why
 
 
 @pytest.mark.parametrize("registers", [host(), host(**BEGUN)])
 def test_a_turn_waits_for_the_batch_before(registers: Json) -> None:
-    assert rollout.turn_refusal({"w1": registers}).startswith(
+    assert rollout.turn_refusal(every({"w1": registers})).startswith(
         "w1 is not changed yet, so this play does not keep its hosts in"
     )
 
@@ -193,19 +233,19 @@ def test_a_turn_waits_for_the_batch_before(registers: Json) -> None:
     ],
 )
 def test_who_stopped_a_rollout(hosts: list[str], stopped: list[str]) -> None:
-    assert rollout.stopped_by({name: STATES[name] for name in hosts}) == stopped
+    assert rollout.stopped_by(every({name: STATES[name] for name in hosts})) == stopped
 
 
 def test_a_turn_that_is_refused_for_itself_stops_the_rollout() -> None:
-    assert rollout.stopped_by({"w3": host(**refused())}) == ["w3"]
+    assert rollout.stopped_by(every({"w3": host(**refused())})) == ["w3"]
 
 
 # ---- the end ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_first_host_that_was_not_lost_speaks() -> None:
-    assert rollout.speaker([("w1", STATES["lost"]), ("w2", STATES["failed"])]) == "w2"
-    assert rollout.speaker([("w1", STATES["lost"])]) == ""
+    assert rollout.speaker(every({"w1": STATES["lost"], "w2": STATES["failed"]}).items()) == "w2"
+    assert rollout.speaker(every({"w1": STATES["lost"]}).items()) == ""
 
 
 def test_what_is_told_of_a_host_that_has_not_begun() -> None:
@@ -221,16 +261,16 @@ def test_what_is_told_of_a_host_that_has_not_begun() -> None:
 
 def test_how_to_go_on() -> None:
     failed, waiting, done = {"failed": True, "begun": True}, {"failed": True, "begun": False}, {"failed": False}
-    assert rollout.again({"w1": done, "w2": failed, "w3": waiting}).endswith("run again with --limit w2,w3")
+    assert rollout.again(parts({"w1": done, "w2": failed, "w3": waiting})).endswith("run again with --limit w2,w3")
     # A run that was refused before its first turn is run again as it was.
-    assert rollout.again({"w2": waiting, "w3": waiting}) == ""
+    assert rollout.again(parts({"w2": waiting, "w3": waiting})) == ""
     # Of one that failed alone the user knows.
-    assert rollout.again({"w1": done, "w2": failed}) == ""
+    assert rollout.again(parts({"w1": done, "w2": failed})) == ""
 
 
 def test_the_outcomes_that_a_role_reported_are_acknowledged() -> None:
     earlier = {"previous_transaction": {"id": "7", "outcome": "committed"}}
-    results: dict[str, rollout.Result] = {
+    told: dict[str, Json] = {
         "etcd": earlier,
         "kube-apiserver": {**earlier, "transaction": {"id": "8", "outcome": "rolled_back"}},
         # Its end was not seen: the next run reports it.
@@ -238,4 +278,4 @@ def test_the_outcomes_that_a_role_reported_are_acknowledged() -> None:
         "kube-controller-manager": {"transaction": None, "previous_transaction": None},
         "kubeadm-config": {},
     }
-    assert rollout.reported(results) == [{"name": "etcd", "id": "7"}, {"name": "kube-apiserver", "id": "8"}]
+    assert rollout.reported(parts(told)) == [{"name": "etcd", "id": "7"}, {"name": "kube-apiserver", "id": "8"}]

@@ -7,9 +7,20 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import site
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.results import PartResult, Report
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.site import SiteDecision
 
 Json = dict[str, t.Any]
+
+
+def parts(given: t.Mapping[str, Json]) -> Report:
+    return {name: typed.parse(PartResult, each) for name, each in given.items()}
+
+
+def raw(report: Report) -> Json:
+    return {name: each.raw for name, each in report.items()}
 
 
 @pytest.mark.parametrize(
@@ -26,9 +37,9 @@ def test_whether_control_planes_are_set(roles: list[str], found: list[str], sets
 
 
 def test_a_control_plane_outside_its_group() -> None:
-    kubelets: Json = {"w1": {}, "cp1": {"control_plane": ["etcd runs"]}, "cp2": {"control_plane": ["etcd runs"]}}
-    assert site.strayed(kubelets, ["cp1", "cp2"]) == ""
-    told = site.strayed(kubelets, ["cp1"])
+    reasons: Json = {"w1": [], "cp1": ["etcd runs"], "cp2": ["etcd runs"]}
+    assert site.outside_group(reasons, ["cp1", "cp2"]) == ""
+    told = site.outside_group(reasons, ["cp1"])
     assert told.startswith(
         "Nothing was changed. cp2 is a control plane (etcd runs), but the group kube_control_plane does not"
     )
@@ -54,8 +65,17 @@ def planned(**operations: t.Sequence[tuple[str, t.Any]]) -> dict[str, list[Json]
 
 def decide(
     plans: t.Mapping[str, t.Sequence[Json]], *, in_pass: str = site.WHOLE, check_mode: bool = False
-) -> site.Decision:
-    return site.decide(plans, in_pass=in_pass, check_mode=check_mode)
+) -> SiteDecision:
+    by_role = {role: [typed.parse(PartResult, each) for each in results] for role, results in plans.items()}
+    return site.decide(by_role, in_pass=in_pass, check_mode=check_mode)
+
+
+def decision(work: list[str], is_split: bool, looks_again: bool, in_pass: str = site.WHOLE) -> SiteDecision:
+    return SiteDecision(work=work, is_split=is_split, looks_again=looks_again, in_pass=in_pass)
+
+
+def kept(plans: t.Mapping[str, t.Mapping[str, Json]], absent: t.Collection[str]) -> Json:
+    return site.kept({role: parts(results) for role, results in plans.items()}, absent)
 
 
 ON, OFF, FLAG, LABEL = ("feature_gates", True), ("feature_gates", False), ("args", None), ("labels", "a")
@@ -88,14 +108,14 @@ ON, OFF, FLAG, LABEL = ("feature_gates", True), ("feature_gates", False), ("args
 def test_what_changes_something_and_in_which_order(
     operations: dict[str, list[tuple[str, t.Any]]], work: list[str], is_split: bool, looks_again: bool
 ) -> None:
-    assert decide(planned(**operations)) == site.Decision(work, is_split, looks_again)
+    assert decide(planned(**operations)) == decision(work, is_split, looks_again)
 
 
 def test_a_run_that_must_not_split_takes_one_pass() -> None:
     both = planned(control_plane=[ON, OFF], node_kubelet=[OFF])
     assert decide(both).is_split
     for in_pass in (site.SINGLE, site.ADDITIONS, site.REST):
-        assert decide(both, in_pass=in_pass) == site.Decision([NODES, KUBELETS, PLANES], False, True, in_pass)
+        assert decide(both, in_pass=in_pass) == decision([NODES, KUBELETS, PLANES], False, True, in_pass)
 
 
 def test_in_check_mode_the_first_pass_is_rehearsed_and_the_second_shows_both() -> None:
@@ -103,7 +123,7 @@ def test_in_check_mode_the_first_pass_is_rehearsed_and_the_second_shows_both() -
     assert decide(both, check_mode=True).is_split
     assert decide(both, in_pass=site.ADDITIONS, check_mode=True).work == []
     # No kubelet was restarted, after which its node would have to be looked at.
-    assert decide(both, in_pass=site.REST, check_mode=True) == site.Decision(
+    assert decide(both, in_pass=site.REST, check_mode=True) == decision(
         [NODES, KUBELETS, PLANES], False, False, site.REST
     )
 
@@ -112,18 +132,18 @@ def test_a_kubelet_that_is_down_is_first_and_takes_one_pass() -> None:
     """What goes may be what keeps it down, and a control plane is changed by a kubelet that works only."""
     both = planned(control_plane=[ON, OFF], node_kubelet=[OFF], node_resources=[LABEL])
     both[KUBELETS][0]["problem"] = "kubelet on cp1 is down"
-    assert decide(both) == site.Decision([KUBELETS, NODES, PLANES], False, True)
+    assert decide(both) == decision([KUBELETS, NODES, PLANES], False, True)
     added = planned(control_plane=[ON], node_kubelet=[FLAG])
     added[KUBELETS][0]["problem"] = "kubelet on cp1 is down"
     assert decide(added).work == [KUBELETS, PLANES, NODES]
     # Nothing of this run repairs it.
     idle = planned(control_plane=[ON, OFF])
     idle[KUBELETS][0]["problem"] = "kubelet on cp1 is down"
-    assert decide(idle) == site.Decision([PLANES], True, False)
+    assert decide(idle) == decision([PLANES], True, False)
 
 
 def test_the_hosts_that_a_role_changes() -> None:
-    assert site.changed_hosts({"cp1": {"a": IDLE}, "w1": {"a": IDLE, "b": WORK}, "w2": {}}) == ["w1"]
+    assert site.changed_hosts({"cp1": parts({"a": IDLE}), "w1": parts({"a": IDLE, "b": WORK}), "w2": {}}) == ["w1"]
 
 
 def test_a_change_that_is_open_is_work() -> None:
@@ -131,7 +151,7 @@ def test_a_change_that_is_open_is_work() -> None:
 
 
 def test_resources_that_a_playbook_does_not_use_are_not_looked_at() -> None:
-    assert decide({KUBELETS: [{"operations": [{"field": "feature_gates", "after": False}]}]}) == site.Decision(
+    assert decide({KUBELETS: [{"operations": [{"field": "feature_gates", "after": False}]}]}) == decision(
         [KUBELETS], False, False
     )
 
@@ -157,7 +177,7 @@ def test_the_first_pass_keeps_what_goes_where_something_comes_and_leaves_the_res
         KUBELETS: {"kubelet": {"operations": []}},
         NODES: {"labels": {"operations": [operation("labels", "a", "b", None), operation("labels", "c", None, "d")]}},
     }
-    assert site.kept(plans, []) == {
+    assert kept(plans, []) == {
         PLANES: {
             "kube-apiserver": {"waits": False, "feature_gates": {"B": True}, "admission_plugins": {"P": None}},
             "kube-scheduler": {"waits": True, "feature_gates": {"B": True}},
@@ -171,38 +191,42 @@ def test_what_was_switched_off_and_is_no_more_is_added(field: str, off: t.Any) -
     """Its default may be on, so it begins where it is offered."""
     plans = {role: [{"operations": [operation(field, "B", off, None)]}] for role in (PLANES, KUBELETS)}
     assert decide(plans).work == [PLANES, KUBELETS]
-    assert site.kept({PLANES: {"kube-apiserver": plans[PLANES][0]}}, []) == {}
+    assert kept({PLANES: {"kube-apiserver": plans[PLANES][0]}}, []) == {}
 
 
 def test_resources_of_a_container_have_no_order() -> None:
     """Their keys are no option of a static pod, so they could not be kept as they are."""
     amount = operation("resources", "requests.cpu", "250m", None)
     plans = {PLANES: {"kube-apiserver": {"operations": [GATE_ON, amount]}}}
-    assert site.kept(plans, []) == {}
+    assert kept(plans, []) == {}
     assert not decide({PLANES: list(plans[PLANES].values())}).is_split
     of_node = {NODES: {"resources": {"operations": [operation("resources", "a.com/b", "2", None)]}}}
-    assert site.kept(of_node, []) == {NODES: {"resources": {"waits": True, "resources": {"a.com/b": "2"}}}}
+    assert kept(of_node, []) == {NODES: {"resources": {"waits": True, "resources": {"a.com/b": "2"}}}}
 
 
 def test_a_role_that_reverts_all_it_set_waits_though_something_is_added() -> None:
     plans = {KUBELETS: {"kubelet": {"operations": [GATE_ON, GATE_OFF]}}}
-    assert [site.kept(plans, absent)[KUBELETS]["kubelet"]["waits"] for absent in ([], [KUBELETS])] == [False, True]
+    assert [kept(plans, absent)[KUBELETS]["kubelet"]["waits"] for absent in ([], [KUBELETS])] == [False, True]
 
 
 WORK: Json = {"operations": [{"field": "labels", "key": "a", "before": None, "after": "b"}], "failed": False}
 IDLE: Json = {"operations": [], "failed": False}
 
 
+def left(part: Json, *stopped: str, is_ended: bool = False) -> Json:
+    """The report of the kubelet of w1, whose role did not begin; empty where it had nothing to change."""
+    found = site.left(parts({"kubelet": part}), stopped, KUBELETS, "w1", is_ended=is_ended)
+    return dict(found["kubelet"].raw) if found else {}
+
+
 def test_what_a_role_missed_has_failed_and_names_who_ended_the_run() -> None:
-    kubelet = site.left(WORK, ["cp2"], KUBELETS, "w1", is_ended=False)
+    kubelet = left(WORK, "cp2")
     assert (kubelet["failed"], kubelet["begun"], kubelet["operations"]) == (True, False, WORK["operations"])
     assert kubelet["msg"] == "node_kubelet did not begin on w1, because cp2 failed."
-    parts = site.left(
-        {"node": "w1", "taints": None, "labels": WORK, "resources": IDLE}, [], NODES, "w1", is_ended=False
-    )
-    assert parts["labels"]["operations"] == WORK["operations"]
-    assert parts["labels"]["msg"] == "node_resources did not begin on w1, because the run ended before."
-    assert (parts["resources"], parts["taints"], parts["node"]) == (IDLE, None, "w1")
+    of_node = raw(site.left(parts({"labels": WORK, "resources": IDLE}), [], NODES, "w1", is_ended=False))
+    assert of_node["labels"]["operations"] == WORK["operations"]
+    assert of_node["labels"]["msg"] == "node_resources did not begin on w1, because the run ended before."
+    assert of_node["resources"] == IDLE
 
 
 def done(key: str, **more: t.Any) -> Json:
@@ -210,28 +234,35 @@ def done(key: str, **more: t.Any) -> Json:
     return {"operations": [operation("labels", key, None, "b")], "changed": True, "failed": False, **more}
 
 
+def both(first: Json, last: Json) -> Json:
+    return raw(site.both(parts(first), parts(last)))
+
+
+def both_of_kubelet(first: Json, last: Json) -> Json:
+    found: Json = both(*({"kubelet": part} if part else {} for part in (first, last)))["kubelet"]
+    return found
+
+
 def test_the_report_of_two_passes_has_what_each_changed() -> None:
-    first, second, idle = done("a", transaction=1), done("b", transaction=2), {**IDLE, "changed": False}
+    first, second = done("a", transaction={"id": "1"}), done("b", transaction={"id": "2"})
+    idle = {**IDLE, "changed": False}
     merged = {**second, "operations": [*first["operations"], *second["operations"]]}
-    assert site.both(first, second) == merged
-    assert (site.both(first, idle), site.both(idle, second)) == (first, second)
+    assert both_of_kubelet(first, second) == merged
+    assert (both_of_kubelet(first, idle), both_of_kubelet(idle, second)) == (first, second)
     # Once more, by a host on which the role did not run meanwhile.
-    assert site.both(merged, second) == merged
-    assert (site.both({}, second), site.both(first, {})) == (second, first)
+    assert both_of_kubelet(merged, second) == merged
+    assert (both_of_kubelet({}, second), both_of_kubelet(first, {})) == (second, first)
     missed = {**done("b", changed=False, failed=True), "begun": False}
-    found = site.both(first, missed)
+    found = both_of_kubelet(first, missed)
     assert (found["changed"], found["failed"], len(found["operations"])) == (True, True, 2)
     failed = {**idle, "failed": True, "msg": "no API"}
-    assert site.both(first, failed) == {**failed, "changed": True, "operations": first["operations"]}
+    assert both_of_kubelet(first, failed) == {**failed, "changed": True, "operations": first["operations"]}
 
 
 def test_the_same_of_roles_that_report_in_parts() -> None:
-    first, last = (
-        {"node": "w1", "labels": done("a"), "taints": None},
-        {"node": "w1", "labels": IDLE, "taints": done("t")},
-    )
-    assert site.both(first, last) == {"node": "w1", "labels": done("a"), "taints": done("t")}
-    assert site.both({"etcd": done("a")}, {"kube-apiserver": IDLE}) == {"etcd": done("a"), "kube-apiserver": IDLE}
+    first, last = {"labels": done("a")}, {"labels": IDLE, "taints": done("t")}
+    assert both(first, last) == {"labels": done("a"), "taints": done("t")}
+    assert both({"etcd": done("a")}, {"kube-apiserver": IDLE}) == {"etcd": done("a"), "kube-apiserver": IDLE}
 
 
 def test_why_something_was_not_removed() -> None:
@@ -240,14 +271,14 @@ def test_why_something_was_not_removed() -> None:
     assert told[1].endswith("because the run ended before.")
 
 
-@pytest.mark.parametrize("report", [{}, IDLE, {"etcd": IDLE}, {"node": "w1", "labels": None}])
+@pytest.mark.parametrize("report", [{}, {"etcd": {}}, {"etcd": IDLE}])
 def test_a_host_with_nothing_to_change_missed_nothing(report: Json) -> None:
-    assert site.left(report, ["cp2"], NODES, "w1", is_ended=False) == {}
+    assert site.left(parts(report), ["cp2"], NODES, "w1", is_ended=False) == {}
 
 
 def test_a_plan_is_work_that_was_missed_whatever_it_says_would_change() -> None:
-    assert site.left({**WORK, "changed": True}, [], KUBELETS, "w1", is_ended=False)["begun"] is False
-    assert site.left({**IDLE, "open_transaction": {"id": "1"}}, [], KUBELETS, "w1", is_ended=False)["begun"] is False
+    assert left({**WORK, "changed": True})["begun"] is False
+    assert left({**IDLE, "open_transaction": {"id": "1"}})["begun"] is False
 
 
 @pytest.mark.parametrize(
@@ -255,14 +286,14 @@ def test_a_plan_is_work_that_was_missed_whatever_it_says_would_change() -> None:
     [({}, True), ({"changed": False}, True), ({"changed": True}, False), ({"failed": True}, False)],
 )
 def test_what_became_nothing_in_a_role_that_ended_was_missed(became: Json, is_missed: bool) -> None:
-    assert bool(site.left({**WORK, **became}, [], KUBELETS, "w1", is_ended=True)) is is_missed
-    assert site.left(IDLE, [], KUBELETS, "w1", is_ended=True) == {}
-    assert site.left({**IDLE, "open_transaction": {"id": "1"}}, [], KUBELETS, "w1", is_ended=True) == {}
+    assert bool(left({**WORK, **became}, is_ended=True)) is is_missed
+    assert left(IDLE, is_ended=True) == {}
+    assert left({**IDLE, "open_transaction": {"id": "1"}}, is_ended=True) == {}
 
 
 def test_whether_something_of_a_host_has_failed() -> None:
-    missed = {**WORK, "failed": True, "begun": False}
-    assert site.has_failed({"etcd": IDLE, "kube-apiserver": {**IDLE, "failed": True}}, begun=True)
+    missed = parts({"kubelet": {**WORK, "failed": True, "begun": False}})
+    assert site.has_failed(parts({"etcd": IDLE, "kube-apiserver": {**IDLE, "failed": True}}), begun=True)
     assert (site.has_failed(missed), site.has_failed(missed, begun=True)) == (True, False)
-    assert not site.has_failed({"node": "w1", "labels": IDLE, "taints": None})
+    assert not site.has_failed(parts({"labels": IDLE}))
     assert site.again(["cp1", "w1"]).endswith("with --limit cp1,w1")

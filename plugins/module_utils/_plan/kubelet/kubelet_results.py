@@ -1,0 +1,172 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the steps of the role C(node_kubelet) hand on, and what they leave on one host."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import typing as t
+
+from ..common import typed
+from ..kubernetes.clusters import ClusterIdentity
+from ..transaction.api_host import ApiHost
+from ..transaction.results import ChangeResult, ComponentResult, PodLosses
+from ..transaction.rollout import Decision, HostResults, StepResult, Turn
+
+Expected = t.Mapping[str, t.Mapping[str, t.Any]]  # what /configz is compared with, as C(feature_gates) and C(config)
+
+
+@dataclasses.dataclass(frozen=True)
+class KubeletSettings:
+    """What the others have to know of a host. What one host decides for all has its full name. at: when it began, in seconds since 1970."""
+
+    node_kubelet_max_unavailable: int = 1
+    node_kubelet_check_api: bool = True
+    node_kubelet_api_host: str = ""
+    node_kubelet_lease: bool = True
+    lease_takeover: bool = False
+    max_unreachable: int = 0
+    node_name: str = ""
+    force: bool = False
+    wait_timeout: int = 0
+    min_ready_seconds: int = 0
+    lock_timeout: int = 0
+    allocatable_timeout: int = 0
+    state: str = "present"
+    feature_gates: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
+    config: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
+    at: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class KubeletPlan(ComponentResult):
+    """The result of the module C(kubelet) in check mode."""
+
+    cluster: ClusterIdentity = typed.one(ClusterIdentity)
+    control_plane: t.Sequence[str] = ()
+    limits: t.Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class KubeletDecision(Decision):
+    """Of the step decide. candidates: who may use the API, api: the same, best first. batches: who is changed at the same time. compares: who may use
+    the API to compare kubelets where none is changed."""
+
+    planned: t.Sequence[str] = ()
+    excluded: t.Sequence[str] = ()
+    candidates: t.Sequence[str] = ()
+    api: tuple[ApiHost, ...] = typed.several(ApiHost.parse)
+    batches: t.Sequence[t.Sequence[str]] = ()
+    compares: tuple[ApiHost, ...] = typed.several(ApiHost.parse)
+
+
+@dataclasses.dataclass(frozen=True)
+class LeaseState:
+    """The Lease of a rollout. at: when it was renewed last, in seconds since 1970."""
+
+    at: float = 0.0
+    cluster: t.Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison(StepResult):
+    """Of the step compare, and of what admit compares. mismatches: why kubelets with nothing to change do not count as using what is desired, by
+    host."""
+
+    api_reachable: bool = True
+    refusal: str = ""
+    mismatches: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Admission(Comparison):
+    """Of the step admit. batches, before: the batch of the host as a list, and the hosts of the one before it. The rest is of the coordinator.
+
+    told: lines for people. objections: against the restart of single hosts. offers: what device plugins offer before it, by host; None where that is
+    not known.
+    """
+
+    api: ApiHost | None = typed.one(ApiHost.parse)
+    batches: t.Sequence[t.Sequence[str]] = ()
+    before: t.Sequence[str] = ()
+    cluster: t.Any = None
+    told: t.Sequence[str] = ()
+    objections: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    offers: t.Mapping[str, t.Mapping[str, int] | None] = dataclasses.field(default_factory=dict)
+    lease: LeaseState | None = typed.one(LeaseState)
+
+
+@dataclasses.dataclass(frozen=True)
+class KubeletTurn(Turn):
+    """Of the step turn. offered: what device plugins offer before the restart. running: the pods that run then; None with unwatched, why they are
+    not known."""
+
+    api: ApiHost | None = typed.one(ApiHost.parse)
+    lease: LeaseState | None = typed.one(LeaseState)
+    offered: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
+    running: t.Mapping[str, t.Any] | None = None
+    unwatched: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Verification(StepResult):
+    """Of the step verify. pods: what became of those that ran before."""
+
+    pods: PodLosses | None = typed.one(PodLosses)
+
+
+class KubeletHost(HostResults[KubeletSettings, KubeletPlan]):
+    """What the tasks of the role left on one host."""
+
+    settings_type = KubeletSettings
+    plan_type = KubeletPlan
+    turn_type = KubeletTurn
+
+    @functools.cached_property
+    def decision(self) -> KubeletDecision:
+        """Of the step decide; empty before that."""
+        return self.of_pass("decide", KubeletDecision) or KubeletDecision()
+
+    @functools.cached_property
+    def admission(self) -> Admission | None:
+        """Of the step admit; None before that."""
+        return self.of_pass("admit", Admission)
+
+    @functools.cached_property
+    def comparison(self) -> Comparison | None:
+        """Of the step compare, or of what admit compared."""
+        # A playbook compares once more after its changes.
+        return self.of_pass("compare", Comparison) or self.admission
+
+    @functools.cached_property
+    def verification(self) -> Verification | None:
+        """Of the step verify; None before that."""
+        return self.of_pass("verify", Verification)
+
+    @property
+    def is_completed(self) -> bool:
+        """As in all rollouts."""
+        return self.verification is not None
+
+    @property
+    def is_unverified(self) -> bool:
+        """As in all rollouts."""
+        return self.verification is not None and self.verification.failed
+
+    @property
+    def change(self) -> ChangeResult | None:
+        """The result of the one change of a turn; None when it was not begun."""
+        return next(iter(self.changes), None)
+
+    @property
+    def has_turn(self) -> bool:
+        """Whether there is something to change, or a change that an earlier run left open."""
+        return self.plan.has_work
+
+    @property
+    def is_control_plane(self) -> bool:
+        """Whether a control plane runs there."""
+        return bool(self.plan.control_plane)

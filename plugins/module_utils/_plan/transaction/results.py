@@ -1,0 +1,180 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Results of the modules that a rollout runs, as far as it decides by them. Their documentation says what each key is."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..common import typed
+from ..common.ownership import Change
+from ..common.typed import Mapped, ModuleResult
+from ..common.verdict import Verdict
+from ..kubernetes.clusters import ClusterIdentity
+from .messages import Transaction
+
+
+@dataclasses.dataclass(frozen=True)
+class EndedPod:
+    """A pod that a restart of its kubelet ended, or would end: namespace and name, and why."""
+
+    pod: str = ""
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.pod} ({self.reason})"
+
+
+@dataclasses.dataclass(frozen=True)
+class PodLosses:
+    """What became of the pods that ran before a kubelet was restarted."""
+
+    watched: int = 0
+    lost: tuple[EndedPod, ...] = typed.several(EndedPod)
+    restarted: tuple[EndedPod, ...] = typed.several(EndedPod)
+    deleted: t.Sequence[str] = ()
+    unknown: t.Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class PartResult(ModuleResult):
+    """What is planned of a part of a node, or was done to it: of a static pod, of its kubelet, or of a kind of what its Node has.
+
+    operations: None where there is no plan. begun: only in reports of a rollout, None where there was nothing to change. compared: only of a kubelet
+    that does not count as using what is desired, or cannot be compared; whether a step has failed for that.
+    """
+
+    problem: str = ""
+    operations: tuple[Change, ...] | None = typed.several(Change, None)
+    transaction: Transaction | None = typed.one(Transaction)
+    previous_transaction: Transaction | None = typed.one(Transaction)
+    open_transaction: Transaction | None = typed.one(Transaction)
+    begun: bool | None = None
+    compared: bool | None = None
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is something to change, or to end of an earlier run."""
+        return bool(self.operations or self.open_transaction)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether its turn did not come."""
+        return self.failed and self.begun is False
+
+
+Report = t.Mapping[str, PartResult]  # of the parts of a host, by name
+
+
+@dataclasses.dataclass(frozen=True)
+class ComponentResult(PartResult):
+    """The same of a static pod or a kubelet, as their modules return it. left_alone, lost: keys by field."""
+
+    node: str = ""
+    rehearsal: Verdict | None = typed.one(Verdict)
+    unverified: t.Sequence[str] = ()
+    left_alone: t.Mapping[str, t.Sequence[str]] = dataclasses.field(default_factory=dict)
+    lost: t.Mapping[str, t.Sequence[str]] = dataclasses.field(default_factory=dict)
+    reverts: str = ""
+    snapshot: str = ""
+    pods: PodLosses | None = typed.one(PodLosses)
+
+
+@dataclasses.dataclass(frozen=True)
+class Item:
+    """One change of a turn. name: of the component."""
+
+    name: str = ""
+    pass_id: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class ChangeResult(ComponentResult):
+    """The result of one change of a turn."""
+
+    item: Item = typed.one(Item)
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """Where a kubelet does not use what is expected."""
+
+    field: str = ""
+    key: str = ""
+    expected: t.Any = None
+    found: t.Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class KubeletConfig:
+    """What a kubelet uses, as C(node_resource_info) compares it. problem: why it could not be read."""
+
+    differences: tuple[Difference, ...] = typed.several(Difference)
+    problem: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class ExtendedResource:
+    """What a node has of an extended resource, numbers as text. device_plugin: whether the kubelet has it from one."""
+
+    capacity: str = ""
+    allocatable: str = ""
+    device_plugin: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeInfo:
+    """What C(node_resource_info) tells of a node; None for what was not asked."""
+
+    labels: Mapped = dataclasses.field(default_factory=dict)
+    extended_resources: t.Mapping[str, ExtendedResource] = typed.by_name(ExtendedResource)
+    readmission: tuple[EndedPod, ...] = typed.several(EndedPod)
+    running: Mapped | None = None
+    losses: PodLosses | None = typed.one(PodLosses)
+    kubelet: KubeletConfig | None = typed.one(KubeletConfig)
+
+
+@dataclasses.dataclass(frozen=True)
+class NodesInfo(ModuleResult):
+    """The result of C(node_resource_info). nodes: None where the API does not tell."""
+
+    nodes: t.Mapping[str, NodeInfo] | None = typed.by_name(NodeInfo, is_optional=True)
+
+    def of(self, node: str) -> NodeInfo:
+        """What it tells of a node; an empty one where it does not."""
+        return (self.nodes or {}).get(node) or NodeInfo()
+
+
+@dataclasses.dataclass(frozen=True)
+class Argument:
+    """One argument of a kubelet's command line."""
+
+    argument: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class KubeletInfo(ModuleResult):
+    """The result of C(kubelet_info). cluster, arguments: None where the kubelet was not read."""
+
+    node: str = ""
+    cluster: ClusterIdentity | None = typed.one(ClusterIdentity)
+    control_plane: t.Sequence[str] = ()
+    arguments: tuple[Argument, ...] | None = typed.several(Argument, None)
+
+
+@dataclasses.dataclass(frozen=True)
+class LeaseResult(ModuleResult):
+    """The result of C(rollout_lease). api_reachable: None where no API server was queried."""
+
+    api_reachable: bool | None = None
+    holder: str = ""
+    taken_over_from: str = ""
+    stale: bool = False
+
+    @property
+    def problem(self) -> str:
+        """Why the Lease is not as requested; empty when it is. A failure may come without a message."""
+        return self.msg or ("no answer." if self.has_failed else "")

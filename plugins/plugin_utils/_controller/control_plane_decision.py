@@ -1,0 +1,249 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps of the role C(control_plane) before its first write: who has a turn, with which rights and Lease, and what each host does."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import typing as t
+
+from ...module_utils._plan.common.errors import Refusal
+from ...module_utils._plan.kubelet.kubelet_results import KubeletHost
+from ...module_utils._plan.kubernetes import access
+from ...module_utils._plan.static_pod import requests, rollout_lease
+from ...module_utils._plan.static_pod import rollout as control_planes
+from ...module_utils._plan.static_pod.static_pod_results import (
+    IncludedFile,
+    LeaseState,
+    OwnPart,
+    StaticPodDecision,
+    StaticPodHost,
+    StaticPodPass,
+    StaticPodSettings,
+)
+from ...module_utils._plan.transaction import rollout
+from ...module_utils._plan.transaction.api_host import ApiHost
+from ...module_utils._plan.transaction.lease import LEASE_NAME, LEASE_NAMESPACE
+from ...module_utils._plan.transaction.results import LeaseResult
+from ...module_utils._plan.transaction.rollout import Hosts, Pass
+from .lease_holder import holder
+from .role_rollout import RoleRollout
+from .rollout_pass import RolloutPass
+
+if t.TYPE_CHECKING:
+    from .control_plane_persistence import Persistence
+
+# To acquire, renew and release it.
+_LEASE_RIGHTS = access.of_lease(LEASE_NAME, LEASE_NAMESPACE)
+_PLAN_AGAIN, _TURN, _PERSIST = "plan_again.yml", "turn.yml", "persist.yml"
+
+
+class ControlPlaneDecision(RoleRollout[StaticPodHost]):
+    """These steps of one host."""
+
+    host_type = StaticPodHost
+
+    def begin(self) -> Pass:
+        """As in all roles, and who may use the API, best first."""
+        begun = super().begin()
+        known = dict.fromkeys([*self._play.control_planes(), *self._play.play_hosts])
+        named = begun.settings.control_plane_api_host
+        api = self._play.api_hosts(list(known), named, reachable=self._play.play_hosts)
+        return StaticPodPass(at_work=True, settings=begun.settings, api=tuple(api), at=time.time())
+
+    def _checked_settings(self) -> StaticPodSettings:
+        given = {**self._settings, "static_pods": requests.named(self._settings["static_pods"])}
+        settings: StaticPodSettings = self._typed_settings(given)
+        return dataclasses.replace(
+            settings,
+            # None where there is no variable, so that what stands in kubeadm-config stays.
+            control_plane_persist_env=self._play.variable("control_plane_persist_env"),
+            control_plane_persist_feature_gates=self._play.variable("control_plane_persist_feature_gates"),
+            vaulted=self._play.vaulted("control_plane_components"),
+        )
+
+    def decide(self) -> StaticPodDecision:
+        """Work out on one host, when all have planned, who has a turn, and keep other runs out. The others do not."""
+        coordinator = self._pass.coordinator
+        if coordinator != self._play.host:
+            return StaticPodDecision(coordinator=coordinator)
+        hosts, former = self._pass.hosts(), self._pass.own.decision
+        # In check mode no kubelet was repaired. The plan has told what would change then.
+        plan_only = self._plan_only or (self._play.check_mode and bool(control_planes.kubelet_refusal(hosts, ())))
+        turns = [] if plan_only and not self._plan_only else control_planes.turns(hosts)
+        begun_at = min(host.current_pass.at for host in hosts.values())
+        # Where everything was planned again, that was after the last decision.
+        planned_at = former.at if former and former.at is not None and not former.plan_only else begun_at
+        # Of a run that planned again: it is released at the end, also when nothing is left to do, or what is left is refused.
+        lease = LeaseState(held=True) if former and former.lease.held else LeaseState()
+        found = StaticPodDecision(
+            coordinator=coordinator,
+            plan_only=plan_only,
+            planned=list(hosts),
+            turns=turns,
+            planned_at=planned_at,
+            at=time.time(),
+            lease=lease,
+        )
+        persistence = self._persistence(hosts)
+        refusal = (
+            control_planes.refusal(hosts, self._play.host, self._play.play_hosts, self._play.batch_hosts)
+            or self._kubelet_refusal(hosts)
+            or self._persist_refusal(persistence)
+        )
+        if refusal:
+            return dataclasses.replace(found, failed=True, msg=refusal)
+        return self._admitted(found, hosts, persistence)
+
+    def _admitted(
+        self, found: StaticPodDecision, hosts: Hosts[StaticPodHost], persistence: Persistence | None
+    ) -> StaticPodDecision:
+        """With the rights that the account has, and the Lease. api_reachable is false when the next host is to be tried."""
+        writes = persistence is not None and persistence.work is not None
+        # What could not be read fails the run at its end: it may be there to repair the API.
+        persists = writes or (persistence is not None and bool(persistence.failure))
+        acquires = bool(found.turns or writes) and self._is_lease_wanted and not found.lease.held
+        rights = [*(_LEASE_RIGHTS if acquires else ()), *(persistence.rights if persistence else ())]
+        if rights and self._api(hosts).host != self._play.delegate_host:
+            return StaticPodDecision(api_reachable=False)
+        found = dataclasses.replace(found, persists=persists)
+        refusal, warnings = self._access(hosts, rights)
+        if refusal:
+            return dataclasses.replace(found, failed=True, msg=f"Nothing was changed on {self._play.host}: {refusal}")
+        plan_age = time.time() - found.planned_at
+        if acquires:
+            admission = self._lease_admission(hosts, int(plan_age))
+            warnings = [*warnings, *([admission.warning] if admission.warning else [])]
+            objection = f"Nothing was changed on {self._play.host}: {admission.objection}"
+            found = dataclasses.replace(
+                found,
+                lease=LeaseState(admission.is_held, admission.is_alone, admission.is_stale),
+                failed=bool(admission.objection),
+                msg=objection if admission.objection else "",
+                at=time.time(),
+            )
+        return dataclasses.replace(
+            found,
+            told=warnings,
+            warnings=warnings,
+            is_ready=control_planes.is_ready(hosts, time.time() - found.planned_at),
+        )
+
+    @property
+    def _decision(self) -> StaticPodDecision | None:
+        """What was decided for all; None before that."""
+        coordinator = self._coordinator
+        return coordinator.decision if coordinator else None
+
+    @property
+    def _decided(self) -> StaticPodDecision:
+        """The same, in steps that are behind it."""
+        decision = self._decision
+        if decision is None:
+            raise Refusal(f"Nothing was changed on {self._play.host}: the role {self._role} has not decided there.")
+        return decision
+
+    @property
+    def _persistences(self) -> type[Persistence]:
+        # Each step is a process of its own, and only a few come here: the import costs more than the rest of a step.
+        from .control_plane_persistence import Persistence  # noqa: PLC0415  # see above
+
+        return Persistence
+
+    def _persistence(self, hosts: Hosts[StaticPodHost]) -> Persistence | None:
+        return self._persistences.of(hosts, check_mode=self._play.check_mode)
+
+    def _persist_refusal(self, persistence: Persistence | None) -> str:
+        """Why kubeadm-config cannot be written, where the run is asked for that: before its first write."""
+        why = persistence.refusal() if persistence else ""
+        return f"Nothing was changed on {self._play.host}. {why}" if why else ""
+
+    def _kubelet_refusal(self, hosts: Hosts[StaticPodHost]) -> str:
+        """Why a kubelet that does not work stops this run. A playbook over several roles decides that itself, and may have repaired it since."""
+        if self._plan_only or not control_planes.kubelet_refusal(hosts, ()):
+            return ""
+        kubelets = RolloutPass(self._play, "node_kubelet", KubeletHost)
+        repaired = [name for name in hosts if kubelets.host(name).state == rollout.DONE]
+        return control_planes.kubelet_refusal(hosts, repaired)
+
+    def kubelet_refusal(self, repaired: t.Collection[str]) -> str:
+        """As in all roles: static pods are started by a kubelet that works."""
+        return control_planes.kubelet_refusal(self._pass.hosts(), repaired)
+
+    def _access(self, hosts: Hosts[StaticPodHost], rights: t.Sequence[access.Right]) -> tuple[str, list[str]]:
+        """Why the account must not begin what it could not end, empty when it has these rights, and a warning where that is not known. A
+        repair does not wait for an API server that may be what it repairs."""
+        if not rights or control_planes.impaired(hosts):
+            return "", []
+        purpose = "control_plane needs until its last write"
+        result, refusal = self._review(rights, control_planes.cluster(hosts), purpose)
+        return refusal, [f"not verified: {what}" for what in access.unverified(result, purpose)]
+
+    def _lease_admission(self, hosts: Hosts[StaticPodHost], plan_age: int) -> rollout_lease.Admission:
+        """Acquire the Lease."""
+        request = rollout_lease.acquisition(hosts, self._pass.own.settings, holder(), plan_age)
+        result = self._modules.run("rollout_lease", request, LeaseResult, is_plan=self._is_dry)
+        return rollout_lease.admission(hosts, result, holder(), self._skipped(hosts), dry=self._is_dry)
+
+    def admit(self) -> OwnPart:
+        """Take this host's own part of what was decided: its files, the hosts that it observes first, and who uses the API for it."""
+        decision = self._decision
+        if decision and decision.failed:
+            return OwnPart()
+        barrier = rollout.step_refusal(self._pass.hosts(), "decide")
+        if barrier or not decision:
+            raise Refusal(f"Nothing was changed on {self._play.host}. {barrier}")
+        hosts, host = self._pass.hosts(decision.planned), self._play.host
+        # Who is before the host that ends the rollout was lost.
+        lost = decision.planned[: decision.planned.index(host)]
+        end_api = self._api(hosts, lost=lost)
+        if decision.lease.stale:
+            # In the last include of the file that is repeated there, which has no other one to come.
+            return OwnPart(then=(IncludedFile(_PLAN_AGAIN, "all nodes"),), end_api=end_api)
+        # Files are included in the order of the hosts, so what the last one includes is behind all others.
+        is_last = decision.persists and host == decision.planned[-1]
+        persist = (IncludedFile(_PERSIST, host),) if is_last else ()
+        found = OwnPart(then=persist, verifies=decision.planned if is_last else None, end_api=end_api)
+        if host not in decision.turns:
+            return found
+        is_first = host == decision.turns[0]
+        # With its host, without which it would be one file for all hosts.
+        turn = (IncludedFile(_TURN, host),)
+        is_repair = control_planes.repairs(self._pass.own)
+        return dataclasses.replace(
+            found,
+            first=turn if is_repair else (),
+            then=persist if is_repair else (*turn, *persist),
+            asked=[] if is_first and decision.is_ready else decision.planned,
+            turn_api=self._api(hosts, changing=[host]),
+        )
+
+    def _skipped(self, hosts: t.Container[str]) -> list[str]:
+        """The control planes of the inventory that take no part: by C(--limit), or in the play but without this role."""
+        return [host for host in self._play.control_planes() if host not in hosts]
+
+    def _api(
+        self, hosts: Hosts[StaticPodHost], *, changing: t.Sequence[str] = (), lost: t.Collection[str] = ()
+    ) -> ApiHost:
+        """Who uses the API. changing: the host that has its turn then. lost: those that cannot be reached then."""
+        known = {*hosts, *self._skipped(hosts)}
+        api = self._pass.own.current_pass.api
+        return self._play.api_hosts(
+            [each.host for each in api if each.host in known],
+            self._pass.own.settings.control_plane_api_host,
+            reachable=[host for host in self._play.play_hosts if host not in lost],
+            changing=changing,
+            impaired=control_planes.impaired(hosts),
+        )[0]
+
+    @property
+    def _is_dry(self) -> bool:
+        """Whether the Lease is only looked at: in check mode, and in the plan of a playbook."""
+        return self._play.check_mode or self._plan_only
+
+    @property
+    def _is_lease_wanted(self) -> bool:
+        return self._pass.own.settings.control_plane_lease

@@ -1,0 +1,290 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps of the role C(node_kubelet) before its first write: who has a turn, what the API says against it, and the Lease."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import time
+import typing as t
+
+from ...module_utils._plan.common.errors import Refusal
+from ...module_utils._plan.kubelet import rollout as kubelets
+from ...module_utils._plan.kubelet.kubelet_results import (
+    Admission,
+    Comparison,
+    KubeletDecision,
+    KubeletHost,
+    KubeletSettings,
+    LeaseState,
+)
+from ...module_utils._plan.kubernetes import access, coverage
+from ...module_utils._plan.static_pod import rollout as control_planes
+from ...module_utils._plan.static_pod.static_pod_results import StaticPodHost
+from ...module_utils._plan.transaction import report, rollout
+from ...module_utils._plan.transaction.api_host import ApiHost
+from ...module_utils._plan.transaction.results import LeaseResult, NodesInfo
+from ...module_utils._plan.transaction.rollout import Hosts
+from .lease_holder import holder
+from .play_view import Json
+from .role_rollout import RoleRollout
+from .rollout_pass import RolloutPass
+
+_PLANE_SETTINGS = ("control_plane_feature_gates", "control_plane_admission_plugins", "control_plane_components")
+
+
+class KubeletAdmission(RoleRollout[KubeletHost]):
+    """These steps of one host."""
+
+    host_type = KubeletHost
+
+    def _checked_settings(self) -> KubeletSettings:
+        settings: KubeletSettings = self._typed_settings(self._settings)
+        if settings.node_kubelet_max_unavailable < 1:
+            raise Refusal(
+                f"Nothing was changed on {self._play.host}. Invalid node_kubelet_max_unavailable"
+                f" {settings.node_kubelet_max_unavailable}: must be at least 1."
+            )
+        return dataclasses.replace(settings, at=time.time())
+
+    def decide(self) -> KubeletDecision:
+        """Work out on one host, when all have planned, who has a turn. The others do not."""
+        coordinator = self._pass.coordinator
+        if coordinator != self._play.host:
+            return KubeletDecision(coordinator=coordinator, api=(ApiHost(self._play.host, become=False),))
+        hosts = self._pass.hosts()
+        planned = rollout.participants(hosts)
+        decision = KubeletDecision(
+            coordinator=coordinator, planned=list(planned), excluded=list(rollout.excluded(hosts))
+        )
+        refusal = self._excluded_refusal(hosts) or kubelets.refusal(planned, self._play.play_hosts)
+        if refusal:
+            return dataclasses.replace(decision, failed=True, msg=f"Nothing was changed. {refusal}")
+        planes = [name for name, host in planned.items() if host.is_control_plane]
+        candidates = list(dict.fromkeys([*planes, *self._play.control_planes()]))
+        batches = kubelets.batches(planned, self._pass.own.settings.node_kubelet_max_unavailable)
+        api = tuple(self._api_hosts(candidates))
+        # Where one is to change, the others are compared before it.
+        compares = not batches and bool(kubelets.idle_settings(planned))
+        return dataclasses.replace(
+            decision, candidates=candidates, api=api, batches=batches, compares=api if compares else ()
+        )
+
+    @property
+    def _decision(self) -> KubeletDecision:
+        """What was decided for all."""
+        coordinator = self._coordinator
+        return coordinator.decision if coordinator else KubeletDecision()
+
+    @property
+    def _admission(self) -> Admission | None:
+        """What the coordinator was told by the API."""
+        coordinator = self._coordinator
+        return coordinator.admission if coordinator else None
+
+    def _api_hosts(
+        self, candidates: t.Sequence[str], *, changing: t.Sequence[str] = (), lost: t.Sequence[str] = ()
+    ) -> list[ApiHost]:
+        """Who may use the API. candidates: the control planes of the play, then those of the inventory. changing: who has a turn. lost: who
+        cannot be reached then, besides those that are lost already."""
+        gone = [name for name, host in self._pass.hosts(candidates).items() if host.state == rollout.LOST]
+        return self._play.api_hosts(
+            candidates,
+            self._pass.own.settings.node_kubelet_api_host,
+            reachable=[host for host in self._play.play_hosts if host not in gone and host not in lost],
+            changing=changing,
+        )
+
+    def admit(self) -> Admission:
+        """Query the API on one host for what is against the restarts, and keep other runs out. The others take their own part of it."""
+        decision = self._decision
+        if not decision.coordinator or decision.failed:
+            return Admission()
+        if decision.coordinator != self._play.host:
+            return self._own_part(Admission(api=self._end_api(decision)), decision)
+        hosts = self._pass.hosts(decision.planned)
+        barrier = rollout.step_refusal(hosts, "decide")
+        if barrier:
+            raise Refusal(f"Nothing was changed. {barrier}")
+        turns = [host for batch in decision.batches for host in batch]
+        here = next(each for each in decision.api if each.host == self._play.delegate_host)
+        admission = self._own_part(Admission(api=here, cluster=kubelets.cluster(hosts)), decision)
+        if turns and self._pass.own.settings.node_kubelet_check_api:
+            admission = self._checked_by_api(admission, hosts, turns, decision)
+        elif turns:
+            why = "node_kubelet_check_api is false"
+            admission = self._with_coverage(admission, hosts, None, decision.excluded, why=why)
+        elif decision.compares and not self._repairs_control_planes:
+            found = self._compared(hosts, decision)
+            admission = dataclasses.replace(admission, api_reachable=found.api_reachable, mismatches=found.mismatches)
+        return dataclasses.replace(admission, failed=bool(admission.refusal))
+
+    @property
+    def _repairs_control_planes(self) -> bool:
+        """Whether this is the plan of a run that repairs a control plane, which must not wait for its API. The kubelets are compared after that."""
+        planes = RolloutPass(self._play, "control_plane", StaticPodHost)
+        return self._plan_only and bool(control_planes.impaired(planes.hosts()))
+
+    def _end_api(self, decision: KubeletDecision) -> ApiHost:
+        """Who uses the API for a host that does not decide: if it ends the rollout for all, those before it were lost."""
+        before = set(itertools.takewhile(lambda host: host != self._play.host, decision.planned))
+        lost = [host for host in decision.candidates if host in before]
+        return self._api_hosts(decision.candidates, lost=lost)[0]
+
+    def _own_part(self, admission: Admission, decision: KubeletDecision) -> Admission:
+        """With the batch of this host, and the one before it; none where it has no turn."""
+        batches = [] if self._plan_only else decision.batches
+        number = next((number for number, batch in enumerate(batches) if self._play.host in batch), None)
+        if number is None:
+            return admission
+        return dataclasses.replace(admission, batches=[batches[number]], before=batches[number - 1] if number else [])
+
+    def _checked_by_api(
+        self, admission: Admission, hosts: Hosts[KubeletHost], turns: t.Sequence[str], decision: KubeletDecision
+    ) -> Admission:
+        """With what the API says of the restarts, and the Lease of those that make them."""
+        found = self._judged(admission, hosts, turns, decision)
+        if found.refusal or not found.api_reachable:
+            return found
+        acquired, is_stale = self._with_lease(found)
+        if is_stale:
+            # What was told before is of the time when the other run was at work.
+            again = self._judged(admission, hosts, turns, decision)
+            warnings = [*again.warnings, *acquired.warnings[len(found.warnings) :]]
+            return dataclasses.replace(again, lease=acquired.lease, warnings=warnings)
+        return acquired
+
+    def _judged(
+        self, admission: Admission, hosts: Hosts[KubeletHost], turns: t.Sequence[str], decision: KubeletDecision
+    ) -> Admission:
+        """With what the API says of the restarts. api_reachable is false when the next host is to be tried."""
+        settings, cluster = self._pass.own.settings, admission.cluster
+        rights = kubelets.rights(hosts, turns, settings)
+        review, refusal = self._review(rights, cluster, "node_kubelet needs until the last kubelet is compared")
+        if refusal:
+            return _refused(admission, refusal)
+        is_reachable = review.missing is not None
+        info = NodesInfo(msg=review.msg)
+        if is_reachable:
+            question = {**kubelets.question(hosts, turns), "cluster": cluster}
+            info = self._modules.run("node_resource_info", question, NodesInfo)
+        if info.nodes is None and not self._is_last_api(decision):
+            return dataclasses.replace(
+                admission, api_reachable=False
+            )  # the next control plane may have an API server that responds
+        # An account that may not list pods may still list nodes.
+        known = info
+        if is_reachable and info.nodes is None:
+            known = self._modules.run("node_resource_info", {"requested": False, "cluster": cluster}, NodesInfo)
+        why = info.msg or "the API does not answer"
+        found = self._with_coverage(admission, hosts, known, decision.excluded, why=why)
+        judged = kubelets.objections(hosts, turns, info)
+        mismatches = kubelets.idle_mismatches(hosts, info)
+        if judged.told and not found.refusal:
+            found = dataclasses.replace(found, refusal=judged.told, msg=f"Nothing was changed, because {judged.told}")
+        if mismatches and not found.refusal:
+            reasons = " ".join(mismatches.values())
+            found = dataclasses.replace(found, refusal=reasons, msg=f"Nothing was changed. {reasons}")
+        return dataclasses.replace(
+            found,
+            objections=judged.by_host,
+            mismatches=mismatches,
+            offers={name: kubelets.offers(info, hosts[name].plan.node) for name in turns},
+            told=[*found.told, *report.limits(kubelets.unverified_idle(hosts, info))],
+            warnings=[*found.warnings, *kubelets.unreached(hosts, turns, info)],
+        )
+
+    def _is_last_api(self, decision: KubeletDecision) -> bool:
+        """Whether no other host sends the requests where this one gets no response."""
+        return self._play.delegate_host == decision.api[-1].host
+
+    def compare(self) -> Comparison:
+        """Compare kubelets again that were compared when a playbook planned, and that had nothing to change while others had."""
+        decision = self._decision
+        return self._compared(self._pass.hosts(decision.planned), decision)
+
+    def _compared(self, hosts: Hosts[KubeletHost], decision: KubeletDecision) -> Comparison:
+        """See on one host, where no kubelet is to change, that all of them use what is desired. The end tells of those that do not, because other
+        roles may have something to repair. api_reachable is false when the next host is to be tried."""
+        cluster, idle = kubelets.cluster(hosts), kubelets.idle_settings(hosts)
+        expected = kubelets.by_node(hosts, idle)
+        arguments: Json = {"requested": False, "kubelets": expected, "cluster": cluster}
+        info = self._modules.run("node_resource_info", arguments, NodesInfo)
+        if info.nodes is None and not self._is_last_api(decision):
+            return Comparison(api_reachable=False)
+        why = kubelets.unread(info) if info.nodes is None else ""
+        if info.nodes is not None and info.failed:
+            # A right that is missing is the same for all of them.
+            rights = access.of_kubelets(list(expected), reads_pods=False)
+            why = self._review(rights, cluster, "node_kubelet needs to compare them")[1]
+        if not why:
+            return Comparison(mismatches=kubelets.idle_mismatches(hosts, info))
+        # One of them says why for all.
+        first = f"{kubelets.NOT_COMPARED}: {why}"
+        return Comparison(
+            mismatches={name: kubelets.NOT_COMPARED if number else first for number, name in enumerate(idle)}
+        )
+
+    def _with_coverage(
+        self,
+        admission: Admission,
+        hosts: Hosts[KubeletHost],
+        info: NodesInfo | None,
+        excluded: t.Sequence[str],
+        *,
+        why: str,
+    ) -> Admission:
+        """With what is said of a run by the nodes that the API knows. info: None where it was not queried. why: not."""
+        has_control_plane = any(host.is_control_plane for host in hosts.values())
+        # Read only where it counts: what is for control planes need not be defined on the host that asks.
+        settings = {} if has_control_plane else {name: self._play.variable(name) for name in _PLANE_SETTINGS}
+        found = coverage.judge(
+            {name: node.labels for name, node in info.nodes.items()} if info and info.nodes is not None else None,
+            [host.plan.node for host in hosts.values()],
+            excluded=excluded,
+            grouped=self._play.control_planes(),
+            has_control_plane=has_control_plane,
+            settings=settings,
+        )
+        told = [
+            *filter(None, [coverage.told_missing(found.missing)]),
+            *report.limits(kubelets.unverified_nodes(info, why)),
+        ]
+        warnings = [found.warning] if found.warning else []
+        if found.refusal:
+            admission = _refused(admission, found.refusal)
+        return dataclasses.replace(admission, told=told, warnings=warnings)
+
+    def _with_lease(self, admission: Admission) -> tuple[Admission, bool]:
+        """Keep other runs out while kubelets are restarted, and see whether one was at work since the plan. In check mode, and in the plan of a
+        playbook, nothing is held."""
+        own = self._pass.own.settings
+        if not own.node_kubelet_lease or self._plan_only:
+            return admission, False
+        result = self._held(
+            admission.cluster,
+            wait_timeout=own.lock_timeout,
+            takeover=own.lease_takeover,
+            open_transactions=kubelets.open_transactions(self._pass.hosts(self._decision.planned)),
+        )
+        refusal = kubelets.lease_refusal(result)
+        if refusal:
+            return _refused(admission, refusal), False
+        if self._play.check_mode:
+            return admission, False
+        lease = LeaseState(at=time.time(), cluster=admission.cluster)
+        warnings = [*admission.warnings, *kubelets.lease_warnings(result)]
+        return dataclasses.replace(admission, lease=lease, warnings=warnings), result.stale
+
+    def _held(self, cluster: t.Any, **more: t.Any) -> LeaseResult:
+        """Take the Lease, or renew it."""
+        own = self._pass.own.settings
+        arguments = kubelets.lease_request(holder(), cluster, own, plan_age=int(time.time() - own.at))
+        return self._modules.run("rollout_lease", {**arguments, **more}, LeaseResult)
+
+
+def _refused(admission: Admission, refusal: str) -> Admission:
+    return dataclasses.replace(admission, refusal=refusal, msg=f"Nothing was changed: {refusal}")

@@ -1,0 +1,102 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs modules of this collection within the step of a rollout, where the task of the step runs."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import typing as t
+
+from ansible.errors import AnsibleConnectionFailure
+
+from ...module_utils._plan.common import typed
+from ...module_utils._plan.common.plain import plain
+from ...module_utils._plan.common.typed import ModuleResult
+from ...module_utils._plan.transaction import api_host
+
+if t.TYPE_CHECKING:
+    from ansible.plugins.action import ActionBase
+
+Json = dict[str, t.Any]
+R = t.TypeVar("R", bound=ModuleResult)
+
+
+class ModuleRunner:
+    """The modules of one step. warnings: what those told that it ran."""
+
+    def __init__(self, action: ActionBase, variables: Json) -> None:
+        self._action = action
+        self._variables = variables
+        self.warnings: list[t.Any] = []
+        if action._task.delegate_to == api_host.CONTROLLER and not action._task.become:
+            # The variable of the inventory overrides the keyword, and that of all hosts is also the controller's.
+            action._connection.become = None
+
+    def run(self, module: str, arguments: Json, kind: type[R], *, is_plan: bool = False) -> R:
+        """The result of a module, with its own action plugin. A lost connection is a result that says so.
+
+        is_plan: in check mode, whatever the mode of the task is, and without a diff.
+        """
+        return typed.parse(kind, self._run(module, arguments, is_plan=is_plan))
+
+    def _run(self, module: str, arguments: Json, *, is_plan: bool) -> Json:
+        name = f"nodecraft.kubeadm.{module}"
+        arguments = {**self._module_defaults(name), **arguments}
+        action = self._action
+        task = action._task.copy()
+        task.action, task.args = name, arguments
+        if is_plan:
+            task.check_mode, task.diff = True, False
+        plugin = action._shared_loader_obj.action_loader.get(
+            name,
+            task=task,
+            connection=action._connection,
+            play_context=action._play_context,
+            loader=action._loader,
+            templar=action._templar,
+            shared_loader_obj=action._shared_loader_obj,
+        )
+        try:
+            result: Json = (
+                _run_to_its_end(plugin, self._variables)
+                if plugin
+                else action._execute_module(name, module_args=arguments, task_vars=self._variables)
+            )
+        except AnsibleConnectionFailure as exc:
+            return {"unreachable": True, "msg": str(exc)}
+        self.warnings += result.pop("warnings", None) or []
+        found: Json = plain(result)
+        return found
+
+    def _module_defaults(self, module: str) -> Json:
+        """What C(module_defaults) of the play say for a module and for the action groups that have it, as Ansible reads it for a task."""
+        task = self._action._task
+        groups = [f"group/{group}" for group in task.get_play()._action_groups.get(module, ())]
+        merged: Json = {}
+        for defaults in task.module_defaults:
+            merged.update(defaults)
+        found: Json = {}
+        for name in (*groups, module):
+            found.update(plain(self._action._templar.template(merged.get(name) or {})))
+        # On ansible-core 2.18 an omitted value is a text.
+        return {option: value for option, value in found.items() if value != self._variables.get("omit")}
+
+    def run_here(self, command: t.Sequence[str], text: str, directory: str) -> Json:
+        """Run a program on the controller, whatever the host. text: its input. Returns C(rc) and C(stderr_lines), as the module command does."""
+        loader, context = self._action._shared_loader_obj.connection_loader, self._action._play_context.copy()
+        local = loader.get("ansible.builtin.local", context, os.devnull)
+        local.cwd = directory
+        status, _stdout, stderr = local.exec_command(shlex.join(command), in_data=text.encode(), sudoable=False)
+        return {"rc": status, "stderr_lines": stderr.decode(errors="replace").splitlines()}
+
+
+def _run_to_its_end(plugin: ActionBase, variables: Json) -> Json:
+    """The result of an action plugin. Without pipelining it puts the module, with its arguments, into a directory on the host."""
+    try:
+        result: Json = plugin.run(task_vars=variables)
+    finally:
+        plugin.cleanup()  # Ansible calls that of the step's own plugin only
+    return result

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a step runs modules."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.typed import ModuleResult
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.module_runner import ModuleRunner
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.play_view import PlayView
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, FakePlay, Json, Task
+
+
+@dataclasses.dataclass(frozen=True)
+class Result(ModuleResult):
+    """Of a module in these tests."""
+
+    node: str = ""
+    present: bool = False
+
+
+def runner_of(play: FakePlay, **of_task: t.Any) -> ModuleRunner:
+    """The modules of a step on w1. of_task: keywords of its task."""
+    return ModuleRunner(play._action(Task({}, play.play, **of_task)), play.variables("node_kubelet", "w1"))
+
+
+def run(runner: ModuleRunner, module: str, arguments: Json, **more: t.Any) -> Result:
+    return runner.run(module, arguments, Result, **more)
+
+
+@pytest.mark.parametrize(
+    ("delegate_to", "become", "by"),
+    [("localhost", False, None), ("localhost", True, "sudo"), ("cp1", False, "sudo"), ("", False, "sudo")],
+)
+def test_a_task_that_is_sent_to_the_controller_becomes_another_user_by_its_keyword_alone(
+    delegate_to: str, become: bool, by: str | None
+) -> None:
+    """Of another host the variable of the inventory counts, and of the controller where it is a host of the play."""
+    play = FakePlay({"w1": {}})
+    runner_of(play, delegate_to=delegate_to, become=become)
+    assert play.connection.become == by
+
+
+def test_a_module_runs_where_the_task_does() -> None:
+    play = FakePlay({"w1": {}}, answers={"kubelet_info": {"node": "n", "warnings": ["old"]}})
+    found = runner_of(play, delegate_to="cp1")
+    assert run(found, "kubelet_info", {"a": 1}).node == "n"
+    run(found, "kubelet_info", {})
+    (call, _again) = play.asked
+    assert (call.host, call.on, call.arguments, call.dry, found.warnings) == (
+        "w1",
+        "cp1",
+        {"a": 1},
+        False,
+        ["old", "old"],
+    )
+    assert [
+        PlayView(play._action(Task({}, play.play, delegate_to=to)), play.variables("node_kubelet", "w1")).delegate_host
+        for to in ("cp1", "")
+    ] == ["cp1", "w1"]
+
+
+@pytest.mark.parametrize(
+    ("check_mode", "is_plan", "dry"), [(False, True, True), (True, False, True), (False, False, False)]
+)
+def test_a_plan_is_asked_for_in_check_mode(check_mode: bool, is_plan: bool, dry: bool) -> None:
+    play = FakePlay({"w1": {}})
+    run(runner_of(play, check_mode=check_mode, diff=True), "node_taint", {}, is_plan=is_plan)
+    assert play.asked[0].dry is dry
+    assert play.asked[0].diff is not is_plan
+
+
+def test_a_lost_connection_is_a_result() -> None:
+    assert run(runner_of(FakePlay({"w1": {}}, answers={"kubelet_info": GONE})), "kubelet_info", {}).raw == GONE
+
+
+def test_a_module_without_an_action_plugin_is_run_as_it_is() -> None:
+    play = FakePlay({"w1": {}})
+    found = runner_of(play)
+    calls: list[t.Any] = []
+
+    def execute(name: str, *, module_args: Json, task_vars: Json) -> Json:
+        calls.append((name, module_args, task_vars["inventory_hostname"]))
+        if module_args.get("lost"):
+            raise AnsibleConnectionFailure("gone")
+        return {"present": True}
+
+    action: t.Any = found._action
+    action._shared_loader_obj.action_loader.get = lambda *_name, **_of_ansible: None
+    action._execute_module = execute
+    assert run(found, "node_image", {"name": "x"}).present
+    assert run(found, "node_image", {"lost": True}).raw == GONE
+    assert calls[0] == ("nodecraft.kubeadm.node_image", {"name": "x"}, "w1")
+
+
+def test_what_ran_a_module_cleans_up_also_behind_a_lost_connection() -> None:
+    play = FakePlay({"w1": {}}, answers={"kubelet_info": GONE})
+    run(runner_of(play), "kubelet_info", {})
+    assert play.cleaned == 1
+
+
+def test_module_defaults_of_the_play_count_for_the_modules_of_a_step() -> None:
+    play = FakePlay({"w1": {"omit": "__omit__"}})
+    play.play._action_groups = {"nodecraft.kubeadm.node_taint": ["nodecraft.kubeadm.api"]}
+    defaults = [
+        {"group/nodecraft.kubeadm.api": {"kubeconfig": "/c", "context": "of all"}, "other": {"a": 1}},
+        {"nodecraft.kubeadm.node_taint": {"context": "of taints", "wait": False, "api_key": "__omit__"}},
+    ]
+    found = runner_of(play, module_defaults=defaults)
+    run(found, "node_taint", {"wait": True})
+    run(found, "node_label", {})
+    taint, label = (call.arguments for call in play.asked)
+    # What the step says comes first, and what is omitted is none.
+    assert (taint, label) == ({"kubeconfig": "/c", "context": "of taints", "wait": True}, {})
+
+
+def test_a_program_runs_on_the_controller() -> None:
+    play = FakePlay({"w1": {}})
+    play.controller.answer = (2, b"", b"line 1: bad\nline 2: worse")
+    assert runner_of(play).run_here(["python3", "-m", "a b"], "text", "/source") == {
+        "rc": 2,
+        "stderr_lines": ["line 1: bad", "line 2: worse"],
+    }
+    assert (play.controller.ran, play.controller.cwd) == ([("python3 -m 'a b'", b"text")], "/source")
