@@ -152,18 +152,13 @@ def report(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str:
     return " ".join([ending, *limits, *(f"Note: {note}." for note in ended.notes)])
 
 
-def unverified(transaction: t.Mapping[str, t.Any]) -> list[str]:
-    """What of the state that a transaction left could not be verified, each with the reason."""
-    return list(typed.parse(Transaction, transaction).unverified)
-
-
 def not_verified(name: str, node: str, what: str) -> str:
-    """The warning about a part of a component that could not be verified. what: an entry of unverified()."""
+    """The warning about a part of a component that could not be verified. what: an entry of C(Transaction.unverified)."""
     return f"{node}: {name}: not verified: {what}"
 
 
 def will_not_be_verified(name: str, node: str, what: str) -> str:
-    """The warning before a change about what cannot be verified after it. what: as an entry of unverified()."""
+    """The warning before a change about what cannot be verified after it. what: as an entry of C(Transaction.unverified)."""
     return f"{node}: {name}: cannot be verified after this change: {what}"
 
 

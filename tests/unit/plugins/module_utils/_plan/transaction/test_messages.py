@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import messages
 
 REASON = "kube-apiserver was not healthy within 300 s"
@@ -54,7 +55,8 @@ def test_earlier_commit_says_what_was_not_verified_and_noticed() -> None:
 
 @pytest.mark.parametrize("proof", [{}, {"proof": None}, {"proof": {}}, {"proof": {"unverified": []}}])
 def test_transaction_with_whole_proof_has_nothing_unverified(proof: dict[str, t.Any]) -> None:
-    assert messages.unverified({**transaction("committed"), **proof}) == []
+    ended = typed.parse(messages.Transaction, {**transaction("committed"), **proof})
+    assert list(ended.unverified) == []
 
 
 def test_what_was_broken_before_is_not_called_verified() -> None:
