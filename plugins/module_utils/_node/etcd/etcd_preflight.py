@@ -33,6 +33,7 @@ _FORCE = "force: true changes it anyway, after a snapshot of this member was sav
 def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
     """What the user should know of a change of a member. Raises Refusal."""
     etcd_change.refuse_other_identity(plan.before, plan.after)
+    etcd_change.refuse_shadowed_variables(plan.before, plan.after)
     etcd_change.refuse_small_requests(plan.before, plan.after)
     _refuse_no_clients(plan)
     node.unverified.extend(_unread_api_server(pod))

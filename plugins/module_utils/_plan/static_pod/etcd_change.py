@@ -76,8 +76,9 @@ def _way_out(voters: t.Sequence[Member]) -> str:
     return "Bring the members that are not healthy back first."
 
 
+_CONFIG_FILE = "config-file"
 # By these the cluster knows a member, or a member its data. initial-* and discovery* as well.
-_IDENTITY = frozenset(("config-file", "data-dir", "listen-peer-urls", "name", "wal-dir"))
+_IDENTITY = frozenset((_CONFIG_FILE, "data-dir", "listen-peer-urls", "name", "wal-dir"))
 _IDENTITY_PREFIXES = ("discovery", "initial-")
 _TIMING = frozenset(("initial-election-tick-advance",))
 _ENVIRONMENT = "ETCD_"
@@ -144,6 +145,23 @@ def refuse_other_identity(before: Manifest, after: Manifest) -> None:
             f"args: the etcd cluster identifies this member by what would change: {'; '.join(moved)}. It is fixed at the member's first"
             " start. Remove the member and join the node again instead."
         )
+
+
+def refuse_shadowed_variables(before: Manifest, after: Manifest) -> None:
+    """Raises Refusal for a setting that a change gives twice: etcd takes no flag over a variable, it ends. Its version, for which it is rehearsed,
+    it tells all the same. With a configuration file it reads neither."""
+    new = _shadowed(after) - _shadowed(before)
+    if new and not setting(after, _CONFIG_FILE):
+        name = min(new)
+        raise Refusal(
+            f"args: etcd does not start with both --{name} and the variable {_variable(name)} in its environment. Set one of them, and remove"
+            " the other one with null."
+        )
+
+
+def _shadowed(manifest: Manifest) -> set[str]:
+    """The settings that are given as a flag and as a variable."""
+    return {flag.name for flag in manifest.given_flags if _variable(flag.name) in manifest.environment}
 
 
 def _shown(manifest: Manifest, name: str) -> str:

@@ -57,7 +57,7 @@ def test_what_the_cluster_knows_a_member_by_is_not_changed(before: Manifest, aft
     ("before", "after"),
     [
         (etcd("--name=a"), etcd("--name", "a")),
-        (etcd("--name=a"), etcd("--name=a", ETCD_NAME="b")),  # a flag wins
+        (etcd("--name=a"), etcd("--name=a", ETCD_NAME="b")),  # it is refused for another reason
         (etcd("--snapshot-count=1"), etcd("--snapshot-count=2")),
         (etcd(), etcd("--initial=1")),
     ],
@@ -71,6 +71,31 @@ def test_values_of_the_environment_are_not_shown() -> None:
         etcd_change.refuse_other_identity(etcd(), etcd(ETCD_NAME="secret"))
     assert "name: unset -> $(ETCD_NAME)" in str(raised.value)
     assert "secret" not in str(raised.value)
+
+
+# ---- settings that are given twice ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (etcd(ETCD_QUOTA_BACKEND_BYTES="4294967296"), etcd("--quota-backend-bytes=1", ETCD_QUOTA_BACKEND_BYTES="4294967296")),
+        (etcd("--quota-backend-bytes=1"), etcd("--quota-backend-bytes=1", ETCD_QUOTA_BACKEND_BYTES="1")),
+        (etcd(), etcd("--quota-backend-bytes", "'1'", ETCD_QUOTA_BACKEND_BYTES="")),  # etcd looks at the name alone
+    ],
+)
+def test_a_flag_beside_its_variable_is_refused(before: Manifest, after: Manifest) -> None:
+    with pytest.raises(Refusal, match="does not start with both --quota-backend-bytes and the variable ETCD_QUOTA_BACKEND_BYTES"):
+        etcd_change.refuse_shadowed_variables(before, after)
+    etcd_change.refuse_shadowed_variables(after, before)
+    etcd_change.refuse_shadowed_variables(after, after)  # a repair of something else
+
+
+def test_variables_beside_other_flags_are_taken() -> None:
+    after = etcd("--quota-backend-bytes=1", ETCD_AUTO_COMPACTION_RETENTION="8", ETCDCTL_API="3")
+    etcd_change.refuse_shadowed_variables(etcd(), after)
+    file = "--config-file=/etc/etcd.yaml"  # etcd reads it alone
+    etcd_change.refuse_shadowed_variables(etcd(file), etcd(file, "--name=a", ETCD_NAME="a"))
 
 
 # ---- the quota -------------------------------------------------------------------------------------------------------
