@@ -97,7 +97,7 @@ def _renewal(files: ComponentFiles) -> leader_election.Renewal | None:
     """None for a file that cannot be read, of which the rehearsal tells."""
     path = files.flag("config")
     try:
-        return leader_election.of_file(files.read(path)) if path else leader_election.of_flags(files.flag)
+        return leader_election.of_file(files.read(path), files.flag) if path else leader_election.of_flags(files.flag)
     except KubeadmError:
         return None
 

@@ -76,9 +76,9 @@ def _way_out(voters: t.Sequence[Member]) -> str:
     return "Bring the members that are not healthy back first."
 
 
-_CONFIG_FILE = "config-file"
+CONFIG_FILE = "config-file"
 # By these the cluster knows a member, or a member its data. initial-* and discovery* as well.
-_IDENTITY = frozenset((_CONFIG_FILE, "data-dir", "listen-peer-urls", "name", "wal-dir"))
+_IDENTITY = frozenset((CONFIG_FILE, "data-dir", "listen-peer-urls", "name", "wal-dir"))
 _IDENTITY_PREFIXES = ("discovery", "initial-")
 _TIMING = frozenset(("initial-election-tick-advance",))
 _ENVIRONMENT = "ETCD_"
@@ -151,7 +151,7 @@ def refuse_shadowed_variables(before: Manifest, after: Manifest) -> None:
     """Raises Refusal for a setting that a change gives twice: etcd takes no flag over a variable, it ends. Its version, for which it is rehearsed,
     it tells all the same. With a configuration file it reads neither."""
     new = _shadowed(after) - _shadowed(before)
-    if new and not setting(after, _CONFIG_FILE):
+    if new and not setting(after, CONFIG_FILE):
         name = min(new)
         raise Refusal(
             f"args: etcd does not start with both --{name} and the variable {_variable(name)} in its environment. Set one of them, and remove"

@@ -35,22 +35,24 @@ def of_flags(flag: t.Callable[[str], str | None]) -> Renewal:
     return _renewal("--kube-api-qps", flag("kube-api-qps"), flag("leader-elect-renew-deadline"), flag("leader-elect"))
 
 
-def of_file(content: bytes) -> Renewal:
-    """By a configuration of the scheduler. Raises Refusal when it is none."""
+def of_file(content: bytes, flag: t.Callable[[str], str | None]) -> Renewal:
+    """By a configuration of the scheduler, of which flags win over the leader election alone. Raises Refusal when it is none."""
     return configuration.read(
         content,
         "KubeSchedulerConfiguration",
-        lambda data: _of_data(data.get("clientConnection") or {}, data.get("leaderElection") or {}),
+        lambda data: _of_data(data.get("clientConnection") or {}, data.get("leaderElection") or {}, flag),
     )
 
 
-def _of_data(connection: t.Mapping[str, t.Any], election: t.Mapping[str, t.Any]) -> Renewal:
+def _of_data(
+    connection: t.Mapping[str, t.Any], election: t.Mapping[str, t.Any], flag: t.Callable[[str], str | None]
+) -> Renewal:
     elects = election.get("leaderElect")
     return _renewal(
         "--config: clientConnection.qps",
         connection.get("qps"),
-        election.get("renewDeadline"),
-        None if elects is None else str(elects),
+        flag("leader-elect-renew-deadline") or election.get("renewDeadline"),
+        flag("leader-elect") or (None if elects is None else str(elects)),
     )
 
 

@@ -21,7 +21,7 @@ from ..documents.yaml_edit import Path
 from ..kubernetes import flags, quantities
 from ..transaction import previous_change
 from ..transaction.previous_change import Rollback
-from . import pod_fields, probe_targets, reconciliation
+from . import pod_fields, probe_targets, reconciliation, unread_flags
 from .desired import SETTINGS, Desired
 from .manifest import Manifest
 from .policy_files import PolicyFileChange, PolicyFiles
@@ -117,7 +117,11 @@ def plan(desired: Desired, state: State) -> StaticPodPlan:
         files=file_changes,
         operations=tuple(without_secrets(change, open_files) for change in resolution.changes),
         record=record,
-        warnings=(*resolution.warnings, *reconciliation.told(found, desired.values)),
+        warnings=(
+            *resolution.warnings,
+            *reconciliation.told(found, desired.values),
+            *unread_flags.warnings(desired.name, manifest, record.get("args", {})),
+        ),
         lost=reconciliation.names(found.lost),
         # What is lost and neither asked for nor given up still counts as lost.
         image=state.written_image if _is_any_left(found.lost, record, manifest.values()) else image,

@@ -79,13 +79,18 @@ def test_values_of_the_environment_are_not_shown() -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (etcd(ETCD_QUOTA_BACKEND_BYTES="4294967296"), etcd("--quota-backend-bytes=1", ETCD_QUOTA_BACKEND_BYTES="4294967296")),
+        (
+            etcd(ETCD_QUOTA_BACKEND_BYTES="4294967296"),
+            etcd("--quota-backend-bytes=1", ETCD_QUOTA_BACKEND_BYTES="4294967296"),
+        ),
         (etcd("--quota-backend-bytes=1"), etcd("--quota-backend-bytes=1", ETCD_QUOTA_BACKEND_BYTES="1")),
         (etcd(), etcd("--quota-backend-bytes", "'1'", ETCD_QUOTA_BACKEND_BYTES="")),  # etcd looks at the name alone
     ],
 )
 def test_a_flag_beside_its_variable_is_refused(before: Manifest, after: Manifest) -> None:
-    with pytest.raises(Refusal, match="does not start with both --quota-backend-bytes and the variable ETCD_QUOTA_BACKEND_BYTES"):
+    with pytest.raises(
+        Refusal, match="does not start with both --quota-backend-bytes and the variable ETCD_QUOTA_BACKEND_BYTES"
+    ):
         etcd_change.refuse_shadowed_variables(before, after)
     etcd_change.refuse_shadowed_variables(after, before)
     etcd_change.refuse_shadowed_variables(after, after)  # a repair of something else

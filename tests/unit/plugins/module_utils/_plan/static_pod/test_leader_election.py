@@ -16,8 +16,8 @@ def by_flags(given: t.Mapping[str, str]) -> leader_election.Renewal:
     return leader_election.of_flags(given.get)
 
 
-def by_file(**content: t.Any) -> leader_election.Renewal:
-    return leader_election.of_file(json.dumps(content).encode())
+def by_file(given: t.Mapping[str, str] | None = None, **content: t.Any) -> leader_election.Renewal:
+    return leader_election.of_file(json.dumps(content).encode(), (given or {}).get)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,19 @@ def test_a_file_with_which_the_lease_is_lost_is_refused() -> None:
         leader_election.refuse_slow(by_file(clientConnection={"qps": 0.9}, leaderElection={"renewDeadline": "2s"}))
 
 
+def test_flags_of_the_election_win_over_a_file() -> None:
+    deadline = {"leader-elect-renew-deadline": "2s"}
+    with pytest.raises(Refusal, match=r"must be at least 1,"):
+        leader_election.refuse_slow(by_file(deadline, clientConnection={"qps": 0.9}))
+    with pytest.raises(Refusal, match=r"must be at least 0\.2,"):
+        off = {"leaderElect": False}
+        leader_election.refuse_slow(
+            by_file({"leader-elect": "true"}, clientConnection={"qps": 0.1}, leaderElection=off)
+        )
+    leader_election.refuse_slow(by_file({"leader-elect": "false"}, clientConnection={"qps": 0.1}))
+    leader_election.refuse_slow(by_file({"kube-api-qps": "0.1"}, clientConnection={"qps": 50}))  # it is not read
+
+
 def test_other_files_are_taken() -> None:
     for content in ({}, {"clientConnection": None}, {"clientConnection": {"qps": 50}}):
         leader_election.refuse_slow(by_file(**content))
@@ -68,4 +81,4 @@ def test_other_files_are_taken() -> None:
 
 def test_what_is_no_configuration_is_no_answer() -> None:
     with pytest.raises(Refusal):
-        leader_election.of_file(b"- one")
+        leader_election.of_file(b"- one", {}.get)
