@@ -183,10 +183,10 @@ class Access:
 
     @classmethod
     def of(cls, files: ComponentFiles) -> Access:
-        """As the member's arguments say. Raises KubeadmError when they do not."""
+        """As the member's manifest says. Raises KubeadmError when it does not."""
         urls = files.flags("listen-client-urls")
         if not urls:
-            raise KubeadmError("its arguments have no --listen-client-urls")
+            raise KubeadmError("its manifest sets no listen-client-urls")
         url = next((url for url in urls if urllib.parse.urlsplit(url).hostname in _LOOPBACK), urls[0])
         if not url.startswith("https://"):
             return cls(url)

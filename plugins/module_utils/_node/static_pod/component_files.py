@@ -20,6 +20,7 @@ from ..._plan.common import ownership
 from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.common.file_values import FileVersion
 from ..._plan.kubernetes import flags
+from ..._plan.static_pod import etcd_change
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.manifest import Manifest, Mount
 from ..kubelet.kubelet_reader import Kubelet
@@ -30,14 +31,17 @@ REMOVED = "the change removes"
 
 
 class ComponentFiles:
-    """Flags that name files, and what is in those files: through the mounts, with the files that a change brings."""
+    """Flags that name files, or etcd's variables of their names, and what is in those files: through the mounts, with the files that a change
+    brings."""
 
     def __init__(self, manifest: Manifest, staged: t.Mapping[str, FileVersion | None] | None = None) -> None:
         self._manifest = manifest
         # Written through links, so the same file may have several paths.
         self._staged = {os.path.realpath(path): version for path, version in (staged or {}).items()}
         # An argument that is made from what only the kubelet knows names no file that could be found.
-        self._flags = manifest.expected_flags
+        self._flags = (
+            etcd_change.settings(manifest) if manifest.program == static_pods.ETCD else manifest.expected_flags
+        )
 
     @classmethod
     def planned(cls, plan: static_pod.StaticPodPlan) -> ComponentFiles:

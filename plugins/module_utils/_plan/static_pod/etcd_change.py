@@ -112,23 +112,37 @@ class Cluster:
 # ---- settings --------------------------------------------------------------------------------------------------------
 
 
+def settings(manifest: Manifest) -> list[flags.Flag]:
+    """The settings as etcd reads them: flags, and environment variables of their names, without those that only the kubelet knows."""
+    given = manifest.expected_flags
+    names = {flag.name for flag in given}
+    variables = (
+        flags.Flag(_name(each), value, -1) for each, value in manifest.environment.items() if _is_setting(each)
+    )
+    return [*given, *(each for each in variables if each.value is not None and each.name not in names)]
+
+
 def setting(manifest: Manifest, name: str) -> str | None:
     """A setting as etcd reads it: the flag, or else the environment variable of its name."""
-    value = flags.value(manifest.expected_flags, name)
-    return value if value is not None else manifest.environment.get(_variable(name))
+    return flags.value(settings(manifest), name)
 
 
 def _variable(name: str) -> str:
     return _ENVIRONMENT + name.upper().replace("-", "_")
 
 
+def _is_setting(variable: str) -> bool:
+    return variable.startswith(_ENVIRONMENT)
+
+
+def _name(variable: str) -> str:
+    return variable[len(_ENVIRONMENT) :].lower().replace("_", "-")
+
+
 def _names(manifest: Manifest) -> set[str]:
-    variables = (
-        name[len(_ENVIRONMENT) :].lower().replace("_", "-")
-        for name in manifest.environment
-        if name.startswith(_ENVIRONMENT)
-    )
-    return {flag.name for flag in manifest.given_flags} | set(variables)
+    return {flag.name for flag in manifest.given_flags} | {
+        _name(each) for each in manifest.environment if _is_setting(each)
+    }
 
 
 def refuse_other_identity(before: Manifest, after: Manifest) -> None:

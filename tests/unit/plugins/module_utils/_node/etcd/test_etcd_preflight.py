@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 import typing as t
 from pathlib import Path
@@ -60,6 +61,30 @@ def test_a_single_member_is_stopped_with_a_warning(site: Site, etcd_pod: static_
     site.start(etcd_pod)
     (warning,) = site.check(etcd_pod, snapshot_count=5000)
     assert "etcd has one member" in warning
+
+
+def test_a_member_with_its_settings_in_variables_is_asked_as_well(
+    site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd
+) -> None:
+    """As etcd's own guides and manifests of installers have it."""
+    pattern = r"    - --(cert-file|key-file|trusted-ca-file|listen-client-urls)=(.*)\n"
+    given = re.findall(pattern, etcd_pod.manifest.text)
+    assert len(given) == 4
+    entries = "".join(f"    - name: ETCD_{_variable(name)}\n      value: {value}\n" for name, value in given)
+    text = re.sub(pattern, "", etcd_pod.manifest.text).replace(
+        "    name: etcd\n", f"    env:\n{entries}    name: etcd\n", 1
+    )
+    pod = site.pod("etcd", text)
+    site.start(pod)
+    (warning,) = site.check(pod, snapshot_count=5000)
+    assert "etcd has one member" in warning
+    others(member, True, False)
+    with pytest.raises(Refusal, match=r"would lose its majority"):
+        site.check(pod, snapshot_count=5000)
+
+
+def _variable(flag: str) -> str:
+    return flag.upper().replace("-", "_")
 
 
 def test_a_member_that_the_majority_needs_is_not_stopped(

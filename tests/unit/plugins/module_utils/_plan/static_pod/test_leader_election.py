@@ -17,7 +17,7 @@ def by_flags(given: t.Mapping[str, str]) -> leader_election.Renewal:
 
 
 def by_file(given: t.Mapping[str, str] | None = None, **content: t.Any) -> leader_election.Renewal:
-    return leader_election.of_file(json.dumps(content).encode(), (given or {}).get)
+    return leader_election.of_file(json.dumps(content).encode(), dict(given or {}).get)
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,9 @@ def test_flags_of_the_election_win_over_a_file() -> None:
     deadline = {"leader-elect-renew-deadline": "2s"}
     with pytest.raises(Refusal, match=r"must be at least 1,"):
         leader_election.refuse_slow(by_file(deadline, clientConnection={"qps": 0.9}))
+    on = by_file({"leader-elect": "true"}, clientConnection={"qps": 0.1}, leaderElection={"leaderElect": False})
     with pytest.raises(Refusal, match=r"must be at least 0\.2,"):
-        off = {"leaderElect": False}
-        leader_election.refuse_slow(
-            by_file({"leader-elect": "true"}, clientConnection={"qps": 0.1}, leaderElection=off)
-        )
+        leader_election.refuse_slow(on)
     leader_election.refuse_slow(by_file({"leader-elect": "false"}, clientConnection={"qps": 0.1}))
     leader_election.refuse_slow(by_file({"kube-api-qps": "0.1"}, clientConnection={"qps": 50}))  # it is not read
 
@@ -81,4 +79,4 @@ def test_other_files_are_taken() -> None:
 
 def test_what_is_no_configuration_is_no_answer() -> None:
     with pytest.raises(Refusal):
-        leader_election.of_file(b"- one", {}.get)
+        leader_election.of_file(b"- one", dict[str, str]().get)
