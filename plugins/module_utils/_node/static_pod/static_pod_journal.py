@@ -25,6 +25,7 @@ from ..._engine.node import Host
 from ..._engine.pod_observation import mirror_pod_path
 from ..._engine.probes import api_request, read_gates, unread_gates, wrong_gates
 from ..._plan.common.errors import KubeadmError
+from ..._plan.kubernetes import flags
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.manifest import Manifest
 from ..transaction.file_versions import dump_version
@@ -75,8 +76,8 @@ class ApiClients:
 
 def advertised(manifest: Manifest) -> Address:
     """Where an API server without an HTTP probe answers."""
-    host = manifest.flag_value("advertise-address") or "127.0.0.1"
-    return {"scheme": "https", "host": host, "port": int(manifest.flag_value("secure-port") or _DEFAULT_PORT)}
+    host, port = (flags.value(manifest.expected_flags, name) for name in ("advertise-address", "secure-port"))
+    return {"scheme": "https", "host": host or "127.0.0.1", "port": int(port or _DEFAULT_PORT)}
 
 
 def static_pod_journal(

@@ -155,7 +155,7 @@ def own_address(manifest: t.Any) -> str | None:
     except (LookupError, TypeError, AttributeError):
         return None
     address = flags.get("--advertise-address")
-    if address:
+    if address and not address.startswith("$("):  # of a variable only the kubelet may know the value
         return f"https://{_host(address)}:{flags.get('--secure-port') or _PORT}"
     return f"https://{endpoint}" if endpoint else None
 

@@ -50,6 +50,15 @@ def test_an_api_server_without_a_probe_answers_where_it_says() -> None:
     assert advertised(samples.manifest()) == {"scheme": "https", "host": "10.0.0.11", "port": 6443}
 
 
+def test_an_address_in_a_variable_is_no_name_of_a_host() -> None:
+    text = samples.with_command("--advertise-address=$(HOST_IP)", "--secure-port=$(PORT)").replace(
+        "    image: ",
+        "    env: [{name: HOST_IP, valueFrom: {fieldRef: {fieldPath: status.hostIP}}}, {name: PORT, value: '443'}]\n    image: ",
+        1,
+    )
+    assert advertised(samples.manifest(text)) == {"scheme": "https", "host": "127.0.0.1", "port": 443}
+
+
 @pytest.mark.usefixtures("admins")
 def test_they_stand_in_the_journal_of_an_api_server(master: FakeNode, run: FakeRun) -> None:
     master.kubelet_conf.touch()

@@ -82,6 +82,8 @@ def manifest(*arguments: str, **annotations: str) -> t.Any:
         (manifest("--advertise-address=10.0.0.1", "--secure-port=8443"), "https://10.0.0.1:8443"),
         (manifest("--advertise-address=fd00::1"), "https://[fd00::1]:6443"),
         (manifest(**{ENDPOINT: "10.0.0.1:6443"}), "https://10.0.0.1:6443"),
+        (manifest("--advertise-address=$(HOST_IP)", **{ENDPOINT: "10.0.0.1:6443"}), "https://10.0.0.1:6443"),
+        (manifest("--advertise-address=$(HOST_IP)"), None),
         (manifest(), None),
         ({"metadata": {}, "spec": {"containers": [{}]}}, None),
         ({"spec": {"containers": []}}, None),
