@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import re
-import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
@@ -164,11 +163,20 @@ def tasks_of(stage: Stage, name: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def names_something(arguments: Json) -> bool:
+    """Whether a module is to change anything. One that names nothing leaves all as it is, and the module of the guard refuses it."""
+    if "per_node" in arguments:
+        return any(value is not None for node in arguments["per_node"].values() for value in node.values())
+    if "schedulers" in arguments:
+        return any(arguments.get(name) for name in ("nodes", "resources", "taint_keys"))
+    return True
+
+
 @pytest.mark.parametrize("name", PLAYBOOKS)
 def test_wherever_a_run_starts_it_reverts_nothing_that_was_forgotten(stage: Stage, name: str) -> None:
     names = tasks_of(stage, name)
     assert len(names) > 5
     for task in names:
         outcome = site(stage, f"--start-at-task={task}", name=name)
-        changes: t.Any = [call for call in outcome.calls if call["step"] == "change"]
+        changes = [call for call in outcome.calls if call["step"] == "change" and names_something(call["arguments"])]
         assert outcome.status != 0 or changes == [], (task, outcome.output)

@@ -30,13 +30,24 @@ class Parsed:
 
 def one(kind: t.Callable[..., C], default: C | None = None) -> t.Any:
     """A field that has one value of a class, or of what a function makes of it."""
-    return dataclasses.field(default=default, metadata={_PARSE: _parser(kind)})
+    return _field(_parser(kind), default=default)
 
 
 def several(kind: t.Callable[..., C], default: tuple[C, ...] | None = ()) -> t.Any:
     """A field that has a tuple of values of a class, or of what a function makes of each."""
     make = _parser(kind)
-    return dataclasses.field(default=default, metadata={_PARSE: lambda values: tuple(make(each) for each in values)})
+    return _field(lambda values: tuple(make(each) for each in values), default=default)
+
+
+def by_name(kind: type[C], *, is_optional: bool = False) -> t.Any:
+    """A field that has values of a class by their names. is_optional: whether it is None where there are none, else empty."""
+    default: dict[str, t.Any] = {"default": None} if is_optional else {"default_factory": dict}
+    return _field(lambda values: {name: parse(kind, each) for name, each in values.items()}, **default)
+
+
+def _field(parser: t.Callable[[t.Any], t.Any], **default: t.Any) -> t.Any:
+    # It is used within dataclasses, by the functions above.
+    return dataclasses.field(metadata={_PARSE: parser}, **default)  # pylint: disable=invalid-field-call
 
 
 def _parser(kind: t.Callable[..., C]) -> t.Callable[[t.Any], C]:
@@ -44,14 +55,6 @@ def _parser(kind: t.Callable[..., C]) -> t.Callable[[t.Any], C]:
         of_class: t.Any = kind
         return lambda value: parse(of_class, value)
     return kind
-
-
-def by_name(kind: type[C], *, is_optional: bool = False) -> t.Any:
-    """A field that has values of a class by their names. is_optional: whether it is None where there are none, else empty."""
-    metadata = {_PARSE: lambda values: {name: parse(kind, each) for name, each in values.items()}}
-    if is_optional:
-        return dataclasses.field(default=None, metadata=metadata)
-    return dataclasses.field(default_factory=dict, metadata=metadata)
 
 
 @functools.cache
