@@ -21,11 +21,21 @@ from ..documents.yaml_edit import Path
 from ..kubernetes import flags, quantities
 from ..transaction import previous_change
 from ..transaction.previous_change import Rollback
-from . import pod_fields, probe_targets, reconciliation, unread_flags
+from . import etcd_change, pod_fields, probe_targets, reconciliation
 from .desired import SETTINGS, Desired
 from .manifest import Manifest
 from .policy_files import PolicyFileChange, PolicyFiles
 from .reconciliation import FILES_ANNOTATION
+
+# The scheduler's flags that only count without --config, and the fields of that file which count instead.
+_OF_SCHEDULER = {
+    "contention-profiling": "enableContentionProfiling",
+    "kube-api-burst": "clientConnection.burst",
+    "kube-api-content-type": "clientConnection.contentType",
+    "kube-api-qps": "clientConnection.qps",
+    "kubeconfig": "clientConnection.kubeconfig",
+    "profiling": "enableProfiling",
+}
 
 HIDDEN = "(hidden)"  # stands for what is not shown
 _CONTROLLER_MANAGER = "kube-controller-manager"
@@ -120,7 +130,7 @@ def plan(desired: Desired, state: State) -> StaticPodPlan:
         warnings=(
             *resolution.warnings,
             *reconciliation.told(found, desired.values),
-            *unread_flags.warnings(desired.name, manifest, record.get("args", {})),
+            *_unread(desired.name, manifest, record.get("args", {})),
         ),
         lost=reconciliation.names(found.lost),
         # What is lost and neither asked for nor given up still counts as lost.
@@ -311,3 +321,23 @@ def seconds_until_leading(manifest: Manifest) -> int:
         for name, default in _LEADER_ELECTION.items()
     )
     return math.ceil(lease + retry * _RETRY_JITTER)
+
+
+def _unread(name: str, manifest: Manifest, asked: t.Iterable[str]) -> list[str]:
+    """What to tell of arguments that a component passes over, because it has a configuration file: neither its start nor its health tells of them.
+
+    name: of the static pod. asked: the arguments that a task sets."""
+    if name == "kube-scheduler":
+        file, fields = manifest.flag_value("config"), _OF_SCHEDULER
+    elif name == "etcd":  # which reads such a file alone
+        file, fields = (
+            etcd_change.setting(manifest, etcd_change.CONFIG_FILE),
+            {key: key for key in asked if key != etcd_change.CONFIG_FILE},
+        )
+    else:
+        return []
+    return [
+        f"args {key}: {name} does not read it beside its configuration file {file}, so it has no effect. Set {fields[key]} in that file."
+        for key in asked
+        if file and key in fields and manifest.flag_value(key) is not None
+    ]
