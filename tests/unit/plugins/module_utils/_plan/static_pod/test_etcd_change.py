@@ -77,7 +77,7 @@ def test_values_of_the_environment_are_not_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("once", "twice"),
     [
         (
             etcd(ETCD_QUOTA_BACKEND_BYTES="4294967296"),
@@ -87,13 +87,13 @@ def test_values_of_the_environment_are_not_shown() -> None:
         (etcd(), etcd("--quota-backend-bytes", "'1'", ETCD_QUOTA_BACKEND_BYTES="")),  # etcd looks at the name alone
     ],
 )
-def test_a_flag_beside_its_variable_is_refused(before: Manifest, after: Manifest) -> None:
+def test_a_flag_beside_its_variable_is_refused(once: Manifest, twice: Manifest) -> None:
     with pytest.raises(
         Refusal, match="does not start with both --quota-backend-bytes and the variable ETCD_QUOTA_BACKEND_BYTES"
     ):
-        etcd_change.refuse_shadowed_variables(before, after)
-    etcd_change.refuse_shadowed_variables(after, before)
-    etcd_change.refuse_shadowed_variables(after, after)  # a repair of something else
+        etcd_change.refuse_shadowed_variables(once, twice)
+    etcd_change.refuse_shadowed_variables(twice, once)
+    etcd_change.refuse_shadowed_variables(twice, twice)  # a repair of something else
 
 
 def test_variables_beside_other_flags_are_taken() -> None:
