@@ -130,20 +130,15 @@ def value_objections(name: str, value: t.Any, option: Json) -> list[str]:
     found = role_variables.value_objections(name, value, option)
     if found:
         return found
-    errors, typed_value = _specified(name, value, option)
+    errors, typed_value = specified(name, value, option)
     if errors:
         return [f"invalid {name}: {message}" for message in errors]
     objection = resources.value_objection(name, typed_value)
     return [objection] if objection else []
 
 
-def specification_errors(name: str, value: t.Any, option: Json) -> list[str]:
-    """What the specification of a variable says against its value, as Ansible tells it."""
-    return _specified(name, value, option)[0]
-
-
-def _specified(name: str, value: t.Any, option: Json) -> tuple[list[str], t.Any]:
-    """The same, and the value in the types of the specification."""
+def specified(name: str, value: t.Any, option: Json) -> tuple[list[str], t.Any]:
+    """What the specification of a variable says against its value, as Ansible tells it, and the value in the types of the specification."""
     try:
         result = ArgumentSpecValidator({name: {**option, "required": False}}).validate({name: value})
     except TypeError as exc:  # of 2.18 to 2.22, for a list with choices in which something else than text stands

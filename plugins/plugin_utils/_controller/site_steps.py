@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing as t
 
 from ...module_utils._plan.common.errors import Refusal
@@ -154,7 +155,7 @@ class SiteSteps(Steps):
         """The report of a role that has ended by itself."""
         return registered(self._play, f"{role}_report", host)
 
-    @property
+    @functools.cached_property
     def _decided(self) -> SiteDecision:
         return registered_as(self._play, _DECIDE, SiteDecision)
 

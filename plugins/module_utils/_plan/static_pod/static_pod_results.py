@@ -52,7 +52,6 @@ class Persistable:
 class PodPlan(ComponentResult):
     """The plan of one static pod. persistable: None without a plan."""
 
-    ready: bool = False
     persistable: Persistable | None = typed.one(Persistable)
 
 
@@ -254,7 +253,7 @@ class StaticPodHost(HostResults[StaticPodSettings, PodPlans]):
         """Of the step apply; None where it was not taken."""
         return self.of_pass("apply", ConfigWritten)
 
-    @property
+    @functools.cached_property
     def planned_pods(self) -> dict[str, PodState]:
         """What the plan knows of the static pods of the host, also of those that are not planned."""
         planned = {name: typed.parse(PodState, pod.raw) for name, pod in self.plan.static_pods.items()}
