@@ -63,9 +63,11 @@ class ControlPlaneRollout(ControlPlaneDecision):
             for pod in info.static_pods or ()
         )
         problem = info.kubelet_problem or info.msg
-        problem = problem or control_planes.unknown_readiness([pod.name for pod in kept], info.unreadable_files)
         if info.static_pods is None or problem:
-            return PodsObserved(host=host, msg=problem or "no answer")
+            # It answered when everything was planned, so it may only be restarting.
+            return PodsObserved(host=host, msg=problem or "no answer", awaited=[host])
+        if problem := control_planes.unknown_readiness([pod.name for pod in kept], info.unreadable_files):
+            return PodsObserved(host=host, msg=problem)
         return PodsObserved(host=host, static_pods=kept, awaited=control_planes.awaited(self._pass.host(host), kept))
 
     def turn(self) -> Turn:

@@ -120,6 +120,22 @@ def test_a_node_that_gets_ready_or_is_busy_is_waited_for(play: Play) -> None:
     assert outcome.hosts("change", API_SERVER) == ["cp1", "cp1"]
 
 
+def test_a_node_that_is_away_for_a_moment_is_asked_again(play: Play) -> None:
+    outcome = play("changes", "changes", {"api": "nothing", "pods": {"etcd": ["", "gone", ""]}})
+    assert outcome.status == 0, outcome.output
+    assert outcome.hosts("change", API_SERVER) == ["cp1", "cp2"]
+
+
+def test_a_node_that_stays_away_is_named_by_the_turn_that_is_refused(play: Play) -> None:
+    outcome = play("changes", "changes", {"api": "nothing", "pods": {"etcd": ["", "gone"]}})
+    assert outcome.status != 0
+    assert outcome.hosts("change", API_SERVER) == ["cp1"]
+    # Of cp2's turn: one look, and the one retry of BRISK.
+    assert [call["asks"] for call in outcome.calls if call["step"] == "look"].count("cp3") == 3
+    assert "cp2 was not changed, because not all API servers and etcds are ready" in outcome.output
+    assert "cp3 could not be checked (gone)" in outcome.output
+
+
 def test_what_is_down_is_repaired_first(play: Play) -> None:
     down = {API_SERVER: ["is down", "is down", ""]}
     outcome = play("changes", {"api": "changes", "pods": {**down, "etcd": "open"}})

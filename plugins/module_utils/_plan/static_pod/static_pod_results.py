@@ -166,7 +166,7 @@ class OwnPart(StepResult):
 @dataclasses.dataclass(frozen=True)
 class PodsObserved(StepResult):
     """Of the step look: the static pods of one host before a turn. static_pods: None where they could not be read, msg says why. awaited: what the
-    turn waits for."""
+    turn waits for, the host itself where it does not answer."""
 
     host: str = ""
     static_pods: tuple[PodState, ...] | None = typed.several(PodState, None)

@@ -308,10 +308,18 @@ def test_a_host_is_asked_for_another() -> None:
     assert found["static_pods"] == [{"name": "etcd", "ready": False, "problem": "starts", "unverified": []}]
 
 
-@pytest.mark.parametrize(("answer", "told"), [({"unreachable": True, "msg": "gone"}, "gone"), ({}, "no answer")])
-def test_a_host_that_cannot_be_asked_is_not_waited_for(answer: Json, told: str) -> None:
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"unreachable": True, "msg": "gone"}, "gone"),
+        ({"failed": True, "msg": "killed"}, "killed"),
+        ({"static_pods": [observed(API_SERVER)], "kubelet_problem": PROBLEM}, PROBLEM),
+        ({}, "no answer"),
+    ],
+)
+def test_a_host_that_does_not_answer_is_waited_for(answer: Json, told: str) -> None:
     found = FakePass(two(), answer=answer).take("look")
-    assert (found.get("static_pods"), found["msg"], found["awaited"]) == (None, told, [])
+    assert (found.get("static_pods"), found["msg"], found["awaited"]) == (None, told, ["cp1"])
 
 
 def test_host_with_unreadable_manifest_instead_of_etcd_is_unknown() -> None:

@@ -52,7 +52,8 @@ class StandIn:
 
     def pods_said(self, node: str) -> Json:
         """What is said of the static pods of a node by its variable C(stub_pods): name -> what is wrong (nothing by default), C(open) for a
-        change that is open, or a list of these, one for each look, the last for all that follow. A plan is a look, too."""
+        change that is open, C(gone) for a node that cannot be reached, or a list of these, one for each look, the last for all that follow. A
+        plan is a look, too."""
         return {"kube-apiserver": "", "etcd": "", **self.said("stub_pods", {}, node)}
 
     def kubelet_problem(self, node: str) -> str | None:

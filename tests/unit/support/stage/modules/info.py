@@ -35,6 +35,8 @@ def pods_of(call: stand_in.StandIn) -> Json:
     undos = call.said("stub_undos", {}, node)
     names = dict.fromkeys([*pods, *(name for name in undos if name != "kubelet")])
     found = [{**stand_in.pod_of(name, pods.get(name, ""), looks), "undo": undos.get(name)} for name in names]
+    if any(pod["problem"] == "gone" for pod in found):
+        stand_in.lose_connection()
     return {"changed": False, "static_pods": found, "kubelet_problem": call.kubelet_problem(node)}
 
 
