@@ -146,10 +146,43 @@ unverified:
   elements: str
   sample: []
 diff:
-  description: The difference of each node that changes. Empty unless diff mode is on.
+  description:
+    - The difference of each node that changes, as Nodes in YAML. Empty unless diff mode is on.
+    - They have the extended resources that this collection set or that change, and the annotation that records the former, where it changes.
   returned: always
   type: list
   elements: dict
+  contains:
+    before_header:
+      description: Which node it is, as kubectl names it. RV(diff[].after_header) is the same.
+      type: str
+    after_header:
+      description: See RV(diff[].before_header).
+      type: str
+    before:
+      description: The Node as it was read.
+      type: str
+    after:
+      description: The Node as it is then.
+      type: str
+  sample:
+    - before_header: node/w1
+      after_header: node/w1
+      before: |
+        apiVersion: v1
+        kind: Node
+        metadata:
+          name: w1
+      after: |
+        apiVersion: v1
+        kind: Node
+        metadata:
+          annotations:
+            nodecraft.kubeadm/owned-extended-resources: '{"example.com/dongle":{"set":"4","original":null}}'
+          name: w1
+        status:
+          capacity:
+            example.com/dongle: "4"
 rehearsal:
   description: Verdict of the API server on the change, from a dry run; in check mode only.
   returned: always

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import sys
 import typing as t
 from http import HTTPStatus
 
@@ -19,6 +20,13 @@ from .._plan.common.verdict import ACCEPTED, REFUSED, Verdict
 from .client import ApiError, Client, Connect, Json, Params
 from .objects import version_warnings
 from .parallel import for_each
+
+try:
+    import yaml
+except ImportError:
+    yaml = None  # type: ignore[assignment]  # ApiModule starts again with a Python that has it
+
+_TEXT = "tag:yaml.org,2002:str"
 
 Observed = t.TypeVar("Observed")
 Planned = t.TypeVar("Planned")
@@ -87,6 +95,19 @@ class ApiSteps(t.Generic[Observed, Planned]):
 def difference(header: str, before: t.Any, after: t.Any) -> Json:
     """The entry of one object in a diff."""
     return {"before_header": header, "after_header": header, "before": before, "after": after}
+
+
+def as_yaml(value: Json) -> str:
+    """An object of the API in YAML, as kubectl writes it: keys in their order, and texts that would be read as something else in double quotes."""
+    dumper: t.Any = type("Dumper", (yaml.SafeDumper,), {})
+    dumper.add_representer(str, _represented)
+    text: str = yaml.dump(value, Dumper=dumper, default_flow_style=False, width=sys.maxsize)
+    return text
+
+
+def _represented(dumper: t.Any, text: str) -> t.Any:
+    is_text = dumper.resolve(yaml.ScalarNode, text, (True, False)) == _TEXT
+    return dumper.represent_scalar(_TEXT, text, style=None if is_text else '"')
 
 
 ATTEMPTS = 20  # against other writers of the same object

@@ -21,7 +21,7 @@ from .._plan.node import plan as node_plan
 from .._plan.node import readmission
 from .._plan.node import taints as node_taints
 from .._plan.node.plan import Kind, NodePlan
-from .api_steps import ApiSteps, Target, difference, retry_on_conflict, send_each
+from .api_steps import ApiSteps, Target, as_yaml, difference, retry_on_conflict, send_each
 from .client import ApiError, Client, Connect, Json, NoResponse, Params
 from .objects import check_asked, read_nodes, read_pods
 
@@ -337,5 +337,5 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
 
     def _difference(self, target: NodeTarget) -> Json:
         after = json_patch.apply(target.read, json_patch.changes_of(target.patch))
-        before, then = (node_plan.shown(self._kind, node) for node in (target.read, after))
-        return difference(f"Node {target.name}", before, then)
+        before, then = node_plan.shown(self._kind, target.read, after)
+        return difference(f"node/{target.name}", as_yaml(before), as_yaml(then))

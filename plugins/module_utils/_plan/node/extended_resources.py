@@ -45,6 +45,11 @@ def _amounts(node: Node, field: str) -> Keys:
     return {name: quantities.canonical(amount) for name, amount in amounts.items() if node_names.is_extended(name)}
 
 
+def _part(node: Node, keys: t.Container[str]) -> Keys:
+    amounts = node.get("status", {}).get("capacity") or {}
+    return {name: amount for name, amount in amounts.items() if name in keys}
+
+
 def _edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.PatchOperation]:
     wanted = {change.key: change.after for change in changes}
     return json_patch.edit_members(("status", "capacity"), node.get("status", {}).get("capacity"), wanted)
@@ -76,9 +81,11 @@ def _without_devices(node: str, name: str) -> str:
 RESOURCES = Kind(
     field="resources",
     annotation="nodecraft.kubeadm/owned-extended-resources",
+    place=("status", "capacity"),
     subresource="status",
     parse=_parse,
     live=capacity,
+    part=_part,
     edits=_edits,
     foreign=_of_device_plugins,
     visible=allocatable,

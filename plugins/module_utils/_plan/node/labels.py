@@ -88,6 +88,10 @@ def live(node: Node) -> Keys:
     return dict(node["metadata"].get("labels") or {})
 
 
+def _part(node: Node, keys: t.Container[str]) -> Keys:
+    return {key: value for key, value in live(node).items() if key in keys}
+
+
 def _edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.PatchOperation]:
     wanted = {change.key: change.after for change in changes}
     return json_patch.edit_members(("metadata", "labels"), node["metadata"].get("labels"), wanted)
@@ -96,9 +100,11 @@ def _edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.PatchOper
 LABELS = Kind(
     field="labels",
     annotation="nodecraft.kubeadm/owned-labels",
+    place=("metadata", "labels"),
     subresource="",
     parse=_parse,
     live=live,
+    part=_part,
     edits=_edits,
     visible=live,
     foreign=_of_kubelet,

@@ -32,9 +32,11 @@ class Kind:
 
     field: its name in options, operations and messages.
     annotation: where the record of what we own is kept.
+    place: where the Node has it, from the top.
     subresource: where patches go; empty for the node itself.
     parse: checks the option's value, for a state, and returns what is wanted by key, None to remove a key. Raises Refusal.
     live: what a node has, by key.
+    part: what stands in that place for some keys, as the Node has it.
     edits: the operations that make changes of a node.
     visible: what is to be waited for: C(live), or what the kubelet makes of it.
     needs_kubelet: whether only a running kubelet makes it visible.
@@ -44,9 +46,11 @@ class Kind:
 
     field: str
     annotation: str
+    place: tuple[str, str]
     subresource: str
     parse: t.Callable[[t.Any, str], Keys]
     live: t.Callable[[Node], Keys]
+    part: t.Callable[[Node, t.Container[str]], t.Any]
     edits: t.Callable[[Node, t.Sequence[Change]], list[PatchOperation]]
     visible: t.Callable[[Node], Keys]
     needs_kubelet: bool = False
@@ -211,12 +215,25 @@ def _dump(record: dict[str, Owned]) -> str | None:
     return json.dumps(ownership.dump_record({"": record})[""], separators=(",", ":"))
 
 
-def shown(kind: Kind, node: Node) -> Keys:
-    """What a diff shows of a node."""
-    return {
-        kind.field: kind.live(node),
-        "annotations": {kind.annotation: (_annotations(node) or {}).get(kind.annotation)},
-    }
+def shown(kind: Kind, before: Node, after: Node) -> tuple[Node, Node]:
+    """What a diff shows of a node: a Node with what changes of one kind, what of it is ours, and our record where that changes."""
+    former, then = kind.live(before), kind.live(after)
+    ours = {*read_record(kind, before), *read_record(kind, after)}
+    keys = {key for key in {*former, *then} if key in ours or former.get(key) != then.get(key)}
+    records = [(_annotations(node) or {}).get(kind.annotation) for node in (before, after)]
+    told = records if records[0] != records[1] else [None, None]
+    return _shown(kind, before, keys, told[0]), _shown(kind, after, keys, told[1])
+
+
+def _shown(kind: Kind, node: Node, keys: t.Container[str], record: str | None) -> Node:
+    found: Node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node_name(node)}}
+    if record is not None:
+        found["metadata"]["annotations"] = {kind.annotation: record}
+    section, field = kind.place
+    part = kind.part(node, keys)
+    if part:
+        found.setdefault(section, {})[field] = part
+    return found
 
 
 def missing(kind: Kind, node: Node, wanted: Keys) -> list[str]:

@@ -81,6 +81,10 @@ def live(node: Node) -> Keys:
     return {identity(taint["key"], taint["effect"]): taint.get("value") or "" for taint in of_node(node) or []}
 
 
+def _part(node: Node, keys: t.Container[str]) -> list[Taint]:
+    return [taint for taint in of_node(node) or [] if identity(taint["key"], taint["effect"]) in keys]
+
+
 def _edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.PatchOperation]:
     if not changes:
         return []
@@ -104,9 +108,11 @@ def new_no_execute(changes: t.Iterable[Change]) -> list[Taint]:
 TAINTS = Kind(
     field="taints",
     annotation="nodecraft.kubeadm/owned-taints",
+    place=("spec", "taints"),
     subresource="",
     parse=_parse,
     live=live,
+    part=_part,
     edits=_edits,
     visible=live,
 )

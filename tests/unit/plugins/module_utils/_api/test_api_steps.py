@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.api_steps import ApiSteps, difference
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.api_steps import ApiSteps, as_yaml, difference
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import Client
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import Verdict
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, client_of
@@ -78,3 +78,10 @@ def test_the_entry_of_a_diff() -> None:
         "before": {},
         "after": {"a": 1},
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "written"), [("r7", "r7"), ("4", '"4"'), ("true", '"true"'), ("", '""'), ("{}", "'{}'")]
+)
+def test_texts_are_quoted_as_kubectl_does(text: str, written: str) -> None:
+    assert as_yaml({"a": {"c": text, "b": [text]}}) == f"a:\n  b:\n  - {written}\n  c: {written}\n"

@@ -78,12 +78,73 @@ def test_one_node(serve: Serve) -> None:
         }
     }
     assert api.objects["w1"]["status"]["capacity"][D] == "4"
-    (difference,) = done.report["diff"]
-    assert (difference["before_header"], difference["before"]["resources"]) == ("Node w1", {})
-    assert difference["after"]["resources"] == {D: "4"}
-    record = difference["after"]["annotations"][RESOURCES.annotation]
+    record = api.objects["w1"]["metadata"]["annotations"][RESOURCES.annotation]
     assert json.loads(record) == {D: {"set": "4", "original": None}}
-    assert api.objects["w1"]["metadata"]["annotations"] == {RESOURCES.annotation: record}
+
+
+BARE = """\
+apiVersion: v1
+kind: Node
+metadata:
+  name: w1
+"""
+WITH_RESOURCE = """\
+apiVersion: v1
+kind: Node
+metadata:
+  annotations:
+    nodecraft.kubeadm/owned-extended-resources: '{"example.com/dongle":{"set":"4","original":null}}'
+  name: w1
+status:
+  capacity:
+    example.com/dongle: "4"
+"""
+WITH_LABEL = """\
+apiVersion: v1
+kind: Node
+metadata:
+  annotations:
+    nodecraft.kubeadm/owned-labels: '{"example.com/rack":{"set":"r7","original":null}}'
+  labels:
+    example.com/rack: r7
+  name: w1
+"""
+WITH_TAINT = """\
+apiVersion: v1
+kind: Node
+metadata:
+  annotations:
+    nodecraft.kubeadm/owned-taints: '{"example.com/dongle:NoSchedule":{"set":"true","original":null}}'
+  name: w1
+spec:
+  taints:
+  - effect: NoSchedule
+    key: example.com/dongle
+    value: "true"
+"""
+TAINT_OPTION = {"key": D, "effect": "NoSchedule", "value": "true", "state": "present"}
+
+
+@pytest.mark.parametrize("dry", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "option", "after"),
+    [
+        (RESOURCES, {D: 4}, WITH_RESOURCE),
+        (LABELS, {"example.com/rack": "r7"}, WITH_LABEL),
+        (TAINTS, [TAINT_OPTION], WITH_TAINT),
+    ],
+)
+def test_a_diff_is_a_node_as_kubectl_shows_it(
+    serve: Serve, kind: Kind, option: t.Any, after: str, *, dry: bool
+) -> None:
+    """What stands there and is not ours is not shown, unless it changes."""
+    api = serve(node("w1", annotations={"a": "b"}, taints=[{"key": "theirs", "effect": "NoExecute"}]))
+    there = run(kind, api, dry=dry, nodes=["w1"], **{kind.field: option})
+    header = {"before_header": "node/w1", "after_header": "node/w1"}
+    assert there.report["diff"] == [{**header, "before": BARE, "after": after}]
+    run(kind, api, nodes=["w1"], **{kind.field: option})
+    back = run(kind, api, dry=dry, nodes=["w1"], state="absent")
+    assert back.report["diff"] == [{**header, "before": after, "after": BARE}]
 
 
 @pytest.mark.parametrize("dry", [True, False])

@@ -138,3 +138,18 @@ def test_what_is_not_seen_yet() -> None:
     found = node(capacity={D: "4"}, allocatable={D: "2"})
     assert node_plan.missing(RESOURCES, found, {D: "4", "b.io/x": None}) == [f"{D} should be '4' and is '2'"]
     assert node_plan.missing(RESOURCES, found, {D: None}) == [f"{D} should be unset and is '2'"]
+
+
+def test_a_diff_has_what_is_ours_and_what_changes() -> None:
+    first = json_patch.apply(
+        node(labels={"theirs": "1", "b": "0"}), planned(LABELS, node(labels={"b": "0"}), {"a": 1}).patch
+    )
+    before, after = node_plan.shown(LABELS, first, json_patch.apply(first, planned(LABELS, first, {"b": 2}).patch))
+    assert (before["metadata"]["labels"], after["metadata"]["labels"]) == ({"a": "1", "b": "0"}, {"a": "1", "b": "2"})
+    # Where another one changes what is not ours, our record stays as it is, and is not shown.
+    before, after = node_plan.shown(LABELS, first, {**first, "metadata": {**first["metadata"], "labels": {"a": "1"}}})
+    assert before["metadata"] == {
+        "name": "w1",
+        "labels": {"kubernetes.io/hostname": "w1", "theirs": "1", "a": "1", "b": "0"},
+    }
+    assert after["metadata"] == {"name": "w1", "labels": {"a": "1"}}
