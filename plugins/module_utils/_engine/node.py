@@ -132,15 +132,22 @@ class Host(t.NamedTuple):
             return None
         return round(int(boot.group(1)) + ticks / os.sysconf("SC_CLK_TCK"), 2) if boot else None
 
-    def changed_since_start(self, pid: int, paths: t.Iterable[str]) -> dict[str, float]:
-        """The files that were changed after a process started, and when; none when it ended. What brings back a file with its former
-        time, such as cp -p or mv, changes its inode."""
+    def changed_since_start(self, pid: int, paths: t.Iterable[str]) -> dict[str, float | None]:
+        """The files that were changed after a process started, and when, which is None of one that does not exist; none when it ended. What
+        brings back a file with its former time, such as cp -p or mv, changes its inode."""
         started = self.started(pid)
         if started is None:
             return {}
-        found = {path: os.stat(path) for path in paths}
-        times = {path: max(each.st_mtime, each.st_ctime) for path, each in found.items()}
-        return {path: changed for path, changed in times.items() if changed > started + CLOCK_SECONDS}
+        times = {path: _changed_at(path) for path in paths}
+        return {path: at for path, at in times.items() if at is None or at > started + CLOCK_SECONDS}
+
+
+def _changed_at(path: str) -> float | None:
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return max(found.st_mtime, found.st_ctime)
 
 
 def log_files(directories: t.Iterable[str], container: str) -> list[str]:

@@ -271,15 +271,17 @@ def _document(path: str, root: str) -> ConfigDocument:
 
 def fragment_paths(directory: str) -> list[str]:
     """The files of a directory of fragments, as the kubelet finds them: sub-directories too, only *.conf, and none behind a link."""
-    if os.path.islink(directory):
-        return []
-    found = [
-        os.path.join(place, name)
-        for place, dummy, names in os.walk(directory)
-        for name in names
-        if name.endswith(".conf")
-    ]
+    found = [os.path.join(place, name) for place, names in _walk(directory) for name in names if name.endswith(".conf")]
     return sorted(found, key=kubelet_config.merge_order)
+
+
+def fragment_directories(directory: str) -> list[str]:
+    """The directories in which these files are. Only they show that a file was removed."""
+    return [place for place, dummy in _walk(directory)]
+
+
+def _walk(directory: str) -> list[tuple[str, list[str]]]:
+    return [] if os.path.islink(directory) else [(place, names) for place, dummy, names in os.walk(directory)]
 
 
 def manifest_files(manifest_dir: str) -> list[str]:

@@ -24,7 +24,15 @@ from ..._plan.transaction import messages
 from ..transaction.file_versions import read_version
 from ..transaction.owned_record import joined_again, own_record
 from ..transaction.state import Run
-from .kubelet_reader import fragment_paths, joined_at, kubeconfig_of, minor_version_of, read_identity, registered_name
+from .kubelet_reader import (
+    fragment_directories,
+    fragment_paths,
+    joined_at,
+    kubeconfig_of,
+    minor_version_of,
+    read_identity,
+    registered_name,
+)
 from .kubelet_unit_files import read_text, read_unit_files, refuse_script
 
 KUBELET_NAME = "kubelet"
@@ -58,6 +66,11 @@ class KubeletUnit:
     def kubeconfig(self) -> str:
         """The credential with which it asks the API server."""
         return kubeconfig_of(self.layout.command)
+
+    @property
+    def fragment_directories(self) -> list[str]:
+        """Where it finds its fragments."""
+        return _fragment_directories(self.layout.command)
 
     @property
     def root(self) -> str:
@@ -94,7 +107,9 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
         joined=joined_again(KUBELET_NAME, joined_at(command)),
     )
     files = [*state.environment, *(file.path for file in (*state.unit, *state.used_files(command)))]
-    state = dataclasses.replace(state, newer=_newer(command[0], files, host.started(pid) if pid else None))
+    started = host.started(pid) if pid else None
+    newer = _newer(command[0], files, _fragment_directories(command), started)
+    state = dataclasses.replace(state, newer=newer)
     # What runs counts. Its files are read as it sees them.
     root = os.path.join(host.proc, str(pid), "root") if state.running else "/"
     cluster = read_identity(state.running or command, root=root)
@@ -114,8 +129,20 @@ def _remembered(root: str) -> dict[str, str | None]:
     return {name: named_policy(os.path.join(root, name)) for name in names}
 
 
-def _newer(binary: str, files: t.Iterable[str], started: float | None) -> tuple[str, ...]:
-    """Those that changed since then. Ours are skipped: a change that is abandoned puts them back as they were, and what our
+def _fragment_directories(command: t.Sequence[str]) -> list[str]:
+    """Where a kubelet with this command line finds its fragments."""
+    directory = kubelet_layout.config_dir(command)
+    return fragment_directories(directory) if directory else []
+
+
+def _is_changed_by_others(directory: str) -> bool:
+    """Whether a file of others was the last one that was added to a directory or removed there."""
+    ours = os.path.join(directory, kubelet_layout.FRAGMENT)
+    return not os.path.exists(ours) or os.stat(directory).st_mtime > os.stat(ours).st_ctime + CLOCK_SECONDS
+
+
+def _newer(binary: str, files: t.Iterable[str], directories: t.Iterable[str], started: float | None) -> tuple[str, ...]:
+    """Those that changed since then: directories because of a file that was added or removed. Ours are skipped: a change that is abandoned puts them back as they were, and what our
     generator writes is made at every daemon-reload out of files that are looked at here.
 
     A package gives its binary the time of its making, so only the inode tells. Of a text that would also tell a chmod.
@@ -128,7 +155,7 @@ def _newer(binary: str, files: t.Iterable[str], started: float | None) -> tuple[
         if not path.endswith((kubelet_layout.DROP_IN, kubelet_layout.FRAGMENT, kubelet_generator.DERIVED))
         and os.path.exists(path)
     ]
-    times = {path: os.stat(path).st_mtime for path in texts}
+    times = {path: os.stat(path).st_mtime for path in [*texts, *filter(_is_changed_by_others, directories)]}
     if os.path.exists(binary):
         times[binary] = os.stat(binary).st_ctime
     return tuple(path for path, changed in times.items() if changed > started + CLOCK_SECONDS)

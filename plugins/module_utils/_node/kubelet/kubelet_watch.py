@@ -69,12 +69,16 @@ def watch_until_healthy(
 
 
 def unread_files(unit: KubeletUnit, host: Host) -> list[str]:
-    """Of which configuration files, ours too, it is not known whether the process has read them as they are. What its command line is made of is
-    compared by the plan."""
+    """Of which configuration files, ours too, it is not known whether the process has read them as they are: of directories, whether those that
+    are there. What its command line is made of is compared by the plan."""
     paths = [file.path for file in unit.state.used_files(unit.layout.command)]
+    whats = {
+        **dict.fromkeys(unit.fragment_directories, "a file was added or removed"),
+        **dict.fromkeys(paths, "the file was changed"),
+    }
     return [
-        f"whether it has read {path} as it is: the file was changed after the process was started"
-        for path in (host.changed_since_start(unit.pid, paths) if unit.pid else ())
+        f"whether it has read {path} as it is: {whats[path]} after the process was started"
+        for path in (host.changed_since_start(unit.pid, whats) if unit.pid else ())
     ]
 
 

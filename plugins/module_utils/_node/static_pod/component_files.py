@@ -66,12 +66,12 @@ class ComponentFiles:
         return on_host(plain, mount)
 
     def named(self, names: t.Iterable[str]) -> list[str]:
-        """The files on the node that the component reads because of some flags, as far as there are any."""
+        """The files on the node that the component reads because of some flags, those that do not exist, too."""
         paths = (path for name in names for path in files_to_read(name, flags.values(self._flags, name)))
         mounts = self._manifest.mounts()
         covered = ((path, covering(path, mounts)) for path in paths)
         places = [on_host(path, mount) for path, mount in covered if mount is not None]
-        return [place for place in places if os.path.isfile(place)]
+        return [place for place in places if not os.path.isdir(place)]
 
     def read(self, path: str) -> bytes:
         """The content of a file. Raises KubeadmError when the component could not read it."""

@@ -264,8 +264,12 @@ def unread_files(paths: t.Iterable[str], process: Process | None, host: Host) ->
     """Of which files it is not known whether the component has read them as they are: nothing restarts it for a manual edit."""
     changed = host.changed_since_start(process.pid, paths) if process else {}
     return [
-        f"whether it has read {path} as it is: the file was changed at {times.shown(when)}, after the process was started,"
-        " and most files are read at the start only"
+        f"whether it has read {path} as it is: the file "
+        + (
+            "does not exist, and most files are read at the start only"
+            if when is None
+            else f"was changed at {times.shown(when)}, after the process was started, and most files are read at the start only"
+        )
         for path, when in changed.items()
     ]
 

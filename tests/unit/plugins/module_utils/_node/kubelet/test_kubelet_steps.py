@@ -117,6 +117,20 @@ def test_a_file_that_is_newer_than_the_process_is_refused(node: Node, age: int, 
             assert steps.plan().operations
 
 
+@pytest.mark.parametrize(("age", "refused"), [(-60, True), (60, False)])
+def test_a_fragment_that_was_removed_since_the_start_is_refused(node: Node, age: int, refused: bool) -> None:
+    directory = node.root / "kubelet.conf.d"
+    (directory / "50-site").mkdir(parents=True)
+    node.extra.write_text(f"KUBELET_EXTRA_ARGS=--hostname-override=W1 --config-dir={directory}\n", encoding="utf-8")
+    now = time.time()
+    for each in (node.main, node.extra, directory):
+        os.utime(each, (now - 3600, now - 3600))
+    os.utime(directory / "50-site", (now, now))  # of which a file was removed
+    node.write("proc/stat", f"btime {int(now) + age - 100}\n")
+    node.write("proc/7/stat", f"7 (kubelet) S {'0 ' * 18}{100 * os.sysconf('SC_CLK_TCK')} 0")
+    assert (str(directory / "50-site") in kubelet_units.read_unit(node.run, node.host).state.newer) == refused
+
+
 def test_a_fragment_behind_a_link_is_refused(node: Node) -> None:
     link = node.root / "kubelet.conf.d"
     (node.root / "real").mkdir()

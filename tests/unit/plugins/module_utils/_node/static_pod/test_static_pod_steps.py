@@ -340,14 +340,23 @@ def test_file_that_only_an_argument_names_is_not_verified_when_it_is_newer(
         first.read()
         master.allowed.add(first.plan().after.text.encode())
     carry_out(master, run, **desired)
-    monkeypatch.setattr(Host, "started", lambda host, pid: policy.stat().st_mtime - 60)
+    started = policy.stat().st_mtime - 60
+    monkeypatch.setattr(Host, "started", lambda host, pid: started)
     again = steps(master, run, **desired)
     with again.session():
         again.read()
         assert not again.plan().operations
         again.verify()
     (told,) = (each for each in again.report()["unverified"] if each.startswith("whether it has read "))
-    assert told.startswith(f"whether it has read {policy} as it is: ")
+    assert told.startswith(f"whether it has read {policy} as it is: the file was changed at ")
+    policy.unlink()  # so it would not start again
+    again = steps(master, run, **desired)
+    with again.session():
+        again.read()
+        assert not again.plan().operations
+        again.verify()
+    (told,) = (each for each in again.report()["unverified"] if each.startswith("whether it has read "))
+    assert told.startswith(f"whether it has read {policy} as it is: the file does not exist")
 
 
 def test_component_whose_kubelet_is_down_is_not_verified(
