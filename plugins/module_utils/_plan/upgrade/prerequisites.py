@@ -221,12 +221,13 @@ def runtime_objection(target: str, name: str, version: str) -> list[Finding]:
         return []
     match = re.search(r"\bv?(\d+)\.(\d+)\.(\d+)", version)
     if name != "containerd" or match is None:
-        if wanted[:2] < _FALLBACK_ENDS:
-            return []  # the kubelet has its fallback
-        raise NotChecked(
+        unknown = (
             f"whether {name} reports its cgroup driver to the kubelet is not known ({' '.join(version.split()) or 'no version'}), and the kubelet's"
             f" fallback is announced to end with {ends}"
         )
+        if wanted[:2] < _FALLBACK_ENDS:
+            return [Finding("node", WARNS, f"{unknown}.")]
+        raise NotChecked(unknown)
     if int(match[1]) >= _CONTAINERD_ASKED:
         return []
     does_not = f"containerd {match[1]}.{match[2]}.{match[3]} does not report its cgroup driver to the kubelet"

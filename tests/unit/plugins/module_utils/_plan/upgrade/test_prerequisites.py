@@ -210,7 +210,9 @@ def test_new_containerd_is_no_finding() -> None:
 def test_unknown_runtime_is_not_checked_from_1_38(name: str, printed: str, words: str) -> None:
     with pytest.raises(NotChecked, match=re.escape(words)):
         prerequisites.runtime_objection("1.38.0", name, printed)
-    assert prerequisites.runtime_objection("1.37.2", name, printed) == []
+    (finding,) = prerequisites.runtime_objection("1.37.2", name, printed)
+    assert finding.fate == WARNS
+    assert words in finding.message
 
 
 @pytest.mark.parametrize(
