@@ -142,8 +142,8 @@ def _is_changed_by_others(directory: str) -> bool:
 
 
 def _newer(binary: str, files: t.Iterable[str], directories: t.Iterable[str], started: float | None) -> tuple[str, ...]:
-    """Those that changed since then: directories because of a file that was added or removed. Ours are skipped: a change that is abandoned puts them back as they were, and what our
-    generator writes is made at every daemon-reload out of files that are looked at here.
+    """Those that changed since then: directories because of a file that was added or removed. Ours are skipped: a change that is abandoned puts
+    them back as they were, and what our generator writes is made at every daemon-reload out of files that are looked at here.
 
     A package gives its binary the time of its making, so only the inode tells. Of a text that would also tell a chmod.
     """
