@@ -39,6 +39,13 @@ def notes(rollback: Rollback | None, name: str, node: str) -> list[str]:
     """What the user should know of the answer: that nothing was ever changed, but not that it is reverted already."""
     if rollback is not None or any(ended.stands for ended in _ended(name, node)):
         return []
+    ours = ", ".join(f"{field} {key}" for field, keys in own_record(name).items() for key in keys)
+    if ours:
+        history = os.path.join(state_directory(name), "history")
+        return [
+            f"{name} on {node}: this collection set {ours}, and {history} has no change that could be reverted. Revert single settings with"
+            " state: absent."
+        ]
     return [f"{name} on {node}: this collection has no change in effect, so there is nothing to revert."]
 
 

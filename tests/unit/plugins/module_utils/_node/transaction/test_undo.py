@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import typing as t
 from pathlib import Path
 
@@ -204,6 +205,14 @@ def test_check_mode_plans_it_and_writes_nothing(api: Pod) -> None:
     assert api.plan(state="previous", dry=True).operations
     assert sorted(path for path in api.node.state.rglob("*")) == before
     assert api.text == FOUR
+
+
+def test_settings_whose_changes_are_gone_are_not_called_nothing(api: Pod) -> None:
+    api.run(args={"v": 4})
+    for directory in ("history", "backup"):
+        shutil.rmtree(api.node.state / directory)
+    (told,) = api.plan(state="previous").warnings
+    assert "this collection set args v, and " in told
 
 
 def test_without_any_change_there_is_nothing_and_that_is_said(api: Pod) -> None:
