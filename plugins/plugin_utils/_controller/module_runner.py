@@ -66,6 +66,8 @@ class ModuleRunner:
                 else action._execute_module(name, module_args=arguments, task_vars=self._variables)
             )
         except AnsibleConnectionFailure as exc:
+            # A task that is tried again has the same object, which may keep a connection open that is dead.
+            action._connection.close()
             return {"unreachable": True, "msg": str(exc)}
         self.warnings += result.pop("warnings", None) or []
         found: Json = plain(result)

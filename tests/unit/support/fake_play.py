@@ -140,7 +140,8 @@ class FakePlay:
         self.failures: dict[str, str] = {}
         self.controller = Controller()
         # To the host of a task. Of how it becomes another user a step only says that it does not.
-        self.connection = types.SimpleNamespace(become="sudo")
+        self.connection = types.SimpleNamespace(become="sudo", close=lambda: self.closed.append("connection"))
+        self.closed: list[str] = []
         # How many of those that ran modules cleaned up behind them.
         self.cleaned = 0
         self.all_hosts = list(hosts)

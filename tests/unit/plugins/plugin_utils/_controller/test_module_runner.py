@@ -74,8 +74,13 @@ def test_a_plan_is_asked_for_in_check_mode(check_mode: bool, is_plan: bool, dry:
     assert play.asked[0].diff is not is_plan
 
 
-def test_a_lost_connection_is_a_result() -> None:
-    assert run(runner_of(FakePlay({"w1": {}}, answers={"kubelet_info": GONE})), "kubelet_info", {}).raw == GONE
+def test_a_lost_connection_is_a_result_and_is_closed() -> None:
+    play = FakePlay({"w1": {}}, answers={"kubelet_info": GONE})
+    runner = runner_of(play)
+    run(runner, "node_taint", {})
+    assert play.closed == []
+    assert run(runner, "kubelet_info", {}).raw == GONE
+    assert play.closed == ["connection"]
 
 
 def test_a_module_without_an_action_plugin_is_run_as_it_is() -> None:

@@ -24,10 +24,11 @@ _CONNECTION_LOST = 255
 
 
 class Connection(ConnectionBase):
-    """Of no host in particular: which one it is, its interpreter says."""
+    """Of no host in particular: which one it is, its interpreter says. Once lost, it is lost until it is closed, as where one is kept open."""
 
     transport = "stage"
     has_pipelining = True
+    _is_lost = False
 
     def _connect(self) -> Connection:
         self._connected = True
@@ -39,7 +40,8 @@ class Connection(ConnectionBase):
         done = subprocess.run(
             ["/bin/sh", "-c", cmd], input=in_data or b"", env=environment, capture_output=True, check=False
         )
-        if done.returncode == _CONNECTION_LOST:
+        self._is_lost = self._is_lost or done.returncode == _CONNECTION_LOST
+        if self._is_lost:
             raise AnsibleConnectionFailure("gone")
         return done.returncode, done.stdout, done.stderr
 
@@ -53,4 +55,4 @@ class Connection(ConnectionBase):
 
     def close(self) -> None:
         """Forget that there was a connection."""
-        self._connected = False
+        self._connected = self._is_lost = False
