@@ -10,7 +10,7 @@ DOCUMENTATION = r"""
 module: rollout
 short_description: (internal) Run one step of a rollout
 description:
-  - Decides in the roles and playbooks of this collection which node has its turn, what stops a rollout and what is reported. Only they use it; its
+  - Decides in the roles and playbooks of this collection which node has its turn, what stops a rollout and what is told of it. Only they use it; its
     options and its results may change with every release.
   - Runs on the controller. Some steps run other modules of this collection on the host to which the task is delegated, with their
     C(module_defaults).
@@ -39,25 +39,33 @@ options:
       - V(begin) checks the variables of the role, and shares what the other hosts need to know of each host.
       - V(decide) determines from all plans which hosts have a turn, on the coordinator.
       - V(split) determines for the playbook C(site) what a host adds, without what it removes.
+      - V(note) records what a host has changed before a role runs once more.
       - V(admit) checks through the API what blocks the rollout, and acquires the Lease.
       - V(look) checks whether another host is ready.
       - V(turn) begins the turn of a host when those before it are done.
       - V(verify) checks that the change of a host has the desired effect.
-      - V(apply) changes the nodes of all hosts through the API, on the coordinator.
-      - V(end) determines the outcome, and releases the Lease.
-      - V(report) shows the lines of all on one host, and fails a host whose turn did not come.
+      - V(apply) changes the nodes of all hosts through the API, on the coordinator. What fails of a node fails its own host at the V(end).
+      - V(compare) checks that kubelets with nothing to change use what is desired.
+      - V(end) determines the outcome of each host, fails one with what was not done on its node, and releases the Lease.
+      - V(acknowledge) notes on the node which outcomes are reported, so that later runs do not report them again.
+      - V(report) fails a host on which a kubeadm upgrade breaks something, or that was not checked.
+      - V(summary) prints what became of all hosts, on one of them, unless the output of the callback is read by programs.
     type: str
     choices:
       - begin
       - decide
       - split
+      - note
       - admit
       - look
       - turn
       - verify
       - apply
+      - compare
       - end
+      - acknowledge
       - report
+      - summary
     required: true
   settings:
     description: Values of variables of the role that the step needs.
@@ -85,9 +93,9 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-pass:
+pass_id:
   description: The pass of the role to which the result belongs; each host has another name for it.
-  returned: with all steps but O(step=report)
+  returned: with the steps of roles and of C(site)
   type: str
   sample: 5f3c9a17
 at_work:
@@ -126,9 +134,22 @@ report:
   description: The outcome of the host.
   returned: with O(step=end)
   type: dict
+reports:
+  description: The outcome of the host, by role.
+  returned: with O(step=end) of C(site)
+  type: dict
 lines:
-  description: The outcome of all hosts, as lines, on the host that shows it.
-  returned: with O(step=end)
+  description: The outcome of all hosts, as they are printed; at the end what is told of no single host.
+  returned: with O(step=end) and O(step=summary)
   type: list
   elements: str
+outcome:
+  description: What the run came to, C(unchanged), C(changed), C(pending) or C(failed).
+  returned: with O(step=summary) in roles and C(site)
+  type: str
+  sample: changed
+hosts:
+  description: By host, how many operations were made (C(changed)) and were not (C(pending)), and whether it C(failed).
+  returned: with O(step=summary) in roles and C(site)
+  type: dict
 """

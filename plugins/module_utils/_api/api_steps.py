@@ -156,7 +156,7 @@ P = t.TypeVar("P", bound=Plan)
 @dataclasses.dataclass
 class Target(t.Generic[P]):
     """One object of a task. read: as it was when it was planned; empty when there is none. latest: as it was last seen. error: why it
-    failed; empty when it did not. sent: whether the API server took the plan's patch.
+    failed; empty when it did not. sent: whether the API server took the plan's patch. tried: false of one whose plan is not carried out.
     """
 
     name: str
@@ -166,10 +166,15 @@ class Target(t.Generic[P]):
     error: str = ""
     note: str = ""
     sent: bool = False
+    tried: bool = True
 
     @property
     def operations(self) -> tuple[Change, ...]:
         """What changes."""
+        return self._planned if self.tried else ()
+
+    @property
+    def _planned(self) -> tuple[Change, ...]:
         return self.plan.operations if self.plan else ()
 
     @property
@@ -184,7 +189,7 @@ class Target(t.Generic[P]):
 
     def leave(self, why: str) -> None:
         """Note that it was not tried."""
-        self.note, self.plan = f"not tried: {why}", None
+        self.note, self.tried = f"not tried: {why}", False
 
     def report(self) -> Json:
         """The object's part of the result."""
@@ -192,7 +197,7 @@ class Target(t.Generic[P]):
             "changed": self.changed,
             "failed": bool(self.error),
             "msg": self.error or self.note,
-            "operations": [change.described() for change in self.operations],
+            "operations": [change.described() for change in self._planned],
         }
 
 

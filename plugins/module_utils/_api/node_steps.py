@@ -21,7 +21,7 @@ from .._plan.node import plan as node_plan
 from .._plan.node import readmission
 from .._plan.node import taints as node_taints
 from .._plan.node.plan import Kind, NodePlan
-from .api_steps import ApiSteps, Target, as_yaml, difference, retry_on_conflict, send_each
+from .api_steps import ApiSteps, Target, as_yaml, difference, leave_rest, retry_on_conflict, send_each
 from .client import ApiError, Client, Connect, Json, NoResponse, Params
 from .objects import check_asked, read_nodes, read_pods
 
@@ -150,7 +150,7 @@ class NodeWatch:
 
     def wait(self, observed: Observed) -> None:
         """Wait until the nodes show what was asked for, with one request for all of them at a time."""
-        waiting = [target for target in observed.healthy if target.plan and self._will_show(target)]
+        waiting = [target for target in observed.healthy if target.plan and target.tried and self._will_show(target)]
 
         def look() -> None:
             names = [target.name for target in waiting]
@@ -177,7 +177,7 @@ class NodeWatch:
     def note_missing(self, observed: Observed) -> None:
         """Nothing is waited for: note which nodes with nothing to change do not show what was asked for."""
         for target in observed.healthy:
-            if target.plan and not target.operations and self._will_show(target):
+            if target.plan and target.tried and not target.operations and self._will_show(target):
                 lacks = "; ".join(self._missing(target))
                 if lacks:
                     self._note_unverified(f"whether the node {target.name} offers it: {lacks}")
@@ -245,8 +245,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         impact = PodImpact(self._api, allow_eviction=allowed, note_unverified=self._unverified.append)
         warnings = [*impact.check_evictions(observed), *impact.check_readmission(observed)]
         if self._params["on_error"] == "stop" and len(observed.healthy) < len(targets):
-            for target in observed.healthy:
-                target.note, target.plan = "not tried: another node failed, and on_error is stop", None
+            leave_rest(targets, kind="node")
         own = [warning for target in targets if target.plan for warning in target.plan.warnings]
         return TaskPlan(tuple(change for target in targets for change in target.operations), (*own, *warnings))
 

@@ -87,6 +87,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             planned_at=planned_at,
             at=time.time(),
             lease=lease,
+            told=self._told_of(hosts, former),
         )
         persistence = self._persistence(hosts)
         refusal = (
@@ -124,13 +125,24 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
                 failed=bool(admission.objection),
                 msg=objection if admission.objection else "",
                 at=time.time(),
+                outdated=rollout_lease.planned_changes(hosts) if admission.is_stale else (),
             )
         return dataclasses.replace(
             found,
-            told=warnings,
+            told=list(dict.fromkeys([*found.told, *warnings])),
             warnings=warnings,
             is_ready=control_planes.is_ready(hosts, time.time() - found.planned_at),
         )
+
+    def _told_of(self, hosts: Hosts[StaticPodHost], former: StaticPodDecision | None) -> list[str]:
+        """What the report tells of this run before its first change. former: the decision before; where the plans of that one were too old, another
+        run has changed something since."""
+        # With serial, the others have a batch of their own.
+        others = self._play.excluded_by_serial()
+        found = control_planes.taking_no_part(hosts, [host for host in self._skipped(hosts) if host not in others])
+        if former and former.lease.stale:
+            found = [*former.told, *rollout_lease.meanwhile(former.outdated, hosts)]
+        return found
 
     @property
     def _decision(self) -> StaticPodDecision | None:

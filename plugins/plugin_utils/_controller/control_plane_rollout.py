@@ -29,7 +29,7 @@ from ...module_utils._plan.static_pod.static_pod_results import (
     StaticPodDecision,
     StaticPodHost,
 )
-from ...module_utils._plan.transaction import report, rollout
+from ...module_utils._plan.transaction import report
 from ...module_utils._plan.transaction.results import ComponentResult, Item, LeaseResult, Report
 from ...module_utils._plan.transaction.rollout import Hosts, Pass, Turn
 from .control_plane_decision import ControlPlaneDecision
@@ -77,7 +77,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         needs_lease = self._is_lease_wanted and not self._is_dry
         refusal = (
             control_planes.turn_refusal(hosts, host, self._play.play_hosts, decision.turns)
-            or rollout_lease.turn_refusal(host, decision.lease, is_needed=needs_lease)
+            or rollout_lease.turn_refusal(decision.lease, is_needed=needs_lease)
             or control_planes.readiness_refusal(hosts, host)
             or self._renewal_refusal(hosts, decision, host)
         )
@@ -92,7 +92,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
             return ""
         plan_age = int(time.time() - decision.planned_at)
         request = rollout_lease.renewal(hosts, host, holder(), plan_age)
-        return rollout_lease.renewal_refusal(self._play.host, self._modules.run("rollout_lease", request, LeaseResult))
+        return rollout_lease.renewal_refusal(self._modules.run("rollout_lease", request, LeaseResult))
 
     def verify(self) -> ConfigVerified:
         """Prove on one host that kubeadm would generate what that host has now, on behalf of the last one."""
@@ -124,12 +124,16 @@ class ControlPlaneRollout(ControlPlaneDecision):
             raise Refusal(persistence.failure)
         return persistence, work
 
-    def _place(self, host: str, field: str) -> str:
-        """Where the variable comes from that says all of a field of a static pod."""
-        return self._named_in(host, control_planes.variable_of(field))
+    def variable_of(self, field: str) -> str:
+        """As in all roles."""
+        return control_planes.variable_of(field)
 
-    def end(self) -> Pass:
-        """Tell what became of this host, and on one host of all; and let other runs in again."""
+    @staticmethod
+    def parts_of(report: Json) -> Report:
+        """As in all roles: static pods."""
+        return {name: typed.parse(ComponentResult, each) for name, each in report.items() if isinstance(each, dict)}
+
+    def _end(self) -> Pass:
         decision, host = self._decision, self._play.host
         if not decision:  # its plan may be that of an earlier pass
             return self._ended({})
@@ -138,7 +142,6 @@ class ControlPlaneRollout(ControlPlaneDecision):
         own = self.published(reports.get(host, {}), {})
         if control_planes.speaker(hosts) != host:
             return self._ended(own)
-        lost = control_planes.lost(hosts)
         warning, resumption = self._released(hosts, decision)
         # What a run that failed has left on a node its plan does not tell.
         has_stopped = bool(control_planes.stopped_by(hosts, self._play.play_hosts))
@@ -151,15 +154,36 @@ class ControlPlaneRollout(ControlPlaneDecision):
             *first,
             *(f"WARNING: {warning}" for warning in warnings if warning),
             *(self._unverified(hosts, reports) if decision.turns else ()),
-            *report.static_pods(reports, lost, warns=persistence is None, places=self._place),
             *report.left_alone(control_planes.left_alone(reports)),
+            *(control_planes.undone_by_upgrade(reports) if persistence is None else ()),
             *kept[len(first) :],
             *report.limits(_unrehearsed(last) if last.written else ()),
-            rollout.again(control_planes.left(reports)),
             resumption,
         ]
-        told_for = {name: self.published(reports[name], {}) for name in lost}
+        told_for = {name: self.published(reports[name], {}) for name in control_planes.lost(hosts)}
         return self._ended(own, [line for line in lines if line], told_for)
+
+    def in_run(self, reports: t.Mapping[str, Json]) -> Json:
+        """As in all roles, and of kubeadm-config, which no single host has."""
+        objects = {"kubeadm-config": True} if self._is_config_changed else {}
+        return {**super().in_run(reports), "objects": objects}
+
+    def pending(self, told: Json) -> int:
+        """As in all roles. kubeadm-config counts on the host that decides for all."""
+        is_first = self._play.check_mode and self._pass.coordinator == self._play.host
+        return super().pending(told) + int(is_first and self._is_config_changed)
+
+    @property
+    def _is_config_changed(self) -> bool:
+        """Whether kubeadm-config was written; in check mode, whether it would be."""
+        hosts = dict(self._pass.all_hosts())
+        if not self._play.check_mode:
+            return any(host.written.changed for host in hosts.values() if host.written)
+        planned = next(
+            (host.decision.planned for host in hosts.values() if host.decision and host.decision.planned), ()
+        )
+        persistence = self._persistence(self._pass.hosts(planned))
+        return bool(persistence and persistence.rights)
 
     def _unverified(self, hosts: Hosts[StaticPodHost], reports: control_planes.Reports) -> list[str]:
         """A line for each part that could not be verified before API servers and etcds were stopped, beside what the reports tell."""
@@ -170,10 +194,10 @@ class ControlPlaneRollout(ControlPlaneDecision):
                 lines += report.limits([what], f"{host} {name}")
         return lines
 
-    def _ended(self, report: Json, lines: t.Sequence[str] = (), others: Json | None = None) -> Pass:
+    def end(self) -> Pass:
+        """As in all roles."""
         # With ignore_unreachable a host that was lost ends too, maybe before the one that says on the Lease what was desired of it.
-        settings = self._pass.own.current_pass.settings
-        return dataclasses.replace(super()._ended(report, lines, others), settings=settings)
+        return dataclasses.replace(super().end(), settings=self._pass.own.current_pass.settings)
 
     def _released(self, hosts: Hosts[StaticPodHost], decision: StaticPodDecision) -> tuple[str, str]:
         """Let other runs in again, unless a change may still go on. Returns a warning and what the next run needs, either may be empty."""

@@ -27,7 +27,7 @@ from ...module_utils._plan.device.deployment import (
 )
 from ...module_utils._plan.device.desired import Settings
 from ...module_utils._plan.transaction import api_host, rollout
-from ...module_utils._plan.transaction.results import KubeletInfo, NodesInfo
+from ...module_utils._plan.transaction.results import KubeletInfo, NodesInfo, Report
 from ...module_utils._plan.transaction.rollout import Pass, StepResult
 from .play_view import Json
 from .role_rollout import RoleRollout
@@ -183,8 +183,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         problem = deployment.shortage(settings, check)
         return Verified(proof=check, failed=bool(problem), msg=problem)
 
-    def end(self) -> Pass:
-        """Tell on the coordinator what became of the plugin."""
+    def _end(self) -> Pass:
         own = self._pass.own
         decision = own.decision or PluginDecision()
         # The others cannot fail to decide, because they do not.
@@ -194,12 +193,25 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         changed = deployment.is_changed(settings, own, [host for _name, host in self._pass.all_hosts()])
         report = deployment.report(decision, own.verified, changed=changed)
         warnings = deployment.hidden_warnings(own.written) if deployment.is_written(settings, own) else []
-        return Pass(
-            report=report,
-            lines=[] if decision.failed else deployment.lines(settings, decision, own.verified, changed=changed),
-            ansible_stats={"data": {f"{self._role}_report": report}, "per_host": False, "aggregate": False},
-            warnings=warnings,
-        )
+        lines = [] if decision.failed else deployment.lines(settings, decision, own.verified, changed=changed)
+        return Pass(report=report, lines=lines, warnings=warnings)
+
+    def in_run(self, reports: t.Mapping[str, Json]) -> Json:
+        """As in all roles. There is one plugin, not one for each host."""
+        return {"objects": {"device plugin": any(each["changed"] for each in reports.values())}}
+
+    def pending(self, told: Json) -> int:
+        """As in all roles: the plugin is one thing to change."""
+        return int(bool(told.get("changed")))
+
+    def statistics(self, reports: t.Mapping[str, Json]) -> Json:
+        """As in all roles."""
+        return {f"{self._role}_report": each for each in reports.values()}
+
+    @staticmethod
+    def parts_of(report: Json) -> Report:
+        """As in all roles: none of a host."""
+        return {}
 
     # ---- variables ---------------------------------------------------------------------------------------------------
 

@@ -149,12 +149,11 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         found = self._judged(admission, hosts, turns, decision)
         if found.refusal or not found.api_reachable:
             return found
-        acquired, is_stale = self._with_lease(found)
-        if is_stale:
+        acquired = self._with_lease(found)
+        if acquired.lease and acquired.lease.stale:
             # What was told before is of the time when the other run was at work.
             again = self._judged(admission, hosts, turns, decision)
-            warnings = [*again.warnings, *acquired.warnings[len(found.warnings) :]]
-            return dataclasses.replace(again, lease=acquired.lease, warnings=warnings)
+            return kubelets.behind_another_run(again, acquired, found)
         return acquired
 
     def _judged(
@@ -258,12 +257,12 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             admission = _refused(admission, found.refusal)
         return dataclasses.replace(admission, told=told, warnings=warnings)
 
-    def _with_lease(self, admission: Admission) -> tuple[Admission, bool]:
+    def _with_lease(self, admission: Admission) -> Admission:
         """Keep other runs out while kubelets are restarted, and see whether one was at work since the plan. In check mode, and in the plan of a
         playbook, nothing is held."""
         own = self._pass.own.settings
         if not own.node_kubelet_lease or self._plan_only:
-            return admission, False
+            return admission
         result = self._held(
             admission.cluster,
             wait_timeout=own.lock_timeout,
@@ -272,12 +271,15 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         )
         refusal = kubelets.lease_refusal(result)
         if refusal:
-            return _refused(admission, refusal), False
+            return _refused(admission, refusal)
         if self._play.check_mode:
-            return admission, False
-        lease = LeaseState(at=time.time(), cluster=admission.cluster)
-        warnings = [*admission.warnings, *kubelets.lease_warnings(result)]
-        return dataclasses.replace(admission, lease=lease, warnings=warnings), result.stale
+            return admission
+        lease = LeaseState(at=time.time(), cluster=admission.cluster, stale=result.stale)
+        warnings = kubelets.lease_warnings(result)
+        told = [f"WARNING: {warning}" for warning in warnings]
+        return dataclasses.replace(
+            admission, lease=lease, warnings=[*admission.warnings, *warnings], told=[*admission.told, *told]
+        )
 
     def _held(self, cluster: t.Any, **more: t.Any) -> LeaseResult:
         """Take the Lease, or renew it."""

@@ -39,7 +39,7 @@ class NodeKubeletRollout(KubeletAdmission):
             return dataclasses.replace(lease, at=since)
         refusal = kubelets.renewal_refusal(self._held(lease.cluster, wait_timeout=0))
         if refusal:
-            raise Refusal(f"{self._play.host} was not changed: {refusal}")
+            raise Refusal(f"Not changed: {refusal}")
         return dataclasses.replace(lease, at=time.time())
 
     def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
@@ -55,7 +55,7 @@ class NodeKubeletRollout(KubeletAdmission):
         is_refused = admission is None or admission.failed
         why = "the rollout was refused" if is_refused else rollout.turn_refusal(before)
         if admission is None or why:
-            msg = f"{self._play.host} was not changed, because {why}."
+            msg = f"Not changed, because {why}."
             return KubeletTurn(failed=True, msg=msg, stopped_by=rollout.stopped_by(before))
         lease = self._renewed(admission.lease, before) if admission.lease else None
         (batch,) = own_admission.batches
@@ -78,6 +78,13 @@ class NodeKubeletRollout(KubeletAdmission):
         return dataclasses.replace(found, running=running, unwatched="" if running is not None else info.reason)
 
     def verify(self) -> Verification:
+        """Read from the API what became of the restarted kubelet, and tell what another run has changed there since it was planned."""
+        found = self._verified()
+        lease = self._admission.lease if self._admission else None
+        told = kubelets.meanwhile(self._play.host, self._pass.own) if lease and lease.stale else []
+        return dataclasses.replace(found, warnings=told)
+
+    def _verified(self) -> Verification:
         """Read from the API whether the restarted kubelet uses what was asked for, what became of the pods, and whether the node has its devices
         back."""
         own, settings, turn = self._pass.own, self._pass.own.settings, self._pass.own.turn
@@ -117,8 +124,7 @@ class NodeKubeletRollout(KubeletAdmission):
             info = self._modules.run("node_resource_info", question, NodesInfo)
         return info, kubelets.device_mismatch(node, info, kubelets.missing_devices(offered, info, node), seconds)
 
-    def end(self) -> Pass:
-        """Tell what became of this host, and on one host of all; and let other runs in again."""
+    def _end(self) -> Pass:
         name, own, decision = self._play.host, self._pass.own, self._decision
         has_turn = bool(own.admission and own.admission.batches) and not self._play.check_mode
         stopped = self._stopped(decision) if has_turn else ()
@@ -143,7 +149,7 @@ class NodeKubeletRollout(KubeletAdmission):
         return []
 
     def _told(self, own_report: Json, decision: KubeletDecision) -> Pass:
-        """The report of all, on the host that speaks."""
+        """What is told of no single host, on the host that speaks."""
         admission = self._admission or Admission()
         hosts = self._pass.hosts([*decision.planned, *decision.excluded])
         turns = {name for batch in decision.batches for name in batch} if not self._play.check_mode else set()
@@ -155,14 +161,12 @@ class NodeKubeletRollout(KubeletAdmission):
         lost = [name for name, host in hosts.items() if host.state == rollout.LOST]
         shown = {name: each for name, each in reports.items() if each and name not in decision.excluded}
         lines = [
-            *(f"{name}: skipped, because it cannot be reached" for name in decision.excluded),
             *admission.told,
-            *report.kubelets(shown, lost, places=lambda name, field: self._named_in(name, f"{self._role}_{field}")),
+            *(each for host in hosts.values() if host.verification for each in host.verification.warnings),
             *report.left_alone(kubelets.left_alone(shown)),
-            rollout.again(shown),
         ]
         others = {name: typed.as_mapping(reports[name]) or {} for name in lost}
-        ended = self._ended(own_report, [line for line in lines if line], others)
+        ended = self._ended(own_report, lines, others)
         return dataclasses.replace(ended, warnings=self._released(admission))
 
     def why_failed(self, parts: Report) -> str:

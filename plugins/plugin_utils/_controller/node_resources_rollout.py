@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ansible.module_utils.parsing.convert_bool import boolean
@@ -17,14 +18,16 @@ from ...module_utils._plan.node import labels
 from ...module_utils._plan.node import rollout as resources
 from ...module_utils._plan.node.rollout import Applied, NodeHost, NodesDecision, NodeSettings, NodesResult
 from ...module_utils._plan.transaction import rollout
-from ...module_utils._plan.transaction.report import left_alone, limits
-from ...module_utils._plan.transaction.results import KubeletInfo, Report
+from ...module_utils._plan.transaction.report import Part, left_alone, limits
+from ...module_utils._plan.transaction.results import KubeletInfo, PartResult, Report
 from ...module_utils._plan.transaction.rollout import Pass
+from .play_view import Json
 from .role_rollout import RoleRollout
 from .rollout_pass import registered_as
 
 # What the role node_kubelet read of the node in this run, so that the node is not read again.
 _KUBELET_PLAN = "__node_kubelet_plan"
+_NODE = "Node"
 
 
 class NodeResourcesRollout(RoleRollout[NodeHost]):
@@ -79,42 +82,36 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         )
 
     def apply(self) -> Applied:
-        """Taint all nodes, then advertise their extended resources, then label them; what fails ends it."""
+        """Taint all nodes, then advertise their extended resources, then label them; what fails ends it. The end says on each host what became of its
+        node, so this step does not fail."""
         decision = self._pass.own.decision
         hosts = self._pass.hosts(decision.served)
         is_last = self._play.delegate_host == decision.api[-1].host
         results: dict[str, t.Any] = {}
-        failure = ""
+        refusal, warnings = "", list[str]()
         for kind, module in resources.TASKS.items():
             result = self._modules.run(module, resources.arguments(kind, hosts), NodesResult, is_plan=self._plan_only)
             if result.unreachable and not is_last:
                 return Applied(api_reachable=False)
-            results[kind] = result
             if result.has_failed:
-                failure = f"{result.msg}{self._without_api(hosts)}"
-                results[kind] = result.updated(msg=failure)
+                results[kind] = result.updated(msg=f"{result.msg or 'no answer'}{self._without_api(hosts)}")
                 break
-        warnings: list[str] = []
-        if not failure:
-            failure, warnings = self._reviewed(hosts)
-        diffs = [each for result in results.values() for each in _listed(result.raw.get("diff"))]
-        results = {kind: self._handed_on(result) for kind, result in results.items()}
+            results[kind] = self._handed_on(result)
+        else:
+            refusal, warnings = self._reviewed(hosts)
         return Applied(
-            failed=bool(failure),
-            msg=failure,
+            refusal=refusal,
             warnings=[f"not verified: {what}" for what in warnings],
             unverified=warnings,
-            changed=any(result.changed for result in results.values()) and not self._plan_only,
-            diff=diffs or None,
             **results,
         )
 
     def _handed_on(self, result: NodesResult) -> NodesResult:
-        """A result without its diff, which is that of the step. A plan changes nothing: what it found stands in its operations."""
+        """A result with what a diff shows by node. A plan changes nothing: what it found stands in its operations."""
         nodes = result.raw.get("nodes") or {}
         if self._plan_only:
             nodes = {node: {**each, "changed": False} for node, each in nodes.items()}
-        return result.updated(nodes=nodes, diff=None)
+        return result.updated(nodes=nodes)
 
     def _reviewed(self, hosts: rollout.Hosts[NodeHost]) -> tuple[str, list[str]]:
         """Why a run must not restart kubelets whose nodes it could not set right again afterwards, and what of that is not known. What is to change
@@ -150,25 +147,52 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
             for name, outcome in outcomes.items()
         }
 
-    def end(self) -> Pass:
-        """Tell what became of this node, and on one host of all."""
+    def _end(self) -> Pass:
         if not self.is_at_work:
             return self._ended({})
         applied = self._applied
         own, decision = resources.outcome(self._pass.own, applied), self._pass.own.decision
         # Of the coordinator alone these are named.
-        hosts = self._pass.hosts([*decision.excluded, *decision.served])
-        outcomes = {name: resources.outcome(host, applied) for name, host in hosts.items()}
+        outcomes = {name: resources.outcome(host, applied) for name, host in self._pass.hosts(decision.served).items()}
         # Without purge an empty variable reverts nothing. The first of two passes purges nothing by itself and tells all the same.
         purges = boolean(self._play.variable("node_resources_purge", True))
-        lines = [
-            *resources.lines(outcomes, self._named_in),
-            *left_alone(resources.left_alone(outcomes) if purges else ()),
-        ]
         unverified = resources.unverified(self._pass.hosts(decision.served), applied)
-        return self._ended(own.report(), [*lines, *limits(unverified)] if lines else [])
+        return dataclasses.replace(
+            self._ended(
+                own.report(),
+                [*left_alone(resources.left_alone(outcomes) if purges else ()), *limits(unverified)]
+                if outcomes
+                else [],
+            ),
+            changed=own.is_changed,
+            diff=own.diff(applied) or None,
+        )
 
+    def _stopped_by(self) -> t.Iterator[str]:
+        failed = self._applied.failed_nodes
+        return iter(failed) if failed else super()._stopped_by()
 
-def _listed(diff: t.Any) -> list[t.Any]:
-    """The diffs of a result, of which it has none, one or several."""
-    return diff if isinstance(diff, list) else [diff] if diff else []
+    def why_failed(self, parts: Report) -> str:
+        """As in all roles, and why the request of this host for all was refused."""
+        return super().why_failed(parts) or (self._applied.refusal if self._coordinator is self._pass.own else "")
+
+    def _parts(self, host: str, parts: Report) -> list[Part]:
+        """One part of its Node for each end that taints, resources and labels came to."""
+        kinds = [super(NodeResourcesRollout, self)._part(host, _NODE, part) for part in parts.values()]
+        ends: dict[tuple[bool, bool, str], list[Part]] = {}
+        for each in kinds:
+            ends.setdefault((each.result.changed, each.result.failed, each.result.msg), []).append(each)
+        return [
+            Part(host, _NODE, same[0].result, tuple(text for each in same for text in each.operations))
+            for same in ends.values()
+        ]
+
+    def in_run(self, reports: t.Mapping[str, Json]) -> Json:
+        """As in all roles, and the hosts that are skipped, of which nothing is planned."""
+        skipped = (host for host, each in reports.items() if each.get("unreachable"))
+        told = [Part(host, _NODE, PartResult(unreachable=True, msg=reports[host]["msg"])) for host in skipped]
+        return {"parts": [*told, *super().in_run(reports)["parts"]]}
+
+    def variable_of(self, field: str) -> str:
+        """As in all roles."""
+        return resources.variable_of(field)

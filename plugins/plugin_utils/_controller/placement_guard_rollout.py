@@ -16,8 +16,9 @@ from ...module_utils._plan.common.typed import ModuleResult
 from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.rollout import Decision, HostResults, Pass
+from .base_steps import ClusterFound
 from .play_view import Json
-from .role_rollout import ClusterFound, RoleRollout
+from .role_rollout import RoleRollout
 
 _UNCHANGED: Json = {"enforced": False, "nodes": [], "added": [], "removed": [], "stale": [], "untainted": []}
 
@@ -47,10 +48,6 @@ class GuardResult(ModuleResult):
         """What became of a guard."""
         return {"changed": self.changed, **{name: self.raw.get(name) or value for name, value in _UNCHANGED.items()}}
 
-    def lines(self) -> list[str]:
-        """The same for people."""
-        return list(self.summary or [self.msg or "nothing was done"])
-
 
 class GuardHost(HostResults[GuardSettings, ModuleResult]):
     """What the tasks of the role left on one host."""
@@ -66,6 +63,11 @@ class GuardHost(HostResults[GuardSettings, ModuleResult]):
     def guard(self) -> GuardResult:
         """Of the module; empty where it did not run in this pass."""
         return self.result("change", GuardResult) if self.of_pass("admit", ClusterFound) else GuardResult()
+
+    @property
+    def causes(self) -> list[str]:
+        """As in all rollouts."""
+        return [*super().causes, *([f"{self.guard.reason}."] if self.guard.has_failed else [])]
 
 
 class PlacementGuardRollout(RoleRollout[GuardHost]):
@@ -99,12 +101,21 @@ class PlacementGuardRollout(RoleRollout[GuardHost]):
         candidates = [each.host for each in self._pass.own.decision.api]
         return self._cluster(candidates, self._pass.own.settings.placement_guard_api_host)
 
-    def end(self) -> Pass:
-        """Tell on one host what became of the guard."""
+    def _end(self) -> Pass:
         own = self._pass.own
-        if own.decision.coordinator != self._play.host:
+        # What is only planned is told when it is done, or is not begun.
+        if own.decision.coordinator != self._play.host or self._plan_only:
             return self._ended({})
-        report = own.guard.report()
-        # There is one guard, not one for each host.
-        stats = {"data": {f"{self._role}_report": report}, "per_host": False, "aggregate": False}
-        return dataclasses.replace(self._ended(report, own.guard.lines()), ansible_stats=stats)
+        return self._ended(own.guard.report(), own.guard.summary)
+
+    def in_run(self, reports: t.Mapping[str, Json]) -> Json:
+        """As in all roles. There is one guard, not one for each host."""
+        return {"objects": {"placement guard": any(each["changed"] for each in reports.values())}}
+
+    def pending(self, told: Json) -> int:
+        """As in all roles: the guard is one thing to change."""
+        return int(bool(told.get("changed")))
+
+    def statistics(self, reports: t.Mapping[str, Json]) -> Json:
+        """As in all roles."""
+        return {f"{self._role}_report": each for each in reports.values()}

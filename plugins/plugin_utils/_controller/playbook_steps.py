@@ -23,8 +23,8 @@ from ...module_utils._plan.upgrade import findings as upgrade_checks
 from ...module_utils._plan.upgrade import prerequisites as upgrade_steps
 from ...module_utils._plan.upgrade import report as upgrade_report
 from ...module_utils._plan.upgrade.findings import Finding, UpgradeFindings
+from .base_steps import ClusterFound, Steps
 from .play_view import Json
-from .role_rollout import ClusterFound, Steps
 from .rollout_pass import registered, registered_as
 from .site_steps import SKIPPED
 
@@ -42,7 +42,7 @@ class ClusterReaders(StepResult):
 
 @dataclasses.dataclass(frozen=True)
 class LinesEnd(StepResult):
-    """Of the step end of a playbook for people. report: for programs."""
+    """Of the steps end and summary of a playbook. lines: for people. report: for programs."""
 
     lines: t.Sequence[str] = ()
     report: Mapped | None = None
@@ -118,7 +118,7 @@ class ResizeSteps(Steps):
         """Read from a control plane which cluster it belongs to."""
         return self._cluster(list(self._given.planes), "")
 
-    def end(self) -> LinesEnd:
+    def summary(self) -> LinesEnd:
         """Tell what came of it."""
         result = self._given.result
         told = {
@@ -166,6 +166,10 @@ class UpgradeCheckSteps(Steps):
         stats = {"data": {"upgrade_check_report": told}, "per_host": False, "aggregate": False}
         return LinesEnd(report=told, lines=upgrade_report.report_lines(told), ansible_stats=stats)
 
+    def summary(self) -> LinesEnd:
+        """Show the lines, when all hosts have told whether they failed."""
+        return LinesEnd(lines=registered_as(self._play, _END, LinesEnd).lines)
+
     def _of_cluster(self, target: str, results: t.Mapping[str, UpgradeResult]) -> Json:
         """What is found and not checked of no single host of the run. results: of all hosts."""
         info = registered_as(self._play, _UPGRADE_INFO, UpgradeInfo)
@@ -185,11 +189,10 @@ class UpgradeCheckSteps(Steps):
         planes = [result for result in results.values() if result.is_control_plane]
         return upgrade_steps.mixed({each.node: str(each.versions[control_plane_nodes.API_SERVER]) for each in planes})
 
-    def report(self) -> Json:
-        """Show the lines on the first host, and fail on each on which the upgrade breaks something, or that was not checked."""
+    def report(self) -> StepResult:
+        """Fail on each host on which the upgrade breaks something, or that was not checked."""
         if not registered(self._play, _BEGIN):
             raise Refusal(f"Nothing was checked. {SKIPPED}")
         end = registered_as(self._play, _END, LinesEnd)
-        lines = list(end.lines) if self._play.host == self._play.all_play_hosts[0] else []
         why = upgrade_report.failure(dict(end.report), self._play.host) if end.report else ""
-        return self._failed(why, lines) if why else self._shown(lines)
+        return StepResult(failed=bool(why), msg=why)

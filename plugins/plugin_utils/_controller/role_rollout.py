@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the steps of all roles and playbooks share: how a pass begins, and how it is told of at its end."""
+"""What the rollouts of all roles share: how a pass begins, and who decides for all."""
 
 from __future__ import annotations
 
@@ -13,117 +13,26 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._plan.common import role_variables, typed
 from ...module_utils._plan.common.errors import Refusal
-from ...module_utils._plan.common.typed import ModuleResult
-from ...module_utils._plan.kubernetes import access, clusters, coverage
+from ...module_utils._plan.kubernetes import access, coverage
 from ...module_utils._plan.kubernetes.access import AccessResult
 from ...module_utils._plan.transaction import rollout
-from ...module_utils._plan.transaction.api_host import ApiHost
-from ...module_utils._plan.transaction.results import KubeletInfo, PartResult, Report
-from ...module_utils._plan.transaction.rollout import Decision, HostResults, Hosts, Pass, StepResult
-from .module_runner import ModuleRunner
-from .play_view import Json, PlayView
-from .rollout_pass import RolloutPass
+from ...module_utils._plan.transaction.results import KubeletInfo, Report
+from ...module_utils._plan.transaction.rollout import Decision, HostResults, Hosts, Pass
+from .inventory_check import value_objections
+from .play_view import Json
+from .role_end import RoleEnd
 
 H = t.TypeVar("H", bound=HostResults[t.Any, t.Any])
 
-
-@dataclasses.dataclass(frozen=True)
-class ClusterFound(StepResult):
-    """Whose cluster the API has to be. api_reachable: false when the next host is to be tried. cluster: as modules take it."""
-
-    api_reachable: bool = True
-    api: ApiHost | None = None
-    cluster: Json | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class StepSettings:
-    """What tasks of roles and playbooks give their steps, each some of these.
-
-    plan_only: whether the step belongs to the plan of a playbook, which decides then whether anything is changed. look_again: the seconds between two
-    looks. roles: of the run. named: the settings that variables name. in_pass: one of C(site.PASSES). noted: the roles that run once more. looks: the
-    registers of what was read. known: the names of variables. planes: hosts of control planes. target: a version. result: of a module.
-    """
-
-    plan_only: bool = typed.one(boolean, False)
-    look_again: int = typed.one(int, 0)
-    roles: t.Sequence[str] = ()
-    named: t.Sequence[str] = ()
-    in_pass: str = ""
-    noted: t.Sequence[str] = ()
-    looks: t.Sequence[str] = ()
-    known: t.Sequence[str] = ()
-    planes: t.Sequence[str] = ()
-    target: str = ""
-    result: Json = dataclasses.field(default_factory=dict)
-
-
-class Steps:
-    """The steps of one role or playbook in one pass. settings: what the task of the step gives it."""
-
-    def __init__(self, play: PlayView, modules: ModuleRunner, role: str, settings: Json) -> None:
-        self._play = play
-        self._modules = modules
-        self._role = role
-        self._settings = settings
-        self._given = typed.parse(StepSettings, settings)
-
-    def check(self, step: str) -> None:
-        """Raise Refusal when a step cannot be taken now. step: its name."""
-
-    @property
-    def pass_id(self) -> str:
-        """Of the pass in which the host is at work; empty for playbooks."""
-        return ""
-
-    @staticmethod
-    def _refuse(reason: str) -> None:
-        """Raise Refusal when there is a reason."""
-        if reason:
-            raise Refusal(reason)
-
-    @staticmethod
-    def _shown(lines: list[str]) -> Json:
-        """The result of the step report. lines: of all hosts, on the one that speaks."""
-        # As the module debug does it: shown without -v, too.
-        return {"msg": lines, "_ansible_verbose_always": True} if lines else {}
-
-    @staticmethod
-    def _failed(why: str, lines: list[str]) -> Json:
-        """The result of the step report on a host whose turn did not come. lines: of all hosts, if it is the one that speaks: each on its own."""
-        return {"failed": True, "msg": why, **({"report": lines, "_ansible_verbose_always": True} if lines else {})}
-
-    def _cluster(self, candidates: list[str], named: str) -> ClusterFound:
-        """Read which cluster the node belongs to where the step runs, and decide who uses the API of that cluster.
-
-        candidates: the control planes, each of which is tried until one responds. named: the host that the user names for the API.
-        """
-        here = self._play.delegate_host
-        node = self._modules.run("kubelet_info", {}, KubeletInfo)
-        if node.cluster is None and here != candidates[-1]:
-            return ClusterFound(api_reachable=False)
-        reachable = [here] if node.cluster else []
-        api, *_others = self._play.api_hosts(self._play.control_planes(), named, reachable=reachable)
-        return ClusterFound(api=api, cluster=clusters.expected({node.node: node.cluster} if node.cluster else {}))
-
-
 # The first step, and those that are taken whatever became of it.
-_AROUND = ("begin", "end", "report")
+_AROUND = ("begin", "end", "acknowledge", "summary")
 
 
-class RoleRollout(Steps, t.Generic[H]):
+class RoleRollout(RoleEnd[H]):
     """The steps of one role in one pass."""
 
-    host_type: t.ClassVar[type[HostResults[t.Any, t.Any]]]
-    # Whether the hosts of the play are what is changed, so that none of them may be missing.
-    _changes_hosts = True
     # Whether each host is planned by itself, so that the results of one must not be those of all.
     _plans_each_host = True
-
-    def __init__(self, play: PlayView, modules: ModuleRunner, role: str, settings: Json) -> None:
-        super().__init__(play, modules, role, settings)
-        # A class variable cannot have the type variable of its class.
-        self._pass: RolloutPass[H] = RolloutPass(play, role, t.cast("type[H]", self.host_type))
 
     def check(self, step: str) -> None:
         """Raise Refusal when a step is taken without the first one, which would do nothing and say nothing."""
@@ -181,7 +90,7 @@ class RoleRollout(Steps, t.Generic[H]):
             objection
             for name, option in role_variables.options(specs).items()
             if name in names
-            for objection in role_variables.value_objections(name, self._play.variable(name), option)
+            for objection in value_objections(name, self._play.variable(name), option)
         ]
         strategy = self._play.unordered_strategy()
         if strategy:
@@ -245,49 +154,3 @@ class RoleRollout(Steps, t.Generic[H]):
         """Why a kubelet that does not work stops a whole run after its plan; empty when it does not. repaired: the hosts whose kubelets the run is
         about to change."""
         return ""
-
-    def _named_in(self, host: str, variable: str) -> str:
-        """Where a variable of a host comes from, as text behind a revert; empty where Ansible does not tell."""
-        place = self._play.place_of(host, variable)
-        return f"; {variable} is from {place}" if place else ""
-
-    # ---- the end -----------------------------------------------------------------------------------------------------
-
-    def end(self) -> Pass:
-        """Tell what became of this host, and on one host of all."""
-        raise NotImplementedError
-
-    def _ended(self, report: Json, lines: t.Sequence[str] = (), others: Json | None = None) -> Pass:
-        """The result of the step end. report: of this host. lines: of all, on the host that speaks. others: reports of hosts that cannot."""
-        reports = {**(others or {}), **({self._play.host: report} if report else {})}
-        # AWX keeps the statistics of the whole run only, so each host adds itself to one of those.
-        stats = {"data": {f"{self._role}_report": reports}, "per_host": False, "aggregate": True}
-        return Pass(report=report, lines=lines, ansible_stats=stats if reports else None)
-
-    @staticmethod
-    def parts_of(report: Json) -> Report:
-        """The parts of this role's report of a host, by name. report: as it is published."""
-        return {name: typed.parse(PartResult, each) for name, each in report.items() if isinstance(each, dict)}
-
-    @staticmethod
-    def published(parts: Report, report: Json) -> Json:
-        """A report with other parts."""
-        return {**report, **{name: dict(part.raw) for name, part in parts.items()}}
-
-    def report(self) -> Json:
-        """Show the lines on the host that speaks, and fail on a host whose turn did not come."""
-        ended = self._pass.own.current_pass
-        parts = self.parts_of(dict(ended.report or {}))
-        self.acknowledge(parts)
-        why = self.why_failed(parts)
-        return self._failed(why, list(ended.lines)) if why else self._shown(list(ended.lines))
-
-    def acknowledge(self, parts: Report) -> None:
-        """Note on the node which outcomes were reported of it. Only as they are shown: a run that is killed before it has verified a change leaves
-        the next one its outcome."""
-        for outcome in rollout.reported(parts):
-            self._modules.run("node_transaction", outcome, ModuleResult)
-
-    def why_failed(self, parts: Report) -> str:
-        """Why this host fails at the end, although no task of it did: its turn did not come. Empty when it did, or when there was nothing to change."""
-        return next((part.msg for part in parts.values() if part.is_waiting), "")

@@ -18,7 +18,22 @@ from .play_view import Json, PlayView
 H = t.TypeVar("H", bound=HostResults[t.Any, t.Any])
 C = t.TypeVar("C")
 
-STEPS = ("begin", "decide", "split", "note", "admit", "look", "turn", "verify", "apply", "compare", "end", "report")
+STEPS = (
+    "begin",
+    "decide",
+    "split",
+    "note",
+    "admit",
+    "look",
+    "turn",
+    "verify",
+    "apply",
+    "compare",
+    "end",
+    "acknowledge",
+    "report",
+    "summary",
+)
 # Of these steps, which try one host after the other, the last result counts.
 _LOOPING = ("decide", "admit", "apply", "compare")
 _ID_CHARACTERS = 8

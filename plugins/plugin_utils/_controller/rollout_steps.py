@@ -13,8 +13,8 @@ from ansible.plugins.action import ActionBase
 
 from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import KubeadmError
-from ...module_utils._plan.transaction import site
 from ...module_utils._plan.transaction.rollout import StepResult
+from .base_steps import Steps
 from .control_plane_rollout import ControlPlaneRollout
 from .device_plugin_rollout import DevicePluginRollout
 from .module_runner import ModuleRunner
@@ -23,8 +23,8 @@ from .node_resources_rollout import NodeResourcesRollout
 from .placement_guard_rollout import PlacementGuardRollout
 from .play_view import Json, PlayView
 from .playbook_steps import ResizeSteps, RollbackSteps, UpgradeCheckSteps
-from .role_rollout import Steps
 from .rollout_pass import STEPS, new_id
+from .run_summary import show
 from .site_steps import SiteSteps
 
 # Roles, and playbooks.
@@ -43,6 +43,8 @@ ROLES: dict[str, type[Steps]] = {
 OF_ANSIBLE = ("failed", "msg", "warnings", "unreachable", "pass_id")
 # Those that refuse before a role writes anything.
 _BEFORE_WRITES = ("begin", "decide", "admit")
+# Those whose lines are for people.
+_SHOWING = ("begin", "summary")
 
 
 class RolloutSteps(ActionBase):
@@ -76,14 +78,16 @@ class RolloutSteps(ActionBase):
         except KubeadmError as exc:
             found = {"failed": True, "msg": str(exc)}
         if found.get("failed") and step in _BEFORE_WRITES and not play.check_mode:
-            found["msg"] = site.refused(found["msg"], play.variable("__play_pass", site.WHOLE))
+            found["msg"] = steps.refused(found["msg"])
+        if step in _SHOWING:
+            show(found.get("lines") or ())
         # A pass that could not begin is one of its own, or its end would be taken for that of the pass before.
         pass_id = new_id() if step == "begin" else steps.pass_id
         warnings = [*modules.warnings, *found.pop("warnings", ())]
+        found = {**({"pass_id": pass_id} if pass_id else {}), **found}
         return {
             **result,
             "changed": False,
-            **({} if step == "report" else {"pass_id": pass_id}),
             **found,
             **({"warnings": warnings} if warnings else {}),
         }

@@ -4,21 +4,16 @@
 
 from __future__ import annotations
 
-from ansible_collections.nodecraft.kubeadm.demo.story import ending, node_operations
+import pytest
+from ansible_collections.nodecraft.kubeadm.demo.story import ending, show_summary
 from ansible_collections.nodecraft.kubeadm.lab.runs import Run
 
 
-def test_operations_of_nodes_that_changed_each_once() -> None:
-    label = {"field": "labels", "key": "example.com/rack", "after": "r7"}
-    taint = {"field": "taints", "key": "example.com/x:NoSchedule", "after": None}
-    nodes = {"w1": {"changed": True, "operations": [label, taint]}, "w2": {"changed": False, "operations": [label]}}
-    items = [{"nodes": nodes}, {"nodes": nodes}, {"skipped": True}]
-    loop = {"action": "nodecraft.kubeadm.node_label", "changed": False, "results": items}
-    run = Run(2, 1.0, {"plays": [{"tasks": [{"hosts": {"localhost": loop}}]}], "stats": {}})
-    assert node_operations(run) == [
-        "w1: labels example.com/rack r7",
-        "w1: taints example.com/x:NoSchedule",
-    ]
+def test_the_last_screen_of_a_run_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ["Changed: 1 operation on 1 of 2 nodes", "  w1  Node  + label example.com/rack=r7"]
+    summary = {"action": "nodecraft.kubeadm.rollout", "lines": lines}
+    show_summary(Run(0, 1.0, {"plays": [{"tasks": [{"hosts": {"cp1": summary}}]}], "stats": {}}))
+    assert capsys.readouterr().out.splitlines() == [f"     {line}" for line in lines]
 
 
 def test_an_ending_is_short() -> None:

@@ -74,6 +74,18 @@ def test_changes_are_results_with_a_transaction() -> None:
     assert [one["host"] for one in run.changes("static_pod")] == ["cp2"]
 
 
+def test_the_lines_of_a_run_are_those_of_its_last_step() -> None:
+    step = "nodecraft.kubeadm.rollout"
+    ends = {"cp1": result(step, lines=["a note of the role"]), "w1": result(step, lines=None)}
+    summary, after = (
+        {"cp1": result(step, lines=["Nothing to change on 2 nodes"])},
+        {"cp1": result("debug", lines=["x"])},
+    )
+    assert record(ends, summary, after).lines == ["Nothing to change on 2 nodes"]
+    assert record(ends).lines == []
+    assert record().lines == []
+
+
 def test_changed_counts_all_hosts() -> None:
     assert record(stats={"cp1": {"changed": 2}, "w1": {"changed": 0}, "localhost": {"changed": 1}}).changed == 3
 

@@ -54,9 +54,14 @@ def test_a_pass_that_does_not_begin_is_not_taken_for_the_one_before(stage: Stage
     assert outcome.status != 0
     assert f"The role {name} does not know {name}_stat (did you mean {name}_state?)" in outcome.output
     assert f"invalid {name}_feature_gates: must be a mapping, not text" in outcome.output
-    # Its own failure is the only one, and nothing is told a second time.
+    # Its own failure is the only one, and what the pass before has changed is not told a second time.
     assert outcome.output.count("FAILED!") == 1
-    assert len(outcome.reports) == 1
+    first, second = outcome.reports
+    assert first.splitlines()[0] == "Changed: 1 operation on 1 of 1 node; rehearsed: kube-apiserver"
+    headline, *causes, last = second.splitlines()
+    assert headline == "Nothing was changed on 1 node"
+    assert [cause.partition(" The role")[0] for cause in causes] == ["cp1: Nothing was changed on cp1."]
+    assert last == "Failed: cp1 failed. Run the same command again when that is repaired."
 
 
 def test_a_role_that_begins_in_the_middle_is_refused(stage: Stage) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 import pytest
@@ -54,9 +55,12 @@ def test_all_are_planned_and_then_changed_one_after_the_other(play: Play) -> Non
     assert sorted(planned(outcome)) == ["cp1", "cp2", "cp3"]
     assert changed(outcome) == ["cp1", "cp3"]
     (report,) = outcome.reports
-    assert "cp1 kube-apiserver: committed" in report
-    assert "cp2 static pods: nothing to change" in report
-    assert "cp3 kube-apiserver: committed" in report
+    headline, *told = report.splitlines()
+    assert headline == "Changed: 2 operations on 2 of 3 nodes; rehearsed: 2 x kube-apiserver"
+    assert told[:2] == [
+        "cp1, cp3 kube-apiserver + --v=5 (committed; away up to 1.0 s)",
+        "1 other node: nothing to change",
+    ]
     assert "kubeadm upgrade" in report
 
 
@@ -74,11 +78,21 @@ def test_a_failure_leaves_later_nodes_untouched_and_is_reported(play: Play) -> N
     assert outcome.status != 0
     assert changed(outcome) == ["cp1", "cp2"]
     (report,) = outcome.reports
-    assert "cp1 kube-apiserver: committed" in report
-    assert "cp2 kube-apiserver: lost" in report
-    assert "cp3 kube-apiserver: not begun; rehearsal accepted" in report
-    assert '"msg": "cp3 was not changed, because cp2 failed or was lost."' in outcome.output
-    assert "run again with --limit cp2,cp3" in report
+    headline, *told = report.splitlines()
+    assert headline == "Changed: 1 operation on 1 of 3 nodes; rehearsed: 3 x kube-apiserver"
+    assert told[:3] == [
+        "cp1 kube-apiserver + --v=5 (committed; away 1.0 s)",
+        "cp2 kube-apiserver + --v=5 (connection lost, end not seen)",
+        "cp3: Not changed, because cp2 failed.",
+    ]
+    assert told[-2:] == [
+        "cp2: Task failed: gone",
+        "Failed: cp2 failed; 1 node did not begin. To continue when that is repaired, run again with --limit cp2,cp3",
+    ]
+    # Each of them has failed once.
+    assert re.findall(r"^fatal: \[(\w+).*", outcome.output, re.MULTILINE) == ["cp2", "cp3"]
+    assert 'fatal: [cp3]: FAILED! => {"changed": false, "msg": "Not changed, because cp2 failed."}' in outcome.output
+    assert outcome.statistics["nodecraft_kubeadm_pending"] == 2
     found = outcome.statistics["control_plane_report"]
     assert [(found[host][API_SERVER]["failed"], found[host][API_SERVER].get("begun")) for host in ("cp1", "cp3")] == [
         (False, None),
@@ -92,7 +106,15 @@ def test_a_failure_leaves_later_nodes_untouched_and_is_reported(play: Play) -> N
 def test_nothing_is_changed_behind_a_failure_that_is_ignored(play: Play) -> None:
     outcome = play("rolled_back", "changes", "changes", ignore_errors=True)
     assert changed(outcome) == ["cp1"]
-    assert "cp2 was not changed, because cp1 failed or was lost." in outcome.output
+    assert '"msg": "Not changed, because cp1 failed or was lost."' in outcome.output
+    (report,) = outcome.reports
+    told = report.splitlines()
+    assert told[:3] == [
+        "Nothing was changed on 3 nodes",
+        "cp1 kube-apiserver + --v=5 (rolled back; away 1.0 s)",
+        "cp2, cp3: Not changed, because cp1 failed or was lost.",
+    ]
+    assert told[-1].startswith("Failed: cp1 failed; rolled back: kube-apiserver on cp1; 2 nodes did not begin.")
 
 
 def test_a_batch_is_not_changed_without_the_nodes_of_the_others(play: Play) -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 import typing as t
 
 import pytest
@@ -97,6 +98,9 @@ def test_a_plan_older_than_another_run_is_made_again(play: Play) -> None:
     assert "the Lease is taken over from them." in outcome.output
     assert sorted(outcome.hosts("plan", API_SERVER)) == ["cp1", "cp1", "cp2", "cp2"]
     assert course(outcome) == [("held", "cp1"), ("renewed", "cp2"), ("change", "cp2"), ("released", "cp1")]
+    (report,) = outcome.reports
+    assert "cp1 kube-apiserver: meanwhile another run: + --v=5, as this run was to" in report
+    assert "cp2 kube-apiserver: another run" not in report
 
 
 def test_those_excluded_are_known_by_the_group_that_the_inventory_names(stage: Stage) -> None:
@@ -132,8 +136,12 @@ def test_a_node_that_stays_away_is_named_by_the_turn_that_is_refused(play: Play)
     assert outcome.hosts("change", API_SERVER) == ["cp1"]
     # Of cp2's turn: one look, and the one retry of BRISK.
     assert [call["asks"] for call in outcome.calls if call["step"] == "look"].count("cp3") == 3
-    assert "cp2 was not changed, because not all API servers and etcds are ready" in outcome.output
-    assert "cp3 could not be checked (gone)" in outcome.output
+    why = "Not changed, because not all API servers and etcds are ready"
+    assert re.findall(rf'^fatal: \[(\w+) -> .*"msg": "{why}', outcome.output, re.MULTILINE) == ["cp2"]
+    (report,) = outcome.reports
+    (told,) = [line for line in report.splitlines() if why in line]
+    assert told.startswith("cp2: ")
+    assert "cp3 could not be checked (gone)" in told
 
 
 def test_what_is_down_is_repaired_first(play: Play) -> None:

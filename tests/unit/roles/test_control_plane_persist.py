@@ -84,14 +84,19 @@ def test_check_mode_shows_it_and_proves_nothing(stage: Stage) -> None:
     assert outcome.status == 0, outcome.output
     assert steps(outcome) == []
     assert "kube-apiserver args v: unset -> 5" in outcome.reports[0]
-    assert "+  - name: v" in outcome.reports[0]
+    assert "+ - name: v" in outcome.reports[0]
 
 
 def test_a_proof_that_fails_keeps_it_from_being_written_and_the_changes_stay(stage: Stage) -> None:
     outcome = play(stage, stub="changes", stub_proof={"failed": True, "msg": "other flags would change"}, **ASKED)
     assert outcome.status != 0
     assert [name for name, _host in steps(outcome) if name == "kubeadm_config"] == []
-    assert "cp2 kube-apiserver: committed" in outcome.reports[0]
+    (report,) = outcome.reports
+    assert "\ncp1, cp2 kube-apiserver + --v=5 (committed; " in report
+    assert report.splitlines()[-2:] == [
+        "cp2: other flags would change",
+        "Failed: cp2 failed. To continue when that is repaired, run again with --limit cp2",
+    ]
     assert steps(outcome)[-1][0] == "lease"
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 import pytest
@@ -84,9 +85,11 @@ def test_all_are_planned_and_changed_one_after_the_other(play: Play) -> None:
     assert sorted(planned(outcome)) == ["cp1", "w1", "w2", "w3"]
     assert changed(outcome) == ["cp1", "w1", "w3"]
     (report,) = outcome.reports
-    assert "cp1 kubelet: committed" in report
-    assert "w2 kubelet: nothing to change" in report
-    assert "w3 kubelet: committed" in report
+    assert report.splitlines() == [
+        "Changed: 3 operations on 3 of 4 nodes; rehearsed: 3 kubelets",
+        "cp1, w1, w3 kubelet + --v=5 (committed; away up to 1.0 s; 6 pods, 0 lost, 0 restarted)",
+        "1 other node: nothing to change",
+    ]
 
 
 def test_control_planes_come_one_by_one_whatever_their_group_is_called(stage: Stage) -> None:
@@ -109,30 +112,61 @@ def test_workers_are_changed_in_batches_behind_the_control_plane(play: Play) -> 
     assert changed(outcome)[0] == "cp1"
     assert sorted(changed(outcome)[1:]) == ["w1", "w2"]
     (report,) = outcome.reports
-    assert "w1 kubelet: committed" in report
-    assert "w2 kubelet: rolled back" in report
-    assert "w3 kubelet: not begun" in report
-    assert "run again with --limit w2,w3" in report
+    headline, *lines = report.splitlines()
+    assert headline == "Changed: 2 operations on 2 of 4 nodes; rehearsed: 4 kubelets"
+    assert lines[:3] == [
+        "cp1, w1 kubelet + --v=5 (committed; away up to 1.0 s; 2 pods, 0 lost, 0 restarted)",
+        "w2 kubelet + --v=5 (rolled back; away 1.0 s)",
+        "w3: Not changed, because w2 failed.",
+    ]
+    assert lines[-1] == (
+        "Failed: w2 failed; rolled back: kubelet on w2; 1 node did not begin."
+        " To continue when that is repaired, run again with --limit w2,w3"
+    )
     told = outcome.statistics["node_kubelet_report"]["w3"]
-    assert (told["failed"], told["begun"], told["msg"]) == (True, False, "w3 was not changed, because w2 failed.")
+    assert (told["failed"], told["begun"], told["msg"]) == (True, False, "Not changed, because w2 failed.")
 
 
 def test_nothing_is_changed_behind_a_failure_that_is_ignored(play: Play) -> None:
     outcome = play("rolled_back", "changes", ignore_errors=True)
     assert changed(outcome) == ["cp1"]
-    assert "w1 was not changed, because cp1 failed." in outcome.output
+    assert '"msg": "Not changed, because cp1 failed."' in outcome.output
+    (report,) = outcome.reports
+    told = report.splitlines()
+    assert told[:3] == [
+        "Nothing was changed on 2 nodes",
+        "cp1 kubelet + --v=5 (rolled back; away 1.0 s)",
+        "w1: Not changed, because cp1 failed.",
+    ]
+    assert told[-1].startswith("Failed: cp1 failed; rolled back: kubelet on cp1; 1 node did not begin.")
 
 
 def test_a_second_pass_tells_of_those_that_take_part(play: Play) -> None:
     outcome = play(*ALL, roles=[ROLE, {**ROLE, "when": "inventory_hostname == 'w2'"}], vars=ASKED)
     assert outcome.status == 0, outcome.output
     first, second = outcome.reports
-    assert "w1" in first
-    assert "w1" not in second
-    assert "w2" in second
+    assert first.splitlines()[0] == "Changed: 4 operations on 4 of 4 nodes; rehearsed: 4 kubelets"
+    assert "cp1, w1, w2, w3 kubelet" in first
+    headline, *told = second.splitlines()
+    assert headline == "Changed: 1 operation on 1 of 1 node; rehearsed: 1 kubelet"
+    assert [line.partition(" kubelet")[0] for line in told] == ["w2"]
     assert changed(outcome) == ["cp1", "w1", "w2", "w3", "w2"]
     # A host that takes part asks, not the first one of the play.
     assert [call["host"] for call in outcome.calls if call["step"] == "ask"][-2:] == ["w2", "w2"]
+
+
+def test_a_second_pass_that_fails_is_told_too(play: Play) -> None:
+    others = {name: {"stub": {"kubelet": ["changes", "changes", "changes", "rolled_back"]}} for name in ("w1", "w2")}
+    in_second = {**ROLE, "when": "inventory_hostname in ['w1', 'w2']"}
+    outcome = play("nothing", "changes", "changes", roles=[ROLE, in_second], each=others, vars=ASKED)
+    assert outcome.status != 0
+    first, second = outcome.reports
+    assert first.splitlines()[0] == "Changed: 2 operations on 2 of 3 nodes; rehearsed: 2 kubelets"
+    headline, *told = second.splitlines()
+    assert headline == "Nothing was changed on 2 nodes"
+    assert told[:2] == ["w1 kubelet + --v=5 (rolled back; away 1.0 s)", "w2: Not changed, because w1 failed."]
+    assert told[-1].startswith("Failed: w1 failed; rolled back: kubelet on w1; 1 node did not begin.")
+    assert outcome.output.count("Failed: ") == 1
 
 
 # ---- what stops it before the first write ----------------------------------------------------------------------------
@@ -211,8 +245,17 @@ def test_pods_that_would_not_come_back_keep_every_node_from_a_change(play: Play)
     )
     assert "set node_kubelet_force to true to lose them" in outcome.output
     (report,) = outcome.reports
-    assert "w1 kubelet: planned" in report
-    assert "w2 kubelet: failed" in report
+    told = report.splitlines()
+    assert told[:3] == [
+        "Nothing was changed on 3 nodes",
+        "w2 kubelet + --v=5 (failed)",
+        "w1: Not changed, because cp1 failed.",
+    ]
+    assert told[-1].startswith("Failed: cp1, w2 failed; 1 node did not begin.")
+    # Each of them has failed once, with its own message.
+    counts = re.findall(r"^(\w+) +: .* failed=(\d)", outcome.output, re.MULTILINE)
+    assert dict(counts) == {"cp1": "1", "w1": "1", "w2": "1"}
+    assert "fatal: [w2]: FAILED! => {" in outcome.output
 
 
 def test_the_next_control_plane_is_asked_where_the_first_cannot_be_reached(stage: Stage) -> None:
@@ -232,20 +275,21 @@ BRISK = ["-e", '{"__node_kubelet_look_again": 0, "node_kubelet_allocatable_timeo
 
 
 def looks(outcome: Outcome, node: str) -> int:
-    """How often the API was asked for this node alone, which is after its kubelet was restarted."""
-    return sum(call.get("nodes") == [node] for call in asked(outcome))
+    """How often the API was asked for this node alone after its kubelet was restarted, which is with the pods that ran there before."""
+    return sum(call.get("nodes") == [node] and "running_before" in call for call in asked(outcome))
 
 
 def test_a_restarted_kubelet_is_waited_for_until_it_offers_its_devices_again(play: Play) -> None:
     """The controller asks, as the user that runs Ansible, whatever the play and the inventory say of all hosts."""
     each = {name: {"ansible_become": True} for name in ("cp1", "w1", "w2")}
     named = {"node_kubelet_api_host": "localhost"}
-    devices = {"devices": {"w1": [4, 0, 3, 4]}}
+    # Two looks come before the restart: that of the admission, and that of the turn at the pods.
+    devices = {"devices": {"w1": [4, 4, 0, 3, 4]}}
     outcome = play("changes", "changes", "changes", api=devices, options=BRISK, each=each, vars=named, become=True)
     assert outcome.status == 0, outcome.output
     assert changed(outcome) == ["cp1", "w1", "w2"]
-    # What offered nothing before is not asked for.
-    assert [looks(outcome, name) for name in ("cp1", "w1", "w2")] == [0, 3, 0]
+    # What offered nothing before is not waited for: the one look is for its pods.
+    assert [looks(outcome, name) for name in ("cp1", "w1", "w2")] == [1, 3, 1]
     assert {(call["asks"], call["becomes"]) for call in outcome.calls if call["step"] == "ask"} == {
         ("localhost", False)
     }

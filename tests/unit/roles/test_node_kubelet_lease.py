@@ -24,7 +24,24 @@ def test_a_lease_is_released_where_the_host_that_acquired_it_is_lost(stage: Stag
     assert outcome.status != 0
     assert outcome.hosts("change", "kubelet") == ["cp1"]
     (report,) = outcome.reports
-    assert "cp1 kubelet: lost" in report
-    assert "cp3 kubelet: not begun" in report
+    assert report.splitlines() == [
+        "No change was seen to end on 3 nodes",
+        "cp1 kubelet + --v=5 (connection lost, end not seen)",
+        "cp3: Not changed, because cp1 failed.",
+        "1 other node: nothing to change",
+        "cp1: Task failed: gone",
+        "Failed: cp1 failed; 1 node did not begin. Run the same command again when that is repaired.",
+    ]
     assert outcome.statistics["node_kubelet_report"]["cp1"]["failed"] is True
     assert leases(outcome) == [("held", "cp1"), ("released", "cp2")]
+
+
+def test_what_another_run_set_meanwhile_is_told(stage: Stage) -> None:
+    """The module plans again in the turn."""
+    host = {"stub": {"kubelet": ["changes", "nothing"]}, "stub_lease": {"held": "overtaken"}}
+    outcome = stage.play({"kube_control_plane": {"cp1": host}}, roles=[ROLE])
+    assert outcome.status == 0, outcome.output
+    told = "cp1 kubelet: meanwhile another run: + --v=5, as this run was to"
+    assert told in " ".join(outcome.output.split())
+    (report,) = outcome.reports
+    assert "another run held the Lease of the kubelets since everything was planned" in report

@@ -40,8 +40,7 @@ def test_each_module_is_asked_once_for_all_nodes(play: Play) -> None:
     assert outcome.status == 0, outcome.output
     assert asked(outcome) == [(name, ["node-cp1", "node-w1"]) for name in MODULES]
     (report,) = outcome.reports
-    assert "node-cp1: labels a: unset -> b" in report
-    assert "node-w1: labels a: unset -> b" in report
+    assert "cp1, w1 Node + label a=b" in report
     told = outcome.statistics["node_resources_report"]
     assert {host: one["node"] for host, one in told.items()} == {"cp1": "node-cp1", "w1": "node-w1"}
 

@@ -166,8 +166,10 @@ class FakePlay:
         """The result of a step on a host, which is not registered. on: where it is delegated to."""
         args = {"role": role, "step": step, "settings": settings if settings is not None else {}}
         task = Task(args=args, play=self.play, delegate_to=on, **self.settings)
+        task.run_once = task.run_once or step == "summary"
         found: Json = self._action(task).run(task_vars=self.variables(role, host))
-        return found
+        # The next task of the host fails with it.
+        return {**found, "failed": True, "msg": found["why"]} if found.get("why") else found
 
     def variables(self, role: str, host: str) -> Json:
         """The variables of a task of a role on a host."""

@@ -24,6 +24,7 @@ class Course:
     def __init__(self, play: FakePlay, plans: Results | None = None, changes: Results | None = None) -> None:
         self.play = play
         self.changed: list[str] = []
+        self.summary: Json = {}
         self._plans, self._changes = plans or {}, changes or {}
         self._taken: dict[tuple[str, str], int] = {}
 
@@ -54,19 +55,9 @@ class Course:
     def end(self, hosts: t.Sequence[str]) -> None:
         """What is done whatever became of it."""
         self.play.each(self.role, "end", hosts, on=self._end_host, is_fatal=False)
-        for host in hosts:
-            self.play.hostvars[host][f"{self.role}_report"] = self.result("pass", host).get("report", {})
-        with contextlib.suppress(Ended):
-            self._each_report(hosts)
-
-    def _each_report(self, hosts: t.Sequence[str]) -> None:
-        self.play.register(
-            f"{self.role} reported",
-            lambda host: self.play.take(self.role, "report", host),
-            hosts,
-            step="report",
-            is_fatal=False,
-        )
+        self._acknowledge(hosts)
+        left = [host for host in hosts if host not in self.play.lost]
+        self.summary = self.play.take(self.role, "summary", left[0]) if left else {}
 
     # ---- what came of it ---------------------------------------------------------------------------------------------
 
@@ -79,17 +70,15 @@ class Course:
         return t.cast(Json, self.result("pass", host)["report"])
 
     @property
-    def told(self) -> dict[str, list[str]]:
-        """The lines that are shown, by the host that shows them."""
-        found = {host: self.play.registered(f"{self.role} reported", host) for host in self.play.all_hosts}
-        lines = {host: each.get("report") or each.get("msg") for host, each in found.items()}
-        return {host: each for host, each in lines.items() if isinstance(each, list)}
+    def lines(self) -> str:
+        """What one host shows for all, with one space between the columns."""
+        return "\n".join(" ".join(line.split()) for line in self.summary["lines"])
 
     @property
-    def lines(self) -> str:
-        """What one host shows for all."""
-        (shown,) = self.told.values()
-        return "\n".join(shown)
+    def statistics(self) -> Json:
+        """What the run as a whole tells those who started it."""
+        found: Json = self.summary["ansible_stats"]["data"]
+        return found
 
     @property
     def failures(self) -> dict[str, str]:
@@ -105,6 +94,9 @@ class Course:
 
     def _end_host(self, host: str) -> str:
         return host
+
+    def _acknowledge(self, hosts: t.Sequence[str]) -> None:
+        """What follows an end that may run elsewhere."""
 
     def _next(self, what: str, results: Results, host: str) -> Json:
         """The result of this time."""
@@ -199,6 +191,11 @@ class ControlPlanes(Course):
     def _end_host(self, host: str) -> str:
         return str(self.result("admit", host).get("end_api", {}).get("host", host))
 
+    def _acknowledge(self, hosts: t.Sequence[str]) -> None:
+        for host in hosts:
+            if host not in self.play.lost:
+                self.play.take(self.role, "acknowledge", host)
+
 
 class Kubelets(Course):
     """The role C(node_kubelet)."""
@@ -279,6 +276,11 @@ class Kubelets(Course):
 
     def _end_host(self, host: str) -> str:
         return str(self.result("admit", host).get("api", {"host": host})["host"])
+
+    def _acknowledge(self, hosts: t.Sequence[str]) -> None:
+        for host in hosts:
+            if host not in self.play.lost:
+                self.play.take(self.role, "acknowledge", host)
 
 
 class NodeResources(Course):

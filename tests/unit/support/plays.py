@@ -12,6 +12,7 @@ import collections
 import dataclasses
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -106,8 +107,13 @@ class Outcome:
 
     @property
     def reports(self) -> list[str]:
-        """The role's lines, one text for each time that it reported."""
-        return [part.split("\n}", 1)[0] for part in self.output.split('"msg": [')[1:]]
+        """What was shown of all hosts, one text for each time, with one space between columns."""
+        shown = re.findall(
+            r"^TASK \[[^]]*Show what (?:became|the upgrade) [^]]*\] \*+\n(?:skipping: \S+\n)*(.*?)^(?:ok|fatal|skipping): ",
+            self.output,
+            re.DOTALL | re.MULTILINE,
+        )
+        return ["\n".join(" ".join(line.split()) for line in text.splitlines()) for text in shown]
 
     @property
     def statistics(self) -> Json:

@@ -65,10 +65,11 @@ class KubeletDecision(Decision):
 
 @dataclasses.dataclass(frozen=True)
 class LeaseState:
-    """The Lease of a rollout. at: when it was renewed last, in seconds since 1970."""
+    """The Lease of a rollout. at: when it was renewed last, in seconds since 1970. stale: whether another run held it since everything was planned."""
 
     at: float = 0.0
     cluster: t.Any = None
+    stale: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -41,6 +41,7 @@ WAYS_OUT = (
 _RESULT_KEYS = (
     "changed",
     "failed",
+    "unreachable",
     "msg",
     "node",
     "cluster",
@@ -69,6 +70,9 @@ _PODS = "whether its restart ended pods"
 # Said by the engine where nothing of the new kubelet was seen in the API.
 UNREPORTED = "whether its Node is ready and evicts no pods: "
 NOT_COMPARED = "nothing is to change, but whether kubelets use what is desired could not be compared"
+_OVERTAKEN = (
+    "Another run held the Lease since everything was planned, and may have set that: run again to take it back."
+)
 _KEPT = "Nothing was rolled back, and no later node was changed."
 
 
@@ -294,6 +298,25 @@ def lease_warnings(result: LeaseResult) -> list[str]:
             " checked again: run again to check that they still have the desired state."
         )
     return found
+
+
+def behind_another_run(again: Admission, acquired: Admission, found: Admission) -> Admission:
+    """What the API says after another run, with the Lease. again: of now. acquired: of before, with the Lease. found: the same without it."""
+    return dataclasses.replace(
+        again,
+        msg=f"{again.msg} {_OVERTAKEN}" if again.mismatches else again.msg,
+        lease=acquired.lease,
+        warnings=[*again.warnings, *acquired.warnings[len(found.warnings) :]],
+        told=[*again.told, *acquired.told[len(found.told) :]],
+    )
+
+
+def meanwhile(name: str, host: KubeletHost) -> list[str]:
+    """What another run has changed on a host while this one waited for the Lease, in words: its change was planned again in its turn."""
+    planned, change = host.plan.operations, host.change
+    if planned is None or change is None or change.operations is None:
+        return []
+    return rollout.meanwhile(f"{name} kubelet", planned, change.operations)
 
 
 def lease_renewed_at(lease: LeaseState, before: Hosts[KubeletHost]) -> float:
@@ -525,9 +548,9 @@ def judged(
         return known.updated(failed=True, msg=f"Nothing was changed, because {admission.objections[name]}")
     others = [each for each in stopped if each != name]
     if has_turn and others and not host.has_begun:
-        return known.updated(**rollout.not_begun(name, others))
+        return known.updated(**rollout.not_begun(others))
     if host.state == rollout.REFUSED:
-        return known.updated(**{**rollout.not_begun(name, ()), "msg": host.turn.msg})
+        return known.updated(**{**rollout.not_begun(()), "msg": host.turn.msg})
     if host.state == rollout.LOST:
         known = known.updated(failed=True)
     if has_turn and host.has_begun:

@@ -21,7 +21,6 @@ from ..kubernetes import access, clusters
 from ..kubernetes.clusters import ClusterIdentity
 from ..transaction import rollout
 from ..transaction.api_host import ApiHost
-from ..transaction.report import Places, counted
 from ..transaction.results import PartResult
 from ..transaction.rollout import Decision, HostResults, Hosts, StepResult
 from . import extended_resources, labels, taints
@@ -92,11 +91,10 @@ class NodesResult(ModuleResult):
 
 @dataclasses.dataclass(frozen=True)
 class Applied(StepResult):
-    """Of the step apply, by kind; None where it did not come so far."""
+    """Of the step apply, by kind; None where it did not come so far. What has failed stands there. refusal: why else nothing may be changed."""
 
     api_reachable: bool = True
-    changed: bool = False
-    diff: t.Sequence[t.Any] | None = None
+    refusal: str = ""
     unverified: t.Sequence[str] = ()
     taints: NodesResult | None = typed.one(NodesResult)
     resources: NodesResult | None = typed.one(NodesResult)
@@ -106,6 +104,12 @@ class Applied(StepResult):
         """The result of one kind."""
         found: NodesResult | None = getattr(self, kind)
         return found
+
+    @property
+    def failed_nodes(self) -> list[str]:
+        """The nodes of which a module said that it failed."""
+        results = [result for kind in TASKS if (result := self.of(kind))]
+        return list(dict.fromkeys(node for result in results for node, each in result.nodes.items() if each.failed))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,6 +127,17 @@ class NodeOutcome:
         """What became of one kind."""
         found: NodeResult | None = getattr(self, kind)
         return found
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether something of the node was changed."""
+        return any(result.changed for kind in TASKS if (result := self.of(kind)))
+
+    def diff(self, applied: Applied) -> list[t.Any]:
+        """What differs of the node, as the modules show it. applied: their results for all nodes."""
+        results = [result for kind in TASKS if (result := applied.of(kind))]
+        diffs = [each for result in results for each in result.raw.get("diff") or ()]
+        return [each for each in diffs if each["before_header"] == f"node/{self.node}"]
 
     def report(self) -> dict[str, t.Any]:
         """The same as data."""
@@ -146,10 +161,16 @@ class NodeHost(HostResults[NodeSettings, ModuleResult]):
         """Of the step apply; empty where it was not taken."""
         return self.of_pass("apply", Applied) or Applied()
 
+    @property
+    def causes(self) -> list[str]:
+        """As in all rollouts."""
+        refusal = self.applied.refusal
+        return [*super().causes, *([refusal] if refusal else [])]
+
 
 def value_objection(variable: str, value: t.Any) -> str:
     """Why no node could take the value of a variable of the role, which has the types of its specification; empty when one could."""
-    kinds = {_variable(kind.field): kind for kind in (taints.TAINTS, extended_resources.RESOURCES, labels.LABELS)}
+    kinds = {variable_of(kind.field): kind for kind in (taints.TAINTS, extended_resources.RESOURCES, labels.LABELS)}
     if variable not in kinds:
         return ""
     try:
@@ -247,22 +268,22 @@ def outcome(host: NodeHost, applied: Applied) -> NodeOutcome:
     if host.current_pass.excluded:
         # Nothing was asked of the API for it.
         return NodeOutcome(unreachable=True, msg=f"skipped, because it cannot be reached: {host.current_pass.excluded}")
-    node = host.settings.node
-    return NodeOutcome(
-        node,
-        taints=_of_node(node, applied.taints),
-        resources=_of_node(node, applied.resources),
-        labels=_of_node(node, applied.labels),
-    )
+    return NodeOutcome(host.settings.node, **{kind: _of_node(host.settings, kind, applied) for kind in TASKS})
 
 
-def _of_node(node: str, result: NodesResult | None) -> NodeResult | None:
-    """What a task for all nodes did to one. result: None for a task that did not run.
+def _of_node(settings: NodeSettings, kind: str, applied: Applied) -> NodeResult | None:
+    """What a task for all nodes did to one; None for one that did not run.
 
-    A task that failed as a whole says nothing of single nodes, so its message stands for each.
+    A task that failed as a whole says nothing of single nodes, so its message stands for each. One that did not run because others failed before it
+    has left something of a node that names it.
     """
-    if result is None or node in result.nodes:
-        return result.nodes[node] if result else None
+    result = applied.of(kind)
+    if result is None:
+        failed = applied.failed_nodes
+        is_missed = failed and settings.node not in failed and getattr(settings, kind) is not None
+        return typed.parse(NodeResult, {**rollout.not_begun(failed), "operations": []}) if is_missed else None
+    if settings.node in result.nodes:
+        return result.nodes[settings.node]
     if not result.has_failed:
         return None
     return typed.parse(
@@ -270,55 +291,16 @@ def _of_node(node: str, result: NodesResult | None) -> NodeResult | None:
     )
 
 
-def lines(outcomes: t.Mapping[str, NodeOutcome], places: Places = lambda _host, _variable: "") -> list[str]:
-    """What became of all hosts, as lines. outcomes: by host. places: where a variable of a host comes from, as text behind a revert."""
-    excluded = [host for host, each in outcomes.items() if each.unreachable]
-    reached = {host: each for host, each in outcomes.items() if not each.unreachable}
-    results = [result for each in reached.values() for kind in TASKS if (result := each.of(kind))]
-    operations = [operation for result in results for operation in result.operations or ()]
-    return [
-        *(f"{host}: skipped, because it cannot be reached" for host in excluded),
-        *_report_lines(reached, places),
-        *(f"{', '.join(TASKS)}: {text}" for text in counted(operations)),
-    ]
-
-
-def _report_lines(outcomes: t.Mapping[str, NodeOutcome], places: Places) -> list[str]:
-    """One line for each operation and message, each once: the outcomes of all nodes in their order."""
-    found: dict[str, None] = {}
-    for host, each in outcomes.items():
-        results = {kind: result for kind in TASKS if (result := each.of(kind))}
-        for kind, result in results.items():
-            found.update(dict.fromkeys(_result_lines(str(each.node), result, places(host, _variable(kind)))))
-        if not any(result.operations or result.failed for result in results.values()):
-            ended = "nothing to change" if len(results) == len(TASKS) else "not completed"
-            found[f"{each.node} {', '.join(TASKS)}: {ended}"] = None
-    return list(found)
-
-
-def _variable(kind: str) -> str:
+def variable_of(kind: str) -> str:
     """The variable that says all of what a task changes."""
     return f"node_resources_{_VARIABLES.get(kind, kind)}"
-
-
-def _result_lines(node: str, result: NodeResult, place: str) -> t.Iterator[str]:
-    if result.msg:
-        yield result.msg if result.failed else f"{node}: {result.msg}"
-    for each in result.operations or ():
-        change = f"{each.field} {each.key}: {_format_value(each.before)} -> {_format_value(each.after)}"
-        reason = f" (no longer desired{place})" if each.no_longer_desired else ""
-        yield f"{'- ' if reason else ''}{node}: {change}{reason}" + ("" if result.changed else ", not done")
-
-
-def _format_value(value: str | None) -> str:
-    return "unset" if value is None else value or "(empty)"
 
 
 def left_alone(outcomes: t.Mapping[str, NodeOutcome]) -> t.Iterator[tuple[str, str, str]]:
     """What is owned and no variable names, as C(report.left_alone) takes it. outcomes: by host."""
     for host, each in outcomes.items():
         for kind in TASKS:
-            variable = f"{_variable(kind)}: {'[]' if kind == taints.TAINTS.field else '{}'}"
+            variable = f"{variable_of(kind)}: {'[]' if kind == taints.TAINTS.field else '{}'}"
             result = each.of(kind)
             for key in result.left_alone if result else ():
                 yield host, f"{kind} {key}", variable

@@ -32,12 +32,14 @@ SHARED = (
 
 _ETCD = "etcd"
 _VITAL = control_plane_nodes.COMPONENTS
+_UPGRADE = "WARNING: a kubeadm upgrade writes the manifests again and so reverts this; run the role again after one."
 _OFF = (None, False, "disabled")
 # A plan says whether a node is ready; when it is older than this, in seconds, the node is asked again.
 _FRESH_SECONDS = 30
 _RESULT_KEYS = (
     "changed",
     "failed",
+    "unreachable",
     "msg",
     "node",
     "manifest",
@@ -174,7 +176,7 @@ def turn_refusal(hosts: Hosts[StaticPodHost], host: str, reachable: t.Collection
     """
     stopped = stopped_by(hosts, reachable)
     if stopped:
-        return f"{host} was not changed, because {', '.join(stopped)} failed or was lost."
+        return f"Not changed, because {', '.join(stopped)} failed or was lost."
     unfinished = [other for other in planned[: planned.index(host)] if hosts[other].state != rollout.DONE]
     if unfinished:
         return (
@@ -196,7 +198,7 @@ def readiness_refusal(hosts: Hosts[StaticPodHost], host: str) -> str:
     if not blocked_by:
         return ""
     return (
-        f"{host} was not changed, because not all API servers and etcds are ready, and this change would stop its own: {'; '.join(blocked_by)}."
+        f"Not changed, because not all API servers and etcds are ready, and this change would stop its own: {'; '.join(blocked_by)}."
         " Repair that first; a run that changes what is down may continue."
     )
 
@@ -258,19 +260,8 @@ def reports(hosts: Hosts[StaticPodHost], *, dry: bool) -> dict[str, dict[str, Co
     found = {name: _report(host) for name, host in hosts.items()}
     for name, why in ({} if dry else _not_begun(hosts)).items():
         for pod in order(hosts[name]):
-            found[name][pod] = found[name][pod].updated(**{**rollout.not_begun(name, ()), "msg": why})
+            found[name][pod] = found[name][pod].updated(**{**rollout.not_begun(()), "msg": why})
     return {name: report for name, report in found.items() if report}
-
-
-def left(reports_by_host: Reports) -> dict[str, ComponentResult]:
-    """What decides for each host how to go on: whether it failed, and whether it was begun."""
-    return {
-        host: ComponentResult(
-            failed=any(result.failed for result in report.values()),
-            begun=not any(result.begun is False for result in report.values()),
-        )
-        for host, report in reports_by_host.items()
-    }
 
 
 def unverified(hosts: Hosts[StaticPodHost], skipped: t.Sequence[str]) -> list[str]:
@@ -278,6 +269,17 @@ def unverified(hosts: Hosts[StaticPodHost], skipped: t.Sequence[str]) -> list[st
 
     skipped: those of the inventory that take no part. The API may not show them as control planes, and then only the inventory names them.
     """
+    absent = ", ".join(_absent(hosts, skipped))
+    return [f"whether API server and etcd of {absent} are ready: this run leaves them out"] if absent else []
+
+
+def taking_no_part(hosts: Hosts[StaticPodHost], skipped: t.Sequence[str]) -> list[str]:
+    """What is told of these control planes, whatever the run changes."""
+    absent = ", ".join(_absent(hosts, skipped))
+    return [f"this run leaves out {absent}: nothing is planned there"] if absent else []
+
+
+def _absent(hosts: Hosts[StaticPodHost], skipped: t.Sequence[str]) -> list[str]:
     plans = [host.plan for host in hosts.values()]
     known = next(
         (
@@ -288,8 +290,7 @@ def unverified(hosts: Hosts[StaticPodHost], skipped: t.Sequence[str]) -> list[st
         (),
     )
     nodes = [plan.node for plan in plans]
-    absent = ", ".join(dict.fromkeys([*(name for name in known if name not in nodes), *skipped]))
-    return [f"whether API server and etcd of {absent} are ready: this run leaves them out"] if absent else []
+    return list(dict.fromkeys([*(name for name in known if name not in nodes), *skipped]))
 
 
 def assumed_ready(hosts: Hosts[StaticPodHost]) -> list[tuple[str, str, str]]:
@@ -326,7 +327,8 @@ def lost(hosts: Hosts[StaticPodHost]) -> list[str]:
 def _report(host: StaticPodHost) -> dict[str, ComponentResult]:
     """What was changed goes on top of what was planned: of a change whose node is lost, nothing else is known."""
     made = {change.item.name: _ended(change) for change in host.changes}
-    known = {name: {**plan.raw, **made.get(name, {})} for name, plan in host.plan.static_pods.items()}
+    # A plan tells what would change.
+    known = {name: {**plan.raw, "changed": False, **made.get(name, {})} for name, plan in host.plan.static_pods.items()}
     return {
         name: typed.parse(ComponentResult, {key: value for key, value in each.items() if key in _RESULT_KEYS})
         for name, each in known.items()
@@ -345,7 +347,7 @@ def _not_begun(hosts: Hosts[StaticPodHost]) -> dict[str, str]:
 
 
 def _reason(hosts: Hosts[StaticPodHost], host: str) -> str:
-    """Why a host was not begun, in one line: by its own turn, by the node that stopped the rollout, or by what was said of all."""
+    """Why a host was not begun: what its own turn says, or who stopped the rollout."""
     own = hosts[host].turn
     if own and own.failed:
         return str(own.msg)
@@ -354,10 +356,16 @@ def _reason(hosts: Hosts[StaticPodHost], host: str) -> str:
         for name, each in hosts.items()
         if each.has_stopped or each.is_gone or each.state in (rollout.REFUSED, rollout.UNFINISHED)
     ]
-    if stopped:
-        return f"{host} was not changed, because {', '.join(stopped)} failed or was lost."
-    steps = (step for each in hosts.values() for step in (each.decision, each.own_part))
-    return next((step.msg for step in steps if step and step.failed), f"{host} was not changed.")
+    return str(rollout.not_begun(stopped or [name for name, each in hosts.items() if each.causes])["msg"])
+
+
+def undone_by_upgrade(reports_by_host: Reports) -> list[str]:
+    """What is told in general of a change that kubeadm does not know, where kubeadm-config is not."""
+    made = (result for pods in reports_by_host.values() for result in pods.values() if result.operations)
+    is_undone = any(
+        each.transaction and each.transaction.outcome == messages.COMMITTED and not each.reverts for each in made
+    )
+    return [_UPGRADE] if is_undone else []
 
 
 def variable_of(field: str) -> str:

@@ -12,8 +12,9 @@ import typing as t
 
 from ..transaction.results import LeaseResult
 from ..transaction.rollout import DONE, FAILED, LOST, UNFINISHED, Hosts
+from ..transaction.rollout import meanwhile as lines_of
 from . import rollout
-from .static_pod_results import LeaseState, StaticPodHost, StaticPodSettings
+from .static_pod_results import LeaseState, PlannedChange, StaticPodHost, StaticPodSettings
 
 Json = dict[str, t.Any]
 
@@ -123,11 +124,32 @@ def _may_be_alone(hosts: Hosts[StaticPodHost], skipped: t.Sequence[str]) -> bool
     return not skipped or all(rollout.repairs(host) for host in hosts.values())
 
 
-def turn_refusal(host: str, lease: LeaseState, *, is_needed: bool) -> str:
+def planned_changes(hosts: Hosts[StaticPodHost]) -> tuple[PlannedChange, ...]:
+    """What is planned, as it is kept while everything is planned again."""
+    return tuple(
+        PlannedChange(host, pod, change)
+        for host, each in hosts.items()
+        for pod, plan in each.plan.static_pods.items()
+        for change in plan.operations or ()
+    )
+
+
+def meanwhile(outdated: t.Sequence[PlannedChange], hosts: Hosts[StaticPodHost]) -> list[str]:
+    """What another run has changed while this one waited for the Lease, in words. outdated: what was planned before. hosts: with the plans of now."""
+    current = planned_changes(hosts)
+    pods = dict.fromkeys((each.host, each.pod) for each in (*outdated, *current))
+    found = []
+    for pod in (pod for host in hosts for pod in pods if pod[0] == host):
+        former, now = ([each.change for each in plan if (each.host, each.pod) == pod] for plan in (outdated, current))
+        found += lines_of(" ".join(pod), former, now)
+    return found
+
+
+def turn_refusal(lease: LeaseState, *, is_needed: bool) -> str:
     """Why a host must not be changed without the Lease; empty when it may."""
     if not is_needed or lease.held or lease.alone:
         return ""
-    return f"{host} was not changed, because this run does not hold the Lease of the control plane."
+    return "Not changed, because this run does not hold the Lease of the control plane."
 
 
 def renewal(hosts: Hosts[StaticPodHost], host: str | None, holder: str, plan_age: int) -> Json:
@@ -142,13 +164,13 @@ def renewal(hosts: Hosts[StaticPodHost], host: str | None, holder: str, plan_age
     }
 
 
-def renewal_refusal(host: str, result: LeaseResult) -> str:
+def renewal_refusal(result: LeaseResult) -> str:
     """Why the result of a renewal keeps a host from its change; empty when it does not."""
     if result.problem:
-        return f"{host} was not changed, because the Lease of this run could not be renewed: {result.problem}"
+        return f"Not changed, because the Lease of this run could not be renewed: {result.problem}"
     if result.stale:
         return (
-            f"{host} was not changed, because the Lease of this run had expired, and another run held it since everything was planned. Run"
+            "Not changed, because the Lease of this run had expired, and another run held it since everything was planned. Run"
             " again."
         )
     return ""

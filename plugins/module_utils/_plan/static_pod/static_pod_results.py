@@ -11,6 +11,7 @@ import functools
 import typing as t
 
 from ..common import typed
+from ..common.ownership import Change
 from ..common.typed import Mapped, ModuleResult, Parsed
 from ..kubernetes.clusters import ClusterIdentity
 from ..transaction import rollout
@@ -125,10 +126,19 @@ class LeaseState:
 
 
 @dataclasses.dataclass(frozen=True)
+class PlannedChange:
+    """One operation of a plan: on which static pod of which host."""
+
+    host: str = ""
+    pod: str = ""
+    change: Change = typed.one(Change)
+
+
+@dataclasses.dataclass(frozen=True)
 class StaticPodDecision(Decision):
     """Of the step decide. planned: the hosts of the rollout. turns: those that change, in their order. planned_at, at: in seconds since 1970, when
     everything was planned, and when this was decided. persists: whether kubeadm-config is to be written. is_ready: whether the first turn may begin
-    without another look. told: warnings for the report."""
+    without another look. told: warnings for the report. outdated: what was planned before another run may have changed something."""
 
     api_reachable: bool = True
     plan_only: bool = False
@@ -138,6 +148,7 @@ class StaticPodDecision(Decision):
     at: float | None = None
     lease: LeaseState = typed.one(LeaseState, LeaseState())
     told: t.Sequence[str] = ()
+    outdated: tuple[PlannedChange, ...] = typed.several(PlannedChange)
     persists: bool = False
     is_ready: bool = False
 

@@ -2,77 +2,413 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a rollout came to, as lines for people: one for each change and each of its operations."""
+"""What a run came to, as lines for people: how much was changed, a line for each change and each cause, and the outcome last.
+
+Hosts with the same change and the same end share a line, so that a run on many nodes has as few lines as one on three.
+"""
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 import json
 import typing as t
 
 from ..common.batch import joined
 from ..common.ownership import Change
-from ..common.verdict import SKIPPED
+from ..common.verdict import ACCEPTED, REFUSED, SKIPPED
 from . import messages
-from .messages import COMMITTED, Transaction
-from .results import ComponentResult
+from .messages import Transaction
+from .results import ComponentResult, PartResult
 
 # Where the variable comes from that says all of a field on a host, as text behind a revert; empty where that is not known.
 Places = t.Callable[[str, str], str]
 
 _LOST = "lost when kubeadm wrote the manifest again"
-_UPGRADE = "WARNING: a kubeadm upgrade writes the manifests again and so reverts this; run the role again after one."
+_KUBELET, _NODE = "kubelet", "Node"
+# How a setting is named, by its field. Of others the field is named.
+_NAMES = {
+    "feature_gates": "feature gate {}=",
+    "admission_plugins": "admission plugin {}: ",
+    "args": "--{}=",
+    "env": "env {}=",
+    "config": "{}: ",
+    "labels": "label {}=",
+    "taints": "taint {}: ",
+    "resources": "{}: ",
+}
+_OPERATIONS_WIDTH = 100  # characters of operations in a line
+_EMPTY = '""'
+_UNSEEN, _GONE = "end not seen", "connection lost, end not seen"
+_FAILED, _PENDING = "Failed", "Pending"
+_APPLY = "Apply: the same command without --check"
+_HOSTS = "\0"  # stands for the hosts of which a text is told
 
 
-def static_pods(
-    reports: t.Mapping[str, t.Mapping[str, ComponentResult]],
-    lost: t.Collection[str] = (),
-    *,
-    warns: bool = True,
-    places: Places = lambda _host, _field: "",
-) -> list[str]:
-    """Of each host, by its name, what its components came to. lost: hosts whose connection broke in the middle of their change.
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """What became of a part of a host. component: as it is shown. operations: the same as those of the result, as text."""
 
-    warns: whether to tell in general that an upgrade undoes a change.
+    host: str
+    component: str
+    result: PartResult
+    operations: tuple[str, ...] = ()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether its turn did not come."""
+        return self.result.is_waiting
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A run, of which something is told.
+
+    hosts: those of the play, in its order. parts: what became of them. causes: why steps failed, by host. notes: lines of the roles on what is no
+    change of a host. objects: whether what no single host has was changed, by its name. dry: whether nothing was to be changed.
+    fails_on_pending: whether a host fails that has something to change then.
     """
-    lines: list[str] = []
-    for host, components in reports.items():
-        for component, result in components.items():
-            shown = _line_of(static_pod_operation, host, places)
-            lines += _change(f"{host} {component}", result, _verified_pod, shown, is_lost=host in lost)
-        if not any(result.operations or result.failed for result in components.values()):
-            lines.append(f"{host} static pods: nothing to change")
-    lines += _warnings({host: list(components.values()) for host, components in reports.items()})
-    if warns and any(
-        _is_undone_by_upgrade(result) for components in reports.values() for result in components.values()
-    ):
-        lines.append(_UPGRADE)
-    return lines
+
+    hosts: t.Sequence[str] = ()
+    parts: t.Sequence[Part] = ()
+    causes: t.Mapping[str, t.Sequence[str]] = dataclasses.field(default_factory=dict)
+    notes: t.Sequence[str] = ()
+    objects: t.Mapping[str, bool] = dataclasses.field(default_factory=dict)
+    dry: bool = False
+    fails_on_pending: bool = False
+
+    def with_role(
+        self,
+        parts: t.Sequence[Part] = (),
+        causes: t.Mapping[str, t.Sequence[str]] | None = None,
+        notes: t.Sequence[str] = (),
+        objects: t.Mapping[str, bool] | None = None,
+    ) -> Run:
+        """The same with what one more role tells."""
+        merged = {
+            host: [*self.causes.get(host, ()), *(causes or {}).get(host, ())]
+            for host in (*self.causes, *(causes or ()))
+        }
+        return dataclasses.replace(
+            self,
+            parts=[*self.parts, *parts],
+            causes=merged,
+            notes=[*self.notes, *notes],
+            objects={**self.objects, **(objects or {})},
+        )
+
+    def done(self, part: Part) -> int:
+        """How many operations of a part were made."""
+        return len(part.operations) if part.result.changed and not self.dry else 0
+
+    def pending(self, part: Part) -> int:
+        """How many were not."""
+        return len(part.operations) - self.done(part)
+
+    @property
+    def failed_hosts(self) -> list[str]:
+        """The hosts that failed, without those that did not begin."""
+        failed = {part.host for part in self.parts if part.result.failed and not part.is_waiting}
+        return self._ordered(failed | {host for host, causes in self.causes.items() if causes})
+
+    @property
+    def waiting_hosts(self) -> list[str]:
+        """The hosts that did not begin."""
+        return self._ordered({part.host for part in self.parts if part.is_waiting} - set(self.failed_hosts))
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the run did not come to its end."""
+        return bool(self.failed_hosts or self.waiting_hosts)
+
+    def _ordered(self, found: t.Collection[str]) -> list[str]:
+        return [*(host for host in self.hosts if host in found), *sorted(set(found).difference(self.hosts))]
 
 
-def kubelets(
-    reports: t.Mapping[str, ComponentResult], lost: t.Collection[str] = (), *, places: Places = lambda _host, _field: ""
-) -> list[str]:
-    """Of each host, by its name, what its kubelet came to. lost: hosts whose connection broke in the middle of their change."""
-    lines: list[str] = []
-    for host, result in reports.items():
-        what = f"{host} kubelet"
-        if result.problem:
-            lines.append(f"{what}: before the change, {result.problem}")
-        shown = _line_of(kubelet_operation, host, places)
-        lines += _change(what, result, _verified_kubelet, shown, is_lost=host in lost)
-        if not result.operations and not result.failed:
-            lines.append(f"{what}: nothing to change")
-    return lines + _warnings({host: [result] for host, result in reports.items()})
+# ---- the lines -------------------------------------------------------------------------------------------------------
 
 
-def _warnings(reports: t.Mapping[str, t.Iterable[ComponentResult]]) -> list[str]:
-    """What programs say of a change that they accept, each once, with the hosts on which they do. reports: by host."""
+def lines(run: Run) -> list[str]:
+    """All lines of a run."""
+    return [
+        *([_headline(run)] if run.parts or not (run.notes or any(run.objects.values())) else []),
+        *_changes(run),
+        *_waiting(run),
+        *_others(run),
+        *_warnings(run.parts),
+        *run.notes,
+        *_causes(run),
+        *_last(run),
+    ]
+
+
+def data(run: Run) -> dict[str, t.Any]:
+    """The same for programs: C(outcome), and by host how many operations were made and are C(pending), and whether it C(failed)."""
+    hosts: dict[str, dict[str, t.Any]] = {
+        host: {"changed": 0, "pending": 0, "failed": False} for host in (*run.hosts, *(part.host for part in run.parts))
+    }
+    for part in run.parts:
+        hosts[part.host]["changed"] += run.done(part)
+        hosts[part.host]["pending"] += run.pending(part)
+    for host in (*run.failed_hosts, *run.waiting_hosts):
+        hosts.setdefault(host, {"changed": 0, "pending": 0})["failed"] = True
+    return {"outcome": _outcome(run), "hosts": hosts}
+
+
+def pending(run: Run) -> int:
+    """How many operations were not made, and objects not changed."""
+    return sum(map(run.pending, run.parts)) + (sum(run.objects.values()) if run.dry else 0)
+
+
+def left(host: str, why: str) -> Part:
+    """What is told of a host of which nothing else is: it did not begin."""
+    return Part(host, "", PartResult(failed=True, begun=False, msg=why))
+
+
+def pending_host(number: int) -> str:
+    """Why a host fails that has something to change in check mode."""
+    return f"{_PENDING}: {_number(number, 'operation')} {'is' if number == 1 else 'are'} not applied."
+
+
+def _outcome(run: Run) -> str:
+    if run.has_failed:
+        return "failed"
+    if pending(run):
+        return "pending"
+    return "changed" if any(map(run.done, run.parts)) or any(run.objects.values()) else "unchanged"
+
+
+def _headline(run: Run) -> str:
+    """How much was changed, or would be."""
+    count = run.pending if run.dry else run.done
+    number = sum(map(count, run.parts))
+    changed = {part.host for part in run.parts if count(part)}
+    nodes = f"{len(changed)} of {_number(len(run.hosts), 'node')}"
+    if not number:
+        is_open = any(_state(run, part) in (_UNSEEN, _GONE) for part in run.parts if part.operations)
+        what = (
+            "No change was seen to end" if is_open else "Nothing was changed" if run.has_failed else "Nothing to change"
+        )
+        return f"{what} on {_number(len(run.hosts), 'node')}"
+    reverts = sum(each.no_longer_desired for part in run.parts if count(part) for each in part.result.operations or ())
+    of_these = f", {_number(reverts, 'of them a revert', 'of them reverts')}" if reverts else ""
+    refused = "; nothing was refused" if run.dry and not run.has_failed else ""
+    rehearsed = _rehearsed(run)
+    return (
+        f"{'Plan' if run.dry else 'Changed'}: {_number(number, 'operation')} on {nodes}{of_these}{refused}"
+        f"{f'; rehearsed: {rehearsed}' if rehearsed else ''}"
+    )
+
+
+def _rehearsed(run: Run) -> str:
+    """What was started with its new settings before anything was written: static pods by name, kubelets by number."""
+    found = collections.Counter(
+        part.component for part in run.parts if part.operations and _verdict(part.result) == ACCEPTED
+    )
+    return ", ".join(
+        _number(number, name) if name == _KUBELET else f"{number} x {name}" if number > 1 else name
+        for name, number in found.items()
+    )
+
+
+def _changes(run: Run) -> list[str]:
+    """A line for each change, of all hosts that have the same."""
+    groups: dict[tuple[str, tuple[str, ...], str], list[Part]] = {}
+    begun = {part.host for part in run.parts if part.operations and not part.is_waiting}
+    ended = begun.intersection(run.failed_hosts)  # of these a part that waited is told here
+    for part in run.parts:
+        if part.operations and (not part.is_waiting or part.host in ended):
+            groups.setdefault((part.component, part.operations, _state(run, part)), []).append(part)
+    rows = [(joined(each.host for each in parts), *key, parts) for key, parts in groups.items()]
+    host_width, width = (max((len(row[column]) for row in rows), default=0) for column in (0, 1))
+    found: list[str] = []
+    for hosts, component, operations, state, parts in rows:
+        begin = f"  {hosts:<{host_width}}  {component:<{width}}  "
+        ending = "; ".join(filter(None, [state, *_details([part.result for part in parts])]))
+        texts = _packed(operations)
+        texts[-1] += f"  ({ending})" if ending else ""
+        found += [f"{'' if number else begin:<{len(begin)}}{text}" for number, text in enumerate(texts)]
+    return found
+
+
+def _packed(operations: t.Sequence[str]) -> list[str]:
+    """Operations in as few lines as are readable."""
+    found = [operations[0]]
+    for each in operations[1:]:
+        if len(found[-1]) + len(each) < _OPERATIONS_WIDTH:
+            found[-1] += f"  {each}"
+        else:
+            found.append(each)
+    return found
+
+
+def _state(run: Run, part: Part) -> str:
+    """How far a change is; empty where its operations say enough."""
+    result = part.result
+    if result.transaction and not run.dry:
+        return messages.worded(result.transaction.outcome) if result.transaction.outcome else _UNSEEN
+    if result.failed and result.unreachable:
+        return _GONE
+    if result.failed:
+        is_refused = _verdict(result) == REFUSED
+        return "not begun" if part.is_waiting else "refused" if is_refused else "failed"
+    if part.component != _NODE:
+        return "restart" if run.dry or not result.changed else ""
+    return "" if run.dry or result.changed else "not done"
+
+
+def _details(results: t.Sequence[PartResult]) -> list[str]:
+    """What else is known of changes with the same state: of whom an outage was, what became of pods, what is reverted, and where a snapshot is."""
+    ended = [each.transaction for each in results if each.transaction and each.transaction.outcome]
+    found = [_away(ended)] if ended else []
+    components = [each for each in results if isinstance(each, ComponentResult)]
+    pods = [each.pods for each in components if each.pods]
+    if pods:
+        lost, restarted = sum(len(each.lost) for each in pods), sum(len(each.restarted) for each in pods)
+        found.append(f"{_number(sum(each.watched for each in pods), 'pod')}, {lost} lost, {restarted} restarted")
+    for word in ("reverts", "snapshot"):
+        values = [value for each in components if (value := getattr(each, word))]
+        found += [f"{word} {joined(values)}"] if values else []
+    return found
+
+
+def _away(ended: t.Sequence[Transaction]) -> str:
+    """How long components did not answer."""
+    seconds = [each.outage_seconds for each in ended]
+    known = [each for each in seconds if each is not None]
+    if not known:
+        return "how long it was away is not known"
+    most = f"{'up to ' if len(seconds) > 1 else ''}{max(known):.1f} s"
+    return f"away {most}{'' if len(known) == len(seconds) else ', not known of all'}"
+
+
+def _waiting(run: Run) -> list[str]:
+    """Who was not changed, and why: one line for each reason. Of a host that failed, the cause says it."""
+    hosts: dict[str, list[str]] = {}
+    waiting = run.waiting_hosts
+    for part in run.parts:
+        is_told = part.is_waiting and part.host in waiting
+        if is_told and part.host not in (found := hosts.setdefault(part.result.msg, [])):
+            found.append(part.host)
+    known = {text for causes in run.causes.values() for text in causes}
+    return [f"  {joined(found)}: {reason if reason not in known else 'not changed'}" for reason, found in hosts.items()]
+
+
+def _others(run: Run) -> list[str]:
+    """One line for all hosts without changes, and one for those of which nothing is known."""
+    known = {part.host for part in run.parts}
+    told = {part.host for part in run.parts if part.operations or part.result.failed}
+    skipped = {part.host: part.result.msg for part in run.parts if part.result.unreachable and not part.result.failed}
+    idle = [host for host in run.hosts if host in known and host not in (*told, *skipped, *run.failed_hosts)]
+    has_parts = bool(run.parts or not run.objects)  # of what no single host has there is none
+    unknown = [host for host in run.hosts if has_parts and host not in known and host not in run.failed_hosts]
+    found = [f"  {host}: {why}" for host, why in skipped.items()]
+    if idle and told:
+        found.append(f"  {_number(len(idle), 'other node')}: nothing to change")
+    if unknown:
+        found.append(f"  {joined(unknown)}: nothing was planned")
+    return found
+
+
+def _warnings(parts: t.Iterable[Part]) -> list[str]:
+    """What is to be known of changes beside their end, each once, with the hosts of which it is said."""
     hosts: dict[str, dict[str, None]] = {}
-    for host, results in reports.items():
-        for result in results:
-            for text in result.rehearsal.warnings if result.rehearsal else ():
-                hosts.setdefault(text, {})[host] = None
-    return [f"WARNING: {text} ({joined(found)})" for text, found in hosts.items()]
+    for part in parts:
+        for text in _of_part(part):
+            hosts.setdefault(text, {})[part.host] = None
+    return [text.replace(_HOSTS, joined(found)) for text, found in hosts.items()]
+
+
+def _of_part(part: Part) -> t.Iterator[str]:
+    result = part.result
+    what = f"{_HOSTS} {part.component}"
+    if result.problem:
+        yield f"{what}: before the change, {result.problem}"
+    previous = result.previous_transaction
+    if previous:
+        yield f"{what}: a change of an earlier run that was not followed to its end: {messages.worded(previous.outcome)}; {_away([previous])}"
+        yield from limits(previous.unverified, what)
+    if part.component == _NODE and result.msg and not (result.failed or result.unreachable):
+        yield f"{what}: {result.msg}"
+    if not isinstance(result, ComponentResult):
+        return
+    named = {(each.field, each.key) for each in result.operations or ()}
+    for field, keys in result.lost.items():
+        for key in keys:
+            again = "" if (field, key) in named else "; not set again, because it is not desired"
+            yield f"{what}: {field} {key} {_LOST}{again}"
+    verdict = result.rehearsal
+    if verdict and verdict.verdict == SKIPPED and part.operations:
+        yield f"WARNING: {what}: not rehearsed: {verdict.message or verdict.verdict}"
+    for text in verdict.warnings if verdict else ():
+        yield f"WARNING: {text} ({_HOSTS})"
+    if verdict is None and part.operations and not part.is_waiting:
+        yield f"WARNING: {what}: not rehearsed: its rehearsal is not known"
+    yield from limits(result.unverified, what)
+
+
+def _verdict(result: PartResult) -> str:
+    """Of its rehearsal; empty where that is not known."""
+    verdict = result.rehearsal if isinstance(result, ComponentResult) else None
+    return verdict.verdict if verdict else ""
+
+
+def _causes(run: Run) -> list[str]:
+    """Why hosts failed, each cause once."""
+    hosts: dict[str, dict[str, None]] = {}
+    for host in run.failed_hosts:
+        own = [
+            part.result.msg for part in run.parts if part.host == host and part.result.failed and not part.is_waiting
+        ]
+        for text in filter(None, [*own, *run.causes.get(host, ())]):
+            hosts.setdefault(text, {})[host] = None
+    return [f"{joined(found)}: {text}" for text, found in hosts.items()]
+
+
+def _last(run: Run) -> list[str]:
+    """The outcome, and how to go on."""
+    if run.has_failed:
+        return [f"{_FAILED}: {_ended(run)} {again(run)}"]
+    number = pending(run)
+    if not (run.dry and number):
+        return []
+    return [f"{_PENDING}: {_number(number, 'operation')} not applied. {_APPLY}" if run.fails_on_pending else _APPLY]
+
+
+def _ended(run: Run) -> str:
+    """Who failed, and what was rolled back."""
+    failed, waiting = run.failed_hosts, run.waiting_hosts
+    if not failed:
+        return f"{joined(waiting)} did not begin."
+    back = [
+        f"{part.component} on {part.host}"
+        for part in run.parts
+        if part.result.transaction and part.result.transaction.outcome == messages.ROLLED_BACK and not run.dry
+    ]
+    restored = f"; rolled back: {joined(back)}" if back else ""
+    left = f"; {_number(len(waiting), 'node')} did not begin" if waiting else ""
+    return f"{joined(failed)} failed{restored}{left}."
+
+
+def again(run: Run) -> str:
+    """How to go on after a run that failed. Where it has changed nothing, it is run again as it was."""
+    left = [host for host in run.hosts if host in (*run.failed_hosts, *run.waiting_hosts)]
+    if run.dry or not any(run.done(part) for part in run.parts) or len(left) == len(run.hosts):
+        return "Run the same command again when that is repaired."
+    return f"To continue when that is repaired, run again with --limit {','.join(left)}"
+
+
+def _number(number: int, word: str, plural: str = "") -> str:
+    """A number of things."""
+    return f"{number} {word if number == 1 else plural or f'{word}s'}"
+
+
+def limits(unverified: t.Iterable[str], what: str = "") -> list[str]:
+    """A line for each part that could not be verified. what: it is a part of; empty for the run as a whole."""
+    return [f"WARNING: {what}{': ' if what else ''}not verified: {each}" for each in unverified]
+
+
+# ---- what no variable names ------------------------------------------------------------------------------------------
 
 
 def left_alone(found: t.Iterable[tuple[str, str, str]]) -> list[str]:
@@ -92,155 +428,29 @@ def owned_settings(result: ComponentResult) -> t.Iterator[tuple[str, str]]:
         yield from ((field, key) for key in keys)
 
 
-def counted(operations: t.Sequence[Change]) -> list[str]:
-    """How many of some operations are reverts, where any is."""
-    reverts = sum(each.no_longer_desired for each in operations)
-    changes = len(operations) - reverts
-    if not reverts:
-        return []
-    return [f"{changes} change{'s' * (changes != 1)} and {reverts} revert{'s' * (reverts != 1)}"]
+# ---- an operation ----------------------------------------------------------------------------------------------------
 
 
-def _line_of(operation_text: t.Callable[[Change], str], host: str, places: Places) -> t.Callable[[Change], str]:
-    """What shows an operation on a host as a line. operation_text: what shows it without more."""
-
-    def line(operation: Change) -> str:
-        if not operation.no_longer_desired:
-            return f"    {operation_text(operation)}"
-        return f"    - {operation_text(operation)} (no longer desired{places(host, operation.field)})"
-
-    return line
-
-
-def static_pod_operation(operation: Change) -> str:
-    """One operation on a static pod, such as C(args v: 2 -> 4)."""
-    return _operation(operation, _argument)
+def operation(change: Change, place: str = "") -> str:
+    """One operation, such as C(~ --v=2 -> 4). place: where the variable comes from, of a revert."""
+    name = _NAMES.get(change.field, f"{change.field} {{}}: ").format(change.key)
+    before, after = (_value(change.field, value) for value in (change.before, change.after))
+    reason = f" (no longer desired{place})" if change.no_longer_desired else ""
+    if change.before is None:
+        text = f"+ {name}{after}"
+    elif change.after is None:
+        text = f"- {name}{before}"
+    else:
+        text = f"~ {name}{before or _EMPTY} -> {after or _EMPTY}"
+    return f"{text.removesuffix(': ').removesuffix(': enabled')}{reason}"
 
 
-def kubelet_operation(operation: Change) -> str:
-    """One operation on a kubelet, such as C(config maxPods: 110 -> 77)."""
-    return _operation(operation, _setting)
-
-
-def _operation(operation: Change, shown: t.Callable[[t.Any], str]) -> str:
-    return f"{operation.field} {operation.key}: {shown(operation.before)} -> {shown(operation.after)}"
-
-
-def _change(
-    what: str,
-    result: ComponentResult,
-    verified: t.Callable[[Transaction], str],
-    shown: t.Callable[[Change], str],
-    *,
-    is_lost: bool,
-) -> list[str]:
-    """The lines of one component on one host."""
-    lines, operations = [], result.operations or ()
-    previous = result.previous_transaction
-    if previous:
-        lines.append(f"{what}: an earlier run that was not followed to its end: {verified(previous)}")
-        lines += limits(previous.unverified, what)
-    if operations:
-        named = {"reverts": result.reverts, "snapshot": result.snapshot}
-        lines.append(
-            "; ".join(
-                [
-                    f"{what}: {_ending(result, verified, is_lost=is_lost)}; {_rehearsed(result)}",
-                    *counted(operations),
-                    *_pods(result),
-                    *(f"{word} {value}" for word, value in named.items() if value),
-                ]
-            )
-        )
-    elif result.failed:
-        # A change that was refused when its turn came tells no operations, though the plan had some.
-        lines.append(f"{what}: {_ending(result, verified, is_lost=is_lost)}: {result.msg}")
-    lost = [(field, key) for field, keys in result.lost.items() for key in keys]
-    for each in operations:
-        line = shown(each)
-        place = (each.field, each.key)
-        lines.append(f"{line}, {_LOST}" if place in lost else line)
-        lost = [other for other in lost if other != place]
-    lines += [f"{what}: {field} {key} {_LOST}; not set again, because it is not desired" for field, key in lost]
-    return [*lines, *limits(result.unverified, what)]
-
-
-def _rehearsed(result: ComponentResult) -> str:
-    """What the rehearsal of a change came to."""
-    verdict = result.rehearsal
-    if verdict is None:
-        return "rehearsal not known"
-    end = f"({verdict.message})" if verdict.verdict == SKIPPED else _seconds("in", verdict.seconds)
-    return f"rehearsal {verdict.verdict} {end}"
-
-
-def _pods(result: ComponentResult) -> list[str]:
-    """What became of the pods of a node whose kubelet was restarted."""
-    found = result.pods
-    if not found:
-        return []
-    number = found.watched
-    return [f"{number} pod{'s' * (number != 1)}, {len(found.lost)} lost, {len(found.restarted)} restarted"]
-
-
-def limits(unverified: t.Iterable[str], what: str = "") -> list[str]:
-    """A line for each part that could not be verified. what: it is a part of; empty for the run as a whole."""
-    return [f"WARNING: {what}{': ' if what else ''}not verified: {each}" for each in unverified]
-
-
-def _ending(result: ComponentResult, verified: t.Callable[[Transaction], str], *, is_lost: bool) -> str:
-    if result.transaction:
-        return verified(result.transaction) if result.transaction.outcome else "end not seen"
-    if is_lost:
-        return "lost"
-    if result.is_waiting:
-        return "not begun"
-    return "failed" if result.failed else "planned"
-
-
-def _verified_pod(transaction: Transaction) -> str:
-    proof = transaction.proof
-    process = f", now pid {proof.pid} of pod {proof.uid}" if proof else ""
-    return f"{_ended(transaction)}, {_seconds('outage', transaction.outage_seconds)}{process}"
-
-
-def _verified_kubelet(transaction: Transaction) -> str:
-    proof = transaction.proof
-    process = f", now pid {proof.pid}" if proof else ""
-    return f"{_ended(transaction)}, {_seconds('not healthy for', transaction.outage_seconds)}{process}"
-
-
-def _ended(transaction: Transaction) -> str:
-    return f"{messages.worded(transaction.outcome)} {_seconds('after', transaction.seconds)}"
-
-
-def _seconds(word: str, seconds: float | None) -> str:
-    """A time, after the word that says of what it is."""
-    return f"{word}: not known" if seconds is None else f"{word} {seconds:.1f} s"
-
-
-def _argument(value: t.Any) -> str:
-    """A value of a static pod. Of a file, and of what has several lines in the manifest, only that it differs."""
+def _value(field: str, value: t.Any) -> str:
+    """A value as an administrator writes it. Of a file, and of what has several lines in a manifest, only that it differs."""
+    if value is None or isinstance(value, bool):
+        return "unset" if value is None else str(value).lower()
+    if field == "config" and (isinstance(value, (t.Mapping, list)) or value == ""):
+        return json.dumps(value)
     if isinstance(value, t.Mapping):
         return "other content"
-    if isinstance(value, list):
-        return ",".join(map(str, value))
-    return _scalar(value)
-
-
-def _setting(value: t.Any) -> str:
-    """A value of a kubelet's configuration."""
-    if isinstance(value, (t.Mapping, list)):
-        return json.dumps(value)
-    return '""' if value == "" else _scalar(value)
-
-
-def _scalar(value: t.Any) -> str:
-    if value is None:
-        return "unset"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _is_undone_by_upgrade(result: ComponentResult) -> bool:
-    is_committed = result.transaction is not None and result.transaction.outcome == COMMITTED
-    return bool(result.operations) and is_committed and not result.reverts
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

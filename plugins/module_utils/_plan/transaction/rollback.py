@@ -13,7 +13,7 @@ import typing as t
 from ..common import typed
 from ..common.ownership import Change
 from ..common.typed import ModuleResult
-from .report import kubelet_operation, static_pod_operation
+from .report import operation
 from .rollout import StepResult
 
 KUBELET = "kubelet"
@@ -173,7 +173,6 @@ def _shown(request: RollbackRequest, undos: t.Mapping[str, t.Mapping[str, Undo]]
 
 
 def _undo(host: str, component: str, undo: Undo) -> _HostUndo:
-    shown = kubelet_operation if component == KUBELET else static_pod_operation
-    changes = [shown(each) for each in undo.operations]
+    changes = [operation(each) for each in undo.operations]
     last = f" (transaction {undo.transaction}, ended {undo.ended})" if undo.transaction else ""
     return _HostUndo(host, component, undo, f"{host} {component}: {undo.blocked_by or ', '.join(changes)}{last}")

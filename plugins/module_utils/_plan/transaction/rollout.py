@@ -15,13 +15,18 @@ import functools
 import typing as t
 
 from ..common import typed
+from ..common.batch import joined
+from ..common.ownership import Change
 from ..common.typed import Mapped, ModuleResult
-from .results import ChangeResult, Item, PartResult
+from .report import operation
+from .results import ChangeResult, Item, PartResult, Report
 
 S = t.TypeVar("S")
 P = t.TypeVar("P", bound=ModuleResult)
 K = t.TypeVar("K")
 
+# The steps of which a failure is no result of a change. A turn that does not begin says so itself.
+_DECIDING = ("plan", "decide", "admit", "apply", "verify", "compare")
 # How far a host is whose turn it was, is or will be: it has not begun; it may not begin; it began and has no end; its connection broke; and so on.
 WAITING, REFUSED, UNFINISHED, LOST, FAILED, DONE = "waiting", "refused", "unfinished", "lost", "failed", "done"
 
@@ -32,21 +37,33 @@ class StepResult:
 
     pass_id: str = ""
     failed: bool = False
+    unreachable: bool = False
     msg: str = ""
     warnings: t.Sequence[str] = ()
+
+    @property
+    def reason(self) -> str:
+        """Why it failed."""
+        return self.msg or "no answer"
 
 
 @dataclasses.dataclass(frozen=True)
 class Pass(StepResult):
     """Of the steps begin and end: whether the host uses the role. settings: what the others have to know of it. excluded: why the run does without
-    it; empty when it takes part. report, lines: of the end only."""
+    it; empty when it takes part. The others are of the end only. refusal: why the pass did not begin. report: what became of the host. others: the same
+    of hosts that cannot tell it. lines: what is told of no single host. changed, diff: of what another host has sent for this one. why: the host fails;
+    empty when it does not. The next task fails with it: a failure shows all that its task hands on."""
 
     at_work: bool = False
     settings: t.Any = None
     excluded: str = ""
+    refusal: str = ""
     report: Mapped | None = None
+    why: str = ""
+    others: t.Mapping[str, Mapped] = dataclasses.field(default_factory=dict)
     lines: t.Sequence[str] = ()
-    ansible_stats: Mapped | None = None
+    changed: bool = False
+    diff: t.Sequence[t.Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,6 +130,38 @@ class HostResults(t.Generic[S, P]):
         """The result of a step, if it is of the pass in which the host is at work."""
         found = self._registered(step)
         return typed.parse(kind, found) if found and found.get("pass_id", "") == self.current_pass.pass_id else None
+
+    @property
+    def refusal(self) -> str:
+        """Why the host did not begin this pass; empty where it did. The end stands where the beginning did."""
+        is_refused = self.current_pass.failed and self.current_pass.report is None
+        return self.current_pass.reason if is_refused else self.current_pass.refusal
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a task of this pass has failed on the host, its end too."""
+        return bool(self.current_pass.why) or bool(self.failures) or self.state in (REFUSED, LOST, FAILED)
+
+    @property
+    def causes(self) -> list[str]:
+        """Why the host failed in this pass, before its end."""
+        return self.failures
+
+    @property
+    def failures(self) -> list[str]:
+        """Why steps of this pass failed on the host, also those that it took for all, and why it was lost."""
+        if self.refusal:
+            return [self.refusal]
+        found = [each for step in _DECIDING for each in self._tries(step)]
+        reasons = [each.reason for each in found if each.failed or each.unreachable]
+        return list(dict.fromkeys([*reasons, *(each.msg or "no answer" for each in self.changes if each.unreachable)]))
+
+    def _tries(self, step: str) -> t.Iterator[StepResult]:
+        """The results of a step in this pass, which has several where its task loops. That of a module does not tell its pass."""
+        registered = self._registered(step)
+        for each in registered.get("results") or [registered]:
+            if each.get("pass_id", self.current_pass.pass_id) == self.current_pass.pass_id:
+                yield typed.parse(StepResult, each)
 
     @functools.cached_property
     def turn(self) -> t.Any:
@@ -250,6 +299,25 @@ def batches(planes: t.Sequence[str], others: t.Sequence[str], size: int) -> list
     return [[host] for host in planes] + [list(others[start : start + size]) for start in range(0, len(others), size)]
 
 
+def meanwhile(what: str, former: t.Iterable[Change], current: t.Iterable[Change]) -> list[str]:
+    """A line for each setting that another run has changed between two plans of the same desired state. what: whose settings these are.
+
+    former, current: the operations of these plans.
+    """
+    before, after = ({(each.field, each.key): each for each in plan} for plan in (former, current))
+    found = []
+    for place in {**before, **after}:
+        planned, now = before.get(place), after.get(place)
+        # What had nothing to change was as desired, and what has nothing to change any more is so now.
+        was = planned.before if planned else now and now.after
+        is_now = now.before if now else planned and planned.after
+        if was == is_now:
+            continue
+        theirs = f"{what}: meanwhile another run: {operation(Change(*place, was, is_now))}"
+        found.append(f"{theirs}; this run: {operation(now)}" if now else f"{theirs}, as this run was to")
+    return found
+
+
 # ---- a turn ----------------------------------------------------------------------------------------------------------
 
 
@@ -287,20 +355,28 @@ def speaker(hosts: t.Iterable[tuple[str, HostResults[t.Any, t.Any]]]) -> str:
     return next((name for name, host in hosts if host.state != LOST), "")
 
 
-def not_begun(host: str, stopped: t.Sequence[str]) -> dict[str, t.Any]:
-    """What is told of a host whose turn did not come. stopped: the hosts that stopped the rollout; empty when it was refused for itself."""
-    why = f", because {', '.join(stopped)} failed" if stopped else ""
-    return {"failed": True, "begun": False, "changed": False, "msg": f"{host} was not changed{why}."}
+def not_begun(stopped: t.Sequence[str]) -> dict[str, t.Any]:
+    """What is told of a host whose turn did not come, the same on all of them. stopped: the hosts that stopped the run, as far as known."""
+    return {"failed": True, "begun": False, "changed": False, "msg": f"Not changed, because {why_ended(stopped)}."}
 
 
-def again(reports: t.Mapping[str, PartResult]) -> str:
-    """A line that says how to go on after a rollout that stopped; empty where nothing is left to do, or no host failed in its turn: a run that
-    was refused is run again as it was. reports: by host."""
-    left = [host for host, report in reports.items() if report.failed]
-    waiting = [host for host in left if reports[host].begun is False]
-    if len(waiting) in (0, len(left)):
-        return ""
-    return f"To continue when that is repaired, run again with --limit {','.join(left)}"
+def not_planned(stopped: t.Sequence[str]) -> str:
+    """Why a host fails of which nothing is known, because the run ended before it had planned everything. stopped: as above."""
+    return f"Not planned, because {why_ended(stopped)}."
+
+
+def why_ended(stopped: t.Sequence[str]) -> str:
+    """Why a run did not come to a host. stopped: as above."""
+    return f"{joined(stopped)} failed" if stopped else "the run ended before"
+
+
+def left(report: Report, stopped: t.Sequence[str]) -> Report:
+    """The parts of a host that had something to change, of which nothing became because the run ended before. report: all parts. stopped: as above."""
+    return {
+        name: each.updated(**not_begun(stopped))
+        for name, each in report.items()
+        if each.operations and not each.changed and not each.failed and not each.begun
+    }
 
 
 def reported(results: t.Mapping[str, PartResult]) -> list[dict[str, str]]:

@@ -15,10 +15,11 @@ import typing as t
 
 from ..common.ownership import Change
 from ..kubernetes import control_plane_nodes
+from . import rollout
 from .results import PartResult, Report
 from .rollout import StepResult
 
-_KUBELETS, _RESOURCES = "node_kubelet", "node_resources"
+_KUBELETS, _RESOURCES, GUARD = "node_kubelet", "node_resources", "placement_guard"
 # Flags and other settings have no order, so replacing one by another does not take two passes with a restart in each. Among these are the
 # resources of a static pod's container.
 _ORDERED = {
@@ -29,6 +30,8 @@ _ORDERED = {
 _SWITCHED = {"feature_gates": False, "admission_plugins": "disabled"}
 # Which pass a run is in. The plan of the whole shows whether there are two; rollback says itself that it takes a single one.
 WHOLE, SINGLE, ADDITIONS, REST = PASSES = ("whole", "single", "additions", "rest")
+# Files of playbooks that a run ends with.
+LOOK_AGAIN, COMPARE = "look_again", "compare"
 # What check mode says of a run that is split.
 SPLIT = (
     "This run makes two passes: it adds first, and then removes. What does both is restarted twice. Both passes were rehearsed; the changes above"
@@ -62,14 +65,17 @@ class SiteDecision(StepResult):
 
     work: the roles that change something, in their order. Where kubelets that do not work are changed, theirs is first: a control plane needs them.
     is_split: whether everything is added before anything goes, with a plan for each.
-    looks_again: whether the resources of the nodes are looked at once more at the end, because kubelets were restarted after them.
+    checks: what is read once more at the end: the resources of nodes whose kubelets were restarted after them (C(look_again)), or kubelets that had
+    nothing to change while others had (C(compare)).
     in_pass: in which pass this was decided, one of C(PASSES).
+    is_refused: whether nothing is done because of what single nodes tell themselves.
     """
 
     work: t.Sequence[str] = ()
     is_split: bool = False
-    looks_again: bool = False
+    checks: t.Sequence[str] = ()
     in_pass: str = WHOLE
+    is_refused: bool = False
 
 
 def decide(planned: t.Mapping[str, t.Sequence[PartResult]], *, in_pass: str, check_mode: bool) -> SiteDecision:
@@ -88,32 +94,20 @@ def decide(planned: t.Mapping[str, t.Sequence[PartResult]], *, in_pass: str, che
     repairs = any(result.problem and result.has_work for result in planned.get(_KUBELETS, ()))
     if repairs:
         work.sort(key=lambda role: role != _KUBELETS)
+    looks_again = removed > 0 and _KUBELETS in work and _RESOURCES in work and not check_mode
+    compares = _KUBELETS in planned and _KUBELETS not in work and in_pass != ADDITIONS
     return SiteDecision(
         work=[] if check_mode and in_pass == ADDITIONS else work,
         is_split=0 < removed < len(ordered) and in_pass == WHOLE and not repairs,
-        looks_again=removed > 0 and _KUBELETS in work and _RESOURCES in work and not check_mode,
+        checks=[LOOK_AGAIN] * looks_again + [COMPARE] * compares,
         in_pass=in_pass,
     )
 
 
-def left(report: Report, stopped: t.Sequence[str], role: str, host: str, *, is_ended: bool) -> Report:
-    """The report of a host in a role that was planned and did not begin, because the run ended before; empty where it had nothing to change.
-
-    report: what was planned. stopped: the hosts that ended the run, as far as known. is_ended: whether the role ended by itself, so that what it did
-    begin has changed or failed.
-    """
-    msg = f"{role} did not begin on {host}, because {_why(stopped)}."
-    missed = {
-        name: each.updated(failed=True, begun=False, changed=False, msg=msg)
-        for name, each in report.items()
-        if (_is_unchanged(each) if is_ended else each.has_work)
-    }
-    return {**report, **missed} if missed else {}
-
-
-def not_removed(role: str, host: str, stopped: t.Sequence[str]) -> str:
-    """Why a host fails whose removals had to wait for a second pass that did not come. stopped: as above."""
-    return f"What {role} is to remove on {host} is still there, because {_why(stopped)}."
+def not_removed(role: str, stopped: t.Sequence[str]) -> str:
+    """Why a host fails whose removals had to wait for a second pass that did not come. stopped: the hosts that ended the run, as far as
+    known."""
+    return f"What {role} is to remove is still there, because {rollout.why_ended(stopped)}."
 
 
 def both(first: Report, last: Report) -> Report:
@@ -123,14 +117,9 @@ def both(first: Report, last: Report) -> Report:
     return {**last, **{name: _both(each, last.get(name)) for name, each in first.items()}}
 
 
-def has_failed(report: Report, *, begun: bool = False) -> bool:
-    """Whether something of a host has failed in a role. begun: only what was begun counts."""
-    return any(each.failed and not (begun and each.begun is False) for each in report.values())
-
-
-def has_changed(report: Report) -> bool:
-    """Whether something of a host was changed in a role."""
-    return any(each.changed for each in report.values())
+def has_failed(report: Report) -> bool:
+    """Whether something of a host has failed in a role."""
+    return any(each.failed for each in report.values())
 
 
 def refused(reason: str, in_pass: str) -> str:
@@ -138,11 +127,6 @@ def refused(reason: str, in_pass: str) -> str:
     if in_pass != REST:
         return reason
     return f"The first of two passes is done, and what it changed stays. This is about the second one only: {reason}"
-
-
-def again(hosts: t.Sequence[str]) -> str:
-    """A line that says how a run goes on of which several roles are not done. hosts: where something is left to do."""
-    return f"To continue with the whole run when that is repaired, run it again with --limit {','.join(hosts)}"
 
 
 def changed_hosts(planned: t.Mapping[str, Report]) -> list[str]:
@@ -170,10 +154,6 @@ def kept(planned: t.Mapping[str, Report], absent: t.Collection[str]) -> dict[str
     return found
 
 
-def _why(stopped: t.Sequence[str]) -> str:
-    return f"{', '.join(stopped)} failed" if stopped else "the run ended before"
-
-
 def _both(first: PartResult, last: PartResult | None) -> PartResult:
     if not first.changed or last is None:
         return last or first
@@ -181,11 +161,6 @@ def _both(first: PartResult, last: PartResult | None) -> PartResult:
     more = [each.described() for each in after if each not in before]
     shown = last if more or last.failed else first
     return shown.updated(changed=True, operations=[*(each.described() for each in before), *more])
-
-
-def _is_unchanged(result: PartResult) -> bool:
-    """Whether there was something to change and nothing became of it."""
-    return bool(result.operations) and not result.changed and not result.failed
 
 
 def _ordered(role: str, result: PartResult) -> list[Change]:

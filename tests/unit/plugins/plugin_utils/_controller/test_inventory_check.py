@@ -228,7 +228,7 @@ def test_tags_that_leave_everything_out_are_told(run: list[str], skipped: list[s
     tags: Json = {"ansible_run_tags": run, "ansible_skip_tags": skipped}
     play = FakePlay({"w1": {**CONFIG, **tags}}, GROUPS, tags=own)
     found = play.take("site", "begin", "w1", settings={"roles": SITE, "required": []})
-    assert found.get("msg", []) == (
+    assert found.get("lines", []) == (
         [f"Nothing of this playbook is run with {told}: its tasks have no such tags."] if told else []
     )
 

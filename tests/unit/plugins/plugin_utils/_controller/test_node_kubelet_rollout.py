@@ -81,5 +81,5 @@ def test_one_that_might_run_out_is_renewed() -> None:
     "answer", [{"stale": True}, {"failed": True, "api_reachable": True, "msg": "the run them is in progress."}]
 )
 def test_without_it_the_turn_does_not_begin(answer: Json) -> None:
-    with pytest.raises(Refusal, match=r"^w2 was not changed: "):
+    with pytest.raises(Refusal, match=r"^Not changed: "):
         turn_of(FakePass(answer, age=TURN_SECONDS))

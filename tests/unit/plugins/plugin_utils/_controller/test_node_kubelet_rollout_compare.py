@@ -30,7 +30,7 @@ def test_kubelets_with_nothing_to_change_are_compared(check_mode: bool) -> None:
     assert (found.failures, found.changed, leases(found)) == ({}, [], [])
     expected = {"feature_gates": {}, "config": {"maxPods": 50}}
     assert [each["kubelets"] for each in asked(found)] == [{"cp1": expected, "w1": expected}]
-    assert "w1 kubelet: nothing to change" in found.lines
+    assert found.lines == "Nothing to change on 2 nodes"
 
 
 def unread(node: str, problem: str = "403, forbidden") -> t.Callable[[Call], Json]:
@@ -57,19 +57,19 @@ def unread(node: str, problem: str = "403, forbidden") -> t.Callable[[Call], Jso
 def test_idle_kubelet_that_is_not_as_desired_fails_its_host(answer: t.Any, words: str) -> None:
     """A run that ended between the change and the comparison, or was refused there, is followed by one with nothing to change."""
     found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, answers={"node_resource_info": answer})
-    assert list(found.failures) == ["w1 report"]
-    assert words in found.failures["w1 report"]
+    assert list(found.failures) == ["w1 end"]
+    assert words in found.failures["w1 end"]
     assert found.report("w1")["failed"] is True
-    assert "cp1 kubelet: nothing to change" in found.lines
-    assert "w1 kubelet: failed" in found.lines
+    assert "1 other node: nothing to change" in found.lines
+    assert f"w1: {found.failures['w1 end']}\nFailed: w1 failed." in found.lines
 
 
 @pytest.mark.parametrize("answer", [SILENT, GONE])
 def test_api_that_is_silent_fails_a_run_that_compares(answer: Json) -> None:
     found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, answers={"node_resource_info": answer})
-    assert list(found.failures) == ["cp1 report", "w1 report"]
-    assert "whether kubelets use what is desired could not be compared: " in found.failures["cp1 report"]
-    assert found.failures["w1 report"].endswith("could not be compared")
+    assert list(found.failures) == ["cp1 end", "w1 end"]
+    assert "whether kubelets use what is desired could not be compared: " in found.failures["cp1 end"]
+    assert found.failures["w1 end"].endswith("could not be compared")
     assert all(found.report(host)["failed"] for host in ("cp1", "w1"))
 
 
@@ -90,8 +90,8 @@ def test_missing_right_is_one_failure_for_all_idle_kubelets() -> None:
     answers = {"node_resource_info": unread("w1"), "access_info": LACKS}
     found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, answers=answers)
     lacks = "the account runner lacks rights that node_kubelet needs to compare them: get nodes/proxy."
-    assert lacks in found.failures["cp1 report"]
-    assert lacks not in found.failures["w1 report"]
+    assert lacks in found.failures["cp1 end"]
+    assert lacks not in found.failures["w1 end"]
     assert "403" not in found.lines
 
 
@@ -101,7 +101,7 @@ def test_idle_kubelets_are_not_compared_without_the_api() -> None:
     assert (found.failures, asked(found)) == ({}, [])
     limit = "whether it uses what is desired: node_kubelet_check_api is false, so /configz was not compared"
     assert found.report("w1")["unverified"] == [limit]
-    assert f"WARNING: w1 kubelet: not verified: {limit}" in found.lines
+    assert f"WARNING: cp1, w1 kubelet: not verified: {limit}" in found.lines
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
@@ -111,7 +111,8 @@ def test_idle_kubelet_that_is_not_as_desired_stops_a_change_of_others(check_mode
     assert (found.changed, leases(found)) == ([], [])
     assert found.failures["cp1 admit"].startswith("Nothing was changed. The kubelet of cp1 has nothing to change")
     assert found.report("cp1")["msg"].startswith("Nothing was changed. The kubelet of cp1")
-    assert "w1 kubelet: planned" in found.lines
+    assert ("w1 kubelet + --v=5 (restart)" if check_mode else "w1: Not changed, because cp1 failed.") in found.lines
+    assert list(found.failures) == ["cp1 admit", *([] if check_mode else ["w1 end"])]
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
@@ -145,7 +146,7 @@ def test_what_a_playbook_compares_at_its_end_counts() -> None:
     found.compare(["cp1", "w1"])
     found.end(["cp1", "w1"])
     assert found.failures == {}
-    assert "w1 kubelet: nothing to change" in found.lines
+    assert found.lines == "Nothing to change on 2 nodes"
 
 
 @pytest.mark.parametrize("plan_only", [False, True])

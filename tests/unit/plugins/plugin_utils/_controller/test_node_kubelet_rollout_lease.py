@@ -5,9 +5,16 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Json
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import held
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_courses import IDLE, leases, offering, run
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import held, nodes_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_courses import (
+    DIFFERENT,
+    DONE,
+    IDLE,
+    leases,
+    offering,
+    run,
+)
 
 
 def test_a_run_that_restarts_kubelets_holds_its_own_lease() -> None:
@@ -69,6 +76,53 @@ def test_behind_another_run_the_api_is_asked_again_and_the_user_told() -> None:
     assert "Nodes on which there was nothing to change are not checked again" in warnings
 
 
+def stale(call: Call) -> Json:
+    """A Lease that another run held since everything was planned."""
+    return {**held(call), "stale": call.arguments["state"] == "held"}
+
+
+def test_what_another_run_set_meanwhile_is_told_in_the_turn() -> None:
+    """The module plans again in the turn. Without another run, or where it has changed nothing, nothing is told."""
+    setting = {"field": "config", "key": "maxPods"}
+    plans = {name: {"operations": [{**setting, "before": 110, "after": 77}]} for name in ("cp1", "w1", "w2")}
+    changes = {
+        "cp1": {**DONE, "operations": [{**setting, "before": 200, "after": 77}]},
+        "w1": {**DONE, "changed": False, "operations": []},
+        "w2": {**DONE, **plans["w2"]},
+    }
+    found = run("cp1", "w1", "w2", plans=plans, changes=changes, answers={"rollout_lease": stale})
+    assert found.changed == ["cp1", "w1", "w2"]
+    assert found.result("verify", "cp1")["warnings"] == [
+        "cp1 kubelet: meanwhile another run: ~ maxPods: 110 -> 200; this run: ~ maxPods: 200 -> 77"
+    ]
+    assert found.result("verify", "w1")["warnings"] == [
+        "w1 kubelet: meanwhile another run: ~ maxPods: 110 -> 77, as this run was to"
+    ]
+    assert "warnings" not in found.result("verify", "w2")
+    (told,) = found.result("admit", "cp1")["told"]
+    assert told.startswith("WARNING: another run held the Lease of the kubelets since everything was planned.")
+    assert told in found.lines
+    undisturbed = run("cp1", "w1", "w2", plans=plans, changes=changes)
+    assert [undisturbed.result("verify", host).get("warnings") for host in ("cp1", "w1")] == [None, None]
+
+
+def test_an_idle_kubelet_that_another_run_changed_meanwhile_ends_the_run() -> None:
+    """It has no turn, in which it would be planned again."""
+    looks: list[Json] = [{}, DIFFERENT]
+    answers = {
+        "rollout_lease": stale,
+        "node_resource_info": lambda call: nodes_of(call, **(looks.pop(0) if len(looks) > 1 else looks[0])),
+    }
+    settings = {"w1": {"node_kubelet_config": {"maxPods": 50}}}
+    found = run("cp1", "w1", plans={"w1": IDLE}, each=settings, answers=answers)
+    assert found.changed == []
+    why = found.failures["cp1 admit"]
+    assert "config maxPods is 110, not 50" in why
+    assert why.endswith(
+        "Another run held the Lease since everything was planned, and may have set that: run again to take it back."
+    )
+
+
 def test_what_the_api_says_behind_another_run_counts() -> None:
     answers = {
         "rollout_lease": lambda call: {**held(call), "stale": call.arguments["state"] == "held"},
@@ -91,4 +145,4 @@ def test_a_lease_that_cannot_be_released_is_told(answer: Json) -> None:
 def test_a_lease_is_released_where_the_host_that_acquired_it_is_lost() -> None:
     found = run("cp1", "cp2", "cp3", plans={"cp2": IDLE, "cp3": IDLE}, changes={"cp1": GONE})
     assert leases(found) == [("held", "cp1"), ("released", "cp2")]
-    assert "cp1 kubelet: lost" in found.lines
+    assert "cp1 kubelet + --v=5 (connection lost, end not seen)" in found.lines

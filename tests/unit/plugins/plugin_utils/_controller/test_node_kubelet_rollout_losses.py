@@ -34,8 +34,9 @@ def test_pods_that_a_restart_ended_stop_the_rollout_and_are_named(kind: str) -> 
     problem = found.failures["w1 verify"]
     assert "its restart ended 1 of 2 pods: default/p (UnexpectedAdmissionError: no devices)." in problem
     assert "Nothing was rolled back" in problem
-    assert f"2 pods, {int(kind == 'lost')} lost, {int(kind == 'restarted')} restarted" in found.lines
-    assert "cp1 kubelet: committed" in found.lines
+    assert f"4 pods, {int(kind == 'lost')} lost, {int(kind == 'restarted')} restarted" in found.lines
+    assert "cp1, w1 kubelet + --v=5 (committed; " in found.lines
+    assert f"w1: {problem}" in found.lines
 
 
 def test_pods_that_were_deleted_during_a_restart_are_not_verified() -> None:
@@ -65,7 +66,7 @@ def test_pods_that_could_not_be_read_before_a_restart_are_not_verified() -> None
     answers = {"node_resource_info": lambda call: SILENT if call.arguments.get("running") else nodes_of(call)}
     found = run("cp1", "w1", answers=answers)
     assert found.changed == ["cp1", "w1"]
-    assert "cp1 kubelet: not verified: whether its restart ended pods: no credentials" in found.lines
+    assert "WARNING: cp1, w1 kubelet: not verified: whether its restart ended pods: no credentials" in found.lines
 
 
 # There is no sleep between two looks, of which there are two.
@@ -139,4 +140,5 @@ def test_what_was_not_changed_in_its_turn_is_compared_all_the_same() -> None:
     found.desire(config={"maxPods": 50})
     found.run()
     assert found.failures == {}
+    assert (found.report("w1")["failed"], found.report("w1")["begun"]) == (False, True)
     assert asked(found)[-1]["kubelets"] == {"w1": {"feature_gates": {}, "config": {"maxPods": 50}}}

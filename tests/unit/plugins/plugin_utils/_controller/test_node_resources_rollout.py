@@ -27,10 +27,16 @@ def well(call: Call) -> Json:
     return {"changed": False, "nodes": dict.fromkeys(call.arguments["per_node"], result)}
 
 
-def changes(call: Call) -> Json:
-    """A label is set on each node."""
-    result: Json = {"changed": True, "failed": False, "msg": "", "operations": [LABEL]}
-    return {"changed": True, "nodes": dict.fromkeys(call.arguments["per_node"], result), "diff": {"after": "b"}}
+def difference(name: str, after: str = "b") -> Json:
+    """What a module shows of a node."""
+    return {"before_header": f"node/{name}", "after_header": f"node/{name}", "before": "", "after": after}
+
+
+def changes(call: Call, **more: t.Any) -> Json:
+    """A label is set on each node. more: what else its result has."""
+    result: Json = {"changed": True, "failed": False, "msg": "", "operations": [LABEL], **more}
+    names = list(call.arguments["per_node"])
+    return {"changed": True, "nodes": dict.fromkeys(names, result), "diff": [difference(name) for name in names]}
 
 
 def course(
@@ -68,10 +74,13 @@ def test_each_module_is_asked_once_for_all_nodes() -> None:
     found = run("cp1", "w1", answers={"node_label": changes}, variables={"node_resources_labels": {"a": "b"}})
     assert found.failures == {}
     assert asked(found) == [(name, ["node-cp1", "node-w1"]) for name in MODULES]
-    assert found.lines == "node-cp1: labels a: unset -> b\nnode-w1: labels a: unset -> b"
+    assert found.lines == "Changed: 2 operations on 2 of 2 nodes\ncp1, w1 Node + label a=b"
     assert found.report("w1")["labels"]["operations"] == [LABEL]
-    applied = found.result("apply", "cp1")
-    assert (applied["changed"], applied["diff"]) == (True, [{"after": "b"}])
+    # Each host has what became of its own node, not the one that asked.
+    assert (found.result("apply", "cp1")["changed"], "diff" in found.result("apply", "cp1")) == (False, False)
+    for host in ("cp1", "w1"):
+        ended = found.result("pass", host)
+        assert (ended["changed"], ended["diff"]) == (True, [difference(f"node-{host}")])
     assert {call.on for call in found.play.asked if call.module in MODULES} == {"cp1"}
     (labels,) = found.play.calls("node_label")
     assert labels.arguments["per_node"]["node-w1"] == {"labels": {"a": "b"}}
@@ -79,12 +88,64 @@ def test_each_module_is_asked_once_for_all_nodes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("diff", "diffs"), [([{"after": "b"}, {"after": "c"}], [{"after": "b"}, {"after": "c"}]), (None, None), ([], None)]
+    ("taints", "labels", "diffs"),
+    [
+        ([difference("node-cp1", "a")], [difference("node-w1"), difference("node-cp1")], ["a", "b"]),
+        ([difference("node-cp1", "a")], None, ["a"]),
+        (None, [], None),
+    ],
 )
-def test_diffs_of_all_modules_are_one_list(diff: t.Any, diffs: t.Any) -> None:
-    found = run("cp1", answers={"node_taint": lambda call: {**well(call), "diff": diff}})
-    assert found.result("apply", "cp1").get("diff") == diffs
-    assert found.result("apply", "cp1")["changed"] is False
+def test_diffs_of_all_modules_are_one_list(taints: t.Any, labels: t.Any, diffs: t.Any) -> None:
+    answers: dict[str, Answer] = {
+        "node_taint": lambda call: {**well(call), "diff": taints},
+        "node_label": lambda call: {**well(call), "diff": labels},
+    }
+    ended = run("cp1", "w1", answers=answers).result("pass", "cp1")
+    assert ended.get("diff") == (diffs and [difference("node-cp1", after) for after in diffs])
+    assert ended["changed"] is False
+
+
+def test_each_host_ends_as_its_own_node() -> None:
+    def answer(call: Call) -> Json:
+        found = changes(call)
+        refused = {"changed": False, "failed": True, "msg": "node-w1: refused", "operations": []}
+        return {**found, "failed": True, "msg": "1 of 2 nodes failed.", "nodes": {**found["nodes"], "node-w1": refused}}
+
+    labels = {"node_resources_labels": {"a": "b"}}
+    found = run("cp1", "w1", answers={"node_label": answer}, variables=labels)
+    assert found.failures == {"w1 end": "node-w1: refused"}
+    assert [found.result("pass", host)["changed"] for host in ("cp1", "w1")] == [True, False]
+    assert "cp1 Node + label a=b\nw1: node-w1: refused\nFailed: w1 failed." in found.lines
+    # What was not tried for that is left to do.
+    missed = run("cp1", "w1", answers={"node_taint": answer}, variables=labels)
+    assert [name for name, _nodes in asked(missed)] == MODULES[:1]
+    assert missed.failures == {"cp1 end": "Not changed, because node-w1 failed.", "w1 end": "node-w1: refused"}
+
+
+def test_what_was_not_waited_for_is_told() -> None:
+    note = "not waited for: the node is not Ready, so no kubelet would report it"
+    found = run("cp1", "w1", answers={"node_extended_resource": lambda call: changes(call, msg=note)})
+    assert f"cp1, w1 Node: {note}" in found.lines
+
+
+class Placed(dict[str, t.Any]):
+    """A variable that tells where it comes from."""
+
+    ansible_pos = ("w1.yml", 1, 1)
+
+
+def test_reverts_are_told_with_where_their_variable_comes_from_and_counted() -> None:
+    gone = {**LABEL, "before": "b", "after": None, "no_longer_desired": True}
+    emptied = {**LABEL, "key": "c", "before": "b", "after": ""}
+    found = run(
+        "w1",
+        variables={"node_resources_labels": Placed(c="")},
+        answers={"node_label": lambda call: changes(call, operations=[gone, emptied])},
+    )
+    assert found.lines == (
+        "Changed: 2 operations on 1 of 1 node, 1 of them a revert\n"
+        'w1 Node - label a=b (no longer desired; node_resources_labels is from w1.yml:1) ~ label c=b -> ""'
+    )
 
 
 def test_what_is_asked_for_reaches_the_modules() -> None:
@@ -110,6 +171,9 @@ def test_the_plan_of_a_playbook_changes_nothing() -> None:
         "msg": "",
         "operations": [LABEL],
     }
+    found.end(["cp1"])
+    assert found.result("pass", "cp1")["changed"] is False
+    assert found.lines.startswith("Nothing was changed on 1 node")
 
 
 @pytest.mark.parametrize(("purge", "is_told"), [(True, True), ("false", False)])
@@ -118,14 +182,15 @@ def test_what_is_left_alone_is_told_where_an_empty_variable_would_revert_it(purg
         result: Json = {"changed": False, "failed": False, "msg": "", "operations": [], "left_alone": ["a"]}
         return {"changed": False, "nodes": dict.fromkeys(call.arguments["per_node"], result)}
 
-    found = run("w1", answers={"node_label": answer}, variables={"node_resources_purge": purge})
-    assert ("labels a on w1 is owned" in found.lines) is is_told
+    found = run("w1", "w2", answers={"node_label": answer}, variables={"node_resources_purge": purge})
+    assert found.lines.count("labels a on w1, w2 is owned") == is_told
 
 
 def test_check_mode_asks_in_check_mode() -> None:
     found = run("cp1", check_mode=True, answers={"node_label": changes})
     assert {call.dry for call in found.play.asked} == {True}
-    assert found.result("apply", "cp1")["changed"] is True
+    assert found.result("pass", "cp1")["changed"] is True
+    assert found.lines.startswith("Plan: 1 operation on 1 of 1 node; nothing was refused\ncp1 Node + label a=b\n")
 
 
 # ---- the name of a node ----------------------------------------------------------------------------------------------
@@ -186,7 +251,8 @@ def test_labels_of_the_kubelets_command_line_are_refused() -> None:
 def test_a_node_that_does_not_tell_its_name_ends_the_play(answer: Json) -> None:
     answers: dict[str, Answer] = {"kubelet_info": lambda call: answer if call.host == "w1" else node(call)}
     found = run("cp1", "w1", answers=answers)
-    assert (asked(found), found.told) == ([], {})
+    assert (asked(found), list(found.failures), found.summary["outcome"]) == ([], ["w1 begin"], "failed")
+    assert f"w1: {found.failures['w1 begin']}" in found.lines
     assert found.failures["w1 begin"].endswith(f"the name of w1 in Kubernetes is not known: {answer['msg']}")
     limited = run("cp1", "w1", answers=answers, variables={"node_resources_max_unreachable": 1})
     assert ("w1 begin" in limited.failures) is bool(answer.get("failed"))
@@ -286,9 +352,9 @@ def test_the_next_control_plane_is_asked_where_the_first_cannot_be_reached() -> 
 def test_what_fails_ends_the_play_and_is_what_is_reported(answer: Json, ignores_errors: bool) -> None:
     found = run("cp1", "w1", answers={"node_extended_resource": answer}, ignores_errors=ignores_errors)
     assert [name for name, _nodes in asked(found)] == MODULES[:2]
-    assert found.failures["cp1 apply"] == answer["msg"]
-    assert answer["msg"] in found.lines
-    assert "nothing to change" not in found.lines
+    assert found.failures == dict.fromkeys(("cp1 end", "w1 end"), answer["msg"])
+    assert found.lines.splitlines()[:2] == ["Nothing was changed on 2 nodes", f"cp1, w1: {answer['msg']}"]
+    assert "nothing to change" not in found.lines.lower()
 
 
 @pytest.mark.parametrize(
@@ -302,7 +368,7 @@ def test_a_plan_without_the_api_says_what_repairs_a_kubelet(problem: str | None,
         found.play.hostvars[name]["__node_kubelet_plan"] = plan
     found.is_plan_only = plan_only
     found.plan(["cp1", "w1"])
-    why = found.failures["cp1 apply"]
+    why = found.result("apply", "cp1")["taints"]["msg"]
     assert why.startswith(FAILS["msg"])
     assert ("as on w1, starts no API server" in why) is told
 
@@ -331,8 +397,10 @@ def test_missing_right_is_refused_where_kubelets_restart(
         }
     found.is_plan_only = plan_only
     found.run()
-    message = found.failures.get("cp1 apply", "")
-    assert bool(message) is refused
+    # Of the host that asks for all.
+    assert list(found.failures) == (["cp1 end"] if refused else [])
+    message = found.failures.get("cp1 end", "")
+    assert (f"cp1: {message}\nFailed: cp1 failed." in found.lines) is refused
     assert ("Nothing was changed: the account runner lacks rights" in message) is refused
     assert ("patch nodes/status node-w1" in message) is refused
     rights = [each["resource"] for call in found.play.calls("access_info") for each in call.arguments["rights"]]
@@ -358,14 +426,15 @@ def test_hosts_that_skip_the_role_are_excluded_wherever_they_stand() -> None:
     found.run()
     found.run(skipped_by=["cp1"])
     assert asked(found)[len(MODULES) :] == [(name, ["node-w1"]) for name in MODULES]
-    assert found.play.registered("node_resources reported", "w1")["msg"] == [
-        "node-w1 taints, resources, labels: nothing to change"
-    ]
+    assert found.lines == "Nothing to change on 1 node"
+    assert list(found.statistics["node_resources_report"]) == ["w1"]
 
 
-def test_a_pass_that_did_not_begin_ends_without_a_word() -> None:
+def test_a_pass_that_did_not_begin_ends_with_what_kept_it_from_that() -> None:
     found = run("w1", variables={"node_resources_label": 1})
-    assert (found.report("w1"), found.told) == ({}, {})
+    assert (found.report("w1"), list(found.failures)) == ({}, ["w1 begin"])
+    assert found.lines.splitlines()[:2] == ["Nothing was changed on 1 node", f"w1: {found.failures['w1 begin']}"]
+    assert found.summary["hosts"]["w1"]["failed"] is True
 
 
 def test_hosts_that_the_play_has_lost_keep_no_other_from_it() -> None:

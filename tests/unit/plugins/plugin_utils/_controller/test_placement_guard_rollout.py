@@ -46,11 +46,11 @@ def test_one_host_asks_for_all() -> None:
     assert admitted["api"] == {"host": "localhost", "become": False}
     assert admitted["cluster"] == {"ca_sha256": "a", "machine_ids": {"node-w1": "id-w1"}}
     assert found.result("decide", "w2")["api"] == []
-    assert found.told == {"w1": ["guard refuses; protected: w1"]}
+    assert found.summary["lines"] == ["guard refuses; protected: w1"]
     assert (found.report("w1")["changed"], found.report("w1")["nodes"], found.report("w2")) == (True, ["w1"], {})
-    stats = found.result("pass", "w1")["ansible_stats"]
-    assert (stats["aggregate"], stats["per_host"]) == (False, False)
-    assert stats["data"]["placement_guard_report"] == found.report("w1")
+    # There is one guard, not one for each host.
+    assert found.statistics["placement_guard_report"] == found.report("w1")
+    assert (found.summary["ansible_stats"]["per_host"], found.summary["outcome"]) == (False, "changed")
 
 
 def test_a_control_plane_asks_the_first_that_answers() -> None:
@@ -107,21 +107,23 @@ def test_report_has_the_same_keys_on_every_path() -> None:
     result = {"changed": True, "enforced": True, "nodes": ["w1"], "summary": ["protected: w1"], "msg": "x"}
     written = run("w1", change=result)
     assert written.report("w1") == {**UNCHANGED, "changed": True, "enforced": True, "nodes": ["w1"]}
-    assert written.told == {"w1": ["protected: w1"]}
+    assert written.summary["lines"] == ["protected: w1"]
     failed = run("w1", change={"failed": True, "summary": [], "msg": "no credentials"})
-    assert (failed.report("w1"), failed.lines) == (UNCHANGED, "no credentials")
+    assert failed.report("w1") == UNCHANGED
+    assert failed.lines.startswith("Nothing was changed on 1 node\nw1: no credentials.\nFailed: w1 failed.")
 
 
 def test_a_failure_is_what_is_reported() -> None:
     failed = {"failed": True, "changed": True, "msg": "It does not work as desired.", "summary": []}
     found = run("w1", change=failed)
-    assert (found.lines, found.report("w1")["changed"]) == ("It does not work as desired.", True)
+    assert found.report("w1")["changed"] is True
+    assert found.lines.startswith("w1: It does not work as desired.\nFailed: w1 failed.")
 
 
 def test_hosts_that_skip_the_role_do_not_ask() -> None:
     found = course("w1", "w2")
     found.run(skipped_by=["w1"])
-    assert found.told == {"w2": ["guard refuses; protected: w1"]}
+    assert (found.summary["lines"], found.report("w2")["changed"]) == (["guard refuses; protected: w1"], True)
 
 
 def test_what_an_earlier_pass_wrote_is_not_told_again() -> None:
@@ -133,7 +135,7 @@ def test_what_an_earlier_pass_wrote_is_not_told_again() -> None:
     its_pass.each("placement_guard", "begin")
     its_pass.each("placement_guard", "decide")
     found.end(["w1"])
-    assert (found.told, found.report("w1")) == ({"w1": ["nothing was done"]}, UNCHANGED)
+    assert (found.lines, found.report("w1")) == ("Nothing to change on 1 node", UNCHANGED)
 
 
 def test_one_host_may_do_it_for_all() -> None:

@@ -7,13 +7,15 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollout import HostResults
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollout import HostResults, Pass
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.play_view import PlayView
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.role_rollout import RoleRollout
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Json, Task
 
 CHANGING = ("control_plane", "node_kubelet")
 ASKING_EACH = (*CHANGING, "node_resources")
 ALL = (*ASKING_EACH, "placement_guard", "device_plugin")
+CHANGE: Json = {"field": "feature_gates", "key": "A", "before": None, "after": True}
 NODE: Json = {"node": "n", "cluster": {"ca_sha256": "a", "server": "", "machine_id": "1"}}
 
 
@@ -88,30 +90,41 @@ def test_a_role_that_is_not_planned_first_has_nothing_to_say_of_plans() -> None:
             step()
 
 
-def reported(ended: Json) -> Json:
-    """The step report after an end."""
-    return FakePlay({"w1": {"__node_kubelet_pass": ended}}).take("node_kubelet", "report", "w1")
+class Ended(Unplanned):
+    """A role of which one kubelet came to something."""
+
+    became: t.ClassVar[Json] = {}
+
+    def _end(self) -> Pass:
+        return Pass(report={"kubelet": self.became})
 
 
 @pytest.mark.parametrize(
-    ("report", "why"),
+    ("became", "why"),
     [
         ({}, ""),
-        ({"failed": True, "msg": "bad"}, ""),
+        ({"failed": True, "msg": "bad"}, "bad"),  # as another host found
         ({"begun": False, "failed": False, "msg": "bad"}, ""),
-        ({"begun": True, "failed": True, "msg": "bad"}, ""),
-        ({"begun": False, "failed": True, "msg": "w1 was not changed."}, "w1 was not changed."),
+        ({"begun": True, "failed": True, "msg": "bad"}, "bad"),
+        ({"begun": False, "failed": True, "msg": "Not changed."}, "Not changed."),
+        ({"operations": [CHANGE]}, "Not changed, because the run ended before."),
+        ({"operations": [CHANGE], "changed": True}, ""),
+        ({"operations": []}, ""),
     ],
 )
-@pytest.mark.parametrize("lines", [[], ["a", "b"]])
-def test_a_host_whose_turn_did_not_come_fails_in_the_last_task(report: Json, why: str, lines: list[str]) -> None:
-    found = reported({"report": report, "lines": lines})
-    shown = {"_ansible_verbose_always": True} if lines else {}
-    if why:
-        own = {"report": lines} if lines else {}
-        assert found == {"changed": False, "failed": True, "msg": why, **own, **shown}
-    else:
-        assert found == {"changed": False, **({"msg": lines} if lines else {}), **shown}
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_a_host_that_has_not_become_what_was_desired_fails_at_its_end(became: Json, why: str, check_mode: bool) -> None:
+    """Nothing of it is left to do in check mode."""
+    play: t.Any = FakePlay({"w1": {}}, check_mode=check_mode)
+    action: t.Any = play._action(Task({}, play.play, check_mode=check_mode))
+    view = PlayView(action, play.variables("node_kubelet", "w1"))
+    role = type("Role", (Ended,), {"became": became})(view, play, "node_kubelet", {})
+    found = role.end()
+    expected = "" if check_mode and became.get("operations") else why
+    assert found.why == expected
+    assert found.report["kubelet"].get("begun") == (
+        False if expected.startswith("Not changed") else became.get("begun")
+    )
 
 
 def test_what_is_no_part_of_a_report_stays_in_it() -> None:

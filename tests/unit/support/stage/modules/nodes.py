@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stands in for modules that change nodes through the API: answers as the host's C(stub_nodes) says, and notes the call.
 
-C(stub_nodes): module -> nothing (the default), changes, off (a label that goes), both, or fails (as a whole). A list: one for each call, the last for
-all that follow.
+C(stub_nodes): module -> nothing (the default), changes, off (a label that goes), both, fails (as a whole), or refuses NODE, because of which no other
+node is tried. A list: one for each call, the last for all that follow.
 """
 
 from __future__ import annotations
@@ -28,10 +28,17 @@ def main() -> t.NoReturn:
     call.note()
     if behaviour == "fails":
         stand_in.answer({"failed": True, "changed": False, "msg": "there are no usable credentials", "nodes": {}})
-    operations = OPERATIONS.get(behaviour, [])
-    changes = bool(operations)
-    node = {"changed": changes, "failed": False, "msg": "", "operations": operations}
-    stand_in.answer({"changed": changes, "nodes": dict.fromkeys(call.arguments["per_node"], node)})
+    refused = behaviour.partition("refuses ")[2]
+    operations = OPERATIONS["changes"] if refused else OPERATIONS.get(behaviour, [])
+    changes = bool(operations) and not refused
+    node = {"changed": changes, "failed": False, "msg": "not tried" if refused else "", "operations": operations}
+    nodes = dict.fromkeys(call.arguments["per_node"], node)
+    if refused:
+        nodes[refused] = {**node, "failed": True, "msg": f"{refused}: there is no node of this name", "operations": []}
+    headers = ({"before_header": f"node/{name}", "after_header": f"node/{name}"} for name in nodes)
+    diffs = [{**header, "before": "", "after": "a: b\n"} for header in headers] if changes else []
+    told = {"failed": True, "msg": f"1 of {len(nodes)} nodes failed"} if refused else {}
+    stand_in.answer({"changed": changes, "nodes": nodes, "diff": diffs, **told})
 
 
 if __name__ == "__main__":

@@ -525,7 +525,7 @@ def test_what_was_told_at_the_end_is_told_again() -> None:
             host(),
             True,
             ["w0"],
-            {"failed": True, "begun": False, "changed": False, "msg": "w1 was not changed, because w0 failed."},
+            {"failed": True, "begun": False, "changed": False, "msg": "Not changed, because w0 failed."},
         ),
         (host(), False, ["w0"], {}),
         (host(), True, [], {}),
@@ -533,7 +533,7 @@ def test_what_was_told_at_the_end_is_told_again() -> None:
             host(**refused("w0")),
             True,
             ["w0"],
-            {"failed": True, "begun": False, "changed": False, "msg": "w1 was not changed, because w0 failed."},
+            {"failed": True, "begun": False, "changed": False, "msg": "Not changed, because w0 failed."},
         ),
         (host(**DONE), True, ["w0"], {"begun": True, "changed": True}),
         (host(**DONE), False, [], {"changed": True}),
@@ -542,13 +542,13 @@ def test_what_was_told_at_the_end_is_told_again() -> None:
             host(**BEGUN),
             True,
             ["w0"],
-            {"failed": True, "begun": False, "changed": False, "msg": "w1 was not changed, because w0 failed."},
+            {"failed": True, "begun": False, "changed": False, "msg": "Not changed, because w0 failed."},
         ),
         (
             host(**BEGUN, change={"results": [{"item": {"pass_id": "former"}, "transaction": {"id": "t"}}]}),
             True,
             ["w0"],
-            {"failed": True, "begun": False, "changed": False, "msg": "w1 was not changed, because w0 failed."},
+            {"failed": True, "begun": False, "changed": False, "msg": "Not changed, because w0 failed."},
         ),
         (
             host(turn={**OF, "failed": True, "msg": "not now"}),
@@ -556,7 +556,7 @@ def test_what_was_told_at_the_end_is_told_again() -> None:
             ["w1"],
             {"failed": True, "begun": False, "changed": False, "msg": "not now"},
         ),
-        (host(**LOST), True, ["w1"], {"begun": True, "failed": True}),
+        (host(**LOST), True, ["w1"], {"begun": True, "failed": True, "unreachable": True}),
     ],
 )
 def test_what_is_told_of_a_host_in_a_rollout(registers: Json, has_turn: bool, stopped: list[str], found: Json) -> None:

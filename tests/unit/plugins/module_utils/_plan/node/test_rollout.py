@@ -145,44 +145,15 @@ def test_task_that_failed_as_a_whole_failed_for_each_node() -> None:
     assert outcome(host("w1"), results).report()["labels"] == CHANGED
 
 
-def lines_of_w1(**results: Json) -> list[str]:
-    kinds = {"taints": {"nodes": {"w1": NOTHING}}, "resources": {"nodes": {"w1": NOTHING}}, "labels": {}}
-    return rollout.lines({"h1": outcome(host("w1"), {**kinds, **results})})
-
-
-def test_changes_are_reported_with_their_values() -> None:
-    assert lines_of_w1(labels={"nodes": {"w1": CHANGED}}) == ["w1: labels a: unset -> b"]
-    emptied = {**CHANGED, "operations": [{**LABEL, "before": "b", "after": ""}]}
-    assert lines_of_w1(labels={"nodes": {"w1": emptied}}) == ["w1: labels a: b -> (empty)"]
-    planned = {**CHANGED, "changed": False, "msg": "not tried"}
-    assert lines_of_w1(labels={"nodes": {"w1": planned}}) == ["w1: not tried", "w1: labels a: unset -> b, not done"]
-
-
-def test_report_without_changes_names_whether_all_tasks_ran() -> None:
-    assert lines_of_w1(labels={"nodes": {"w1": NOTHING}}) == ["w1 taints, resources, labels: nothing to change"]
-    assert lines_of_w1() == ["w1 taints, resources, labels: not completed"]
-
-
-def test_the_same_failure_of_all_nodes_is_reported_once() -> None:
-    failed = {"labels": {"failed": True, "msg": "the API is away"}}
-    outcomes = {name: outcome(host(name), failed) for name in ("w1", "w2")}
-    assert rollout.lines(outcomes) == ["the API is away"]
-
-
-def test_reverts_are_told_with_where_their_variable_comes_from_and_counted() -> None:
-    gone = {"field": "labels", "key": "a", "before": "b", "after": None, "no_longer_desired": True}
-    result = {
-        "changed": True,
-        "failed": False,
-        "msg": "",
-        "operations": [gone, {**gone, "key": "c", "no_longer_desired": False}],
-    }
-    found = outcome(host("n1"), {"labels": {"nodes": {"n1": result}}})
-    assert rollout.lines({"w1": found}, lambda name, variable: f"; {variable} is from {name}.yml:1") == [
-        "- n1: labels a: b -> unset (no longer desired; node_resources_labels is from w1.yml:1)",
-        "n1: labels c: b -> unset",
-        "taints, resources, labels: 1 change and 1 revert",
-    ]
+def test_task_that_did_not_run_has_left_what_other_nodes_name_there() -> None:
+    failed = {"taints": {"failed": True, "nodes": {"w1": NOTHING, "w2": {**NOTHING, "failed": True}}}}
+    left = {**NOTHING, "failed": True, "begun": False, "msg": "Not changed, because w2 failed."}
+    own = outcome(host("w1", resources=None), failed).report()
+    assert (own["taints"], own["resources"], own["labels"]) == (NOTHING, None, left)
+    # One that failed itself tells why.
+    assert outcome(host("w2"), failed).report()["labels"] is None
+    # A task that has not run yet has left nothing.
+    assert outcome(host("w1"), {"taints": {"nodes": {"w1": NOTHING}}}).report()["labels"] is None
 
 
 def test_a_host_that_is_excluded() -> None:
@@ -195,8 +166,6 @@ def test_a_host_that_is_excluded() -> None:
         "unreachable": True,
         "msg": "skipped, because it cannot be reached: no route",
     }
-    lines = rollout.lines({"w2": outcome(host("n1"), dict.fromkeys(rollout.TASKS, node())), "w1": found})
-    assert lines == ["w1: skipped, because it cannot be reached", "n1 taints, resources, labels: nothing to change"]
 
 
 def test_a_host_that_has_ended_already_is_told_as_it_told_itself() -> None:

@@ -163,11 +163,11 @@ def test_who_goes_on_alone_is_told_whom_to_keep_away() -> None:
         ({"held": True}, True, ""),
         ({"alone": True}, True, ""),
         ({}, False, ""),
-        ({}, True, "cp1 was not changed, because this run does not hold the Lease of the control plane."),
+        ({}, True, "Not changed, because this run does not hold the Lease of the control plane."),
     ],
 )
 def test_no_turn_begins_without_the_lease(step: Json, is_needed: bool, refused_words: str) -> None:
-    assert rollout_lease.turn_refusal("cp1", typed.parse(LeaseState, step), is_needed=is_needed) == refused_words
+    assert rollout_lease.turn_refusal(typed.parse(LeaseState, step), is_needed=is_needed) == refused_words
 
 
 def test_the_lease_is_renewed_for_one_turn_without_a_wait() -> None:
@@ -196,12 +196,12 @@ def test_where_only_kubeadm_config_is_written_the_lease_is_held_for_that_alone()
     [
         (HELD, ""),
         ({**HELD, "stale": True}, "had expired, and another run held it since everything was planned. Run again."),
-        (SILENT, "cp1 was not changed, because the Lease of this run could not be renewed: no answer for 60 s."),
+        (SILENT, "Not changed, because the Lease of this run could not be renewed: no answer for 60 s."),
         ({"unreachable": True, "msg": ""}, "the Lease of this run could not be renewed: no answer."),
     ],
 )
 def test_a_renewal_that_failed_or_came_late_ends_the_rollout(answer: Json, words: str) -> None:
-    found = rollout_lease.renewal_refusal("cp1", lease(answer))
+    found = rollout_lease.renewal_refusal(lease(answer))
     assert words in found
     assert bool(found) is bool(words)
 

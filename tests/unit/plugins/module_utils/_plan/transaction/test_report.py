@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What people read at the end of a rollout."""
+"""What people read at the end of a run."""
 
 from __future__ import annotations
 
@@ -8,191 +8,290 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import report
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.report import Part, Run
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.results import ComponentResult
 
 GATE = {"field": "feature_gates", "key": "A", "before": None, "after": True}
 REHEARSAL = {"verdict": "accepted", "seconds": 0.25}
 COMMITTED = {"outcome": "committed", "seconds": 9.04, "outage_seconds": 2.0, "proof": {"pid": 7, "uid": "u"}}
-WARNING = "WARNING: a kubeadm upgrade writes the manifests again and so reverts this; run the role again after one."
+DONE: dict[str, t.Any] = {"changed": True, "transaction": COMMITTED}
+WAITING: dict[str, t.Any] = {"failed": True, "begun": False, "msg": "Not changed, because w2 failed."}
+LIMIT = "whether feature gates A are as desired: 403"
 
 
-def result(**other: t.Any) -> ComponentResult:
-    given = {"operations": [GATE], "rehearsal": REHEARSAL, "transaction": None, "failed": False, **other}
-    return typed.parse(ComponentResult, given)
+def part(host: str = "w1", component: str = "kubelet", **other: t.Any) -> Part:
+    """A part with one operation, or those in C(operations)."""
+    result = typed.parse(ComponentResult, {"operations": [GATE], "rehearsal": REHEARSAL, **other})
+    return Part(host, component, result, tuple(map(report.operation, result.operations or ())))
 
 
-def kubelet(**other: t.Any) -> str:
-    """The first line of a kubelet's change on w1."""
-    return report.kubelets({"w1": result(**other)})[0]
+def lines(*parts: Part, hosts: t.Sequence[str] = ("w1", "w2", "w3"), **other: t.Any) -> list[str]:
+    """The lines of a run on three nodes."""
+    return report.lines(Run(hosts=hosts, parts=parts, **other))
 
 
-def test_a_static_pod_tells_process_and_outage_and_that_an_upgrade_undoes_it() -> None:
-    assert report.static_pods({"cp1": {"kube-apiserver": result(transaction=COMMITTED)}}) == [
-        "cp1 kube-apiserver: committed after 9.0 s, outage 2.0 s, now pid 7 of pod u; rehearsal accepted in 0.2 s",
-        "    feature_gates A: unset -> true",
-        WARNING,
+def row(**other: t.Any) -> str:
+    """The line of one change of a kubelet in a run."""
+    return lines(part(**other))[1]
+
+
+# ---- how much, and of whom -------------------------------------------------------------------------------------------
+
+
+def test_a_run_tells_how_much_it_changed_where_and_what_stayed() -> None:
+    unchanged = part("w2", operations=[])
+    assert lines(part("w1", **DONE), part("w1", "Node", changed=True), unchanged, part("w3", operations=[])) == [
+        "Changed: 2 operations on 1 of 3 nodes; rehearsed: 1 kubelet, Node",
+        "  w1  kubelet  + feature gate A=true  (committed; away 2.0 s)",
+        "  w1  Node     + feature gate A=true",
+        "  2 other nodes: nothing to change",
     ]
+
+
+def test_a_plan_tells_what_would_be_restarted_and_how_to_apply_it() -> None:
+    parts = [part("cp1", "kube-apiserver"), part("w1"), part("w2", operations=[])]
+    assert lines(*parts, hosts=["cp1", "w1", "w2"], dry=True) == [
+        "Plan: 2 operations on 2 of 3 nodes; nothing was refused; rehearsed: kube-apiserver, 1 kubelet",
+        "  cp1  kube-apiserver  + feature gate A=true  (restart)",
+        "  w1   kubelet         + feature gate A=true  (restart)",
+        "  1 other node: nothing to change",
+        "Apply: the same command without --check",
+    ]
+
+
+def test_a_plan_that_fails_on_pending_changes_says_so_with_its_last_word() -> None:
+    told = lines(part("w1"), dry=True, fails_on_pending=True)
+    assert told[-1] == "Pending: 1 operation not applied. Apply: the same command without --check"
+    assert report.pending_host(2) == "Pending: 2 operations are not applied."
+    assert lines(part("w1", operations=[]), dry=True, fails_on_pending=True)[:1] == ["Nothing to change on 3 nodes"]
+
+
+def test_hosts_with_the_same_change_share_a_line() -> None:
+    """With what took longest, and the pods of all."""
+    pods = {"watched": 3, "lost": [], "restarted": [{"pod": "a/b", "reason": "x"}]}
+    many = [part(f"w{number}", **{**DONE, "pods": pods}) for number in range(12)]
+    slow = part("w12", changed=True, transaction={**COMMITTED, "outage_seconds": 31.0}, pods=pods)
+    told = lines(*many, slow, hosts=[f"w{number}" for number in range(13)])
+    assert told == [
+        "Changed: 13 operations on 13 of 13 nodes; rehearsed: 13 kubelets",
+        "  w0, w1, w2, w3, w4, w5, w6, w7, w8, w9 and 3 more  kubelet  + feature gate A=true"
+        "  (committed; away up to 31.0 s; 39 pods, 0 lost, 13 restarted)",
+    ]
+
+
+def test_many_operations_of_a_part_go_on_in_the_next_line() -> None:
+    operations = [{**GATE, "key": f"Gate{number:02}"} for number in range(5)]
+    first, second = lines(part(operations=operations, **DONE))[1:3]
+    assert first.startswith("  w1  kubelet  + feature gate Gate00=true  + feature gate Gate01=true")
+    assert second.startswith("               + feature gate Gate")
+    assert second.endswith("Gate04=true  (committed; away 2.0 s)")
+
+
+def test_a_revert_is_counted_and_says_where_its_variable_is() -> None:
+    revert = Change("config", "maxPods", 200, None, no_longer_desired=True)
+    place = "; node_kubelet_config is from group_vars/kube_node.yml:2"
+    assert report.operation(revert, place) == f"- maxPods: 200 (no longer desired{place})"
+    told = lines(part(operations=[GATE, revert.described()], **DONE))
+    assert told[0].startswith("Changed: 2 operations on 1 of 3 nodes, 1 of them a revert;")
+
+
+@pytest.mark.parametrize(
+    ("result", "state"),
+    [
+        ({"transaction": {"id": "1", "outcome": None}, "failed": True}, "end not seen"),
+        ({"failed": True, "unreachable": True}, "connection lost, end not seen"),
+        ({"failed": True}, "failed"),
+        ({"failed": True, "rehearsal": {"verdict": "refused", "seconds": 0.5}}, "refused"),
+        ({**DONE, "reverts": "20261125T1"}, "committed; away 2.0 s; reverts 20261125T1"),
+        ({**DONE, "snapshot": "/var/lib/x.db"}, "committed; away 2.0 s; snapshot /var/lib/x.db"),
+        (
+            {"failed": True, "transaction": {"outcome": "rolled_back", "outage_seconds": None}},
+            "rolled back; how long it was away is not known",
+        ),
+    ],
+)
+def test_how_a_change_ended(result: t.Any, state: str) -> None:
+    assert row(**result).endswith(f"  ({state})")
+
+
+def test_a_node_that_was_not_patched_is_not_done() -> None:
+    told = lines(part("w1", "Node", failed=False))
+    assert told[:2] == ["Nothing to change on 3 nodes", "  w1  Node  + feature gate A=true  (not done)"]
+
+
+# ---- what failed, and how to go on -----------------------------------------------------------------------------------
+
+
+def test_a_run_that_failed_ends_with_its_cause_and_how_to_continue() -> None:
+    restored = {"failed": True, "msg": "it was not healthy", "transaction": {**COMMITTED, "outcome": "rolled_back"}}
+    told = lines(part("w1", **DONE), part("w2", **restored), part("w3", **WAITING))
+    assert told == [
+        "Changed: 1 operation on 1 of 3 nodes; rehearsed: 3 kubelets",
+        "  w1  kubelet  + feature gate A=true  (committed; away 2.0 s)",
+        "  w2  kubelet  + feature gate A=true  (rolled back; away 2.0 s)",
+        "  w3: Not changed, because w2 failed.",
+        "w2: it was not healthy",
+        "Failed: w2 failed; rolled back: kubelet on w2; 1 node did not begin. To continue when that is repaired, run again with --limit w2,w3",
+    ]
+
+
+def test_forty_hosts_that_did_not_begin_have_one_line() -> None:
+    hosts = [f"w{number}" for number in range(43)]
+    told = lines(
+        part("w0", **DONE), part("w1", failed=True), *(part(host, **WAITING) for host in hosts[2:]), hosts=hosts
+    )
+    assert len(told) == 5
+    assert told[3] == "  w2, w3, w4, w5, w6, w7, w8, w9, w10, w11 and 31 more: Not changed, because w2 failed."
+    # What is left is named in full: it is a command.
+    assert told[-1].endswith(f"--limit {','.join(hosts[1:])}")
+
+
+def test_a_run_that_changed_nothing_is_run_again_as_it_was() -> None:
+    told = lines(part("w1", operations=[], failed=False), causes={"w2": ["no route"], "w3": ["no route"]})
+    assert told == [
+        "Nothing was changed on 3 nodes",
+        "w2, w3: no route",
+        "Failed: w2, w3 failed. Run the same command again when that is repaired.",
+    ]
+
+
+def test_why_all_were_refused_is_told_once() -> None:
+    told = lines(
+        part("w1", **{**WAITING, "msg": "the Lease is held"}), causes={"w2": ["the Lease is held"]}, hosts=["w1", "w2"]
+    )
+    assert told[1:3] == ["  w1: not changed", "w2: the Lease is held"]
+
+
+def test_a_host_of_which_nothing_is_known_is_not_called_unchanged() -> None:
+    told = lines(part("w1", operations=[]), hosts=["w1", "w2"])
+    assert told == ["Nothing to change on 2 nodes", "  w2: nothing was planned"]
+
+
+def test_a_host_that_was_skipped_says_why() -> None:
+    skipped = part("w2", operations=[], unreachable=True, msg="skipped, because it cannot be reached: no route")
+    assert "  w2: skipped, because it cannot be reached: no route" in lines(part("w1", operations=[]), skipped)
+
+
+# ---- what else is to be known ----------------------------------------------------------------------------------------
 
 
 def test_what_an_upgrade_took_is_named_whether_it_comes_back_or_not() -> None:
-    lost = {"feature_gates": ["A"], "args": ["v"]}
-    told = report.static_pods({"cp1": {"etcd": result(transaction=COMMITTED, lost=lost)}})
-    assert told[1:3] == [
-        "    feature_gates A: unset -> true, lost when kubeadm wrote the manifest again",
-        "cp1 etcd: args v lost when kubeadm wrote the manifest again; not set again, because it is not desired",
-    ]
-    idle = report.static_pods({"cp1": {"etcd": result(operations=[], lost={"args": ["v"]})}})
-    assert idle[1:] == ["cp1 static pods: nothing to change"]
-    assert idle[0].startswith("cp1 etcd: args v lost")
+    told = lines(part("cp1", "etcd", lost={"feature_gates": ["A"], "args": ["v"]}, **DONE))
+    assert "cp1 etcd: feature_gates A lost when kubeadm wrote the manifest again" in told
+    assert (
+        "cp1 etcd: args v lost when kubeadm wrote the manifest again; not set again, because it is not desired" in told
+    )
 
 
 def test_a_kubelet_that_was_down_is_quoted() -> None:
     problem = "kubelet on w1 is failed; it logged last: panic: unrecognized feature gate: A"
-    told = report.kubelets({"w1": result(transaction=COMMITTED, problem=problem)})
-    assert told[0] == f"w1 kubelet: before the change, {problem}"
-
-
-def test_a_kubelet_tells_its_process() -> None:
-    assert report.kubelets({"w1": result(transaction=COMMITTED)}) == [
-        "w1 kubelet: committed after 9.0 s, not healthy for 2.0 s, now pid 7; rehearsal accepted in 0.2 s",
-        "    feature_gates A: unset -> true",
-    ]
-
-
-def test_what_did_not_begin_or_did_not_end_says_so() -> None:
-    assert kubelet().startswith("w1 kubelet: planned; rehearsal")
-    assert kubelet(failed=True).startswith("w1 kubelet: failed; rehearsal")
-    assert kubelet(transaction={"id": "1", "outcome": None}).startswith("w1 kubelet: end not seen; rehearsal")
-    restored = {"outcome": "rolled_back", "seconds": 3, "outage_seconds": None, "proof": None}
-    assert (
-        kubelet(transaction=restored)
-        == "w1 kubelet: rolled back after 3.0 s, not healthy for: not known; rehearsal accepted in 0.2 s"
-    )
-    lost = report.kubelets({"w1": result(failed=True), "w2": result()}, lost=["w1"])
-    assert [line.partition(";")[0] for line in lost if line.startswith("w")] == [
-        "w1 kubelet: lost",
-        "w2 kubelet: planned",
-    ]
-
-
-def test_a_change_that_was_refused_in_its_turn_is_no_node_without_changes() -> None:
-    refused = result(operations=[], failed=True, msg="config.yaml changed after the kubelet was started.")
-    assert report.kubelets({"w1": refused}) == [
-        "w1 kubelet: failed: config.yaml changed after the kubelet was started."
-    ]
-    pods = {"etcd": result(operations=[]), "kube-apiserver": refused}
-    assert report.static_pods({"cp1": pods}) == [
-        "cp1 kube-apiserver: failed: config.yaml changed after the kubelet was started."
-    ]
-
-
-def test_a_host_that_is_lost_after_its_change_tells_how_that_ended() -> None:
-    line = report.static_pods({"cp1": {"etcd": result(transaction=COMMITTED)}}, lost=["cp1"])[0]
-    assert line.startswith("cp1 etcd: committed")
-
-
-def test_what_is_reverted_is_named_and_no_upgrade_undoes_that() -> None:
-    lines = report.static_pods({"cp1": {"etcd": result(transaction=COMMITTED, reverts="20261125T1")}})
-    assert lines[0].endswith("in 0.2 s; reverts 20261125T1")
-    assert WARNING not in lines
-
-
-def test_a_snapshot_is_named() -> None:
-    line = report.static_pods({"cp1": {"etcd": result(snapshot="/var/lib/x.db")}})[0]
-    assert line == "cp1 etcd: planned; rehearsal accepted in 0.2 s; snapshot /var/lib/x.db"
-
-
-@pytest.mark.parametrize("outcome", ["rolled_back", "alarm"])
-def test_no_upgrade_undoes_what_was_not_committed(outcome: str) -> None:
-    assert WARNING not in report.static_pods({"cp1": {"etcd": result(transaction={**COMMITTED, "outcome": outcome})}})
-    assert WARNING not in report.static_pods({"cp1": {"etcd": result()}})
+    assert f"w1 kubelet: before the change, {problem}" in lines(part(problem=problem, **DONE))
 
 
 def test_an_earlier_change_is_told_where_nothing_is_to_change() -> None:
-    assert report.kubelets({"w1": result(operations=[], previous_transaction=COMMITTED)}) == [
-        "w1 kubelet: an earlier run that was not followed to its end: committed after 9.0 s, not healthy for 2.0 s, now pid 7",
-        "w1 kubelet: nothing to change",
+    unverified = {**COMMITTED, "proof": {"pid": 7, "uid": "u", "unverified": [LIMIT]}}
+    told = lines(part(operations=[], previous_transaction=unverified))
+    assert told[-2:] == [
+        "w1 kubelet: a change of an earlier run that was not followed to its end: committed; away 2.0 s",
+        f"WARNING: w1 kubelet: not verified: {LIMIT}",
     ]
 
 
-LIMIT = "whether feature gates A are as desired: 403"
-UNVERIFIED = {**COMMITTED, "proof": {"pid": 7, "uid": "u", "unverified": [LIMIT]}}
-
-
-def test_what_was_not_verified_has_a_line_behind_the_operations() -> None:
-    lines = report.static_pods({"cp1": {"etcd": result(transaction=UNVERIFIED, unverified=[LIMIT])}})
-    assert lines[1:3] == ["    feature_gates A: unset -> true", f"WARNING: cp1 etcd: not verified: {LIMIT}"]
-    idle = report.static_pods({"cp1": {"etcd": result(operations=[], unverified=[LIMIT])}})
-    assert idle == [f"WARNING: cp1 etcd: not verified: {LIMIT}", "cp1 static pods: nothing to change"]
-
-
-def test_what_was_not_verified_of_an_earlier_change_is_told() -> None:
-    lines = report.kubelets({"w1": result(operations=[], previous_transaction=UNVERIFIED)})
-    assert lines[1:] == [f"WARNING: w1 kubelet: not verified: {LIMIT}", "w1 kubelet: nothing to change"]
-
-
-def test_times_that_were_not_measured_are_not_known() -> None:
-    unmeasured = {**COMMITTED, "seconds": None, "outage_seconds": None, "proof": None}
-    lines = report.static_pods({"cp1": {"etcd": result(transaction=unmeasured)}})
-    assert lines[0].startswith("cp1 etcd: committed after: not known, outage: not known; rehearsal accepted in ")
-
-
-def test_skipped_rehearsal_has_its_reason() -> None:
-    rehearsal = {"verdict": "skipped", "message": "its manifest has no command", "seconds": 0}
-    lines = report.static_pods({"cp1": {"kube-vip": result(rehearsal=rehearsal)}})
-    assert lines[0].endswith("rehearsal skipped (its manifest has no command)")
-
-
-def test_what_programs_say_of_what_they_accept_is_told_once() -> None:
-    gate = "kube-scheduler says: Setting GA feature gate A=true. It will be removed in a future release."
-    own = result(rehearsal={**REHEARSAL, "warnings": [gate]})
-    told = report.static_pods({"cp1": {"kube-scheduler": own}, "cp2": {"kube-scheduler": own}}, warns=False)
-    assert told[4:] == [f"WARNING: {gate} (cp1, cp2)"]
-    assert report.kubelets({"w1": own})[2:] == [f"WARNING: {gate} (w1)"]
-
-
-def test_hosts_without_a_change_have_one_line() -> None:
-    unchanged = {"etcd": result(operations=[]), "kube-apiserver": result(operations=[])}
-    assert report.static_pods({"cp1": unchanged}) == ["cp1 static pods: nothing to change"]
-    changed = report.static_pods({"cp1": {**unchanged, "etcd": result()}})
-    assert "cp1 static pods: nothing to change" not in changed
-    failed = typed.parse(ComponentResult, {"failed": True, "msg": "refused"})
-    assert report.kubelets({"w1": failed}) == ["w1 kubelet: failed: refused"]
+def test_what_is_the_same_on_several_hosts_is_told_once() -> None:
+    gate = "kubelet says: Setting GA feature gate A=true. It will be removed in a future release."
+    own = {**DONE, "unverified": [LIMIT], "rehearsal": {**REHEARSAL, "warnings": [gate]}}
+    told = lines(part("w1", **own), part("w2", **own))
+    assert told[-2:] == [f"WARNING: {gate} (w1, w2)", f"WARNING: w1, w2 kubelet: not verified: {LIMIT}"]
 
 
 @pytest.mark.parametrize(
-    ("value", "argument", "setting"),
+    ("rehearsal", "told"),
     [
-        (None, "unset", "unset"),
-        (False, "false", "false"),
-        (3, "3", "3"),
-        ("x", "x", "x"),
-        ("", "", '""'),
-        (["a", 1], "a,1", '["a", 1]'),
-        ({"a": None}, "other content", '{"a": null}'),
+        ({"verdict": "skipped", "message": "its manifest has no command"}, "its manifest has no command"),
+        (None, "its rehearsal is not known"),
     ],
 )
-def test_values_are_shown_as_an_argument_or_a_setting(value: t.Any, argument: str, setting: str) -> None:
-    change = result(operations=[{**GATE, "after": value}])
-    assert report.static_pods({"cp1": {"etcd": change}})[1] == f"    feature_gates A: unset -> {argument}"
-    assert report.kubelets({"w1": change})[1] == f"    feature_gates A: unset -> {setting}"
+def test_a_change_without_a_rehearsal_is_not_told_as_rehearsed(rehearsal: t.Any, told: str) -> None:
+    found = lines(part(rehearsal=rehearsal, **DONE))
+    assert found[0] == "Changed: 1 operation on 1 of 3 nodes"
+    assert f"WARNING: w1 kubelet: not rehearsed: {told}" in found
 
 
-REVERT = {"field": "config", "key": "maxPods", "before": 200, "after": None, "no_longer_desired": True}
+def test_a_change_that_its_rehearsal_refused_is_told_by_its_cause_alone() -> None:
+    refused = {"verdict": "refused", "message": "unknown flag: --x"}
+    found = lines(part(failed=True, begun=False, rehearsal=refused), causes={"w1": ["unknown flag: --x"]})
+    assert not [line for line in found if "rehearsed" in line]
+    assert "w1: unknown flag: --x" in found
 
 
-@pytest.mark.parametrize("place", ["", "; node_kubelet_config is from group_vars/kube_node.yml:2"])
-def test_a_revert_is_marked_and_counted_apart(place: str) -> None:
-    first, *lines = report.kubelets(
-        {"w1": result(operations=[GATE, REVERT], transaction=COMMITTED)},
-        places=lambda host, field: place if (host, field) == ("w1", "config") else "",
-    )
-    assert first.endswith("; 1 change and 1 revert")
-    assert lines == [
-        "    feature_gates A: unset -> true",
-        f"    - config maxPods: 200 -> unset (no longer desired{place})",
-    ]
+def test_times_that_were_not_measured_are_not_known() -> None:
+    unmeasured = {**COMMITTED, "outage_seconds": None}
+    both = [part("w1", **DONE), part("w2", changed=True, transaction=unmeasured)]
+    assert lines(*both)[1].endswith("(committed; away up to 2.0 s, not known of all)")
+
+
+# ---- for programs ----------------------------------------------------------------------------------------------------
+
+
+def test_the_same_is_there_for_programs() -> None:
+    run = Run(hosts=["w1", "w2", "w3"], parts=[part("w1", **DONE), part("w2", failed=True), part("w3", **WAITING)])
+    assert report.data(run) == {
+        "outcome": "failed",
+        "hosts": {
+            "w1": {"changed": 1, "pending": 0, "failed": False},
+            "w2": {"changed": 0, "pending": 1, "failed": True},
+            "w3": {"changed": 0, "pending": 1, "failed": True},
+        },
+    }
+    assert report.pending(run) == 2
+
+
+@pytest.mark.parametrize(
+    ("run", "outcome", "pending"),
+    [
+        (Run(parts=[part(**DONE)]), "changed", 0),
+        (Run(parts=[part(operations=[])]), "unchanged", 0),
+        (Run(parts=[part(**DONE)], dry=True), "pending", 1),
+        (Run(objects={"placement guard": True}), "changed", 0),
+        (Run(objects={"placement guard": True}, dry=True), "pending", 1),
+        (Run(objects={"placement guard": False}), "unchanged", 0),
+    ],
+)
+def test_the_outcome_of_a_run(run: Run, outcome: str, pending: int) -> None:
+    assert (report.data(run)["outcome"], report.pending(run)) == (outcome, pending)
+
+
+def test_what_has_no_part_on_a_host_is_told_as_it_is() -> None:
+    assert report.lines(Run(notes=["guard refuses; protected: w1"])) == ["guard refuses; protected: w1"]
+
+
+# ---- operations ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (Change("feature_gates", "A", None, True), "+ feature gate A=true"),
+        (Change("feature_gates", "A", False, None), "- feature gate A=false"),
+        (Change("admission_plugins", "A", None, "enabled"), "+ admission plugin A"),
+        (Change("admission_plugins", "A", None, "disabled"), "+ admission plugin A: disabled"),
+        (Change("args", "v", "2", "4"), "~ --v=2 -> 4"),
+        (Change("args", "x", None, ["a", "b"]), "+ --x=a,b"),
+        (Change("config", "maxPods", 110, 200), "~ maxPods: 110 -> 200"),
+        (Change("config", "x", None, {"a": None}), '+ x: {"a": null}'),
+        (Change("config", "x", None, ""), '+ x: ""'),
+        (Change("volumes", "x", None, {"path": "/a"}), "+ volumes x: other content"),
+        (Change("labels", "a", None, "b"), "+ label a=b"),
+        (Change("labels", "a", None, ""), "+ label a="),
+        (Change("taints", "a:NoSchedule", None, ""), "+ taint a:NoSchedule"),
+        (Change("taints", "a:NoSchedule", None, "b"), "+ taint a:NoSchedule: b"),
+        (Change("resources", "example.com/a", "4", "8"), "~ example.com/a: 4 -> 8"),
+    ],
+)
+def test_an_operation_is_shown_as_its_setting_is_written(change: Change, text: str) -> None:
+    assert report.operation(change) == text
 
 
 def test_what_is_owned_and_not_named_is_one_line_for_all_its_hosts() -> None:

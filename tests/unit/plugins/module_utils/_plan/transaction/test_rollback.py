@@ -66,13 +66,13 @@ def test_names_that_are_not_known() -> None:
             [],
             HOSTS,
             {"w1": {"kubelet": undo("x")}},
-            "There is w1 kubelet: config maxPods: 5 -> x (transaction T, ended then).",
+            "There is w1 kubelet: ~ maxPods: 5 -> x (transaction T, ended then).",
         ),
         (
             [],
             HOSTS,
             {"cp1": {"etcd": undo(["2"], operations=[{"field": "args", "key": "v", "before": ["4"], "after": ["2"]}])}},
-            "There is cp1 etcd: args v: 4 -> 2 (transaction T, ended then).",
+            "There is cp1 etcd: ~ --v=4 -> 2 (transaction T, ended then).",
         ),
         ([], HOSTS, {}, "There is none."),
         (["kube-proxy"], HOSTS, {}, "invalid rollback_components kube-proxy: must be of etcd, kube-apiserver,"),
@@ -86,8 +86,8 @@ def test_names_that_are_not_known() -> None:
             ["kubelet"],
             HOSTS,
             {"cp1": {"kubelet": undo()}, "w1": {"kubelet": undo(True)}},
-            "Different last changes are not reverted at once: cp1 kubelet: config maxPods: 5 -> unset (transaction T, ended then);"
-            " w1 kubelet: config maxPods: 5 -> true",
+            "Different last changes are not reverted at once: cp1 kubelet: - maxPods: 5 (transaction T, ended then);"
+            " w1 kubelet: ~ maxPods: 5 -> true (transaction T, ended then).",
         ),
         (["etcd"], HOSTS, {"cp1": {"kubelet": undo()}, "w1": {"kubelet": undo(True)}}, ""),
         (["kubelet"], ["w1"], {"cp1": {"kubelet": undo()}, "w1": {"kubelet": undo(True)}}, ""),

@@ -30,6 +30,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
     results,
 )
 
+CHANGE: Json = {"field": "feature_gates", "key": "A", "before": None, "after": True}
 SKIPPED: Json = {"pass": {"skipped": True}}
 ENDED: Json = {"pass": {**OF, "at_work": False}}
 EXCLUDED: Json = {"pass": {**OF, "at_work": True, "excluded": "no route"}}
@@ -249,23 +250,54 @@ def test_the_first_host_that_was_not_lost_speaks() -> None:
 
 
 def test_what_is_told_of_a_host_that_has_not_begun() -> None:
-    found = rollout.not_begun("w3", ["w1", "w2"])
-    assert found == {
-        "failed": True,
-        "begun": False,
-        "changed": False,
-        "msg": "w3 was not changed, because w1, w2 failed.",
-    }
-    assert rollout.not_begun("w3", [])["msg"] == "w3 was not changed."
+    """The same of all, so that Ansible shows its error once."""
+    found = rollout.not_begun(["w1", "w2"])
+    assert found == {"failed": True, "begun": False, "changed": False, "msg": "Not changed, because w1, w2 failed."}
+    assert rollout.not_begun([])["msg"] == "Not changed, because the run ended before."
+    assert rollout.not_planned(["w1"]) == "Not planned, because w1 failed."
 
 
-def test_how_to_go_on() -> None:
-    failed, waiting, done = {"failed": True, "begun": True}, {"failed": True, "begun": False}, {"failed": False}
-    assert rollout.again(parts({"w1": done, "w2": failed, "w3": waiting})).endswith("run again with --limit w2,w3")
-    # A run that was refused before its first turn is run again as it was.
-    assert rollout.again(parts({"w2": waiting, "w3": waiting})) == ""
-    # Of one that failed alone the user knows.
-    assert rollout.again(parts({"w1": done, "w2": failed})) == ""
+@pytest.mark.parametrize(
+    ("part", "is_left"),
+    [
+        ({"operations": [CHANGE]}, True),
+        ({"operations": [CHANGE], "changed": True}, False),
+        ({"operations": [CHANGE], "failed": True}, False),
+        ({"operations": []}, False),
+        ({}, False),
+    ],
+)
+def test_what_was_to_change_and_did_not_is_left(part: Json, is_left: bool) -> None:
+    found = rollout.left(parts({"a": part, "b": {}}), ["w1"])
+    assert {name: each.msg for name, each in found.items()} == (
+        {"a": "Not changed, because w1 failed."} if is_left else {}
+    )
+
+
+@pytest.mark.parametrize(
+    ("registers", "causes"),
+    [
+        ({"decide": {"failed": True, "msg": "no", "pass_id": "1"}}, ["no"]),
+        ({"decide": {"failed": True, "msg": "no", "pass_id": "0"}}, []),
+        ({"plan": {"unreachable": True, "msg": "gone"}}, ["gone"]),
+        (
+            {"admit": {"results": [{"api_reachable": False, "pass_id": "1"}, {"failed": True, "pass_id": "1"}]}},
+            ["no answer"],
+        ),
+        ({"verify": {"results": [{"failed": True, "msg": "a"}, {"failed": True, "msg": "a"}]}}, ["a"]),
+        ({"turn": {"failed": True, "msg": "not now", "pass_id": "1"}}, []),
+        (
+            {"pass": {"failed": True, "msg": "not begun", "pass_id": "1"}, "plan": {"failed": True, "msg": "old"}},
+            ["not begun"],
+        ),
+        ({"pass": {"failed": True, "msg": "Not changed.", "pass_id": "1", "report": {}}}, []),
+    ],
+)
+def test_why_steps_failed_on_a_host(registers: Json, causes: list[str]) -> None:
+    host: rollout.HostResults[t.Any, t.Any] = rollout.HostResults(
+        lambda register: {"pass": {"pass_id": "1", "at_work": True}, **registers}.get(register, {})
+    )
+    assert host.causes == causes
 
 
 def test_the_outcomes_that_a_role_reported_are_acknowledged() -> None:

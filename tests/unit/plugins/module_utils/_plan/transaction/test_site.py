@@ -71,7 +71,9 @@ def decide(
 
 
 def decision(work: list[str], is_split: bool, looks_again: bool, in_pass: str = site.WHOLE) -> SiteDecision:
-    return SiteDecision(work=work, is_split=is_split, looks_again=looks_again, in_pass=in_pass)
+    compares = KUBELETS not in work and in_pass != site.ADDITIONS
+    checks = ["look_again"] * looks_again + ["compare"] * compares
+    return SiteDecision(work=work, is_split=is_split, checks=checks, in_pass=in_pass)
 
 
 def kept(plans: t.Mapping[str, t.Mapping[str, Json]], absent: t.Collection[str]) -> Json:
@@ -213,22 +215,6 @@ WORK: Json = {"operations": [{"field": "labels", "key": "a", "before": None, "af
 IDLE: Json = {"operations": [], "failed": False}
 
 
-def left(part: Json, *stopped: str, is_ended: bool = False) -> Json:
-    """The report of the kubelet of w1, whose role did not begin; empty where it had nothing to change."""
-    found = site.left(parts({"kubelet": part}), stopped, KUBELETS, "w1", is_ended=is_ended)
-    return dict(found["kubelet"].raw) if found else {}
-
-
-def test_what_a_role_missed_has_failed_and_names_who_ended_the_run() -> None:
-    kubelet = left(WORK, "cp2")
-    assert (kubelet["failed"], kubelet["begun"], kubelet["operations"]) == (True, False, WORK["operations"])
-    assert kubelet["msg"] == "node_kubelet did not begin on w1, because cp2 failed."
-    of_node = raw(site.left(parts({"labels": WORK, "resources": IDLE}), [], NODES, "w1", is_ended=False))
-    assert of_node["labels"]["operations"] == WORK["operations"]
-    assert of_node["labels"]["msg"] == "node_resources did not begin on w1, because the run ended before."
-    assert of_node["resources"] == IDLE
-
-
 def done(key: str, **more: t.Any) -> Json:
     """What was changed."""
     return {"operations": [operation("labels", key, None, "b")], "changed": True, "failed": False, **more}
@@ -266,34 +252,11 @@ def test_the_same_of_roles_that_report_in_parts() -> None:
 
 
 def test_why_something_was_not_removed() -> None:
-    told = [site.not_removed(KUBELETS, "w1", stopped) for stopped in (["cp1"], [])]
-    assert told[0] == "What node_kubelet is to remove on w1 is still there, because cp1 failed."
+    told = [site.not_removed(KUBELETS, stopped) for stopped in (["cp1"], [])]
+    assert told[0] == "What node_kubelet is to remove is still there, because cp1 failed."
     assert told[1].endswith("because the run ended before.")
 
 
-@pytest.mark.parametrize("report", [{}, {"etcd": {}}, {"etcd": IDLE}])
-def test_a_host_with_nothing_to_change_missed_nothing(report: Json) -> None:
-    assert site.left(parts(report), ["cp2"], NODES, "w1", is_ended=False) == {}
-
-
-def test_a_plan_is_work_that_was_missed_whatever_it_says_would_change() -> None:
-    assert left({**WORK, "changed": True})["begun"] is False
-    assert left({**IDLE, "open_transaction": {"id": "1"}})["begun"] is False
-
-
-@pytest.mark.parametrize(
-    ("became", "is_missed"),
-    [({}, True), ({"changed": False}, True), ({"changed": True}, False), ({"failed": True}, False)],
-)
-def test_what_became_nothing_in_a_role_that_ended_was_missed(became: Json, is_missed: bool) -> None:
-    assert bool(left({**WORK, **became}, is_ended=True)) is is_missed
-    assert left(IDLE, is_ended=True) == {}
-    assert left({**IDLE, "open_transaction": {"id": "1"}}, is_ended=True) == {}
-
-
 def test_whether_something_of_a_host_has_failed() -> None:
-    missed = parts({"kubelet": {**WORK, "failed": True, "begun": False}})
-    assert site.has_failed(parts({"etcd": IDLE, "kube-apiserver": {**IDLE, "failed": True}}), begun=True)
-    assert (site.has_failed(missed), site.has_failed(missed, begun=True)) == (True, False)
+    assert site.has_failed(parts({"etcd": IDLE, "kube-apiserver": {**IDLE, "failed": True}}))
     assert not site.has_failed(parts({"labels": IDLE}))
-    assert site.again(["cp1", "w1"]).endswith("with --limit cp1,w1")

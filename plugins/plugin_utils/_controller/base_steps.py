@@ -1,0 +1,107 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What all steps have: what their task gives them, which cluster the API has to be that of, and how the run was started."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ...module_utils._plan.common import typed
+from ...module_utils._plan.common.errors import Refusal
+from ...module_utils._plan.kubernetes import clusters
+from ...module_utils._plan.transaction import site
+from ...module_utils._plan.transaction.api_host import ApiHost
+from ...module_utils._plan.transaction.results import KubeletInfo
+from ...module_utils._plan.transaction.rollout import StepResult
+from .module_runner import ModuleRunner
+from .play_view import Json, PlayView
+
+FAIL_ON_PENDING = "nodecraft_kubeadm_fail_on_pending"
+
+
+@dataclasses.dataclass(frozen=True)
+class ClusterFound(StepResult):
+    """Whose cluster the API has to be. api_reachable: false when the next host is to be tried. cluster: as modules take it."""
+
+    api_reachable: bool = True
+    api: ApiHost | None = None
+    cluster: Json | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class StepSettings:
+    """What tasks of roles and playbooks give their steps, each some of these.
+
+    plan_only: whether the step belongs to the plan of a playbook, which decides then whether anything is changed. look_again: the seconds between two
+    looks. roles: of the run. named: the settings that variables name. in_pass: one of C(site.PASSES). noted: the roles that run once more. looks: the
+    registers of what was read. known: the names of variables. planes: hosts of control planes. target: a version. result: of a module.
+    """
+
+    plan_only: bool = typed.one(boolean, False)
+    look_again: int = typed.one(int, 0)
+    roles: t.Sequence[str] = ()
+    named: t.Sequence[str] = ()
+    in_pass: str = ""
+    noted: t.Sequence[str] = ()
+    looks: t.Sequence[str] = ()
+    known: t.Sequence[str] = ()
+    planes: t.Sequence[str] = ()
+    target: str = ""
+    result: Json = dataclasses.field(default_factory=dict)
+
+
+class Steps:
+    """The steps of one role or playbook in one pass. settings: what the task of the step gives it."""
+
+    def __init__(self, play: PlayView, modules: ModuleRunner, role: str, settings: Json) -> None:
+        self._play = play
+        self._modules = modules
+        self._role = role
+        self._settings = settings
+        self._given = typed.parse(StepSettings, settings)
+
+    def check(self, step: str) -> None:
+        """Raise Refusal when a step cannot be taken now. step: its name."""
+
+    @property
+    def pass_id(self) -> str:
+        """Of the pass in which the host is at work; empty for playbooks."""
+        return ""
+
+    def refused(self, reason: str) -> str:
+        """Why a run ends before a role writes anything. reason: as it stands, which knows of one pass only."""
+        return site.refused(reason, self._play.variable("__play_pass", site.WHOLE))
+
+    @staticmethod
+    def _refuse(reason: str) -> None:
+        """Raise Refusal when there is a reason."""
+        if reason:
+            raise Refusal(reason)
+
+    @property
+    def _fails_on_pending(self) -> bool:
+        """Whether a host fails in check mode that has something to change."""
+        return self._play.check_mode and boolean(self._play.variable(FAIL_ON_PENDING, False))
+
+    @property
+    def _of_run(self) -> Json:
+        """How a run was started, as fields of C(report.Run)."""
+        return {"dry": self._play.check_mode, "fails_on_pending": self._fails_on_pending}
+
+    def _cluster(self, candidates: list[str], named: str) -> ClusterFound:
+        """Read which cluster the node belongs to where the step runs, and decide who uses the API of that cluster.
+
+        candidates: the control planes, each of which is tried until one responds. named: the host that the user names for the API.
+        """
+        here = self._play.delegate_host
+        node = self._modules.run("kubelet_info", {}, KubeletInfo)
+        if node.cluster is None and here != candidates[-1]:
+            return ClusterFound(api_reachable=False)
+        reachable = [here] if node.cluster else []
+        api, *_others = self._play.api_hosts(self._play.control_planes(), named, reachable=reachable)
+        return ClusterFound(api=api, cluster=clusters.expected({node.node: node.cluster} if node.cluster else {}))

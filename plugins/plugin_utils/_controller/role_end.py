@@ -1,0 +1,197 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The end of a role: what became of each host, and on one of them of all."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import typing as t
+
+from ...module_utils._plan.common import typed
+from ...module_utils._plan.common.typed import Mapped, ModuleResult
+from ...module_utils._plan.transaction import report, rollout
+from ...module_utils._plan.transaction.report import Part, Run
+from ...module_utils._plan.transaction.results import PartResult, Report
+from ...module_utils._plan.transaction.rollout import HostResults, Pass, StepResult
+from . import run_summary
+from .base_steps import Steps
+from .module_runner import ModuleRunner
+from .play_view import Json, PlayView
+from .rollout_pass import RolloutPass
+from .run_summary import RunSummary
+
+H = t.TypeVar("H", bound=HostResults[t.Any, t.Any])
+
+
+class RoleSummary(Steps, t.Generic[H]):
+    """What is told of all hosts of one role, in one pass."""
+
+    host_type: t.ClassVar[type[HostResults[t.Any, t.Any]]]
+    # Whether the hosts of the play are what is changed, so that none of them may be missing.
+    _changes_hosts = True
+
+    def __init__(self, play: PlayView, modules: ModuleRunner, role: str, settings: Json) -> None:
+        super().__init__(play, modules, role, settings)
+        # A class variable cannot have the type variable of its class.
+        self._pass: RolloutPass[H] = RolloutPass(play, role, t.cast("type[H]", self.host_type))
+
+    def _named_in(self, host: str, variable: str) -> str:
+        """Where a variable of a host comes from, as text behind a revert; empty where Ansible does not tell."""
+        place = self._play.place_of(host, variable)
+        return f"; {variable} is from {place}" if place else ""
+
+    def summary(self) -> RunSummary:
+        """Tell what became of all hosts, from one of them: the only one that runs the task, or the first that can where each of them does."""
+        part = {name: host for name, host in self._pass.all_hosts() if host.current_pass.pass_id}
+        # Behind a failure the batch may have no host left.
+        here = {name: part[name] for name in self._play.batch_hosts if name in part} or part
+        if not self._play.is_run_once and rollout.speaker(here.items()) != self._play.host:
+            return RunSummary()
+        reports, hosts = self.reported(), list(part)
+        why = {name: host.current_pass.why for name, host in self._pass.all_hosts() if not reports.get(name)}
+        left = [] if self._play.check_mode else [report.left(name, each) for name, each in why.items() if each]
+        run = Run(hosts=hosts, parts=left, notes=self.notes(), causes=self.causes(), **self._of_run)
+        return run_summary.summary(run.with_role(**self.in_run(reports)), self.statistics(reports))
+
+    def reported(self) -> dict[str, Json]:
+        """What became of all hosts, by host, as they have told it, or others for those that were lost."""
+        passes = {name: host.current_pass for name, host in self._pass.all_hosts()}
+        others = {name: dict(each) for ended in passes.values() for name, each in ended.others.items()}
+        told = {**others, **{name: dict(ended.report) for name, ended in passes.items() if ended.report}}
+        return {name: told[name] for name in passes if name in told}
+
+    def ended(self) -> Pass:
+        """The end of this host; an empty one where it did not come there."""
+        current = self._pass.own.current_pass
+        return current if current.report is not None or current.lines or current.why else Pass()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a task of the role has failed on this host."""
+        return self._pass.own.has_failed
+
+    def failed_hosts(self) -> t.Iterator[str]:
+        """The hosts that failed in this role, and did not only wait for their turn."""
+        for name, host in self._pass.all_hosts():
+            parts = self.parts_of(dict(host.current_pass.report or {}))
+            if host.causes or any(each.failed and not each.is_waiting for each in parts.values()):
+                yield name
+
+    def notes(self) -> list[str]:
+        """What is told of no single host."""
+        return [line for _name, host in self._pass.all_hosts() for line in host.current_pass.lines]
+
+    def causes(self) -> dict[str, list[str]]:
+        """Why steps failed, by host."""
+        return {name: causes for name, host in self._pass.all_hosts() if (causes := host.causes)}
+
+    def in_run(self, reports: t.Mapping[str, Json]) -> Json:
+        """What a summary says of this role's reports, as fields of C(report.Run). reports: by host."""
+        return {"parts": [part for host, each in reports.items() for part in self._parts(host, self.parts_of(each))]}
+
+    def _parts(self, host: str, parts: Report) -> list[Part]:
+        """The parts of a host, with their operations as texts."""
+        return [self._part(host, name, result) for name, result in parts.items()]
+
+    def _part(self, host: str, component: str, result: PartResult) -> Part:
+        texts = (
+            report.operation(each, self._named_in(host, self.variable_of(each.field)) if each.no_longer_desired else "")
+            for each in result.operations or ()
+        )
+        return Part(host, component, result, tuple(texts))
+
+    def variable_of(self, field: str) -> str:
+        """The variable that says all of a field."""
+        return f"{self._role}_{field}"
+
+    def statistics(self, reports: t.Mapping[str, Json]) -> Json:
+        """The same as the statistics of a run have it, by name."""
+        return {f"{self._role}_report": dict(reports)} if reports else {}
+
+    @staticmethod
+    def parts_of(report: Json) -> Report:
+        """The parts of this role's report of a host, by name. report: as it is published."""
+        return {name: typed.parse(PartResult, each) for name, each in report.items() if isinstance(each, dict)}
+
+
+class RoleEnd(RoleSummary[H]):
+    """What is told of one host at its end."""
+
+    def end(self) -> Pass:
+        """Tell what became of this host. It fails where that is not what was to be done and no task of it has failed for that: it was not begun, or
+        another host has sent what failed."""
+        return self.end_because_of(self._stopped_by)
+
+    def end_because_of(self, stopped_by: t.Callable[[], t.Iterable[str]]) -> Pass:
+        """The same. stopped_by: which hosts stopped the run, asked where something of this host is left."""
+        ended = self._end()
+        given = dict(ended.report or {})
+        parts = self.parts_of(given)
+        missed = {} if self._play.check_mode else rollout.left(parts, ())
+        if missed:
+            parts = {**parts, **rollout.left(parts, list(stopped_by()))}
+        own = self._pass.own
+        # One that has failed already does not fail again.
+        why = "" if own.has_failed else self.why_failed(parts) or self._why_left(given, stopped_by)
+        told = self.published(parts, given) if missed else ended.report
+        return dataclasses.replace(ended, report=told, refusal=own.refusal, why=why)
+
+    def _why_left(self, told: Json, stopped_by: t.Callable[[], t.Iterable[str]]) -> str:
+        """Why a host fails of a role that is used alone: something is to change and was only planned, or nothing is known of it. told: its report."""
+        if not self._is_alone:
+            return ""
+        number = self.pending(told) if self._fails_on_pending else 0
+        is_unknown = self._changes_hosts and not told and self._pass.own.takes_part and not self._play.check_mode
+        stopped = list(stopped_by()) if is_unknown else []
+        return report.pending_host(number) if number else rollout.not_planned(stopped) if stopped else ""
+
+    def pending(self, told: Json) -> int:
+        """How many operations a plan has. told: the report of this host."""
+        return sum(len(each.operations or ()) for each in self.parts_of(told).values())
+
+    def _end(self) -> Pass:
+        """What became of this host; on one host also what is told of no single one. That one lets other runs in again."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _ended(report: Json, lines: t.Sequence[str] = (), others: Json | None = None) -> Pass:
+        """The result of the step end. report: of this host. lines: of no single one, on the host that speaks. others: reports of hosts that cannot."""
+        return Pass(report=report, lines=lines, others=others or {})
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether no playbook uses the role among others."""
+        return not self._play.variable("__play_roles", [])
+
+    def _stopped_by(self) -> t.Iterator[str]:
+        """The first host that stopped the run."""
+        ends = (rollout.FAILED, rollout.LOST, rollout.UNFINISHED)
+        found = (
+            name for name, host in self._pass.all_hosts() if (host.is_at_work and host.state in ends) or host.causes
+        )
+        return itertools.islice(found, 1)
+
+    @staticmethod
+    def published(parts: Report, report: Json) -> Json:
+        """A report with other parts."""
+        return {**report, **{name: dict(part.raw) for name, part in parts.items()}}
+
+    def acknowledge(self) -> StepResult:
+        """Tell this host what became of it, and note on the node which outcomes are reported of it: the task of the end may run elsewhere. Only behind
+        the end: a run that is killed before it has verified a change leaves the next one its outcome."""
+        ended = self.ended()
+        self.acknowledge_all(ended.report)
+        return StepResult(failed=bool(ended.why), msg=ended.why)
+
+    def acknowledge_all(self, told: Mapped | None) -> None:
+        """The same, of a report of this host. told: the report."""
+        for outcome in rollout.reported(self.parts_of(dict(told or {}))):
+            self._modules.run("node_transaction", outcome, ModuleResult)
+
+    def why_failed(self, parts: Report) -> str:
+        """Why this host fails at the end, although no task of it did: its turn did not come, or another host found what is wrong with it. Empty when it
+        does not."""
+        return next((part.msg for part in parts.values() if part.failed), "")

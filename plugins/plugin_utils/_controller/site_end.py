@@ -1,0 +1,185 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The end of site and its parts: what became of each host in all roles, and on one of them of all hosts."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import typing as t
+
+from ...module_utils._plan.common.typed import Mapped
+from ...module_utils._plan.transaction import rollout, site
+from ...module_utils._plan.transaction.report import Part, Run, left, pending_host
+from ...module_utils._plan.transaction.rollout import StepResult
+from ...module_utils._plan.transaction.site import SiteDecision
+from . import run_summary
+from .base_steps import Steps
+from .control_plane_rollout import ControlPlaneRollout
+from .node_kubelet_rollout import NodeKubeletRollout
+from .node_resources_rollout import NodeResourcesRollout
+from .placement_guard_rollout import PlacementGuardRollout
+from .play_view import Json
+from .role_rollout import RoleRollout
+from .rollout_pass import registered_as
+from .run_summary import RunSummary
+
+# Those that are all planned before any of them changes something.
+_ROLES: dict[str, type[RoleRollout[t.Any]]] = {
+    "control_plane": ControlPlaneRollout,
+    "node_kubelet": NodeKubeletRollout,
+    "node_resources": NodeResourcesRollout,
+}
+# What the tasks of these steps register.
+BEGIN, _DECIDE, _NOTE, _END = "__play_begin", "__play_decide", "__play_note", "__play_end"
+
+
+@dataclasses.dataclass(frozen=True)
+class PassNote(StepResult):
+    """Of the steps split and note. kept: what the first of two passes leaves as it is. reports: by role, of what was changed before the last pass.
+    lines: what was told then."""
+
+    kept: Mapped | None = None
+    reports: t.Mapping[str, Mapped] = dataclasses.field(default_factory=dict)
+    lines: t.Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class SiteEnd(StepResult):
+    """Of the step end. reports: of this host, by role. lines: what is told of no single host. why: the host fails; empty when it does not."""
+
+    reports: t.Mapping[str, Mapped] = dataclasses.field(default_factory=dict)
+    lines: t.Sequence[str] = ()
+    why: str = ""
+
+
+class SiteEndSteps(Steps):
+    """The last steps, and what they and those before them read of the run."""
+
+    @staticmethod
+    def _merged(name: str, first: Mapped, last: Mapped) -> Json:
+        """The report of a host in a role that ran twice."""
+        role = _ROLES[name]
+        merged = site.both(role.parts_of(dict(first)), role.parts_of(dict(last)))
+        return role.published(merged, dict(last or first))
+
+    def _note(self, host: str = "") -> PassNote:
+        """What was noted of the passes before."""
+        return registered_as(self._play, _NOTE, PassNote, host)
+
+    @functools.cached_property
+    def _decided(self) -> SiteDecision:
+        """Of this run; an empty one where it did not come so far."""
+        found = registered_as(self._play, _DECIDE, SiteDecision)
+        return found if found.pass_id == self.pass_id else SiteDecision()
+
+    @property
+    def pass_id(self) -> str:
+        """Of the run, which its first step gave it."""
+        return registered_as(self._play, BEGIN, StepResult).pass_id
+
+    @property
+    def _is_split(self) -> bool:
+        """Whether the run is in one of its two passes."""
+        return self._decided.in_pass in (site.ADDITIONS, site.REST)
+
+    def end(self) -> SiteEnd:
+        """End on this host what no role has ended, because there was nothing to change or something failed before. The host fails with what is left to do
+        there, which no task of it has failed with."""
+        decided = self._decided
+        # What is left of an earlier import of a playbook does not count.
+        note = self._note() if self._is_split or site.LOOK_AGAIN in decided.checks else PassNote()
+        reports: dict[str, Mapped] = {}
+        lines, why = list(note.lines), ""
+        number = sum(guard.pending(dict(guard.ended().report or {})) for guard in self._guard().values())
+        has_failed = self._decided.failed and self._play.host == self._play.all_play_hosts[0]
+        for name, role in self._roles().items():
+            has_failed = has_failed or role.has_failed
+            last = role.end_because_of(self._stopped) if role.is_at_work else None
+            ended = last or role.ended()
+            if last:  # the others have done that behind their own end
+                role.acknowledge_all(last.report)
+            why = why or (last.why if last else "")
+            first = note.reports.get(name)
+            reports[name] = self._merged(name, first, ended.report or {}) if first else ended.report or {}
+            lines += ended.lines
+            number += role.pending(dict(reports[name]))
+        if has_failed:  # it does not fail again
+            why = ""
+        elif not why:
+            why = self._left() or (pending_host(number) if number and self._fails_on_pending else "")
+        return SiteEnd(why=why, reports=reports, lines=lines)
+
+    def acknowledge(self) -> StepResult:
+        """Tell this host what became of it."""
+        why = registered_as(self._play, _END, SiteEnd).why
+        return StepResult(failed=bool(why), msg=why)
+
+    def _left(self) -> str:
+        """What is left to do on this host, where none of its tasks has failed; empty without."""
+        if self._play.check_mode:
+            return ""
+        decided = self._decided
+        if not decided.pass_id:
+            return rollout.not_planned(self._stopped())
+        # A first pass that is refused has changed nothing, and is run again as it was.
+        is_waiting = decided.in_pass == site.ADDITIONS and not decided.failed
+        role = next(iter(self._note().kept or {}), "") if is_waiting else ""
+        return site.not_removed(role, self._stopped()) if role else ""
+
+    def _stopped(self) -> list[str]:
+        """The first host that failed in a role, and so ended the run for all. Who is still in the play does not tell: then it has no host."""
+        found = (host for role in self._roles().values() for host in role.failed_hosts())
+        return list(itertools.islice(found, 1))
+
+    def summary(self) -> RunSummary:
+        """Tell what became of all hosts in all roles."""
+        ends = {host: registered_as(self._play, _END, SiteEnd, host) for host in self._play.all_play_hosts}
+        ends = {host: end for host, end in ends.items() if end.pass_id == self.pass_id}
+        decided = self._decided
+        run = Run(
+            hosts=list(self._hosts()),
+            parts=[] if self._play.check_mode else [part for host, end in ends.items() for part in _left_of(host, end)],
+            causes={self._play.all_play_hosts[0]: [decided.msg]} if decided.failed else {},
+            notes=[line for end in ends.values() for line in end.lines],
+            **self._of_run,
+        )
+        statistics: Json = {}
+        for name, role in {**self._roles(), **self._guard()}.items():
+            told = {host: dict(end.reports[name]) for host, end in ends.items() if end.reports.get(name)}
+            lost = {host: each for host, each in role.reported().items() if host not in ends or name not in _ROLES}
+            reports = {**lost, **told}
+            run = run.with_role(
+                causes=role.causes(), notes=() if name in _ROLES else role.notes(), **role.in_run(reports)
+            )
+            statistics.update(role.statistics(reports))
+        if self._play.check_mode and decided.in_pass == site.REST:
+            run = run.with_role(notes=[site.SPLIT])
+        return run_summary.summary(run, statistics)
+
+    def _hosts(self) -> t.Iterator[str]:
+        """The hosts of the run: those of the play, or the ones that are reverted."""
+        named = self._play.variable("__play_hosts", self._play.all_play_hosts)
+        return (host for host in self._play.all_play_hosts if host in named)
+
+    def _guard(self) -> dict[str, RoleRollout[t.Any]]:
+        """The placement guard, where the run applies it. It has no part on a host."""
+        is_applied = site.GUARD in self._given.roles
+        return {site.GUARD: PlacementGuardRollout(self._play, self._modules, site.GUARD, {})} if is_applied else {}
+
+    def _roles(self) -> dict[str, RoleRollout[t.Any]]:
+        """The steps of the roles that the playbook uses on nodes."""
+        return {name: self._steps_of(name) for name in self._given.roles if name in _ROLES}
+
+    def _steps_of(self, name: str) -> RoleRollout[t.Any]:
+        return _ROLES[name](self._play, self._modules, name, {})
+
+
+def _left_of(host: str, end: SiteEnd) -> list[Part]:
+    """Of a host that fails although nothing of it has: a part whose turn did not come."""
+    reports = [_ROLES[name].parts_of(dict(each)) for name, each in end.reports.items()]
+    is_told = not end.why or any(map(site.has_failed, reports))
+    return [] if is_told else [left(host, end.why)]
