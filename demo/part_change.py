@@ -15,8 +15,8 @@ from ansible_collections.nodecraft.kubeadm.demo.story import (
     Story,
     arguments,
     ending,
-    node_operations,
     show_component,
+    show_summary,
 )
 from ansible_collections.nodecraft.kubeadm.lab.console import tell
 from ansible_collections.nodecraft.kubeadm.lab.runs import Follower, Json, Run, run_module
@@ -91,8 +91,7 @@ def change(story: Story) -> None:
     if run.rc != 0:
         raise SystemExit(f"site.yml failed: {' '.join(run.reasons)}")
     components, kubelets = task.changes("static_pod") + run.changes("static_pod"), run.changes("kubelet")
-    for line in node_operations(run):
-        tell(line, 3)
+    show_summary(run)
     story.facts["change"] = {"seconds": run.seconds, "components": components, "kubelets": kubelets}
     story.claim(
         [(result["node"], result["name"]) for result in components]

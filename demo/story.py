@@ -119,14 +119,10 @@ def ending(transaction: Json) -> str:
     return f"{transaction['outcome'].replace('_', ' ')} after {transaction['seconds']:.0f} s, outage {known}"
 
 
-def node_operations(run: Run) -> list[str]:
-    """What was changed through the API."""
-    found: dict[str, None] = {}
-    for result in run.results("node_taint", "node_extended_resource", "node_label"):
-        for name, node in result.get("nodes", {}).items():
-            for change in node["operations"] if node["changed"] else ():
-                found[f"{name}: {change['field']} {change['key']} {change['after'] or ''}".rstrip()] = None
-    return list(found)
+def show_summary(run: Run) -> None:
+    """What a run told people at its end."""
+    for line in run.lines:
+        say(f"     {line}")
 
 
 def nodes_and_objects(lab: Lab) -> Look:

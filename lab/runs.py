@@ -339,6 +339,12 @@ class Run:
                             yield {**one, "host": host}
 
     @property
+    def lines(self) -> list[str]:
+        """What it told people at its end: the last step of its roles or its playbook."""
+        steps = list(self.results("rollout"))
+        return list(steps[-1].get("lines") or ()) if steps else []
+
+    @property
     def reasons(self) -> list[str]:
         """Why it failed, each reason once."""
         tasks = [result for play in self.report["plays"] for task in play["tasks"] for result in task["hosts"].values()]

@@ -111,11 +111,6 @@ def changes(ended: runs.Run) -> list[Json]:
     ]
 
 
-def told(ended: runs.Run) -> str:
-    """What a run tells people at its end."""
-    return "\n".join(str(result["msg"]) for result in ended.results("rollout") if result.get("msg"))
-
-
 def settings_of(node: Node) -> dict[str, set[str]]:
     """Those of the settings that run."""
     return {name: {*node.processes(name)[0].arguments} & asked for name, asked in ASKED.items()}
@@ -162,7 +157,7 @@ def test_kept_settings_are_there_from_the_first_second(records: Path) -> None:
 @pytest.mark.skipif(ONE not in os.environ, reason=f"{ONE} names no lab of Kubernetes {upgrades.BEFORE}")
 def test_settings_that_are_not_kept_are_named_lost_and_brought_back(records: Path) -> None:
     cluster = upgrades.upgradable(ONE, records)
-    named = told(run(cluster, "site", SETTINGS))
+    named = "\n".join(run(cluster, "site", SETTINGS).lines)
     assert "WARNING: the next kubeadm upgrade removes" in named
     assert all(flag in named for flag in NAMED), named
 
@@ -171,7 +166,7 @@ def test_settings_that_are_not_kept_are_named_lost_and_brought_back(records: Pat
     assert settings_of(cluster.first) == NONE
     assert all(lines.without(name, asked) for name, asked in ASKED.items())
 
-    back = told(run(cluster, "site", SETTINGS))
+    back = "\n".join(run(cluster, "site", SETTINGS).lines)
     assert all(flag in back for flag in NAMED), back
     assert settings_of(cluster.first) == ASKED
     assert changes(run(cluster, "site", SETTINGS)) == []
