@@ -160,18 +160,18 @@ class ControlPlaneRollout(ControlPlaneDecision):
             *report.limits(_unrehearsed(last) if last.written else ()),
             resumption,
         ]
-        told_for = {name: self.published(reports[name], {}) for name in control_planes.lost(hosts)}
-        return self._ended(own, [line for line in lines if line], told_for)
+        others = {name: self.published(reports[name], {}) for name in control_planes.lost(hosts)}
+        return self._ended(own, [line for line in lines if line], others)
 
     def in_run(self, reports: t.Mapping[str, Json]) -> Json:
         """As in all roles, and of kubeadm-config, which no single host has."""
         objects = {"kubeadm-config": True} if self._is_config_changed else {}
         return {**super().in_run(reports), "objects": objects}
 
-    def pending(self, told: Json) -> int:
+    def pending(self, own_report: Json) -> int:
         """As in all roles. kubeadm-config counts on the host that decides for all."""
         is_first = self._play.check_mode and self._pass.coordinator == self._play.host
-        return super().pending(told) + int(is_first and self._is_config_changed)
+        return super().pending(own_report) + int(is_first and self._is_config_changed)
 
     @property
     def _is_config_changed(self) -> bool:

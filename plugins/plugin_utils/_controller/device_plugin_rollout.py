@@ -13,6 +13,7 @@ import typing as t
 
 from ansible.plugins.filter.core import to_nice_yaml
 
+from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.common.typed import ModuleResult
 from ...module_utils._plan.device import deployment, desired
@@ -198,11 +199,11 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
 
     def in_run(self, reports: t.Mapping[str, Json]) -> Json:
         """As in all roles. There is one plugin, not one for each host."""
-        return {"objects": {"device plugin": any(each["changed"] for each in reports.values())}}
+        return {"objects": {"device plugin": any(typed.parse(ModuleResult, each).changed for each in reports.values())}}
 
-    def pending(self, told: Json) -> int:
+    def pending(self, own_report: Json) -> int:
         """As in all roles: the plugin is one thing to change."""
-        return int(bool(told.get("changed")))
+        return int(typed.parse(ModuleResult, own_report).changed)
 
     def statistics(self, reports: t.Mapping[str, Json]) -> Json:
         """As in all roles."""

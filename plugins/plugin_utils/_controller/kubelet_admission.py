@@ -276,9 +276,9 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             return admission
         lease = LeaseState(at=time.time(), cluster=admission.cluster, stale=result.stale)
         warnings = kubelets.lease_warnings(result)
-        told = [f"WARNING: {warning}" for warning in warnings]
+        lines = [f"WARNING: {warning}" for warning in warnings]
         return dataclasses.replace(
-            admission, lease=lease, warnings=[*admission.warnings, *warnings], told=[*admission.told, *told]
+            admission, lease=lease, warnings=[*admission.warnings, *warnings], told=[*admission.told, *lines]
         )
 
     def _held(self, cluster: t.Any, **more: t.Any) -> LeaseResult:

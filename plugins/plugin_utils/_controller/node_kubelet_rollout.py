@@ -81,8 +81,8 @@ class NodeKubeletRollout(KubeletAdmission):
         """Read from the API what became of the restarted kubelet, and tell what another run has changed there since it was planned."""
         found = self._verified()
         lease = self._admission.lease if self._admission else None
-        told = kubelets.meanwhile(self._play.host, self._pass.own) if lease and lease.stale else []
-        return dataclasses.replace(found, warnings=told)
+        overtaken = kubelets.meanwhile(self._play.host, self._pass.own) if lease and lease.stale else []
+        return dataclasses.replace(found, warnings=overtaken)
 
     def _verified(self) -> Verification:
         """Read from the API whether the restarted kubelet uses what was asked for, what became of the pods, and whether the node has its devices
@@ -133,7 +133,7 @@ class NodeKubeletRollout(KubeletAdmission):
         own_report = dict(found.raw) if found else {}
         if rollout.speaker(planned) != name:
             return self._ended(own_report)
-        return self._told(own_report, decision)
+        return self._with_notes(own_report, decision)
 
     def _stopped(self, decision: KubeletDecision) -> list[str]:
         """Who stopped the rollout, where this host was waiting for its turn. Read no further than needed."""
@@ -148,7 +148,7 @@ class NodeKubeletRollout(KubeletAdmission):
                 return stopped
         return []
 
-    def _told(self, own_report: Json, decision: KubeletDecision) -> Pass:
+    def _with_notes(self, own_report: Json, decision: KubeletDecision) -> Pass:
         """What is told of no single host, on the host that speaks."""
         admission = self._admission or Admission()
         hosts = self._pass.hosts([*decision.planned, *decision.excluded])

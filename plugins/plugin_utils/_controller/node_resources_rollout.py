@@ -13,6 +13,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import Refusal
+from ...module_utils._plan.common.typed import ModuleResult
 from ...module_utils._plan.kubernetes import access
 from ...module_utils._plan.node import labels
 from ...module_utils._plan.node import rollout as resources
@@ -94,7 +95,8 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
             if result.unreachable and not is_last:
                 return Applied(api_reachable=False)
             if result.has_failed:
-                results[kind] = result.updated(msg=f"{result.msg or 'no answer'}{self._without_api(hosts)}")
+                failed = result.updated(msg=f"{result.msg or 'no answer'}{self._without_api(hosts)}")
+                results[kind] = self._handed_on(failed)
                 break
             results[kind] = self._handed_on(result)
         else:
@@ -189,9 +191,9 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
 
     def in_run(self, reports: t.Mapping[str, Json]) -> Json:
         """As in all roles, and the hosts that are skipped, of which nothing is planned."""
-        skipped = (host for host, each in reports.items() if each.get("unreachable"))
-        told = [Part(host, _NODE, PartResult(unreachable=True, msg=reports[host]["msg"])) for host in skipped]
-        return {"parts": [*told, *super().in_run(reports)["parts"]]}
+        ends = {host: typed.parse(ModuleResult, each) for host, each in reports.items()}
+        skipped = {host: PartResult(unreachable=True, msg=each.msg) for host, each in ends.items() if each.unreachable}
+        return {"parts": [*(Part(host, _NODE, each) for host, each in skipped.items()), *self._all_parts(reports)]}
 
     def variable_of(self, field: str) -> str:
         """As in all roles."""

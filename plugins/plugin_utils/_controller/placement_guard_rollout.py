@@ -110,11 +110,13 @@ class PlacementGuardRollout(RoleRollout[GuardHost]):
 
     def in_run(self, reports: t.Mapping[str, Json]) -> Json:
         """As in all roles. There is one guard, not one for each host."""
-        return {"objects": {"placement guard": any(each["changed"] for each in reports.values())}}
+        return {
+            "objects": {"placement guard": any(typed.parse(ModuleResult, each).changed for each in reports.values())}
+        }
 
-    def pending(self, told: Json) -> int:
+    def pending(self, own_report: Json) -> int:
         """As in all roles: the guard is one thing to change."""
-        return int(bool(told.get("changed")))
+        return int(typed.parse(ModuleResult, own_report).changed)
 
     def statistics(self, reports: t.Mapping[str, Json]) -> Json:
         """As in all roles."""

@@ -52,7 +52,7 @@ class RoleSummary(Steps, t.Generic[H]):
             return RunSummary()
         reports, hosts = self.reported(), list(part)
         why = {name: host.current_pass.why for name, host in self._pass.all_hosts() if not reports.get(name)}
-        left = [] if self._play.check_mode else [report.left(name, each) for name, each in why.items() if each]
+        left = [] if self._play.check_mode else [report.left_host(name, each) for name, each in why.items() if each]
         run = Run(hosts=hosts, parts=left, notes=self.notes(), causes=self.causes(), **self._of_run)
         return run_summary.summary(run.with_role(**self.in_run(reports)), self.statistics(reports))
 
@@ -60,8 +60,8 @@ class RoleSummary(Steps, t.Generic[H]):
         """What became of all hosts, by host, as they have told it, or others for those that were lost."""
         passes = {name: host.current_pass for name, host in self._pass.all_hosts()}
         others = {name: dict(each) for ended in passes.values() for name, each in ended.others.items()}
-        told = {**others, **{name: dict(ended.report) for name, ended in passes.items() if ended.report}}
-        return {name: told[name] for name in passes if name in told}
+        found = {**others, **{name: dict(ended.report) for name, ended in passes.items() if ended.report}}
+        return {name: found[name] for name in passes if name in found}
 
     def ended(self) -> Pass:
         """The end of this host; an empty one where it did not come there."""
@@ -90,7 +90,10 @@ class RoleSummary(Steps, t.Generic[H]):
 
     def in_run(self, reports: t.Mapping[str, Json]) -> Json:
         """What a summary says of this role's reports, as fields of C(report.Run). reports: by host."""
-        return {"parts": [part for host, each in reports.items() for part in self._parts(host, self.parts_of(each))]}
+        return {"parts": self._all_parts(reports)}
+
+    def _all_parts(self, reports: t.Mapping[str, Json]) -> list[Part]:
+        return [part for host, each in reports.items() for part in self._parts(host, self.parts_of(each))]
 
     def _parts(self, host: str, parts: Report) -> list[Part]:
         """The parts of a host, with their operations as texts."""
@@ -136,21 +139,21 @@ class RoleEnd(RoleSummary[H]):
         own = self._pass.own
         # One that has failed already does not fail again.
         why = "" if own.has_failed else self.why_failed(parts) or self._why_left(given, stopped_by)
-        told = self.published(parts, given) if missed else ended.report
-        return dataclasses.replace(ended, report=told, refusal=own.refusal, why=why)
+        own_report = self.published(parts, given) if missed else ended.report
+        return dataclasses.replace(ended, report=own_report, refusal=own.refusal, why=why)
 
-    def _why_left(self, told: Json, stopped_by: t.Callable[[], t.Iterable[str]]) -> str:
-        """Why a host fails of a role that is used alone: something is to change and was only planned, or nothing is known of it. told: its report."""
+    def _why_left(self, own_report: Json, stopped_by: t.Callable[[], t.Iterable[str]]) -> str:
+        """Why a host fails of a role that is used alone: something is to change and was only planned, or nothing is known of it."""
         if not self._is_alone:
             return ""
-        number = self.pending(told) if self._fails_on_pending else 0
-        is_unknown = self._changes_hosts and not told and self._pass.own.takes_part and not self._play.check_mode
+        number = self.pending(own_report) if self._fails_on_pending else 0
+        is_unknown = self._changes_hosts and not own_report and self._pass.own.takes_part and not self._play.check_mode
         stopped = list(stopped_by()) if is_unknown else []
         return report.pending_host(number) if number else rollout.not_planned(stopped) if stopped else ""
 
-    def pending(self, told: Json) -> int:
-        """How many operations a plan has. told: the report of this host."""
-        return sum(len(each.operations or ()) for each in self.parts_of(told).values())
+    def pending(self, own_report: Json) -> int:
+        """How many operations a plan has. own_report: of this host."""
+        return sum(len(each.operations or ()) for each in self.parts_of(own_report).values())
 
     def _end(self) -> Pass:
         """What became of this host; on one host also what is told of no single one. That one lets other runs in again."""
@@ -186,9 +189,9 @@ class RoleEnd(RoleSummary[H]):
         self.acknowledge_all(ended.report)
         return StepResult(failed=bool(ended.why), msg=ended.why)
 
-    def acknowledge_all(self, told: Mapped | None) -> None:
-        """The same, of a report of this host. told: the report."""
-        for outcome in rollout.reported(self.parts_of(dict(told or {}))):
+    def acknowledge_all(self, own_report: Mapped | None) -> None:
+        """The same, of a report of this host."""
+        for outcome in rollout.reported(self.parts_of(dict(own_report or {}))):
             self._modules.run("node_transaction", outcome, ModuleResult)
 
     def why_failed(self, parts: Report) -> str:

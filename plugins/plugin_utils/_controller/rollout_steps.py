@@ -24,7 +24,7 @@ from .placement_guard_rollout import PlacementGuardRollout
 from .play_view import Json, PlayView
 from .playbook_steps import ResizeSteps, RollbackSteps, UpgradeCheckSteps
 from .rollout_pass import STEPS, new_id
-from .run_summary import show
+from .run_summary import show_lines
 from .site_steps import SiteSteps
 
 # Roles, and playbooks.
@@ -80,7 +80,7 @@ class RolloutSteps(ActionBase):
         if found.get("failed") and step in _BEFORE_WRITES and not play.check_mode:
             found["msg"] = steps.refused(found["msg"])
         if step in _SHOWING:
-            show(found.get("lines") or ())
+            show_lines(found.get("lines") or ())
         # A pass that could not begin is one of its own, or its end would be taken for that of the pass before.
         pass_id = new_id() if step == "begin" else steps.pass_id
         warnings = [*modules.warnings, *found.pop("warnings", ())]

@@ -37,13 +37,13 @@ def summary(run: Run, reports: Mapped) -> RunSummary:
     statistics = {**reports, "nodecraft_kubeadm_pending": report.pending(run)}
     return RunSummary(
         lines=report.lines(run),
-        **report.data(run),
+        **report.as_data(run),
         # AWX keeps the statistics of the whole run only: reports of several roles come together there, and numbers are added.
         ansible_stats={"data": statistics, "per_host": False, "aggregate": True},
     )
 
 
-def show(lines: t.Sequence[str]) -> None:
+def show_lines(lines: t.Sequence[str]) -> None:
     """Print lines whatever the callback prints of results: C(display_ok_hosts=false) and C(minimal) would leave them out."""
     callback = str(constants.config.get_config_value("DEFAULT_STDOUT_CALLBACK"))
     if lines and callback.rpartition(".")[2] not in _FOR_PROGRAMS:

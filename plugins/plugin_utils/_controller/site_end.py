@@ -13,7 +13,7 @@ import typing as t
 
 from ...module_utils._plan.common.typed import Mapped
 from ...module_utils._plan.transaction import rollout, site
-from ...module_utils._plan.transaction.report import Part, Run, left, pending_host
+from ...module_utils._plan.transaction.report import Part, Run, left_host, pending_host
 from ...module_utils._plan.transaction.rollout import StepResult
 from ...module_utils._plan.transaction.site import SiteDecision
 from . import run_summary
@@ -149,9 +149,9 @@ class SiteEndSteps(Steps):
         )
         statistics: Json = {}
         for name, role in {**self._roles(), **self._guard()}.items():
-            told = {host: dict(end.reports[name]) for host, end in ends.items() if end.reports.get(name)}
+            ended = {host: dict(end.reports[name]) for host, end in ends.items() if end.reports.get(name)}
             lost = {host: each for host, each in role.reported().items() if host not in ends or name not in _ROLES}
-            reports = {**lost, **told}
+            reports = {**lost, **ended}
             run = run.with_role(
                 causes=role.causes(), notes=() if name in _ROLES else role.notes(), **role.in_run(reports)
             )
@@ -181,5 +181,5 @@ class SiteEndSteps(Steps):
 def _left_of(host: str, end: SiteEnd) -> list[Part]:
     """Of a host that fails although nothing of it has: a part whose turn did not come."""
     reports = [_ROLES[name].parts_of(dict(each)) for name, each in end.reports.items()]
-    is_told = not end.why or any(map(site.has_failed, reports))
-    return [] if is_told else [left(host, end.why)]
+    is_known = not end.why or any(map(site.has_failed, reports))
+    return [] if is_known else [left_host(host, end.why)]

@@ -83,8 +83,8 @@ class SiteSteps(SiteEndSteps):
     def _decision(self, in_pass: str) -> SiteDecision:
         roles = self._roles()
         planned = {name: role.planned() for name, role in roles.items()}
-        nodes = roles.get("node_resources")
-        if nodes and (nodes.causes() or any(map(site.has_failed, planned["node_resources"].values()))):
+        nodes = roles.get(site.RESOURCES)
+        if nodes and (nodes.causes() or any(map(site.has_failed, planned[site.RESOURCES].values()))):
             # What the API refuses of single nodes these tell at the end.
             return SiteDecision(in_pass=in_pass, is_refused=True)
         repaired = site.changed_hosts(planned.get("node_kubelet", {}))

@@ -42,9 +42,9 @@ def test_a_callback_for_programs_gets_no_line_more_and_the_same_in_a_result(stag
     outcome = stage.play(two(CHANGES), roles=[KUBELET])
     results = [json.loads(line) for line in outcome.output.splitlines() if line.startswith("{")]
     assert len(results) == len(outcome.output.strip().splitlines()), outcome.output
-    told = next(each for each in results if "outcome" in each)
-    assert (told["lines"][0], told["outcome"]) == (CHANGED, "changed")
-    assert told["hosts"]["w1"] == {"changed": 1, "pending": 0, "failed": False}
+    shown = next(each for each in results if "outcome" in each)
+    assert (shown["lines"][0], shown["outcome"]) == (CHANGED, "changed")
+    assert shown["hosts"]["w1"] == {"changed": 1, "pending": 0, "failed": False}
 
 
 def test_a_terminal_of_sixty_columns_gets_the_same_lines(stage: Stage) -> None:
@@ -59,8 +59,8 @@ def recap(outcome: Outcome) -> dict[str, dict[str, int]]:
     lines = outcome.output.partition("PLAY RECAP")[2].splitlines()[1:]
     counts = (line.split(":") for line in lines if " ok=" in line)
     return {
-        host.strip(): {key: int(number) for key, number in (each.split("=") for each in told.split())}
-        for host, told in counts
+        host.strip(): {key: int(number) for key, number in (each.split("=") for each in shown.split())}
+        for host, shown in counts
     }
 
 
@@ -115,10 +115,10 @@ def test_forty_hosts_that_did_not_begin_are_few_lines(stage: Stage) -> None:
     stage.environment["ANSIBLE_DISPLAY_OK_HOSTS"] = "false"
     outcome = stage.play(groups, "--forks=10", roles=[KUBELET])
     assert outcome.status == 2
-    told = outcome.output.rpartition("TASK [nodecraft.kubeadm.node_kubelet : Change the kubelet]")[2]
-    behind = told.partition("PLAY RECAP")[0].splitlines()
+    shown = outcome.output.rpartition("TASK [nodecraft.kubeadm.node_kubelet : Change the kubelet]")[2]
+    behind = shown.partition("PLAY RECAP")[0].splitlines()
     assert len(behind) <= 100
-    assert told.count("Origin: ") <= 2
+    assert shown.count("Origin: ") <= 2
     (report,) = outcome.reports
     assert report.splitlines()[-1].startswith("Failed: cp1 failed; 40 nodes did not begin.")
     assert {each["failed"] for each in recap(outcome).values()} == {1}

@@ -221,8 +221,8 @@ def shown(kind: Kind, before: Node, after: Node) -> tuple[Node, Node]:
     ours = {*read_record(kind, before), *read_record(kind, after)}
     keys = {key for key in {*former, *then} if key in ours or former.get(key) != then.get(key)}
     records = [(_annotations(node) or {}).get(kind.annotation) for node in (before, after)]
-    told = records if records[0] != records[1] else [None, None]
-    return _shown(kind, before, keys, told[0]), _shown(kind, after, keys, told[1])
+    shown = records if records[0] != records[1] else [None, None]
+    return _shown(kind, before, keys, shown[0]), _shown(kind, after, keys, shown[1])
 
 
 def _shown(kind: Kind, node: Node, keys: t.Container[str], record: str | None) -> Node:

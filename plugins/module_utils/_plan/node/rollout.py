@@ -83,8 +83,9 @@ class NodeResult(PartResult):
 
 @dataclasses.dataclass(frozen=True)
 class NodesResult(ModuleResult):
-    """What a module did to all nodes, by name."""
+    """What a module did to all nodes, by name. diff: what it shows of each node that changes, as Ansible takes it."""
 
+    diff: t.Sequence[t.Any] = ()
     nodes: t.Mapping[str, NodeResult] = typed.by_name(NodeResult)
     unverified: t.Sequence[str] = ()
 
@@ -136,7 +137,7 @@ class NodeOutcome:
     def diff(self, applied: Applied) -> list[t.Any]:
         """What differs of the node, as the modules show it. applied: their results for all nodes."""
         results = [result for kind in TASKS if (result := applied.of(kind))]
-        diffs = [each for result in results for each in result.raw.get("diff") or ()]
+        diffs = [each for result in results for each in result.diff]
         return [each for each in diffs if each["before_header"] == f"node/{self.node}"]
 
     def report(self) -> dict[str, t.Any]:
@@ -268,7 +269,8 @@ def outcome(host: NodeHost, applied: Applied) -> NodeOutcome:
     if host.current_pass.excluded:
         # Nothing was asked of the API for it.
         return NodeOutcome(unreachable=True, msg=f"skipped, because it cannot be reached: {host.current_pass.excluded}")
-    return NodeOutcome(host.settings.node, **{kind: _of_node(host.settings, kind, applied) for kind in TASKS})
+    own = {kind: _of_node(host.settings, kind, applied) for kind in TASKS}
+    return dataclasses.replace(NodeOutcome(host.settings.node), **t.cast("t.Any", own))  # by the names of its fields
 
 
 def _of_node(settings: NodeSettings, kind: str, applied: Applied) -> NodeResult | None:

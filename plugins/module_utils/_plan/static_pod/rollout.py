@@ -356,7 +356,7 @@ def _reason(hosts: Hosts[StaticPodHost], host: str) -> str:
         for name, each in hosts.items()
         if each.has_stopped or each.is_gone or each.state in (rollout.REFUSED, rollout.UNFINISHED)
     ]
-    return str(rollout.not_begun(stopped or [name for name, each in hosts.items() if each.causes])["msg"])
+    return rollout.not_changed(stopped or [name for name, each in hosts.items() if each.causes])
 
 
 def undone_by_upgrade(reports_by_host: Reports) -> list[str]:

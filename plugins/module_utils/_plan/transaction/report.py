@@ -142,7 +142,7 @@ def lines(run: Run) -> list[str]:
     ]
 
 
-def data(run: Run) -> dict[str, t.Any]:
+def as_data(run: Run) -> dict[str, t.Any]:
     """The same for programs: C(outcome), and by host how many operations were made and are C(pending), and whether it C(failed)."""
     hosts: dict[str, dict[str, t.Any]] = {
         host: {"changed": 0, "pending": 0, "failed": False} for host in (*run.hosts, *(part.host for part in run.parts))
@@ -160,7 +160,7 @@ def pending(run: Run) -> int:
     return sum(map(run.pending, run.parts)) + (sum(run.objects.values()) if run.dry else 0)
 
 
-def left(host: str, why: str) -> Part:
+def left_host(host: str, why: str) -> Part:
     """What is told of a host of which nothing else is: it did not begin."""
     return Part(host, "", PartResult(failed=True, begun=False, msg=why))
 
@@ -287,8 +287,8 @@ def _waiting(run: Run) -> list[str]:
     hosts: dict[str, list[str]] = {}
     waiting = run.waiting_hosts
     for part in run.parts:
-        is_told = part.is_waiting and part.host in waiting
-        if is_told and part.host not in (found := hosts.setdefault(part.result.msg, [])):
+        is_due = part.is_waiting and part.host in waiting
+        if is_due and part.host not in (found := hosts.setdefault(part.result.msg, [])):
             found.append(part.host)
     known = {text for causes in run.causes.values() for text in causes}
     return [f"  {joined(found)}: {reason if reason not in known else 'not changed'}" for reason, found in hosts.items()]
@@ -297,13 +297,13 @@ def _waiting(run: Run) -> list[str]:
 def _others(run: Run) -> list[str]:
     """One line for all hosts without changes, and one for those of which nothing is known."""
     known = {part.host for part in run.parts}
-    told = {part.host for part in run.parts if part.operations or part.result.failed}
+    changing = {part.host for part in run.parts if part.operations or part.result.failed}
     skipped = {part.host: part.result.msg for part in run.parts if part.result.unreachable and not part.result.failed}
-    idle = [host for host in run.hosts if host in known and host not in (*told, *skipped, *run.failed_hosts)]
+    idle = [host for host in run.hosts if host in known and host not in (*changing, *skipped, *run.failed_hosts)]
     has_parts = bool(run.parts or not run.objects)  # of what no single host has there is none
     unknown = [host for host in run.hosts if has_parts and host not in known and host not in run.failed_hosts]
     found = [f"  {host}: {why}" for host, why in skipped.items()]
-    if idle and told:
+    if idle and changing:
         found.append(f"  {_number(len(idle), 'other node')}: nothing to change")
     if unknown:
         found.append(f"  {joined(unknown)}: nothing was planned")

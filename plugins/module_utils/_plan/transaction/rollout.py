@@ -119,10 +119,9 @@ class HostResults(t.Generic[S, P]):
     @functools.cached_property
     def changes(self) -> tuple[ChangeResult, ...]:
         """What the changes came to in this pass. A host that had no turn still has those of an earlier pass."""
-        results = self._registered("change").get("results") or ()
         found = (
             typed.parse(ChangeResult, {**each, "item": each.get(each.get("ansible_loop_var", "item"))})
-            for each in results
+            for each in self._items("change")
         )
         return tuple(each for each in found if each.item and each.item.pass_id == self.current_pass.pass_id)
 
@@ -158,10 +157,13 @@ class HostResults(t.Generic[S, P]):
 
     def _tries(self, step: str) -> t.Iterator[StepResult]:
         """The results of a step in this pass, which has several where its task loops. That of a module does not tell its pass."""
-        registered = self._registered(step)
-        for each in registered.get("results") or [registered]:
-            if each.get("pass_id", self.current_pass.pass_id) == self.current_pass.pass_id:
-                yield typed.parse(StepResult, each)
+        results = (typed.parse(StepResult, each) for each in self._items(step))
+        return (each for each in results if each.pass_id in ("", self.current_pass.pass_id))
+
+    def _items(self, task: str) -> t.Sequence[Mapped]:
+        """The results of a task: of each item where it loops."""
+        registered = self._registered(task)
+        return registered.get("results") or [registered]
 
     @functools.cached_property
     def turn(self) -> t.Any:
@@ -357,7 +359,12 @@ def speaker(hosts: t.Iterable[tuple[str, HostResults[t.Any, t.Any]]]) -> str:
 
 def not_begun(stopped: t.Sequence[str]) -> dict[str, t.Any]:
     """What is told of a host whose turn did not come, the same on all of them. stopped: the hosts that stopped the run, as far as known."""
-    return {"failed": True, "begun": False, "changed": False, "msg": f"Not changed, because {why_ended(stopped)}."}
+    return {"failed": True, "begun": False, "changed": False, "msg": not_changed(stopped)}
+
+
+def not_changed(stopped: t.Sequence[str]) -> str:
+    """Why a host fails whose turn did not come. stopped: as above."""
+    return f"Not changed, because {why_ended(stopped)}."
 
 
 def not_planned(stopped: t.Sequence[str]) -> str:

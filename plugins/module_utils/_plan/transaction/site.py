@@ -19,13 +19,13 @@ from . import rollout
 from .results import PartResult, Report
 from .rollout import StepResult
 
-_KUBELETS, _RESOURCES, GUARD = "node_kubelet", "node_resources", "placement_guard"
+_KUBELETS, RESOURCES, GUARD = "node_kubelet", "node_resources", "placement_guard"
 # Flags and other settings have no order, so replacing one by another does not take two passes with a restart in each. Among these are the
 # resources of a static pod's container.
 _ORDERED = {
     "control_plane": ("feature_gates", "admission_plugins"),
     _KUBELETS: ("feature_gates",),
-    _RESOURCES: ("resources", "labels", "taints"),
+    RESOURCES: ("resources", "labels", "taints"),
 }
 _SWITCHED = {"feature_gates": False, "admission_plugins": "disabled"}
 # Which pass a run is in. The plan of the whole shows whether there are two; rollback says itself that it takes a single one.
@@ -85,8 +85,8 @@ def decide(planned: t.Mapping[str, t.Sequence[PartResult]], *, in_pass: str, che
     added in check mode, where the first of two passes is rehearsed and the second one shows everything.
     """
     work = [role for role, results in planned.items() if any(each.has_work for each in results)]
-    if _KUBELETS in work and _RESOURCES in planned and _RESOURCES not in work:
-        work.append(_RESOURCES)  # what a node offers may have gone with the restart of its kubelet
+    if _KUBELETS in work and RESOURCES in planned and RESOURCES not in work:
+        work.append(RESOURCES)  # what a node offers may have gone with the restart of its kubelet
     ordered = [operation for role, results in planned.items() for each in results for operation in _ordered(role, each)]
     removed = sum(map(_is_removal, ordered))
     work = work[::-1] if removed else work
@@ -94,7 +94,7 @@ def decide(planned: t.Mapping[str, t.Sequence[PartResult]], *, in_pass: str, che
     repairs = any(result.problem and result.has_work for result in planned.get(_KUBELETS, ()))
     if repairs:
         work.sort(key=lambda role: role != _KUBELETS)
-    looks_again = removed > 0 and _KUBELETS in work and _RESOURCES in work and not check_mode
+    looks_again = removed > 0 and _KUBELETS in work and RESOURCES in work and not check_mode
     compares = _KUBELETS in planned and _KUBELETS not in work and in_pass != ADDITIONS
     return SiteDecision(
         work=[] if check_mode and in_pass == ADDITIONS else work,

@@ -62,8 +62,8 @@ def test_a_plan_tells_what_would_be_restarted_and_how_to_apply_it() -> None:
 
 
 def test_a_plan_that_fails_on_pending_changes_says_so_with_its_last_word() -> None:
-    told = lines(part("w1"), dry=True, fails_on_pending=True)
-    assert told[-1] == "Pending: 1 operation not applied. Apply: the same command without --check"
+    shown = lines(part("w1"), dry=True, fails_on_pending=True)
+    assert shown[-1] == "Pending: 1 operation not applied. Apply: the same command without --check"
     assert report.pending_host(2) == "Pending: 2 operations are not applied."
     assert lines(part("w1", operations=[]), dry=True, fails_on_pending=True)[:1] == ["Nothing to change on 3 nodes"]
 
@@ -73,8 +73,8 @@ def test_hosts_with_the_same_change_share_a_line() -> None:
     pods = {"watched": 3, "lost": [], "restarted": [{"pod": "a/b", "reason": "x"}]}
     many = [part(f"w{number}", **{**DONE, "pods": pods}) for number in range(12)]
     slow = part("w12", changed=True, transaction={**COMMITTED, "outage_seconds": 31.0}, pods=pods)
-    told = lines(*many, slow, hosts=[f"w{number}" for number in range(13)])
-    assert told == [
+    shown = lines(*many, slow, hosts=[f"w{number}" for number in range(13)])
+    assert shown == [
         "Changed: 13 operations on 13 of 13 nodes; rehearsed: 13 kubelets",
         "  w0, w1, w2, w3, w4, w5, w6, w7, w8, w9 and 3 more  kubelet  + feature gate A=true"
         "  (committed; away up to 31.0 s; 39 pods, 0 lost, 13 restarted)",
@@ -93,8 +93,8 @@ def test_a_revert_is_counted_and_says_where_its_variable_is() -> None:
     revert = Change("config", "maxPods", 200, None, no_longer_desired=True)
     place = "; node_kubelet_config is from group_vars/kube_node.yml:2"
     assert report.operation(revert, place) == f"- maxPods: 200 (no longer desired{place})"
-    told = lines(part(operations=[GATE, revert.described()], **DONE))
-    assert told[0].startswith("Changed: 2 operations on 1 of 3 nodes, 1 of them a revert;")
+    shown = lines(part(operations=[GATE, revert.described()], **DONE))
+    assert shown[0].startswith("Changed: 2 operations on 1 of 3 nodes, 1 of them a revert;")
 
 
 @pytest.mark.parametrize(
@@ -117,17 +117,21 @@ def test_how_a_change_ended(result: t.Any, state: str) -> None:
 
 
 def test_a_node_that_was_not_patched_is_not_done() -> None:
-    told = lines(part("w1", "Node", failed=False))
-    assert told[:2] == ["Nothing to change on 3 nodes", "  w1  Node  + feature gate A=true  (not done)"]
+    shown = lines(part("w1", "Node", failed=False))
+    assert shown[:2] == ["Nothing to change on 3 nodes", "  w1  Node  + feature gate A=true  (not done)"]
 
 
 # ---- what failed, and how to go on -----------------------------------------------------------------------------------
 
 
 def test_a_run_that_failed_ends_with_its_cause_and_how_to_continue() -> None:
-    restored = {"failed": True, "msg": "it was not healthy", "transaction": {**COMMITTED, "outcome": "rolled_back"}}
-    told = lines(part("w1", **DONE), part("w2", **restored), part("w3", **WAITING))
-    assert told == [
+    restored: dict[str, t.Any] = {
+        "failed": True,
+        "msg": "it was not healthy",
+        "transaction": {**COMMITTED, "outcome": "rolled_back"},
+    }
+    shown = lines(part("w1", **DONE), part("w2", **restored), part("w3", **WAITING))
+    assert shown == [
         "Changed: 1 operation on 1 of 3 nodes; rehearsed: 3 kubelets",
         "  w1  kubelet  + feature gate A=true  (committed; away 2.0 s)",
         "  w2  kubelet  + feature gate A=true  (rolled back; away 2.0 s)",
@@ -139,18 +143,18 @@ def test_a_run_that_failed_ends_with_its_cause_and_how_to_continue() -> None:
 
 def test_forty_hosts_that_did_not_begin_have_one_line() -> None:
     hosts = [f"w{number}" for number in range(43)]
-    told = lines(
+    shown = lines(
         part("w0", **DONE), part("w1", failed=True), *(part(host, **WAITING) for host in hosts[2:]), hosts=hosts
     )
-    assert len(told) == 5
-    assert told[3] == "  w2, w3, w4, w5, w6, w7, w8, w9, w10, w11 and 31 more: Not changed, because w2 failed."
+    assert len(shown) == 5
+    assert shown[3] == "  w2, w3, w4, w5, w6, w7, w8, w9, w10, w11 and 31 more: Not changed, because w2 failed."
     # What is left is named in full: it is a command.
-    assert told[-1].endswith(f"--limit {','.join(hosts[1:])}")
+    assert shown[-1].endswith(f"--limit {','.join(hosts[1:])}")
 
 
 def test_a_run_that_changed_nothing_is_run_again_as_it_was() -> None:
-    told = lines(part("w1", operations=[], failed=False), causes={"w2": ["no route"], "w3": ["no route"]})
-    assert told == [
+    shown = lines(part("w1", operations=[], failed=False), causes={"w2": ["no route"], "w3": ["no route"]})
+    assert shown == [
         "Nothing was changed on 3 nodes",
         "w2, w3: no route",
         "Failed: w2, w3 failed. Run the same command again when that is repaired.",
@@ -158,15 +162,15 @@ def test_a_run_that_changed_nothing_is_run_again_as_it_was() -> None:
 
 
 def test_why_all_were_refused_is_told_once() -> None:
-    told = lines(
+    shown = lines(
         part("w1", **{**WAITING, "msg": "the Lease is held"}), causes={"w2": ["the Lease is held"]}, hosts=["w1", "w2"]
     )
-    assert told[1:3] == ["  w1: not changed", "w2: the Lease is held"]
+    assert shown[1:3] == ["  w1: not changed", "w2: the Lease is held"]
 
 
 def test_a_host_of_which_nothing_is_known_is_not_called_unchanged() -> None:
-    told = lines(part("w1", operations=[]), hosts=["w1", "w2"])
-    assert told == ["Nothing to change on 2 nodes", "  w2: nothing was planned"]
+    shown = lines(part("w1", operations=[]), hosts=["w1", "w2"])
+    assert shown == ["Nothing to change on 2 nodes", "  w2: nothing was planned"]
 
 
 def test_a_host_that_was_skipped_says_why() -> None:
@@ -178,10 +182,10 @@ def test_a_host_that_was_skipped_says_why() -> None:
 
 
 def test_what_an_upgrade_took_is_named_whether_it_comes_back_or_not() -> None:
-    told = lines(part("cp1", "etcd", lost={"feature_gates": ["A"], "args": ["v"]}, **DONE))
-    assert "cp1 etcd: feature_gates A lost when kubeadm wrote the manifest again" in told
+    shown = lines(part("cp1", "etcd", lost={"feature_gates": ["A"], "args": ["v"]}, **DONE))
+    assert "cp1 etcd: feature_gates A lost when kubeadm wrote the manifest again" in shown
     assert (
-        "cp1 etcd: args v lost when kubeadm wrote the manifest again; not set again, because it is not desired" in told
+        "cp1 etcd: args v lost when kubeadm wrote the manifest again; not set again, because it is not desired" in shown
     )
 
 
@@ -192,8 +196,8 @@ def test_a_kubelet_that_was_down_is_quoted() -> None:
 
 def test_an_earlier_change_is_told_where_nothing_is_to_change() -> None:
     unverified = {**COMMITTED, "proof": {"pid": 7, "uid": "u", "unverified": [LIMIT]}}
-    told = lines(part(operations=[], previous_transaction=unverified))
-    assert told[-2:] == [
+    shown = lines(part(operations=[], previous_transaction=unverified))
+    assert shown[-2:] == [
         "w1 kubelet: a change of an earlier run that was not followed to its end: committed; away 2.0 s",
         f"WARNING: w1 kubelet: not verified: {LIMIT}",
     ]
@@ -202,21 +206,21 @@ def test_an_earlier_change_is_told_where_nothing_is_to_change() -> None:
 def test_what_is_the_same_on_several_hosts_is_told_once() -> None:
     gate = "kubelet says: Setting GA feature gate A=true. It will be removed in a future release."
     own = {**DONE, "unverified": [LIMIT], "rehearsal": {**REHEARSAL, "warnings": [gate]}}
-    told = lines(part("w1", **own), part("w2", **own))
-    assert told[-2:] == [f"WARNING: {gate} (w1, w2)", f"WARNING: w1, w2 kubelet: not verified: {LIMIT}"]
+    shown = lines(part("w1", **own), part("w2", **own))
+    assert shown[-2:] == [f"WARNING: {gate} (w1, w2)", f"WARNING: w1, w2 kubelet: not verified: {LIMIT}"]
 
 
 @pytest.mark.parametrize(
-    ("rehearsal", "told"),
+    ("rehearsal", "shown"),
     [
         ({"verdict": "skipped", "message": "its manifest has no command"}, "its manifest has no command"),
         (None, "its rehearsal is not known"),
     ],
 )
-def test_a_change_without_a_rehearsal_is_not_told_as_rehearsed(rehearsal: t.Any, told: str) -> None:
+def test_a_change_without_a_rehearsal_is_not_told_as_rehearsed(rehearsal: t.Any, shown: str) -> None:
     found = lines(part(rehearsal=rehearsal, **DONE))
     assert found[0] == "Changed: 1 operation on 1 of 3 nodes"
-    assert f"WARNING: w1 kubelet: not rehearsed: {told}" in found
+    assert f"WARNING: w1 kubelet: not rehearsed: {shown}" in found
 
 
 def test_a_change_that_its_rehearsal_refused_is_told_by_its_cause_alone() -> None:
@@ -237,7 +241,7 @@ def test_times_that_were_not_measured_are_not_known() -> None:
 
 def test_the_same_is_there_for_programs() -> None:
     run = Run(hosts=["w1", "w2", "w3"], parts=[part("w1", **DONE), part("w2", failed=True), part("w3", **WAITING)])
-    assert report.data(run) == {
+    assert report.as_data(run) == {
         "outcome": "failed",
         "hosts": {
             "w1": {"changed": 1, "pending": 0, "failed": False},
@@ -260,7 +264,7 @@ def test_the_same_is_there_for_programs() -> None:
     ],
 )
 def test_the_outcome_of_a_run(run: Run, outcome: str, pending: int) -> None:
-    assert (report.data(run)["outcome"], report.pending(run)) == (outcome, pending)
+    assert (report.as_data(run)["outcome"], report.pending(run)) == (outcome, pending)
 
 
 def test_what_has_no_part_on_a_host_is_told_as_it_is() -> None:
