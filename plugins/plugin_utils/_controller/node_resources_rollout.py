@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import typing as t
 
 from ansible.module_utils.parsing.convert_bool import boolean
@@ -170,9 +171,11 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
             diff=own.diff(applied) or None,
         )
 
-    def _stopped_by(self) -> t.Iterator[str]:
+    def failed_hosts(self) -> t.Iterator[str]:
+        """As in all roles, and whose nodes have failed."""
         failed = self._applied.failed_nodes
-        return iter(failed) if failed else super()._stopped_by()
+        named = (name for name, host in self._pass.all_hosts() if failed and host.settings.node in failed)
+        return itertools.chain(named, super().failed_hosts())
 
     def why_failed(self, parts: Report) -> str:
         """As in all roles, and why the request of this host for all was refused."""

@@ -65,6 +65,11 @@ class GuardHost(HostResults[GuardSettings, ModuleResult]):
         return self.result("change", GuardResult) if self.of_pass("admit", ClusterFound) else GuardResult()
 
     @property
+    def has_failed(self) -> bool:
+        """As in all rollouts."""
+        return super().has_failed or self.guard.failed
+
+    @property
     def causes(self) -> list[str]:
         """As in all rollouts."""
         return [*super().causes, *([f"{self.guard.reason}."] if self.guard.has_failed else [])]

@@ -75,10 +75,8 @@ class RoleSummary(Steps, t.Generic[H]):
 
     def failed_hosts(self) -> t.Iterator[str]:
         """The hosts that failed in this role, and did not only wait for their turn."""
-        for name, host in self._pass.all_hosts():
-            parts = self.parts_of(dict(host.current_pass.report or {}))
-            if host.causes or any(each.failed and not each.is_waiting for each in parts.values()):
-                yield name
+        ends = (rollout.FAILED, rollout.LOST)
+        return (name for name, host in self._pass.all_hosts() if host.causes or host.state in ends)
 
     def notes(self) -> list[str]:
         """What is told of no single host."""
@@ -147,7 +145,12 @@ class RoleEnd(RoleSummary[H]):
         if not self._is_alone:
             return ""
         number = self.pending(own_report) if self._fails_on_pending else 0
-        is_unknown = self._changes_hosts and not own_report and self._pass.own.takes_part and not self._play.check_mode
+        is_unknown = (
+            self._changes_hosts
+            and not self.parts_of(own_report)
+            and self._pass.own.takes_part
+            and not self._play.check_mode
+        )
         stopped = list(stopped_by()) if is_unknown else []
         return report.pending_host(number) if number else rollout.not_planned(stopped) if stopped else ""
 
@@ -171,11 +174,7 @@ class RoleEnd(RoleSummary[H]):
 
     def _stopped_by(self) -> t.Iterator[str]:
         """The first host that stopped the run."""
-        ends = (rollout.FAILED, rollout.LOST, rollout.UNFINISHED)
-        found = (
-            name for name, host in self._pass.all_hosts() if (host.is_at_work and host.state in ends) or host.causes
-        )
-        return itertools.islice(found, 1)
+        return itertools.islice(self.failed_hosts(), 1)
 
     @staticmethod
     def published(parts: Report, report: Json) -> Json:

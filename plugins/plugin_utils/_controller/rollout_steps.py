@@ -79,7 +79,7 @@ class RolloutSteps(ActionBase):
             found = {"failed": True, "msg": str(exc)}
         if found.get("failed") and step in _BEFORE_WRITES and not play.check_mode:
             found["msg"] = steps.refused(found["msg"])
-        if step in _SHOWING:
+        if step in _SHOWING and not self._task.no_log:
             show_lines(found.get("lines") or ())
         # A pass that could not begin is one of its own, or its end would be taken for that of the pass before.
         pass_id = new_id() if step == "begin" else steps.pass_id

@@ -96,6 +96,7 @@ class SiteEndSteps(Steps):
         lines, why = list(note.lines), ""
         number = sum(guard.pending(dict(guard.ended().report or {})) for guard in self._guard().values())
         has_failed = self._decided.failed and self._play.host == self._play.all_play_hosts[0]
+        has_failed = has_failed or any(guard.has_failed for guard in self._guard().values())
         for name, role in self._roles().items():
             has_failed = has_failed or role.has_failed
             last = role.end_because_of(self._stopped) if role.is_at_work else None
@@ -132,8 +133,12 @@ class SiteEndSteps(Steps):
 
     def _stopped(self) -> list[str]:
         """The first host that failed in a role, and so ended the run for all. Who is still in the play does not tell: then it has no host."""
-        found = (host for role in self._roles().values() for host in role.failed_hosts())
-        return list(itertools.islice(found, 1))
+        return self._first_failed
+
+    @functools.cached_property
+    def _first_failed(self) -> list[str]:
+        roles = {**self._roles(), **self._guard()}
+        return list(itertools.islice((host for role in roles.values() for host in role.failed_hosts()), 1))
 
     def summary(self) -> RunSummary:
         """Tell what became of all hosts in all roles."""

@@ -79,6 +79,7 @@ class Task:
     become: bool = False
     delegate_to: str = ""
     run_once: bool = False
+    no_log: bool = False
     action: str = ""
     module_defaults: t.Sequence[Json] = ()
     tags: t.Sequence[str] = ()

@@ -276,21 +276,19 @@ def outcome(host: NodeHost, applied: Applied) -> NodeOutcome:
 def _of_node(settings: NodeSettings, kind: str, applied: Applied) -> NodeResult | None:
     """What a task for all nodes did to one; None for one that did not run.
 
-    A task that failed as a whole says nothing of single nodes, so its message stands for each. One that did not run because others failed before it
-    has left something of a node that names it.
+    A task that failed as a whole says at most what it has planned for single nodes, so its message stands for each. One that did not run because
+    others failed before it has left something of a node that names it.
     """
     result = applied.of(kind)
     if result is None:
         failed = applied.failed_nodes
         is_missed = failed and settings.node not in failed and getattr(settings, kind) is not None
         return typed.parse(NodeResult, {**rollout.not_begun(failed), "operations": []}) if is_missed else None
-    if settings.node in result.nodes:
-        return result.nodes[settings.node]
-    if not result.has_failed:
-        return None
-    return typed.parse(
-        NodeResult, {"changed": False, "failed": True, "msg": result.msg or "no answer", "operations": []}
-    )
+    own = result.nodes.get(settings.node)
+    if not result.has_failed or any(each.failed for each in result.nodes.values()):
+        return own
+    known = own.raw if own else {"operations": []}
+    return typed.parse(NodeResult, {**known, "changed": False, "failed": True, "msg": result.msg or "no answer"})
 
 
 def variable_of(kind: str) -> str:

@@ -138,8 +138,10 @@ class HostResults(t.Generic[S, P]):
 
     @property
     def has_failed(self) -> bool:
-        """Whether a task of this pass has failed on the host, its end too."""
-        return bool(self.current_pass.why) or bool(self.failures) or self.state in (REFUSED, LOST, FAILED)
+        """Whether a task of this pass has failed on the host, its end too. One that was lost has not where Ansible ignores that."""
+        steps = (each for step in _DECIDING for each in self._tries(step))
+        ended = self.current_pass.why or self.refusal
+        return bool(ended) or any(each.failed for each in steps) or self.state in (REFUSED, FAILED)
 
     @property
     def causes(self) -> list[str]:

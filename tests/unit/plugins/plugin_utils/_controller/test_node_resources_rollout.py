@@ -251,7 +251,8 @@ def test_labels_of_the_kubelets_command_line_are_refused() -> None:
 def test_a_node_that_does_not_tell_its_name_ends_the_play(answer: Json) -> None:
     answers: dict[str, Answer] = {"kubelet_info": lambda call: answer if call.host == "w1" else node(call)}
     found = run("cp1", "w1", answers=answers)
-    assert (asked(found), list(found.failures), found.summary["outcome"]) == ([], ["w1 begin"], "failed")
+    assert (asked(found), list(found.failures), found.summary["outcome"]) == ([], ["w1 begin", "cp1 end"], "failed")
+    assert found.failures["cp1 end"] == "Not planned, because w1 failed."
     assert f"w1: {found.failures['w1 begin']}" in found.lines
     assert found.failures["w1 begin"].endswith(f"the name of w1 in Kubernetes is not known: {answer['msg']}")
     limited = run("cp1", "w1", answers=answers, variables={"node_resources_max_unreachable": 1})
@@ -287,8 +288,9 @@ def test_who_must_not_be_excluded(gone: list[str], most: int, words: str) -> Non
     answers: dict[str, Answer] = {"kubelet_info": lambda call: dict(GONE) if call.host in gone else node(call)}
     found = run("cp1", "w1", "w2", answers=answers, variables={"node_resources_max_unreachable": most})
     assert asked(found) == []
-    (told,) = found.failures.values()
-    assert words in told
+    refused, *others = found.failures.values()
+    assert words in refused
+    assert {each.startswith("Not planned, because ") for each in others} <= {True}
 
 
 def test_a_run_that_reaches_no_host_is_refused() -> None:

@@ -423,7 +423,12 @@ def decided(in_pass: str, **more: t.Any) -> Json:
 
 KEPT: Json = {"__play_note": {"kept": {"control_plane": {API_SERVER: {"waits": True}}}}}
 CHANGED: Json = {"operations": [ON], "changed": True}
-FAILED_KUBELET: Json = {"__node_kubelet_pass": {"report": {"operations": [ON], "failed": True}}}
+_TURN: Json = {"name": "w1", "pass_id": "k"}
+FAILED_KUBELET: Json = {
+    "__node_kubelet_pass": {"pass_id": "k", "report": {"operations": [ON], "failed": True}},
+    "__node_kubelet_turn": {"pass_id": "k", "changes": [_TURN]},
+    "__node_kubelet_change": {"results": [{"failed": True, "item": _TURN}]},
+}
 
 
 @pytest.mark.parametrize(("in_pass", "is_left"), [("additions", True), ("rest", False)])

@@ -141,8 +141,16 @@ def test_task_that_failed_as_a_whole_failed_for_each_node() -> None:
     assert outcome(host("w1"), {"labels": refused}).report()["labels"] == {**failed, "msg": "refused"}
     assert outcome(host("w1"), {"labels": {"unreachable": True}}).report()["labels"] == {**failed, "msg": "no answer"}
     # It failed for another node, and says of this one how it ended.
-    results = {"labels": {"failed": True, "nodes": {"w1": CHANGED}}}
+    results = {"labels": {"failed": True, "nodes": {"w1": CHANGED, "w2": {**NOTHING, "failed": True}}}}
     assert outcome(host("w1"), results).report()["labels"] == CHANGED
+    # It read and planned the nodes, and was refused before it sent anything: which pods a taint evicts could not be read.
+    planned = {"failed": True, "msg": "403", "nodes": {"w1": {**CHANGED, "changed": False}}}
+    assert outcome(host("w1"), {"taints": planned}).report()["taints"] == {
+        **CHANGED,
+        "changed": False,
+        "failed": True,
+        "msg": "403",
+    }
 
 
 def test_task_that_did_not_run_has_left_what_other_nodes_name_there() -> None:
