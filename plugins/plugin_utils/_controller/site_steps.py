@@ -54,7 +54,10 @@ class SiteSteps(SiteEndSteps):
                 "named": [],
                 "lines": [f"Nothing of this playbook is run with {tags}: its tasks have no such tags."],
             }
-        check = InventoryCheck(self._play, self._nodes(), **self._settings)
+        nodes = self._nodes()
+        if not nodes:  # the next play names the groups that have none
+            return SiteStart()
+        check = InventoryCheck(self._play, nodes, **self._settings)
         mistakes = check.mistakes()
         if mistakes:
             # One line for each, with the default callback too.
