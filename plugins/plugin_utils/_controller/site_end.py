@@ -66,9 +66,9 @@ class SiteEndSteps(Steps):
         merged = site.both(role.parts_of(dict(first)), role.parts_of(dict(last)))
         return role.published(merged, dict(last or first))
 
-    def _note(self, host: str = "") -> PassNote:
+    def _note(self) -> PassNote:
         """What was noted of the passes before."""
-        return registered_as(self._play, _NOTE, PassNote, host)
+        return registered_as(self._play, _NOTE, PassNote)
 
     @functools.cached_property
     def _decided(self) -> SiteDecision:
@@ -95,11 +95,11 @@ class SiteEndSteps(Steps):
         reports: dict[str, Mapped] = {}
         lines, why = list(note.lines), ""
         number = sum(guard.pending(dict(guard.ended().report or {})) for guard in self._guard().values())
-        has_failed = self._decided.failed and self._play.host == self._play.all_play_hosts[0]
+        has_failed = decided.failed and self._play.host == self._play.all_play_hosts[0]
         has_failed = has_failed or any(guard.has_failed for guard in self._guard().values())
         for name, role in self._roles().items():
             has_failed = has_failed or role.has_failed
-            last = role.end_because_of(self._stopped) if role.is_at_work else None
+            last = role.end_because_of(lambda: self._stopped) if role.is_at_work else None
             ended = last or role.ended()
             if last:  # the others have done that behind their own end
                 role.acknowledge_all(last.report)
@@ -125,18 +125,15 @@ class SiteEndSteps(Steps):
             return ""
         decided = self._decided
         if not decided.pass_id:
-            return rollout.not_planned(self._stopped())
+            return rollout.not_planned(self._stopped)
         # A first pass that is refused has changed nothing, and is run again as it was.
         is_waiting = decided.in_pass == site.ADDITIONS and not decided.failed
         role = next(iter(self._note().kept or {}), "") if is_waiting else ""
-        return site.not_removed(role, self._stopped()) if role else ""
-
-    def _stopped(self) -> list[str]:
-        """The first host that failed in a role, and so ended the run for all. Who is still in the play does not tell: then it has no host."""
-        return self._first_failed
+        return site.not_removed(role, self._stopped) if role else ""
 
     @functools.cached_property
-    def _first_failed(self) -> list[str]:
+    def _stopped(self) -> list[str]:
+        """The first host that failed in a role, and so ended the run for all. Who is still in the play does not tell: then it has no host."""
         roles = {**self._roles(), **self._guard()}
         return list(itertools.islice((host for role in roles.values() for host in role.failed_hosts()), 1))
 
