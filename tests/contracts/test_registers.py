@@ -54,7 +54,7 @@ def objections(role: str, task: dict[str, t.Any]) -> list[str]:
         return []
     name = short_name(role, task)
     step = task.get(ROLLOUT, {}).get("step", name)
-    found = [] if name == {"begin": "pass", "end": "pass"}.get(step, step) else [f"{step} is registered as {name}"]
+    found = [] if name == {"plan": "begin"}.get(step, step) else [f"{step} is registered as {name}"]
     return found if name in READ else [*found, f"{name} is not read"]
 
 
@@ -79,7 +79,7 @@ def test_another_name_is_found() -> None:
     step = {ROLLOUT: {"step": "decide"}, "register": "__r_decision"}
     assert objections("r", step) == ["decide is registered as decision", "decision is not read"]
     assert objections("r", {**step, "register": "__r_decide"}) == []
-    assert objections("r", {ROLLOUT: {"step": "end"}, "register": "__r_pass"}) == []
+    assert objections("r", {ROLLOUT: {"step": "plan"}, "register": "__r_begin"}) == []
     assert objections("r", {f"{OURS}kubelet": {}, "register": "__r_chnage"}) == ["chnage is not read"]
 
 

@@ -40,6 +40,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
     """These steps of one host."""
 
     host_type = KubeletHost
+    _planner = "kubelet"
 
     def _checked_settings(self) -> KubeletSettings:
         settings: KubeletSettings = self._typed_settings(self._settings)

@@ -44,7 +44,10 @@ class ModuleRunner:
 
     def _run(self, module: str, arguments: Json, *, is_plan: bool) -> Json:
         name = f"nodecraft.kubeadm.{module}"
-        arguments = {**self._module_defaults(name), **arguments}
+        # On ansible-core 2.18 an omitted value is a text.
+        omitted = self._variables.get("omit")
+        merged = {**self._module_defaults(name), **arguments}
+        arguments = {option: value for option, value in merged.items() if value != omitted}
         action = self._action
         task = action._task.copy()
         task.action, task.args = name, arguments
@@ -70,6 +73,7 @@ class ModuleRunner:
             action._connection.close()
             return {"unreachable": True, "msg": str(exc)}
         self.warnings += result.pop("warnings", None) or []
+        result.pop("invocation", None)
         found: Json = plain(result)
         return found
 
@@ -83,8 +87,7 @@ class ModuleRunner:
         found: Json = {}
         for name in (*groups, module):
             found.update(plain(self._action._templar.template(merged.get(name) or {})))
-        # On ansible-core 2.18 an omitted value is a text.
-        return {option: value for option, value in found.items() if value != self._variables.get("omit")}
+        return found
 
     def run_here(self, command: t.Sequence[str], text: str, directory: str) -> Json:
         """Run a program on the controller, whatever the host. text: its input. Returns C(rc) and C(stderr_lines), as the module command does."""

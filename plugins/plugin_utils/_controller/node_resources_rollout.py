@@ -22,13 +22,15 @@ from ...module_utils._plan.node.rollout import Applied, NodeHost, NodesDecision,
 from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.report import Part, left_alone, limits
 from ...module_utils._plan.transaction.results import KubeletInfo, PartResult, Report
-from ...module_utils._plan.transaction.rollout import Pass
+from ...module_utils._plan.transaction.rollout import Begun, Ended
 from .play_view import Json
 from .role_rollout import RoleRollout
 from .rollout_pass import registered_as
 
-# What the role node_kubelet read of the node in this run, so that the node is not read again.
-_KUBELET_PLAN = "__node_kubelet_plan"
+R = t.TypeVar("R", bound=ModuleResult)
+
+# Of the role node_kubelet in this run.
+_KUBELET_BEGIN = "__node_kubelet_begin"
 _NODE = "Node"
 
 
@@ -37,13 +39,14 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
 
     host_type = NodeHost
 
-    def begin(self) -> Pass:
+    def begin(self) -> Begun:
         """Learn the name of the node as well: from the inventory, from the role node_kubelet before it, or from the node."""
         self._refuse_variables()
         given = resources.keeping(self._settings)
         node, excluded = KubeletInfo(), ""
         if not given["node"]:
-            node = registered_as(self._play, _KUBELET_PLAN, KubeletInfo)
+            # What that role read of the node, so that the node is not read again.
+            node = self._kubelet_plan(self._play.host, KubeletInfo)
             if node.cluster is None:
                 node, excluded = self._read_node()
                 if node.failed or (excluded and not int(given["max_unreachable"])):
@@ -54,7 +57,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         settings: NodeSettings = self._typed_settings({**given, "cluster": typed.as_mapping(node.cluster)})
         if not excluded:
             self._refuse_labels_of_kubelet(settings, node)
-        return self._begun(settings, excluded)
+        return Begun(at_work=True, settings=settings, excluded=excluded)
 
     def _refuse_labels_of_kubelet(self, settings: NodeSettings, node: KubeletInfo) -> None:
         """What the kubelet's command line sets would be set again at its next start. node: what the node told; empty when it was not read."""
@@ -119,7 +122,8 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
     def _reviewed(self, hosts: rollout.Hosts[NodeHost]) -> tuple[str, list[str]]:
         """Why a run must not restart kubelets whose nodes it could not set right again afterwards, and what of that is not known. What is to change
         now was sent as a dry run."""
-        plans = [self._kubelet_plan(name) for name in hosts] if self._plan_only else []
+        kind = resources.NodeResult
+        plans = [self._kubelet_plan(name, kind) for name in hosts] if self._plan_only else []
         rights = resources.rights(hosts) if any(plan.operations for plan in plans) else []
         if not rights:
             return "", []
@@ -127,13 +131,15 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         result, refusal = self._review(rights, resources.arguments("labels", hosts).get("cluster"), purpose)
         return f"Nothing was changed: {refusal}" if refusal else "", access.unverified(result, purpose)
 
-    def _kubelet_plan(self, host: str) -> resources.NodeResult:
-        """What the role node_kubelet planned in this run."""
-        return registered_as(self._play, _KUBELET_PLAN, resources.NodeResult, host)
+    def _kubelet_plan(self, host: str, kind: type[R]) -> R:
+        """What the role node_kubelet planned in this run; an empty plan without."""
+        return typed.parse(kind, registered_as(self._play, _KUBELET_BEGIN, Begun, host).plan or {})
 
     def _without_api(self, hosts: t.Iterable[str]) -> str:
         """What to do about kubelets that this run found down and has not repaired yet."""
-        return resources.without_api(host for host in hosts if self._plan_only and self._kubelet_plan(host).problem)
+        kind = resources.NodeResult
+        down = (host for host in hosts if self._plan_only and self._kubelet_plan(host, kind).problem)
+        return resources.without_api(down)
 
     @property
     def _applied(self) -> Applied:
@@ -150,7 +156,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
             for name, outcome in outcomes.items()
         }
 
-    def _end(self) -> Pass:
+    def _end(self) -> Ended:
         if not self.is_at_work:
             return self._ended({})
         applied = self._applied

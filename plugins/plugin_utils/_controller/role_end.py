@@ -15,7 +15,7 @@ from ...module_utils._plan.common.typed import Mapped, ModuleResult
 from ...module_utils._plan.transaction import report, rollout
 from ...module_utils._plan.transaction.report import Part, Run
 from ...module_utils._plan.transaction.results import PartResult, Report
-from ...module_utils._plan.transaction.rollout import HostResults, Pass, StepResult
+from ...module_utils._plan.transaction.rollout import Ended, HostResults, StepResult
 from . import run_summary
 from .base_steps import Steps
 from .module_runner import ModuleRunner
@@ -45,28 +45,27 @@ class RoleSummary(Steps, t.Generic[H]):
 
     def summary(self) -> RunSummary:
         """Tell what became of all hosts, from one of them: the only one that runs the task, or the first that can where each of them does."""
-        part = {name: host for name, host in self._pass.all_hosts() if host.current_pass.pass_id}
+        part = {name: host for name, host in self._pass.all_hosts() if host.begun.pass_id}
         # Behind a failure the batch may have no host left.
         here = {name: part[name] for name in self._play.batch_hosts if name in part} or part
         if not self._play.is_run_once and rollout.speaker(here.items()) != self._play.host:
             return RunSummary()
         reports, hosts = self.reported(), list(part)
-        why = {name: host.current_pass.why for name, host in self._pass.all_hosts() if not reports.get(name)}
+        why = {name: host.ended.why for name, host in self._pass.all_hosts() if not reports.get(name)}
         left = [] if self._play.check_mode else [report.left_host(name, each) for name, each in why.items() if each]
         run = Run(hosts=hosts, parts=left, notes=self.notes(), causes=self.causes(), **self._of_run)
         return run_summary.summary(run.with_role(**self.in_run(reports)), self.statistics(reports))
 
     def reported(self) -> dict[str, Json]:
         """What became of all hosts, by host, as they have told it, or others for those that were lost."""
-        passes = {name: host.current_pass for name, host in self._pass.all_hosts()}
-        others = {name: dict(each) for ended in passes.values() for name, each in ended.others.items()}
-        found = {**others, **{name: dict(ended.report) for name, ended in passes.items() if ended.report}}
-        return {name: found[name] for name in passes if name in found}
+        ends = {name: host.ended for name, host in self._pass.all_hosts()}
+        others = {name: dict(each) for ended in ends.values() for name, each in ended.others.items()}
+        found = {**others, **{name: dict(ended.report) for name, ended in ends.items() if ended.report}}
+        return {name: found[name] for name in ends if name in found}
 
-    def ended(self) -> Pass:
+    def ended(self) -> Ended:
         """The end of this host; an empty one where it did not come there."""
-        current = self._pass.own.current_pass
-        return current if current.report is not None or current.lines or current.why else Pass()
+        return self._pass.own.ended
 
     @property
     def has_failed(self) -> bool:
@@ -80,7 +79,7 @@ class RoleSummary(Steps, t.Generic[H]):
 
     def notes(self) -> list[str]:
         """What is told of no single host."""
-        return [line for _name, host in self._pass.all_hosts() for line in host.current_pass.lines]
+        return [line for _name, host in self._pass.all_hosts() for line in host.ended.lines]
 
     def causes(self) -> dict[str, list[str]]:
         """Why steps failed, by host."""
@@ -121,12 +120,12 @@ class RoleSummary(Steps, t.Generic[H]):
 class RoleEnd(RoleSummary[H]):
     """What is told of one host at its end."""
 
-    def end(self) -> Pass:
+    def end(self) -> Ended:
         """Tell what became of this host. It fails where that is not what was to be done and no task of it has failed for that: it was not begun, or
         another host has sent what failed."""
         return self.end_because_of(self._stopped_by)
 
-    def end_because_of(self, stopped_by: t.Callable[[], t.Iterable[str]]) -> Pass:
+    def end_because_of(self, stopped_by: t.Callable[[], t.Iterable[str]]) -> Ended:
         """The same. stopped_by: which hosts stopped the run, asked where something of this host is left."""
         ended = self._end()
         given = dict(ended.report or {})
@@ -138,7 +137,7 @@ class RoleEnd(RoleSummary[H]):
         # One that has failed already does not fail again.
         why = "" if own.has_failed else self.why_failed(parts) or self._why_left(given, stopped_by)
         own_report = self.published(parts, given) if missed else ended.report
-        return dataclasses.replace(ended, report=own_report, refusal=own.refusal, why=why)
+        return dataclasses.replace(ended, report=own_report, why=why)
 
     def _why_left(self, own_report: Json, stopped_by: t.Callable[[], t.Iterable[str]]) -> str:
         """Why a host fails of a role that is used alone: something is to change and was only planned, or nothing is known of it."""
@@ -158,14 +157,14 @@ class RoleEnd(RoleSummary[H]):
         """How many operations a plan has. own_report: of this host."""
         return sum(len(each.operations or ()) for each in self.parts_of(own_report).values())
 
-    def _end(self) -> Pass:
+    def _end(self) -> Ended:
         """What became of this host; on one host also what is told of no single one. That one lets other runs in again."""
         raise NotImplementedError
 
     @staticmethod
-    def _ended(report: Json, lines: t.Sequence[str] = (), others: Json | None = None) -> Pass:
+    def _ended(report: Json, lines: t.Sequence[str] = (), others: Json | None = None) -> Ended:
         """The result of the step end. report: of this host. lines: of no single one, on the host that speaks. others: reports of hosts that cannot."""
-        return Pass(report=report, lines=lines, others=others or {})
+        return Ended(report=report, lines=lines, others=others or {})
 
     @property
     def _is_alone(self) -> bool:

@@ -13,11 +13,12 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._plan.common import role_variables, typed
 from ...module_utils._plan.common.errors import Refusal
+from ...module_utils._plan.common.typed import ModuleResult
 from ...module_utils._plan.kubernetes import access, coverage
 from ...module_utils._plan.kubernetes.access import AccessResult
 from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.results import KubeletInfo, Report
-from ...module_utils._plan.transaction.rollout import Decision, HostResults, Hosts, Pass
+from ...module_utils._plan.transaction.rollout import Begun, Decision, HostResults, Hosts
 from .inventory_check import value_objections
 from .play_view import Json
 from .role_end import RoleEnd
@@ -33,6 +34,8 @@ class RoleRollout(RoleEnd[H]):
 
     # Whether each host is planned by itself, so that the results of one must not be those of all.
     _plans_each_host = True
+    # The module that plans one, with the arguments in the variable __ROLE_arguments; empty where the first step does not plan.
+    _planner = ""
 
     def check(self, step: str) -> None:
         """Raise Refusal when a step is taken without the first one, which would do nothing and say nothing."""
@@ -45,10 +48,10 @@ class RoleRollout(RoleEnd[H]):
     @property
     def pass_id(self) -> str:
         """As in all steps."""
-        return self._pass.own.current_pass.pass_id
+        return self._pass.own.begun.pass_id
 
-    def begin(self) -> Pass:
-        """Check what the role was given, and tell the other hosts what they have to know of this one.
+    def begin(self) -> Begun:
+        """Check what the role was given, plan this host, and tell the others what they have to know of it.
 
         Raises Refusal when the role cannot serve this host, or not in this play.
         """
@@ -60,13 +63,19 @@ class RoleRollout(RoleEnd[H]):
                 f"Nothing was changed on {self._play.host}: nodes that failed, could not be reached or were ended earlier in this play cannot"
                 f" be planned ({', '.join(lost)}). Repair them, or exclude them with --limit."
             )
-        excluded = self._read_node()[1] if getattr(settings, "max_unreachable", 0) else ""
-        return self._begun(settings, excluded)
+        begun = Begun(at_work=True, settings=settings)
+        return self._planned(begun) if self._planner else begun
 
-    @staticmethod
-    def _begun(settings: t.Any, excluded: str = "") -> Pass:
-        """The result of the step begin. excluded: why this host cannot be reached; empty when it takes part."""
-        return Pass(at_work=True, settings=settings, excluded=excluded)
+    def _planned(self, begun: Begun) -> Begun:
+        """With the plan of this host, which fails or is lost with the module that plans."""
+        arguments = self._play.variable(f"__{self._role}_arguments", {})
+        plan = self._modules.run(self._planner, arguments, ModuleResult, is_plan=True)
+        if plan.unreachable and getattr(begun.settings, "max_unreachable", 0):
+            return dataclasses.replace(begun, excluded=plan.msg or "no answer")
+        msg = plan.msg if plan.has_failed else ""
+        return dataclasses.replace(
+            begun, plan=plan.raw, failed=plan.failed, unreachable=plan.unreachable, msg=msg or ""
+        )
 
     def _checked_settings(self) -> t.Any:
         """The settings of the step begin in their types. Raises Refusal for those that cannot be used."""

@@ -20,6 +20,7 @@ C = t.TypeVar("C")
 
 STEPS = (
     "begin",
+    "plan",
     "decide",
     "split",
     "note",

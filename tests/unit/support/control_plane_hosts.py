@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.static_pod_results import StaticPodHost
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import registered
 
 Json = dict[str, t.Any]
 
@@ -49,7 +50,7 @@ def pod(*operations: Json, problem: str | None = None, phase: str | None = None,
 
 def results(registers: Json) -> StaticPodHost:
     """A host as the decisions see it."""
-    return StaticPodHost(lambda task: registers.get(task, {}))
+    return StaticPodHost(registered(registers))
 
 
 def host(name: str, planned: Json | None = None, *, others: Json | None = None, **settings: t.Any) -> Json:
@@ -57,14 +58,14 @@ def host(name: str, planned: Json | None = None, *, others: Json | None = None, 
     pods = {API_SERVER: pod(ON)} if planned is None else planned
     cluster = {"ca_sha256": "a", "server": "https://a:6443", "machine_id": f"machine-{name}"}
     return {
-        "pass": {"at_work": True, "pass_id": name, "settings": {**SETTINGS, **settings}},
+        "begin": {"at_work": True, "pass_id": name, "settings": {**SETTINGS, **settings}},
         "plan": {"static_pods": pods, "others": others or {}, "node": name, "cluster": cluster, "failed": False},
     }
 
 
 def begun(registers: Json, *results: Json, order: t.Sequence[str] = (API_SERVER,)) -> Json:
     """The same host after its turn. results: of the changes that were made, each in the order of the turn."""
-    own = registers["pass"]["pass_id"]
+    own = registers["begin"]["pass_id"]
     made = [
         {"item": {"name": order[number], "pass_id": own}, "failed": False, **result}
         for number, result in enumerate(results)
@@ -75,7 +76,7 @@ def begun(registers: Json, *results: Json, order: t.Sequence[str] = (API_SERVER,
 
 def refused(registers: Json, step: str, why: str) -> Json:
     """The same host after a step that failed."""
-    return {**registers, step: {"pass_id": registers["pass"]["pass_id"], "failed": True, "msg": why}}
+    return {**registers, step: {"pass_id": registers["begin"]["pass_id"], "failed": True, "msg": why}}
 
 
 def looked(registers: Json, **told: t.Sequence[Json] | str) -> Json:

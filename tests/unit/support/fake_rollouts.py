@@ -20,6 +20,8 @@ class Course:
     """One role on a play. role: its name. plans, changes: the results of the modules that plan and change, by host."""
 
     role = ""
+    # The module that plans a host within the first step.
+    planner = ""
 
     def __init__(self, play: FakePlay, plans: Results | None = None, changes: Results | None = None) -> None:
         self.play = play
@@ -32,7 +34,7 @@ class Course:
         """One pass. skipped_by: hosts that skip the role."""
         for host in skipped_by:
             own = [name for name in self.play.hostvars[host] if name.startswith(f"__{self.role}_")]
-            for name in {*own, f"__{self.role}_pass"}:
+            for name in {*own, f"__{self.role}_begin"}:
                 self.play.hostvars[host][name] = {"skipped": True, "changed": False}
         hosts = [host for host in self.play.all_hosts if host not in (*skipped_by, *self.play.lost)]
         with contextlib.suppress(Ended):
@@ -67,7 +69,7 @@ class Course:
 
     def report(self, host: str) -> Json:
         """What became of a host."""
-        return t.cast(Json, self.result("pass", host)["report"])
+        return t.cast(Json, self.result("end", host)["report"])
 
     @property
     def lines(self) -> str:
@@ -88,6 +90,9 @@ class Course:
     # ---- what all roles have -----------------------------------------------------------------------------------------
 
     def _begin(self, hosts: t.Sequence[str]) -> None:
+        if self.planner:
+            self.play.planners.add(self.planner)
+            self.play.answers[self.planner] = lambda call: self._next("plan", self._plans, call.host)
         self.play.each(
             self.role, "begin", hosts, settings=lambda host: self.play.role_settings(self.role, host), is_fatal=True
         )
@@ -123,22 +128,17 @@ class ControlPlanes(Course):
     """The role C(control_plane). A change is that of the kube-apiserver."""
 
     role = "control_plane"
+    planner = "static_pod_plan"
 
     def plan(self, hosts: t.Sequence[str]) -> None:
         self._begin(hosts)
-        self._static_pods(hosts)
-
-    def _static_pods(self, hosts: t.Sequence[str]) -> None:
-        self.play.register(
-            "__control_plane_plan", lambda host: self._next("plan", self._plans, host), hosts, step="plan"
-        )
         self._decide(hosts)
 
     def begin_again(self, hosts: t.Sequence[str]) -> None:
         self._decide(hosts)
 
     def _decide(self, hosts: t.Sequence[str]) -> None:
-        self.play.each(self.role, "decide", hosts, loop=self._machines("pass"), settings=self._plan_only())
+        self.play.each(self.role, "decide", hosts, loop=self._machines("begin"), settings=self._plan_only())
 
     def apply(self, hosts: t.Sequence[str]) -> None:
         self.play.each(self.role, "admit", hosts)
@@ -146,7 +146,8 @@ class ControlPlanes(Course):
             files = {host: self.result("admit", host).get(part) or [] for host in hosts if host not in self.play.lost}
             again = [host for host, found in files.items() if found and found[0]["file"] == "plan_again.yml"]
             if again:
-                self._static_pods(again)
+                self.play.each(self.role, "plan", again, register="begin")
+                self._decide(again)
                 self.apply(again)
             for host, found in files.items():
                 for file in found if host not in again else ():
@@ -201,6 +202,7 @@ class Kubelets(Course):
     """The role C(node_kubelet)."""
 
     role = "node_kubelet"
+    planner = "kubelet"
 
     def desire(self, **desired: t.Any) -> None:
         """What the variables of all hosts say."""
@@ -209,13 +211,6 @@ class Kubelets(Course):
 
     def plan(self, hosts: t.Sequence[str]) -> None:
         self._begin(hosts)
-
-        def plan(host: str) -> Json:
-            if self.result("pass", host).get("excluded"):
-                return {"skipped": True}
-            return self._next("plan", self._plans, host)
-
-        self.play.register("__node_kubelet_plan", plan, hosts, step="plan")
         self.play.each(self.role, "decide", hosts)
         self._admit(hosts)
 
@@ -230,7 +225,7 @@ class Kubelets(Course):
             own = [
                 host
                 for host in hosts
-                if bool(self.play.registered("__node_kubelet_plan", host).get("control_plane")) is is_plane
+                if bool((self.result("begin", host).get("plan") or {}).get("control_plane")) is is_plane
             ]
             batches: dict[tuple[str, ...], list[str]] = {}
             for host in own:
@@ -332,7 +327,7 @@ class DevicePlugin(Course):
     def plan(self, hosts: t.Sequence[str]) -> None:
         self.play.each(self.role, "begin", hosts)
         self.play.each(
-            self.role, "decide", hosts, on=lambda host: str(self.result("pass", host)["settings"]["api"]["host"])
+            self.role, "decide", hosts, on=lambda host: str(self.result("begin", host)["settings"]["api"]["host"])
         )
 
     def apply(self, hosts: t.Sequence[str]) -> None:

@@ -49,12 +49,21 @@ def host(name: str = "w1", *, plan: Json | None = None, settings: Json | None = 
         "excluded": "",
         "settings": {"force": False, "node_name": "", **compared, **(settings or {})},
     }
-    return {"pass": begun, "plan": planned, "decide": OF, **registers}
+    return {"begin": begun, "plan": planned, "decide": OF, **registers}
+
+
+def registered(registers: Json) -> t.Callable[[str], Json]:
+    """What the tasks of a host left, by their names. Its plan is a part of the first step, which fails with it."""
+    plan, begun = registers.get("plan"), registers.get("begin", {})
+    if plan is not None:
+        begun = {**begun, "plan": plan, **{key: plan[key] for key in ("failed", "unreachable", "msg") if plan.get(key)}}
+    found = {**registers, "begin": begun}
+    return lambda task: found.get(task, {})
 
 
 def results(registers: Json) -> KubeletHost:
     """A host as the decisions see it."""
-    return KubeletHost(lambda task: registers.get(task, {}))
+    return KubeletHost(registered(registers))
 
 
 def refused(*stopped: str) -> Json:

@@ -441,14 +441,14 @@ def report(host: KubeletHost) -> ComponentResult | None:
 
     What was changed goes on top of what was planned: of a change whose node is lost, nothing else is known.
     """
-    current = host.current_pass
-    if current.report is not None:  # it has come to the end already
-        return typed.parse(ComponentResult, current.report) if current.report else None
-    if current.excluded:
-        text = f"skipped, because it cannot be reached: {current.excluded}"
+    own_report = host.ended.report
+    if own_report is not None:  # it has come to the end already
+        return typed.parse(ComponentResult, own_report) if own_report else None
+    if host.begun.excluded:
+        text = f"skipped, because it cannot be reached: {host.begun.excluded}"
         skipped = {"changed": False, "failed": False, "unreachable": True, "msg": text, "operations": []}
         return typed.parse(ComponentResult, skipped)
-    if not current.at_work or host.plan.operations is None:
+    if not host.begun.at_work or host.plan.operations is None:
         return None
     known = {**host.plan.raw, **(host.change.raw if host.change else {})}
     found = typed.parse(ComponentResult, {key: value for key, value in known.items() if key in _RESULT_KEYS})

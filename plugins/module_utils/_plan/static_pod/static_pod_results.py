@@ -18,7 +18,7 @@ from ..transaction import rollout
 from ..transaction.api_host import ApiHost
 from ..transaction.messages import Transaction
 from ..transaction.results import ComponentResult
-from ..transaction.rollout import Decision, HostResults, Pass, StepResult
+from ..transaction.rollout import Begun, Decision, HostResults, StepResult
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,8 +109,8 @@ class StaticPodSettings:
 
 
 @dataclasses.dataclass(frozen=True)
-class StaticPodPass(Pass):
-    """Of the steps begin and end. api: who may use the API, best first. at: when the pass began, in seconds since 1970."""
+class StaticPodBegun(Begun):
+    """Of the step begin. api: who may use the API, best first. at: when the pass began, in seconds since 1970."""
 
     api: tuple[ApiHost, ...] = typed.several(ApiHost.parse)
     at: float = 0.0
@@ -231,12 +231,8 @@ class StaticPodHost(HostResults[StaticPodSettings, PodPlans]):
     """What the tasks of the role left on one host."""
 
     settings_type = StaticPodSettings
+    begun_type = StaticPodBegun
     plan_type = PodPlans
-
-    @functools.cached_property
-    def current_pass(self) -> StaticPodPass:
-        """As in all rollouts."""
-        return self.result("pass", StaticPodPass)
 
     @functools.cached_property
     def decision(self) -> StaticPodDecision | None:
@@ -257,7 +253,7 @@ class StaticPodHost(HostResults[StaticPodSettings, PodPlans]):
     def verified(self) -> tuple[ConfigVerified, ...]:
         """What kubeadm would generate, by the host of which this is told."""
         results = self.result("verify", ConfigsVerified).results
-        return tuple(each for each in results if each.pass_id == self.current_pass.pass_id)
+        return tuple(each for each in results if each.pass_id == self.begun.pass_id)
 
     @functools.cached_property
     def written(self) -> ConfigWritten | None:

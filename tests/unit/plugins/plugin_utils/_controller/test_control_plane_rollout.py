@@ -24,6 +24,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
     observed,
     pod,
 )
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import registered
 
 HELD: Json = {"api_reachable": True, "holder": "us"}
 NOTHING: Json = {API_SERVER: pod()}
@@ -48,7 +49,7 @@ class FakePass:
         self._hosts = hosts
         self.kubelets: Json = {}
         for each in hosts.values():
-            each["pass"].update(at=time.time(), api=[{"host": name, "become": True} for name in hosts])
+            each["begin"].update(at=time.time(), api=[{"host": name, "become": True} for name in hosts])
 
     @property
     def own(self) -> Json:
@@ -63,7 +64,9 @@ class FakePass:
 
     def host_variables(self, name: str) -> Json:
         """What the tasks of the roles left on a host."""
+        begun = registered(self._hosts[name])("begin")
         own = {f"__control_plane_{register}": result for register, result in self._hosts[name].items()}
+        own["__control_plane_begin"] = begun
         kubelets = {f"__node_kubelet_{register}": result for register, result in self.kubelets.get(name, {}).items()}
         return {**own, **kubelets}
 
@@ -99,7 +102,7 @@ class FakePass:
         found = typed.as_mapping(getattr(steps, step)())
         result = {
             **{key: value for key, value in found.items() if value or key not in OF_ANSIBLE},
-            "pass_id": self.own["pass"]["pass_id"],
+            "pass_id": self.own["begin"]["pass_id"],
         }
         self.own[step] = result
         return result
@@ -214,7 +217,7 @@ def test_a_plan_that_another_run_made_old_is_made_again_with_the_same_lease() ->
 def test_a_run_has_one_name_in_all_its_passes() -> None:
     its_pass = FakePass(two(), answer=HELD)
     its_pass.take("decide")
-    its_pass.own["pass"].update({"pass_id": "later"})
+    its_pass.own["begin"].update({"pass_id": "later"})
     its_pass.take("decide")
     first, second = (request["holder"] for _module, request in its_pass.asked)
     assert first == second
@@ -266,7 +269,7 @@ def test_a_kubelet_that_does_not_work_stops_the_rollout_unless_this_run_repaired
     assert (refused["failed"], refused["msg"].startswith(PROBLEM)) == (True, True)
     # A playbook decides that itself after all plans.
     assert not its_pass.take("decide", plan_only=True).get("failed")
-    own: Json = {"pass": {"pass_id": "k"}, "turn": {"pass_id": "k"}, "verify": {"pass_id": "k", "failed": False}}
+    own: Json = {"begin": {"pass_id": "k"}, "turn": {"pass_id": "k"}, "verify": {"pass_id": "k", "failed": False}}
     its_pass.kubelets = {"cp2": own}
     decided = its_pass.take("decide", plan_only=False)
     assert (decided.get("failed"), decided["turns"]) == (None, ["cp1", "cp2"])
@@ -300,7 +303,7 @@ def test_what_an_earlier_run_left_is_acknowledged_by_the_host_itself() -> None:
     its_pass = decided(FakePass({"cp1": host("cp1", planned)}))
     its_pass.take("admit")
     assert its_pass.asked == []
-    its_pass.own["pass"] = its_pass.take("end")
+    its_pass.take("end")
     assert its_pass.asked == []  # that task may run elsewhere
     its_pass.take("acknowledge")
     assert its_pass.asked[-1] == ("node_transaction", {"name": API_SERVER, "id": "7"})
@@ -373,7 +376,6 @@ def test_the_host_that_speaks_releases_the_lease_and_tells_of_all() -> None:
     assert "failed" not in found  # its change has
     assert its_pass.asked[-1][1]["state"] == "halted"
     assert found["lines"][1].startswith("WARNING: the Lease is still held by ")
-    its_pass.hosts()["cp1"]["pass"], its_pass.hosts()["cp2"]["pass"] = found, silent
     summary = its_pass.take("summary")
     assert set(found["lines"]) < set(summary["lines"])
     assert summary["lines"][1:3] == ["  cp1  kube-apiserver  + feature gate A=true  (failed)", f"  cp2: {told}"]
@@ -383,4 +385,4 @@ def test_the_host_that_speaks_releases_the_lease_and_tells_of_all() -> None:
 
 def test_a_host_that_decided_nothing_has_nothing_to_tell() -> None:
     found = FakePass(two()).take("end")
-    assert (found["report"], found["lines"], found["at_work"]) == ({}, [], False)
+    assert (found["report"], found["lines"]) == ({}, [])

@@ -59,7 +59,7 @@ def test_all_are_planned_and_then_changed_one_after_the_other(forks: int) -> Non
     assert "cp1, cp3 kube-apiserver + feature gate A=true (committed; away up to 1.0 s)" in found.lines
     assert "1 other node: nothing to change" in found.lines
     assert found.lines.count("WARNING") == 1  # that of an upgrade
-    assert [name for name in found.play.all_hosts if found.result("pass", name)["lines"]] == ["cp1"]
+    assert [name for name in found.play.all_hosts if found.result("end", name)["lines"]] == ["cp1"]
     # The first turn goes by the plan.
     assert [call.on for call in found.play.calls("static_pod_info")] == ["cp1", "cp2", "cp3"]
 
@@ -100,7 +100,7 @@ def test_a_failure_leaves_later_nodes_untouched_and_its_mark(how: Json, ending: 
     assert (halted["state"], halted["node"], halted["reason"]) == ("halted", "cp2", told)
     assert halted["intents"] == taken["intents"]
     # Of a host that is lost another one tells.
-    assert list(found.result("pass", "cp1")["others"]) == (["cp2"] if ending == LOST else [])
+    assert list(found.result("end", "cp1")["others"]) == (["cp2"] if ending == LOST else [])
     assert list(found.statistics["control_plane_report"]) == ["cp1", "cp2", "cp3"]
 
 

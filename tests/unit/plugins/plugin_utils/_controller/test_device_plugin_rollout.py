@@ -84,7 +84,7 @@ def test_one_host_asks_for_all_before_and_after() -> None:
     assert (before["gather_subset"], before["cdi"], "wait" in before) == (["nodes", "objects"], False, False)
     assert (after["wait"], after["wait_timeout"], after["expected"]) == (True, 300, OURS["device_plugin_expected"])
     assert found.summary["lines"] == [f"node-w1: {D} 4", f"node-w2: {D} 4"]
-    assert (found.report("w1")["changed"], "report" in found.result("pass", "w2")) == (True, False)
+    assert (found.report("w1")["changed"], "report" in found.result("end", "w2")) == (True, False)
     # There is one plugin, not one for each host.
     assert found.statistics["device_plugin_report"] == found.report("w1")
     assert (found.summary["ansible_stats"]["per_host"], found.summary["outcome"]) == (False, "changed")
@@ -112,7 +112,7 @@ def test_check_mode_does_not_wait() -> None:
     assert found.result("verify", "w1") == {
         "changed": False,
         "failed": False,
-        "pass_id": found.result("pass", "w1")["pass_id"],
+        "pass_id": found.result("end", "w1")["pass_id"],
         "kept": {},
     }
     absent = run(OURS, check_mode=True, answers={"device_plugin_info": look()})
@@ -157,7 +157,7 @@ def test_a_look_that_fails_afterwards_says_that_it_is_deployed() -> None:
 
 def test_warnings_of_what_was_written_are_told() -> None:
     several = {"changed": True, "results": [{"result": {"results": [{"warnings": ["old API"]}]}}]}
-    assert run(OURS, change=several).result("pass", "w1")["warnings"] == ["old API"]
+    assert run(OURS, change=several).result("end", "w1")["warnings"] == ["old API"]
 
 
 # ---- who asks --------------------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def test_a_controller_that_cannot_read_the_configuration_says_what_it_needs() ->
 def test_hosts_that_ask_for_different_things_are_refused(each: Json, name: str) -> None:
     found = run(OURS, each=each)
     assert f"so {name} must be the same for all" in found.failures["w1 decide"]
-    assert (found.play.asked, "geheim" in str(found.play.hostvars["w3"]["__device_plugin_pass"])) == ([], False)
+    assert (found.play.asked, "geheim" in str(found.play.hostvars["w3"]["__device_plugin_begin"])) == ([], False)
 
 
 def test_names_of_nodes_and_of_other_variables_may_differ() -> None:

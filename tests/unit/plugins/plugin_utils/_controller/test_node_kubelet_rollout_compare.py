@@ -154,8 +154,8 @@ def test_plan_that_repairs_a_control_plane_does_not_wait_for_its_api(plan_only: 
     found = course("cp1", plans={"cp1": IDLE}, variables=DESIRED, answers={"node_resource_info": SILENT})
     down = {"ready": False, "problem": "is down", "operations": [SETTING], "open_transaction": None}
     own = {"pass_id": "c", "at_work": True, "excluded": ""}
-    registers = {"pass": own, "plan": {"static_pods": {"kube-apiserver": down}}}
-    found.play.hostvars["cp1"].update({f"__control_plane_{name}": value for name, value in registers.items()})
+    begun = {**own, "plan": {"static_pods": {"kube-apiserver": down}}}
+    found.play.hostvars["cp1"]["__control_plane_begin"] = begun
     found.is_plan_only = plan_only
     found.plan(["cp1"])
     assert (found.play.calls("node_resource_info") == []) is plan_only

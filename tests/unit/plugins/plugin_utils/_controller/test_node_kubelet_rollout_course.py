@@ -263,10 +263,6 @@ def test_a_turn_does_not_begin_where_who_decides_did_not_come_to_admit() -> None
 AT_MOST_ONE: Json = {"node_kubelet_max_unreachable": 1}
 
 
-def reached_but(*gone: str) -> t.Callable[[Call], Json]:
-    return lambda call: dict(GONE) if call.host in gone else {"node": call.host}
-
-
 def labelled(*planes: str, **others: Json) -> t.Callable[[Call], Json]:
     """An API that knows control planes, and other nodes."""
     label = {"node-role.kubernetes.io/control-plane": ""}
@@ -278,8 +274,8 @@ def labelled(*planes: str, **others: Json) -> t.Callable[[Call], Json]:
 def test_a_worker_that_cannot_be_reached_may_be_excluded(gone: str, forks: int) -> None:
     """Also before the first host that is reached, which ends when that one has ended already."""
     names = ("w0", "cp1", "w2")
-    answers = {"kubelet_info": reached_but(gone), "node_resource_info": labelled("cp1", w9={})}
-    found = run(*names, variables=AT_MOST_ONE, answers=answers, forks=forks)
+    answers = {"node_resource_info": labelled("cp1", w9={})}
+    found = run(*names, plans={gone: GONE}, variables=AT_MOST_ONE, answers=answers, forks=forks)
     assert found.failures == {}
     assert found.changed == ["cp1", *(name for name in ("w0", "w2") if name != gone)]
     assert f"{gone}: skipped, because it cannot be reached" in found.lines
@@ -293,14 +289,14 @@ def test_a_worker_that_cannot_be_reached_may_be_excluded(gone: str, forks: int) 
 
 def test_without_the_api_no_host_is_excluded() -> None:
     variables = {"node_kubelet_max_unreachable": 1, "node_kubelet_check_api": False}
-    found = run("cp1", "w1", "w2", variables=variables, answers={"kubelet_info": reached_but("w1")})
+    found = run("cp1", "w1", "w2", plans={"w1": GONE}, variables=variables)
     assert found.changed == []
     assert "the API does not show which nodes are control planes" in found.failures["cp1 admit"]
 
 
 def test_where_nothing_changes_no_host_asks_who_was_excluded() -> None:
-    answers = {"kubelet_info": reached_but("w1"), "node_resource_info": SILENT}
-    found = run("cp1", "w1", plans={"cp1": IDLE}, variables=AT_MOST_ONE, answers=answers)
+    answers = {"node_resource_info": SILENT}
+    found = run("cp1", "w1", plans={"cp1": IDLE, "w1": GONE}, variables=AT_MOST_ONE, answers=answers)
     assert (found.failures, asked(found)) == ({}, [])
     assert found.lines == "Nothing to change on 2 nodes\nw1: skipped, because it cannot be reached: gone"
 
@@ -315,15 +311,16 @@ def test_where_nothing_changes_no_host_asks_who_was_excluded() -> None:
     ],
 )
 def test_who_must_not_be_excluded(gone: list[str], answer: t.Any, words: str) -> None:
-    answers = {"kubelet_info": reached_but(*gone), "node_resource_info": answer}
-    found = run("cp1", "w1", "w2", variables={**AT_MOST_ONE, "node_kubelet_force": True}, answers=answers)
+    variables = {**AT_MOST_ONE, "node_kubelet_force": True}
+    plans = dict.fromkeys(gone, GONE)
+    found = run("cp1", "w1", "w2", plans=plans, variables=variables, answers={"node_resource_info": answer})
     assert found.changed == []
     assert words in " ".join(found.failures.values())
 
 
 def test_a_run_that_reaches_no_host_is_refused() -> None:
     groups = {"kube_control_plane": ["cp1"]}
-    found = run("w1", groups=groups, variables=AT_MOST_ONE, answers={"kubelet_info": GONE})
+    found = run("w1", groups=groups, plans={"w1": GONE}, variables=AT_MOST_ONE)
     assert "No host of this run is left." in found.failures["w1 decide"]
 
 

@@ -20,7 +20,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_courses im
 def test_a_run_that_restarts_kubelets_holds_its_own_lease() -> None:
     found = run("cp1", "w1")
     assert leases(found) == [("held", "cp1"), ("released", "cp1")]
-    assert "warnings" not in found.result("pass", "cp1")
+    assert "warnings" not in found.result("end", "cp1")
     taken, released = (call.arguments for call in found.play.calls("rollout_lease"))
     assert taken["name"] == released["name"] == "nodecraft-kubeadm-kubelets"
     assert taken["holder"] == released["holder"]
@@ -138,7 +138,7 @@ def test_a_lease_that_cannot_be_released_is_told(answer: Json) -> None:
     answers = {"rollout_lease": lambda call: held(call) if call.arguments["state"] == "held" else answer}
     found = run("cp1", answers=answers)
     assert found.changed == ["cp1"]
-    (warning,) = found.result("pass", "cp1")["warnings"]
+    (warning,) = found.result("end", "cp1")["warnings"]
     assert warning.startswith("the Lease nodecraft-kubeadm-kubelets is still held by ")
 
 

@@ -79,7 +79,7 @@ def test_each_module_is_asked_once_for_all_nodes() -> None:
     # Each host has what became of its own node, not the one that asked.
     assert (found.result("apply", "cp1")["changed"], "diff" in found.result("apply", "cp1")) == (False, False)
     for host in ("cp1", "w1"):
-        ended = found.result("pass", host)
+        ended = found.result("end", host)
         assert (ended["changed"], ended["diff"]) == (True, [difference(f"node-{host}")])
     assert {call.on for call in found.play.asked if call.module in MODULES} == {"cp1"}
     (labels,) = found.play.calls("node_label")
@@ -100,7 +100,7 @@ def test_diffs_of_all_modules_are_one_list(taints: t.Any, labels: t.Any, diffs: 
         "node_taint": lambda call: {**well(call), "diff": taints},
         "node_label": lambda call: {**well(call), "diff": labels},
     }
-    ended = run("cp1", "w1", answers=answers).result("pass", "cp1")
+    ended = run("cp1", "w1", answers=answers).result("end", "cp1")
     assert ended.get("diff") == (diffs and [difference("node-cp1", after) for after in diffs])
     assert ended["changed"] is False
 
@@ -114,7 +114,7 @@ def test_each_host_ends_as_its_own_node() -> None:
     labels = {"node_resources_labels": {"a": "b"}}
     found = run("cp1", "w1", answers={"node_label": answer}, variables=labels)
     assert found.failures == {"w1 end": "node-w1: refused"}
-    assert [found.result("pass", host)["changed"] for host in ("cp1", "w1")] == [True, False]
+    assert [found.result("end", host)["changed"] for host in ("cp1", "w1")] == [True, False]
     assert "cp1 Node + label a=b\nw1: node-w1: refused\nFailed: w1 failed." in found.lines
     # What was not tried for that is left to do.
     missed = run("cp1", "w1", answers={"node_taint": answer}, variables=labels)
@@ -172,7 +172,7 @@ def test_the_plan_of_a_playbook_changes_nothing() -> None:
         "operations": [LABEL],
     }
     found.end(["cp1"])
-    assert found.result("pass", "cp1")["changed"] is False
+    assert found.result("end", "cp1")["changed"] is False
     assert found.lines.startswith("Nothing was changed on 1 node")
 
 
@@ -189,7 +189,7 @@ def test_what_is_left_alone_is_told_where_an_empty_variable_would_revert_it(purg
 def test_check_mode_asks_in_check_mode() -> None:
     found = run("cp1", check_mode=True, answers={"node_label": changes})
     assert {call.dry for call in found.play.asked} == {True}
-    assert found.result("pass", "cp1")["changed"] is True
+    assert found.result("end", "cp1")["changed"] is True
     assert found.lines.startswith("Plan: 1 operation on 1 of 1 node; nothing was refused\ncp1 Node + label a=b\n")
 
 
@@ -217,11 +217,11 @@ def test_cluster_of_hosts_with_given_names_is_not_verified() -> None:
 def test_no_node_is_asked_again_for_what_another_role_read() -> None:
     found = course("cp1", "w1", answers={"kubelet_info": GONE})
     for name in ("cp1", "w1"):
-        found.play.hostvars[name]["__node_kubelet_plan"] = node(Call("", name, name, {}, dry=False))
+        found.play.hostvars[name]["__node_kubelet_begin"] = {"plan": node(Call("", name, name, {}, dry=False))}
     found.run()
     assert asked(found)[0] == ("node_taint", ["node-cp1", "node-w1"])
     # What that role excluded, or could not plan, is asked.
-    found.play.hostvars["w1"]["__node_kubelet_plan"] = {"skipped": True}
+    found.play.hostvars["w1"]["__node_kubelet_begin"] = {"skipped": True}
     found.run()
     assert found.failures["w1 begin"] == "Nothing was changed: the name of w1 in Kubernetes is not known: gone"
 
@@ -237,7 +237,7 @@ def test_labels_of_the_kubelets_command_line_are_refused() -> None:
     for known in (False, True):
         found = course("cp1", "w1", answers={"kubelet_info": tells}, each=wanted)
         if known:  # by the role node_kubelet, which does not tell the command line
-            found.play.hostvars["w1"]["__node_kubelet_plan"] = node(Call("", "w1", "w1", {}, dry=False))
+            found.play.hostvars["w1"]["__node_kubelet_begin"] = {"plan": node(Call("", "w1", "w1", {}, dry=False))}
         found.run()
         assert found.failures["w1 begin"].startswith(
             f"Nothing was changed. labels: node-w1: {zone} is 'a' by --node-labels"
@@ -367,7 +367,7 @@ def test_a_plan_without_the_api_says_what_repairs_a_kubelet(problem: str | None,
     found = course("cp1", "w1", answers={"node_taint": FAILS}, ignores_errors=True)
     for name, each in (("cp1", None), ("w1", problem)):
         plan = {**node(Call("", name, name, {}, dry=False)), "problem": each}
-        found.play.hostvars[name]["__node_kubelet_plan"] = plan
+        found.play.hostvars[name]["__node_kubelet_begin"] = {"plan": plan}
     found.is_plan_only = plan_only
     found.plan(["cp1", "w1"])
     why = found.result("apply", "cp1")["taints"]["msg"]
@@ -393,9 +393,8 @@ def test_missing_right_is_refused_where_kubelets_restart(
         answers={"access_info": {"user": "runner", "missing": [missing]}},
     )
     for host in ("cp1", "w1"):
-        found.play.hostvars[host]["__node_kubelet_plan"] = {
-            **node(Call("", host, host, {}, False)),
-            "operations": operations,
+        found.play.hostvars[host]["__node_kubelet_begin"] = {
+            "plan": {**node(Call("", host, host, {}, False)), "operations": operations}
         }
     found.is_plan_only = plan_only
     found.run()
@@ -413,7 +412,7 @@ def test_rights_that_could_not_be_reviewed_are_told_before_kubelets_restart() ->
     found = course("cp1", answers={"access_info": {"failed": True, "msg": "the API server answers 500."}})
     answer = node(Call("", "cp1", "cp1", {}, False))
     found.play.hostvars["cp1"].update(
-        node_resources_extended_resources={"a/b": 1}, __node_kubelet_plan={**answer, "operations": [LABEL]}
+        node_resources_extended_resources={"a/b": 1}, __node_kubelet_begin={"plan": {**answer, "operations": [LABEL]}}
     )
     found.is_plan_only = True
     found.run()

@@ -298,7 +298,7 @@ def test_what_the_first_pass_keeps_on_each_host() -> None:
 
 def test_nothing_is_kept_on_a_host_without_a_static_pod_in_its_plan() -> None:
     site = planned_site([ON, OFF], [])
-    site.play.hostvars["cp1"]["__control_plane_plan"]["static_pods"] = {}
+    site.play.hostvars["cp1"]["__control_plane_begin"]["plan"]["static_pods"] = {}
     assert site.play.take("site", "split", "cp1", settings={"roles": ROLES})["kept"] == {}
 
 
@@ -425,7 +425,8 @@ KEPT: Json = {"__play_note": {"kept": {"control_plane": {API_SERVER: {"waits": T
 CHANGED: Json = {"operations": [ON], "changed": True}
 _TURN: Json = {"name": "w1", "pass_id": "k"}
 FAILED_KUBELET: Json = {
-    "__node_kubelet_pass": {"pass_id": "k", "report": {"operations": [ON], "failed": True}},
+    "__node_kubelet_begin": {"pass_id": "k", "at_work": True},
+    "__node_kubelet_end": {"pass_id": "k", "report": {"operations": [ON], "failed": True}},
     "__node_kubelet_turn": {"pass_id": "k", "changes": [_TURN]},
     "__node_kubelet_change": {"results": [{"failed": True, "item": _TURN}]},
 }
@@ -449,10 +450,10 @@ def test_a_host_whose_removals_did_not_come_fails_and_is_in_the_limit(in_pass: s
 def test_what_the_first_pass_changed_is_in_the_report_of_the_run() -> None:
     begun: Json = {"__play_begin": {"pass_id": "run"}}
     play = FakePlay(
-        {"w1": {**begun, "__node_kubelet_pass": {"report": CHANGED, "lines": ["told"]}, **decided("additions")}}
+        {"w1": {**begun, "__node_kubelet_end": {"report": CHANGED, "lines": ["told"]}, **decided("additions")}}
     )
     play.hostvars["w1"]["__play_note"] = play.take("site", "note", "w1", settings={"noted": ["node_kubelet"]})
-    play.hostvars["w1"]["__node_kubelet_pass"] = {"report": {"operations": [], "changed": False}}
+    play.hostvars["w1"]["__node_kubelet_end"] = {"report": {"operations": [], "changed": False}}
     # Also where the second pass could not be planned.
     assert play.take("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"] == CHANGED
     play.hostvars["w1"].update(decided("rest"))

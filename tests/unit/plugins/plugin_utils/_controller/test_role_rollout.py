@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollout import HostResults, Pass
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollout import Ended, HostResults
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.play_view import PlayView
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.role_rollout import RoleRollout
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Json, Task
@@ -90,13 +90,13 @@ def test_a_role_that_is_not_planned_first_has_nothing_to_say_of_plans() -> None:
             step()
 
 
-class Ended(Unplanned):
+class AtItsEnd(Unplanned):
     """A role of which one kubelet came to something."""
 
     became: t.ClassVar[Json] = {}
 
-    def _end(self) -> Pass:
-        return Pass(report={"kubelet": self.became})
+    def _end(self) -> Ended:
+        return Ended(report={"kubelet": self.became})
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_host_that_has_not_become_what_was_desired_fails_at_its_end(became: Js
     play: t.Any = FakePlay({"w1": {}}, check_mode=check_mode)
     action: t.Any = play._action(Task({}, play.play, check_mode=check_mode))
     view = PlayView(action, play.variables("node_kubelet", "w1"))
-    role = type("Role", (Ended,), {"became": became})(view, play, "node_kubelet", {})
+    role = type("Role", (AtItsEnd,), {"became": became})(view, play, "node_kubelet", {})
     found = role.end()
     expected = "" if check_mode and became.get("operations") else why
     assert found.why == expected

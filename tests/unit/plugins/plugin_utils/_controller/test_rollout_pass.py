@@ -28,7 +28,7 @@ def pass_of(play: FakePlay, role: str = "node_kubelet") -> RolloutPass[KubeletHo
 
 def test_results_of_a_host_are_parsed_once() -> None:
     play = FakePlay({"w1": {}})
-    play.hostvars["w1"]["__node_kubelet_plan"] = {"operations": [], "node": "n"}
+    play.hostvars["w1"]["__node_kubelet_begin"] = {"plan": {"operations": [], "node": "n"}}
     found = pass_of(play)
     assert found.host("w1") is found.own
     assert found.own.plan is found.own.plan
@@ -37,9 +37,9 @@ def test_results_of_a_host_are_parsed_once() -> None:
 
 def test_who_is_at_work_is_the_coordinator() -> None:
     play = FakePlay({"w1": {}, "w2": {}, "w3": {}})
-    play.hostvars["w1"]["__node_kubelet_pass"] = {"skipped": True}
+    play.hostvars["w1"]["__node_kubelet_begin"] = {"skipped": True}
     for host in ("w2", "w3"):
-        play.hostvars[host]["__node_kubelet_pass"] = {"at_work": True, "settings": {}, "excluded": ""}
+        play.hostvars[host]["__node_kubelet_begin"] = {"at_work": True, "settings": {}, "excluded": ""}
     found = pass_of(play)
     assert (found.coordinator, list(found.hosts()), list(found.hosts(["w1"]))) == ("w2", ["w2", "w3"], ["w1"])
     assert [name for name, _host in found.all_hosts()] == ["w1", "w2", "w3"]

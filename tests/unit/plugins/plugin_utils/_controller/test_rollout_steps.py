@@ -69,7 +69,7 @@ def test_a_pass_has_a_number_that_all_its_steps_tell() -> None:
     play.answers["kubelet_info"] = {"node": "n", "cluster": {}}
     begun = take(play, role="node_resources", step="begin", settings=settings)
     assert len(begun["pass_id"]) == 8
-    play.hostvars["w1"]["__node_resources_pass"] = begun
+    play.hostvars["w1"]["__node_resources_begin"] = begun
     assert take(play, role="node_resources", step="decide")["pass_id"] == begun["pass_id"]
     play.hostvars["w1"]["__node_resources_decide"] = take(play, role="node_resources", step="decide")
     # Not every task has settings.
@@ -81,7 +81,7 @@ def test_a_pass_has_a_number_that_all_its_steps_tell() -> None:
     refused = take(play, role="node_resources", step="begin", settings=settings)
     assert refused["failed"]
     assert refused["pass_id"] not in ("", begun["pass_id"])
-    play.hostvars["w1"]["__node_resources_pass"] = refused
+    play.hostvars["w1"]["__node_resources_begin"] = refused
     assert take(play, role="node_resources", step="end")["pass_id"] == refused["pass_id"]
 
 

@@ -366,7 +366,7 @@ THIS, EARLIER = {"pass_id": "2"}, {"pass_id": "1"}
 
 def registers(**results: Json) -> PluginHost:
     """Of the host that decided. Those of modules are of this pass or of an earlier one."""
-    found: dict[str, Json] = {"pass": {**THIS, "at_work": True}, "decide": THIS, **results}
+    found: dict[str, Json] = {"begin": {**THIS, "at_work": True}, "decide": THIS, **results}
     return PluginHost(lambda task: found.get(task, {}))
 
 

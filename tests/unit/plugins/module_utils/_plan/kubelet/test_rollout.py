@@ -401,15 +401,15 @@ def test_devices_that_are_missing() -> None:
 
 
 def test_a_host_that_has_not_planned_has_no_report() -> None:
-    begun = {"pass": {**OF, "at_work": True, "excluded": ""}}
+    begun = {"begin": {**OF, "at_work": True, "excluded": ""}}
     assert report(begun) == {}
     assert report({**begun, "plan": {"unreachable": True, "msg": "gone"}}) == {}
-    assert report({"pass": {"skipped": True}, "plan": host()["plan"]}) == {}
+    assert report({"begin": {"skipped": True}, "plan": host()["plan"]}) == {}
     assert report({}) == {}
 
 
 def test_a_host_that_is_excluded_says_why() -> None:
-    found = report({"pass": {**OF, "at_work": True, "excluded": "no route"}})
+    found = report({"begin": {**OF, "at_work": True, "excluded": "no route"}})
     assert (found["unreachable"], found["failed"]) == (True, False)
     assert found["msg"] == "skipped, because it cannot be reached: no route"
 
@@ -508,14 +508,14 @@ OTHER: Json = {**OF, "mismatches": {"w1": "it uses something else."}}
     ],
 )
 def test_mismatch_of_an_idle_kubelet_fails_its_host(steps: Json, message: str | None, compared: bool | None) -> None:
-    coordinator = {"pass": OF, **steps}
+    coordinator = {"begin": OF, **steps}
     found = judged("w1", idle("w1"), coordinator, [], has_turn=False)
     assert (found.get("failed", False), found.get("msg"), found.get("compared")) == (bool(message), message, compared)
     assert "failed" not in judged("w2", idle("w2"), coordinator, [], has_turn=False)
 
 
 def test_what_was_told_at_the_end_is_told_again() -> None:
-    assert report({"pass": {"report": {"msg": "said"}}}) == {"msg": "said"}
+    assert report({"end": {"report": {"msg": "said"}}}) == {"msg": "said"}
 
 
 @pytest.mark.parametrize(
@@ -570,7 +570,7 @@ def test_what_is_told_of_a_host_in_a_rollout(registers: Json, has_turn: bool, st
 
 
 def test_an_objection_is_told_of_its_host() -> None:
-    coordinator: Json = {"pass": OF, "admit": {**OF, "objections": {"w1": "pods would be lost."}}}
+    coordinator: Json = {"begin": OF, "admit": {**OF, "objections": {"w1": "pods would be lost."}}}
     found = judged("w1", host(), coordinator, [], has_turn=True)
     assert (found["failed"], found["msg"]) == (True, "Nothing was changed, because pods would be lost.")
     assert found["operations"] == [SETTING]

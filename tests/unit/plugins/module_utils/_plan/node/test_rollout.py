@@ -27,8 +27,8 @@ def host(node: str, excluded: str = "", **settings: object) -> NodeHost:
     return passed({**OF, "at_work": True, "excluded": excluded, "settings": {**known, **settings}})
 
 
-def passed(begun: Json) -> NodeHost:
-    return NodeHost(lambda task: begun if task == "pass" else {})
+def passed(begun: Json, **registers: Json) -> NodeHost:
+    return NodeHost(lambda task: {"begin": begun, **registers}.get(task, {}))
 
 
 def outcome(of: NodeHost, results: Json) -> NodeOutcome:
@@ -179,7 +179,7 @@ def test_a_host_that_is_excluded() -> None:
 def test_a_host_that_has_ended_already_is_told_as_it_told_itself() -> None:
     """The results of its end take the place of what it began with, before hosts end that Ansible has no forks for at once."""
     told = {"node": None, **dict.fromkeys(rollout.TASKS), "unreachable": True, "msg": "gone"}
-    assert outcome(passed({**OF, "at_work": False, "report": told}), {}).report() == told
+    assert outcome(passed({**OF, "at_work": True}, end={**OF, "report": told}), {}).report() == told
 
 
 def test_what_repairs_kubelets_that_keep_the_api_down() -> None:

@@ -280,7 +280,7 @@ def test_the_plan_tells_of_readiness_before_the_first_turn() -> None:
         (begun(host("cp1")), "unfinished"),
         (begun(host("cp1"), COMMITTED, order=[ETCD, API_SERVER]), "unfinished"),
         ({**begun(host("cp1")), "change": {"failed": True, "msg": "no loop"}}, "unfinished"),
-        ({**begun(host("cp1"), COMMITTED), "pass": {"pass_id": "later"}}, "waiting"),
+        ({**begun(host("cp1"), COMMITTED), "begin": {"pass_id": "later"}}, "waiting"),
     ],
 )
 def test_how_far_a_host_is(registers: Json, state: str) -> None:
@@ -290,7 +290,7 @@ def test_how_far_a_host_is(registers: Json, state: str) -> None:
 def test_a_change_of_an_earlier_pass_is_none_of_this_one() -> None:
     registers = begun(host("cp1"), COMMITTED)
     later = {"pass_id": "later", "changes": [{"name": API_SERVER, "pass_id": "later"}]}
-    again = {**registers, "pass": {**registers["pass"], "pass_id": "later"}, "turn": later}
+    again = {**registers, "begin": {**registers["begin"], "pass_id": "later"}, "turn": later}
     assert results(again).state == "unfinished"
 
 

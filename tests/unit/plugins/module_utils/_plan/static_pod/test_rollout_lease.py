@@ -44,7 +44,7 @@ def parsed(hosts: dict[str, Json]) -> dict[str, StaticPodHost]:
 
 def named(*hosts: Json) -> dict[str, StaticPodHost]:
     """The same by the names of their passes."""
-    return parsed({registers["pass"]["pass_id"]: registers for registers in hosts})
+    return parsed({registers["begin"]["pass_id"]: registers for registers in hosts})
 
 
 def lease(answer: Json) -> LeaseResult:

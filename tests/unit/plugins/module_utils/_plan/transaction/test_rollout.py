@@ -27,13 +27,14 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
     host,
     made,
     refused,
+    registered,
     results,
 )
 
 CHANGE: Json = {"field": "feature_gates", "key": "A", "before": None, "after": True}
-SKIPPED: Json = {"pass": {"skipped": True}}
-ENDED: Json = {"pass": {**OF, "at_work": False}}
-EXCLUDED: Json = {"pass": {**OF, "at_work": True, "excluded": "no route"}}
+SKIPPED: Json = {"begin": {"skipped": True}}
+ENDED: Json = {"begin": {**OF, "at_work": True}, "end": OF}
+EXCLUDED: Json = {"begin": {**OF, "at_work": True, "excluded": "no route"}}
 FORMER: Json = {"pass_id": "former"}
 
 
@@ -280,22 +281,19 @@ def test_what_was_to_change_and_did_not_is_left(part: Json, is_left: bool) -> No
         ({"decide": {"failed": True, "msg": "no", "pass_id": "1"}}, ["no"]),
         ({"decide": {"failed": True, "msg": "no", "pass_id": "0"}}, []),
         ({"plan": {"unreachable": True, "msg": "gone"}}, ["gone"]),
+        ({"plan": {"failed": True, "msg": "no"}}, ["no"]),
         (
             {"admit": {"results": [{"api_reachable": False, "pass_id": "1"}, {"failed": True, "pass_id": "1"}]}},
             ["no answer"],
         ),
         ({"verify": {"results": [{"failed": True, "msg": "a"}, {"failed": True, "msg": "a"}]}}, ["a"]),
         ({"turn": {"failed": True, "msg": "not now", "pass_id": "1"}}, []),
-        (
-            {"pass": {"failed": True, "msg": "not begun", "pass_id": "1"}, "plan": {"failed": True, "msg": "old"}},
-            ["not begun"],
-        ),
-        ({"pass": {"failed": True, "msg": "Not changed.", "pass_id": "1", "report": {}}}, []),
+        ({"begin": {"failed": True, "msg": "not begun", "pass_id": "1"}}, ["not begun"]),
     ],
 )
 def test_why_steps_failed_on_a_host(registers: Json, causes: list[str]) -> None:
     host: rollout.HostResults[t.Any, t.Any] = rollout.HostResults(
-        lambda register: {"pass": {"pass_id": "1", "at_work": True}, **registers}.get(register, {})
+        registered({"begin": {"pass_id": "1", "at_work": True}, **registers})
     )
     assert host.causes == causes
 
