@@ -38,7 +38,8 @@ if t.TYPE_CHECKING:
 
 # To acquire, renew and release it.
 _LEASE_RIGHTS = access.of_lease(LEASE_NAME, LEASE_NAMESPACE)
-_PLAN_AGAIN, _TURN, _PERSIST = "plan_again.yml", "turn.yml", "persist.yml"
+_PLAN_AGAIN, _REPAIRS_FIRST, _TURN, _PERSIST = "plan_again.yml", "repairs_first.yml", "turn.yml", "persist.yml"
+_ALL = "all nodes"
 
 
 class ControlPlaneDecision(RoleRollout[StaticPodHost]):
@@ -219,24 +220,25 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         lost = decision.planned[: decision.planned.index(host)]
         end_api = self._api(hosts, lost=lost)
         if decision.lease.stale:
-            # In the last include of the file that is repeated there, which has no other one to come.
-            return OwnPart(then=(IncludedFile(_PLAN_AGAIN, "all nodes"),), end_api=end_api)
+            return OwnPart(files=(IncludedFile(_PLAN_AGAIN, _ALL),), end_api=end_api)
         # Files are included in the order of the hosts, so what the last one includes is behind all others.
         is_last = decision.persists and host == decision.planned[-1]
         persist = (IncludedFile(_PERSIST, host),) if is_last else ()
-        found = OwnPart(then=persist, verifies=decision.planned if is_last else None, end_api=end_api)
-        if host not in decision.turns:
-            return found
-        is_first = host == decision.turns[0]
+        found = OwnPart(verifies=decision.planned if is_last else None, end_api=end_api)
         # With its host, without which it would be one file for all hosts.
-        turn = (IncludedFile(_TURN, host),)
+        turn = (IncludedFile(_TURN, host),) if host in decision.turns else ()
+        if turn:
+            is_first = host == decision.turns[0]
+            asked = [] if is_first and decision.is_ready else decision.planned
+            found = dataclasses.replace(found, asked=asked, turn_api=self._api(hosts, changing=[host]))
+        if not any(control_planes.repairs(hosts[name]) for name in decision.turns):
+            return dataclasses.replace(found, files=(*turn, *persist))
         is_repair = control_planes.repairs(self._pass.own)
         return dataclasses.replace(
             found,
+            files=(IncludedFile(_REPAIRS_FIRST, _ALL),),
             first=turn if is_repair else (),
             then=persist if is_repair else (*turn, *persist),
-            asked=[] if is_first and decision.is_ready else decision.planned,
-            turn_api=self._api(hosts, changing=[host]),
         )
 
     def _skipped(self, hosts: t.Container[str]) -> list[str]:

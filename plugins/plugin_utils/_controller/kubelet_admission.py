@@ -16,6 +16,7 @@ from ...module_utils._plan.kubelet import rollout as kubelets
 from ...module_utils._plan.kubelet.kubelet_results import (
     Admission,
     Comparison,
+    IncludedBatch,
     KubeletDecision,
     KubeletHost,
     KubeletSettings,
@@ -71,7 +72,12 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         # Where one is to change, the others are compared before it.
         compares = not batches and bool(kubelets.idle_settings(planned))
         return dataclasses.replace(
-            decision, candidates=candidates, api=api, batches=batches, compares=api if compares else ()
+            decision,
+            candidates=candidates,
+            api=api,
+            batches=batches,
+            file=kubelets.file_of_turns(planned),
+            compares=api if compares else (),
         )
 
     @property
@@ -141,7 +147,14 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         number = next((number for number, batch in enumerate(batches) if self._play.host in batch), None)
         if number is None:
             return admission
-        return dataclasses.replace(admission, batches=[batches[number]], before=batches[number - 1] if number else [])
+        # Of another file than that of a batch all hosts make one.
+        members = batches[number] if decision.file == kubelets.BATCH else ()
+        return dataclasses.replace(
+            admission,
+            files=(IncludedBatch(decision.file, members),),
+            batches=[batches[number]],
+            before=batches[number - 1] if number else [],
+        )
 
     def _checked_by_api(
         self, admission: Admission, hosts: Hosts[KubeletHost], turns: t.Sequence[str], decision: KubeletDecision

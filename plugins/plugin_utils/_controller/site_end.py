@@ -91,7 +91,7 @@ class SiteEndSteps(Steps):
         there, which no task of it has failed with."""
         decided = self._decided
         # What is left of an earlier import of a playbook does not count.
-        note = self._note() if self._is_split or site.LOOK_AGAIN in decided.checks else PassNote()
+        note = self._note() if self._is_split or decided.looks_again else PassNote()
         reports: dict[str, Mapped] = {}
         lines, why = list(note.lines), ""
         number = sum(guard.pending(dict(guard.ended().report or {})) for guard in self._guard().values())

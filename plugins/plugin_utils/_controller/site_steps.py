@@ -97,17 +97,15 @@ class SiteSteps(SiteEndSteps):
             kubelets = RolloutPass(self._play, "node_kubelet", KubeletHost)
             reasons = {name: kubelets.host(name).plan.control_plane for name in planned.get("node_kubelet", {})}
             self._refuse(site.outside_group(reasons, self._play.group(control_plane_nodes.GROUP)))
-        found = site.decide(
+        return site.decide(
             {
                 name: [each for report in by_host.values() for each in report.values()]
                 for name, by_host in planned.items()
             },
+            has_guard=site.GUARD in self._given.roles,
             in_pass=in_pass,
             check_mode=self._play.check_mode,
         )
-        # Always after the nodes: it protects those that are tainted now. It has a plan of its own.
-        applies_guard = site.GUARD in self._given.roles and not found.is_split and in_pass != site.ADDITIONS
-        return dataclasses.replace(found, work=[*found.work, site.GUARD]) if applies_guard else found
 
     def split(self) -> PassNote:
         """What the first of two passes leaves as it is on this host."""

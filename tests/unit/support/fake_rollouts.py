@@ -142,7 +142,13 @@ class ControlPlanes(Course):
 
     def apply(self, hosts: t.Sequence[str]) -> None:
         self.play.each(self.role, "admit", hosts)
-        for part in ("first", "then"):
+        parts = {
+            each["file"]
+            for host in hosts
+            if host not in self.play.lost
+            for each in self.result("admit", host).get("files") or ()
+        }
+        for part in ("first", "then") if "repairs_first.yml" in parts else ("files",):
             files = {host: self.result("admit", host).get(part) or [] for host in hosts if host not in self.play.lost}
             again = [host for host, found in files.items() if found and found[0]["file"] == "plan_again.yml"]
             if again:
@@ -221,11 +227,13 @@ class Kubelets(Course):
         self._admit(hosts)
 
     def apply(self, hosts: t.Sequence[str]) -> None:
-        for is_plane in (True, False):
+        files = {each["file"] for host in hosts for each in self.result("admit", host).get("files") or ()}
+        for is_plane in (True, False) if files == {"planes_first.yml"} else (None,):
             own = [
                 host
                 for host in hosts
-                if bool((self.result("begin", host).get("plan") or {}).get("control_plane")) is is_plane
+                if is_plane is None
+                or bool((self.result("begin", host).get("plan") or {}).get("control_plane")) is is_plane
             ]
             batches: dict[tuple[str, ...], list[str]] = {}
             for host in own:

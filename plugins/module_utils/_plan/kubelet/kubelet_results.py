@@ -52,14 +52,15 @@ class KubeletPlan(ComponentResult):
 
 @dataclasses.dataclass(frozen=True)
 class KubeletDecision(Decision):
-    """Of the step decide. candidates: who may use the API, api: the same, best first. batches: who is changed at the same time. compares: who may use
-    the API to compare kubelets where none is changed."""
+    """Of the step decide. candidates: who may use the API, api: the same, best first. batches: who is changed at the same time. file: of the role's tasks,
+    which hosts with a turn include. compares: who may use the API to compare kubelets where none is changed."""
 
     planned: t.Sequence[str] = ()
     excluded: t.Sequence[str] = ()
     candidates: t.Sequence[str] = ()
     api: tuple[ApiHost, ...] = typed.several(ApiHost.parse)
     batches: t.Sequence[t.Sequence[str]] = ()
+    file: str = ""
     compares: tuple[ApiHost, ...] = typed.several(ApiHost.parse)
 
 
@@ -83,14 +84,24 @@ class Comparison(StepResult):
 
 
 @dataclasses.dataclass(frozen=True)
+class IncludedBatch:
+    """A file of tasks that the hosts of a batch include together."""
+
+    file: str = ""
+    hosts: t.Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
 class Admission(Comparison):
-    """Of the step admit. batches, before: the batch of the host as a list, and the hosts of the one before it. The rest is of the coordinator.
+    """Of the step admit. files: what the host includes. batches, before: its batch as a list, and the hosts of the one before it. The rest is of the
+    coordinator.
 
     told: lines for people. objections: against the restart of single hosts. offers: what device plugins offer before it, by host; None where that is
     not known.
     """
 
     api: ApiHost | None = typed.one(ApiHost.parse)
+    files: tuple[IncludedBatch, ...] = typed.several(IncludedBatch)
     batches: t.Sequence[t.Sequence[str]] = ()
     before: t.Sequence[str] = ()
     cluster: t.Any = None

@@ -69,6 +69,8 @@ _DEVICES = "whether device plugins offer what they did"
 _PODS = "whether its restart ended pods"
 # Said by the engine where nothing of the new kubelet was seen in the API.
 UNREPORTED = "whether its Node is ready and evicts no pods: "
+# Files of the role's tasks.
+BATCH, PLANES_FIRST = "batch.yml", "planes_first.yml"
 NOT_COMPARED = "nothing is to change, but whether kubelets use what is desired could not be compared"
 _OVERTAKEN = (
     "Another run held the Lease since everything was planned, and may have set that: run again to take it back."
@@ -92,6 +94,12 @@ def batches(hosts: Hosts[KubeletHost], size: int) -> list[list[str]]:
     turns = [name for name, host in hosts.items() if host.has_turn]
     planes = [name for name in turns if hosts[name].is_control_plane]
     return rollout.batches(planes, [name for name in turns if name not in set(planes)], size)
+
+
+def file_of_turns(hosts: Hosts[KubeletHost]) -> str:
+    """The file of tasks that hosts with a turn include. Files are included in the order of the play, and control planes are changed before others."""
+    are_planes = [host.is_control_plane for host in hosts.values() if host.has_turn]
+    return BATCH if are_planes == sorted(are_planes, reverse=True) else PLANES_FIRST
 
 
 def cluster(hosts: Hosts[KubeletHost]) -> Json:

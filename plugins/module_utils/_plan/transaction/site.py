@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..common import typed
 from ..common.ownership import Change
 from ..kubernetes import control_plane_nodes
 from . import rollout
@@ -30,8 +31,8 @@ _ORDERED = {
 _SWITCHED = {"feature_gates": False, "admission_plugins": "disabled"}
 # Which pass a run is in. The plan of the whole shows whether there are two; rollback says itself that it takes a single one.
 WHOLE, SINGLE, ADDITIONS, REST = PASSES = ("whole", "single", "additions", "rest")
-# Files of playbooks that a run ends with.
-LOOK_AGAIN, COMPARE = "look_again", "compare"
+# Files of the playbooks' tasks.
+_ROLE, _LOOK_AGAIN = "role.yml", "look_again.yml"
 # What check mode says of a run that is split.
 SPLIT = (
     "This run makes two passes: it adds first, and then removes. What does both is restarted twice. Both passes were rehearsed; the changes above"
@@ -60,29 +61,46 @@ def outside_group(reasons: t.Mapping[str, t.Sequence[str]], planes: t.Collection
 
 
 @dataclasses.dataclass(frozen=True)
+class SiteStep:
+    """A file of tasks that a run includes after its plan. role, part: the tasks of a role that this file includes."""
+
+    file: str = ""
+    role: str = ""
+    part: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
 class SiteDecision(StepResult):
     """Of the step decide: what a run does after its plan.
 
     work: the roles that change something, in their order. Where kubelets that do not work are changed, theirs is first: a control plane needs them.
     is_split: whether everything is added before anything goes, with a plan for each.
-    checks: what is read once more at the end: the resources of nodes whose kubelets were restarted after them (C(look_again)), or kubelets that had
-    nothing to change while others had (C(compare)).
+    steps: these roles, and then what is read once more: the resources of nodes whose kubelets were restarted after them, or kubelets that had nothing to
+    change while others had.
     in_pass: in which pass this was decided, one of C(PASSES).
     is_refused: whether nothing is done because of what single nodes tell themselves.
     """
 
     work: t.Sequence[str] = ()
     is_split: bool = False
-    checks: t.Sequence[str] = ()
+    steps: tuple[SiteStep, ...] = typed.several(SiteStep)
     in_pass: str = WHOLE
     is_refused: bool = False
 
+    @property
+    def looks_again(self) -> bool:
+        """Whether the role node_resources runs once more."""
+        return any(step.file == _LOOK_AGAIN for step in self.steps)
 
-def decide(planned: t.Mapping[str, t.Sequence[PartResult]], *, in_pass: str, check_mode: bool) -> SiteDecision:
+
+def decide(
+    planned: t.Mapping[str, t.Sequence[PartResult]], *, has_guard: bool, in_pass: str, check_mode: bool
+) -> SiteDecision:
     """Work out from the plans of all hosts what is added and what goes.
 
-    planned: by role, in the order in which a feature is switched on, what was planned on all hosts. in_pass: one of C(PASSES). Nothing is
-    added in check mode, where the first of two passes is rehearsed and the second one shows everything.
+    planned: by role, in the order in which a feature is switched on, what was planned on all hosts. has_guard: whether the run applies the placement
+    guard, which has a plan of its own. in_pass: one of C(PASSES). Nothing is added in check mode, where the first of two passes is rehearsed and the
+    second one shows everything.
     """
     work = [role for role, results in planned.items() if any(each.has_work for each in results)]
     if _KUBELETS in work and RESOURCES in planned and RESOURCES not in work:
@@ -96,12 +114,16 @@ def decide(planned: t.Mapping[str, t.Sequence[PartResult]], *, in_pass: str, che
         work.sort(key=lambda role: role != _KUBELETS)
     looks_again = removed > 0 and _KUBELETS in work and RESOURCES in work and not check_mode
     compares = _KUBELETS in planned and _KUBELETS not in work and in_pass != ADDITIONS
-    return SiteDecision(
-        work=[] if check_mode and in_pass == ADDITIONS else work,
-        is_split=0 < removed < len(ordered) and in_pass == WHOLE and not repairs,
-        checks=[LOOK_AGAIN] * looks_again + [COMPARE] * compares,
-        in_pass=in_pass,
+    work = [] if check_mode and in_pass == ADDITIONS else work
+    is_split = 0 < removed < len(ordered) and in_pass == WHOLE and not repairs
+    if has_guard and not is_split and in_pass != ADDITIONS:
+        work.append(GUARD)  # always after the nodes: it protects those that are tainted now
+    steps = (
+        *(SiteStep(_ROLE, role, "apply") for role in work),
+        *([SiteStep(_LOOK_AGAIN, RESOURCES, "again")] * looks_again),
+        *([SiteStep(_ROLE, _KUBELETS, "compare")] * compares),
     )
+    return SiteDecision(work=work, is_split=is_split, steps=steps, in_pass=in_pass)
 
 
 def not_removed(role: str, stopped: t.Sequence[str]) -> str:

@@ -183,7 +183,7 @@ def test_a_refusal_is_one_of_all() -> None:
     found = its_pass.take("decide")
     assert found["failed"]
     assert "serial excludes cp2" in found["msg"]
-    assert its_pass.take("admit")["then"] == []
+    assert its_pass.take("admit")["files"] == []
 
 
 def test_without_the_lease_the_step_fails_for_all() -> None:
@@ -203,7 +203,7 @@ def test_a_lease_that_is_looked_at_is_not_held() -> None:
 
 def test_a_plan_that_another_run_made_old_is_made_again_with_the_same_lease() -> None:
     its_pass = decided(FakePass(two(), answer={**HELD, "stale": True}))
-    assert [its_pass.as_host(name).take("admit")["then"][0]["file"] for name in ("cp1", "cp2")] == [
+    assert [its_pass.as_host(name).take("admit")["files"][0]["file"] for name in ("cp1", "cp2")] == [
         "plan_again.yml"
     ] * 2
     before = its_pass.hosts()["cp1"]["decide"]
@@ -211,7 +211,7 @@ def test_a_plan_that_another_run_made_old_is_made_again_with_the_same_lease() ->
     assert (again["lease"]["held"], again["lease"]["stale"]) == (True, False)
     assert again["planned_at"] == before["at"]
     assert len(its_pass.asked) == 1
-    assert its_pass.take("admit")["then"] == [{"file": "turn.yml", "host": "cp1"}]
+    assert its_pass.take("admit")["files"] == [{"file": "turn.yml", "host": "cp1"}]
 
 
 def test_a_run_has_one_name_in_all_its_passes() -> None:
@@ -256,7 +256,7 @@ def test_what_was_only_planned_is_decided_about_once_more() -> None:
     applied = its_pass.hosts()["cp1"]["decide"]
     assert (planned["lease"]["held"], applied["lease"]["held"]) == (False, True)
     assert applied["planned_at"] == planned["planned_at"]
-    assert its_pass.as_host("cp1").take("admit")["then"] == [{"file": "turn.yml", "host": "cp1"}]
+    assert its_pass.as_host("cp1").take("admit")["files"] == [{"file": "turn.yml", "host": "cp1"}]
 
 
 PROBLEM = "kubelet on cp2 is down; it logged last: panic: no such gate"

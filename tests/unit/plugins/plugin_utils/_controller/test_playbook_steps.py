@@ -218,7 +218,8 @@ def test_what_is_added_and_what_goes(
     site = Site(api, kubelets)
     site.run()
     decided = site.play.hostvars["w1"]["__play_decide"]
-    assert (decided["work"], decided["is_split"], "look_again" in decided["checks"]) == (work, is_split, looks_again)
+    again = "again" in [step["part"] for step in decided["steps"]]
+    assert (decided["work"], decided["is_split"], again) == (work, is_split, looks_again)
     assert (
         site.play.take("site", "decide", "cp1", settings={"roles": [], "named": [], "in_pass": "single"})["work"] == []
     )
@@ -466,7 +467,7 @@ def test_what_the_first_pass_changed_is_in_the_report_of_the_run() -> None:
     assert play.take("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"]["changed"] is False
     note = play.take("site", "note", "w1", settings={"noted": ["node_kubelet"]})
     assert note["reports"] == {"node_kubelet": {"operations": [], "changed": False}}
-    play.hostvars["w1"].update(decided("whole", checks=["look_again"]))
+    play.hostvars["w1"].update(decided("whole", steps=[{"file": "look_again.yml"}]))
     assert play.take("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"] == CHANGED
 
 

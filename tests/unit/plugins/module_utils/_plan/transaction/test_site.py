@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import site
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.results import PartResult, Report
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.site import SiteDecision
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.site import SiteDecision, SiteStep
 
 Json = dict[str, t.Any]
 
@@ -64,16 +64,24 @@ def planned(**operations: t.Sequence[tuple[str, t.Any]]) -> dict[str, list[Json]
 
 
 def decide(
-    plans: t.Mapping[str, t.Sequence[Json]], *, in_pass: str = site.WHOLE, check_mode: bool = False
+    plans: t.Mapping[str, t.Sequence[Json]],
+    *,
+    has_guard: bool = False,
+    in_pass: str = site.WHOLE,
+    check_mode: bool = False,
 ) -> SiteDecision:
     by_role = {role: [typed.parse(PartResult, each) for each in results] for role, results in plans.items()}
-    return site.decide(by_role, in_pass=in_pass, check_mode=check_mode)
+    return site.decide(by_role, has_guard=has_guard, in_pass=in_pass, check_mode=check_mode)
 
 
 def decision(work: list[str], is_split: bool, looks_again: bool, in_pass: str = site.WHOLE) -> SiteDecision:
     compares = KUBELETS not in work and in_pass != site.ADDITIONS
-    checks = ["look_again"] * looks_again + ["compare"] * compares
-    return SiteDecision(work=work, is_split=is_split, checks=checks, in_pass=in_pass)
+    steps = (
+        *(SiteStep("role.yml", role, "apply") for role in work),
+        *([SiteStep("look_again.yml", NODES, "again")] * looks_again),
+        *([SiteStep("role.yml", KUBELETS, "compare")] * compares),
+    )
+    return SiteDecision(work=work, is_split=is_split, steps=steps, in_pass=in_pass)
 
 
 def kept(plans: t.Mapping[str, t.Mapping[str, Json]], absent: t.Collection[str]) -> Json:
@@ -111,6 +119,16 @@ def test_what_changes_something_and_in_which_order(
     operations: dict[str, list[tuple[str, t.Any]]], work: list[str], is_split: bool, looks_again: bool
 ) -> None:
     assert decide(planned(**operations)) == decision(work, is_split, looks_again)
+
+
+def test_the_guard_is_behind_the_nodes_and_in_the_last_pass() -> None:
+    both = planned(control_plane=[ON, OFF], node_kubelet=[OFF])
+    assert decide(both, has_guard=True).work == decide(both).work  # both passes are to come
+    assert decide(both, has_guard=True, in_pass=site.ADDITIONS).work == decide(both, in_pass=site.ADDITIONS).work
+    assert decide(both, has_guard=True, in_pass=site.REST).work == [NODES, KUBELETS, PLANES, "placement_guard"]
+    only = decide(planned(), has_guard=True)
+    # What is compared is compared at the end.
+    assert [(step.role, step.part) for step in only.steps] == [("placement_guard", "apply"), (KUBELETS, "compare")]
 
 
 def test_a_run_that_must_not_split_takes_one_pass() -> None:
