@@ -36,7 +36,8 @@ options:
     required: true
   step:
     description:
-      - V(begin) checks the variables of the role, and shares what the other hosts need to know of each host.
+      - V(begin) checks the variables of the role, plans the host, and shares what the other hosts need to know of it.
+      - V(plan) plans a host again, where another run may have changed something since.
       - V(decide) determines from all plans which hosts have a turn, on the coordinator.
       - V(split) determines for the playbook C(site) what a host adds, without what it removes.
       - V(note) records what a host has changed before a role runs once more.
@@ -53,6 +54,7 @@ options:
     type: str
     choices:
       - begin
+      - plan
       - decide
       - split
       - note
@@ -84,12 +86,12 @@ attributes:
 """
 
 EXAMPLES = r"""
-- name: Begin a rollout, as the role node_kubelet does
+- name: Plan a kubelet at the beginning of a rollout, as the role node_kubelet does
   nodecraft.kubeadm.rollout:
     role: node_kubelet
     step: begin
     settings: "{{ __node_kubelet_settings }}"
-  register: __node_kubelet_pass
+  register: __node_kubelet_begin
 """
 
 RETURN = r"""
@@ -100,11 +102,15 @@ pass_id:
   sample: 5f3c9a17
 at_work:
   description: Whether the host takes part in a pass that has not ended.
-  returned: with O(step=begin) and O(step=end)
+  returned: with O(step=begin)
   type: bool
 settings:
   description: What the other hosts need to know of this one.
   returned: with O(step=begin)
+  type: dict
+plan:
+  description: What the module returned that plans the host.
+  returned: with O(step=begin) in the roles control_plane and node_kubelet
   type: dict
 excluded:
   description: Why the host is excluded from the rollout; empty when it takes part.
