@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import typing as t
 
@@ -45,20 +46,27 @@ class RoleSummary(Steps, t.Generic[H]):
 
     def summary(self) -> RunSummary:
         """Tell what became of all hosts, from one of them: the only one that runs the task, or the first that can where each of them does."""
-        part = {name: host for name, host in self._pass.all_hosts() if host.begun.pass_id}
+        part = {name: host for name, host in self._hosts.items() if host.begun.pass_id}
         # Behind a failure the batch may have no host left.
         here = {name: part[name] for name in self._play.batch_hosts if name in part} or part
         if not self._play.is_run_once and rollout.speaker(here.items()) != self._play.host:
             return RunSummary()
         reports, hosts = self.reported(), list(part)
-        why = {name: host.ended.why for name, host in self._pass.all_hosts() if not reports.get(name)}
+        why = {name: host.ended.why for name, host in self._hosts.items() if not reports.get(name)}
         left = [] if self._play.check_mode else [report.left_host(name, each) for name, each in why.items() if each]
         run = Run(hosts=hosts, parts=left, notes=self.notes(), causes=self.causes(), **self._of_run)
-        return run_summary.summary(run.with_role(**self.in_run(reports)), self.statistics(reports))
+        found = run_summary.summary(run.with_role(**self.in_run(reports)), self.statistics(reports))
+        return dataclasses.replace(found, passes={name: host.begun.pass_id for name, host in part.items()})
+
+    @functools.cached_property
+    def _hosts(self) -> dict[str, H]:
+        """The hosts of which something is told. With C(serial), the batches before this one had summaries of their own."""
+        told = {pair for _name, host in self._pass.all_hosts() for pair in host.told.passes.items()}
+        return {name: host for name, host in self._pass.all_hosts() if (name, host.begun.pass_id) not in told}
 
     def reported(self) -> dict[str, Json]:
         """What became of all hosts, by host, as they have told it, or others for those that were lost."""
-        ends = {name: host.ended for name, host in self._pass.all_hosts()}
+        ends = {name: host.ended for name, host in self._hosts.items()}
         others = {name: dict(each) for ended in ends.values() for name, each in ended.others.items()}
         found = {**others, **{name: dict(ended.report) for name, ended in ends.items() if ended.report}}
         return {name: found[name] for name in ends if name in found}
@@ -79,11 +87,11 @@ class RoleSummary(Steps, t.Generic[H]):
 
     def notes(self) -> list[str]:
         """What is told of no single host."""
-        return [line for _name, host in self._pass.all_hosts() for line in host.ended.lines]
+        return [line for host in self._hosts.values() for line in host.ended.lines]
 
     def causes(self) -> dict[str, list[str]]:
         """Why steps failed, by host."""
-        return {name: causes for name, host in self._pass.all_hosts() if (causes := host.causes)}
+        return {name: causes for name, host in self._hosts.items() if (causes := host.causes)}
 
     def in_run(self, reports: t.Mapping[str, Json]) -> Json:
         """What a summary says of this role's reports, as fields of C(report.Run). reports: by host."""

@@ -48,7 +48,8 @@ class RoleRollout(RoleEnd[H]):
     @property
     def pass_id(self) -> str:
         """As in all steps."""
-        return self._pass.own.begun.pass_id
+        begun: Begun = self._pass.own.begun
+        return begun.pass_id
 
     def begin(self) -> Begun:
         """Check what the role was given, plan this host, and tell the others what they have to know of it.
@@ -70,7 +71,7 @@ class RoleRollout(RoleEnd[H]):
         """With the plan of this host, which fails or is lost with the module that plans."""
         arguments = self._play.variable(f"__{self._role}_arguments", {})
         plan = self._modules.run(self._planner, arguments, ModuleResult, is_plan=True)
-        if plan.unreachable and getattr(begun.settings, "max_unreachable", 0):
+        if plan.unreachable and getattr(begun.settings, "max_unreachable", False):
             return dataclasses.replace(begun, excluded=plan.msg or "no answer")
         msg = plan.msg if plan.has_failed else ""
         return dataclasses.replace(

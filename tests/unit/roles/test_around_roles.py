@@ -40,6 +40,11 @@ def test_turns_come_in_the_order_of_the_play_and_leave_nothing_behind(stage: Sta
     outcome = kubelets(stage, "changes", "changes", "changes", "changes", **how)
     assert outcome.status == 0, outcome.output
     assert outcome.hosts("change", "kubelet") == ["w3", "w2", "cp1", "w1"]
+    # Each batch tells of itself.
+    assert [[line.split(" ")[0] for line in text.splitlines()[:2]] for text in outcome.reports] == [
+        ["Changed:", "w3,"],
+        ["Changed:", "w1,"],
+    ]
     # They have their arguments in them, with what the API is asked with.
     assert not list((tmp_path / "remote").iterdir())
 

@@ -184,6 +184,12 @@ def _headline(run: Run) -> str:
     number = sum(map(count, run.parts))
     changed = {part.host for part in run.parts if count(part)}
     nodes = f"{len(changed)} of {_number(len(run.hosts), 'node')}"
+    title, objects = (
+        "Plan" if run.dry else "Changed",
+        joined(name for name, is_changed in run.objects.items() if is_changed),
+    )
+    if objects and not (number or run.has_failed):
+        return f"{title}: {objects}; nothing to change on {_number(len(run.hosts), 'node')}"
     if not number:
         is_open = any(_state(run, part) in (_UNSEEN, _GONE) for part in run.parts if part.operations)
         what = (
@@ -195,7 +201,7 @@ def _headline(run: Run) -> str:
     refused = "; nothing was refused" if run.dry and not run.has_failed else ""
     rehearsed = _rehearsed(run)
     return (
-        f"{'Plan' if run.dry else 'Changed'}: {_number(number, 'operation')} on {nodes}{of_these}{refused}"
+        f"{title}: {_number(number, 'operation')} on {nodes}{f' and {objects}' if objects else ''}{of_these}{refused}"
         f"{f'; rehearsed: {rehearsed}' if rehearsed else ''}"
     )
 

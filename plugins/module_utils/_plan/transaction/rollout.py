@@ -73,6 +73,13 @@ class Ended(StepResult):
 
 
 @dataclasses.dataclass(frozen=True)
+class Told(StepResult):
+    """Of the step summary, beside its lines. passes: of which pass of which host they tell."""
+
+    passes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
 class Decision(StepResult):
     """Of the step decide. coordinator: the host that decides for all. What a role adds is on that one only."""
 
@@ -110,6 +117,11 @@ class HostResults(t.Generic[S, P]):
     def ended(self) -> Ended:
         """How this pass ended; an empty one before that."""
         return self.of_pass("end", Ended) or Ended()
+
+    @functools.cached_property
+    def told(self) -> Told:
+        """Of which passes a summary told that this host took part in; of none before that."""
+        return self.result("summary", Told)
 
     @functools.cached_property
     def settings(self) -> S:

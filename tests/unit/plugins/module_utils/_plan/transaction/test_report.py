@@ -271,6 +271,19 @@ def test_what_has_no_part_on_a_host_is_told_as_it_is() -> None:
     assert report.lines(Run(notes=["guard refuses; protected: w1"])) == ["guard refuses; protected: w1"]
 
 
+@pytest.mark.parametrize(
+    ("parts", "dry", "headline"),
+    [
+        ([part(operations=[])], True, "Plan: kubeadm-config; nothing to change on 1 node"),
+        ([part(operations=[])], False, "Changed: kubeadm-config; nothing to change on 1 node"),
+        ([part()], True, "Plan: 1 operation on 1 of 1 node and kubeadm-config; nothing was refused"),
+    ],
+)
+def test_what_no_host_has_is_in_the_headline_as_well(parts: list[Part], dry: bool, headline: str) -> None:
+    run = Run(hosts=["w1"], parts=parts, objects={"kubeadm-config": True, "placement guard": False}, dry=dry)
+    assert report.lines(run)[0].startswith(headline)
+
+
 # ---- operations ------------------------------------------------------------------------------------------------------
 
 
