@@ -36,7 +36,8 @@ options:
     required: true
   step:
     description:
-      - V(begin) checks the variables of the role, plans the host, and shares what the other hosts need to know of it.
+      - V(begin) checks the variables of the role, plans the host, and shares what the other hosts need to know of it. In C(site) it checks the groups of the
+        inventory, too, for all playbooks.
       - V(plan) plans a host again, where another run may have changed something since.
       - V(decide) determines from all plans which hosts have a turn, on the coordinator.
       - V(split) determines for the playbook C(site) what a host adds, without what it removes.

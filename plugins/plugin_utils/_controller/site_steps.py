@@ -9,12 +9,13 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.kubelet.kubelet_results import KubeletHost
 from ...module_utils._plan.kubernetes import control_plane_nodes
 from ...module_utils._plan.transaction import site
 from ...module_utils._plan.transaction.rollout import StepResult
-from ...module_utils._plan.transaction.site import SiteDecision
+from ...module_utils._plan.transaction.site import NodeGroups, SiteDecision
 from .inventory_check import InventoryCheck
 from .play_view import Json
 from .rollout_pass import RolloutPass, registered
@@ -24,18 +25,27 @@ SKIPPED = "The first task of the playbook was skipped. Run it from there, withou
 # Those that can revert what they set, with the variable that says so.
 _STATES = {"control_plane": "control_plane_state", "node_kubelet": "node_kubelet_state"}
 _PRESENT = "present"
-# Of the inventory. Where they have other names, variables say which.
-_GROUPS = (control_plane_nodes.GROUP, "kube_node")
+
+
+@dataclasses.dataclass(frozen=True)
+class BeginSettings:
+    """What the task of the step begin gives it. groups: those of which one at least must have a host. roles: whose desired state the run applies; empty
+    for a playbook without one. required: as of C(InventoryCheck)."""
+
+    groups: t.Sequence[str] = ()
+    roles: t.Sequence[str] = ()
+    required: t.Sequence[str] = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class SiteStart(StepResult):
     """Of the step begin. named: the settings that variables name. roles: those of the run of which something is named. applied: all of the run, the guard
-    only where it is named."""
+    only where it is named. renamed: by group that plays use, the one that the inventory has instead, where that is another."""
 
     named: t.Sequence[str] = ()
     roles: t.Sequence[str] = ()
     applied: t.Sequence[str] = ()
+    renamed: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 class SiteSteps(SiteEndSteps):
@@ -47,17 +57,22 @@ class SiteSteps(SiteEndSteps):
             raise Refusal(f"Nothing was changed. {SKIPPED}")
 
     def begin(self) -> SiteStart | Json:
-        """Check the variables of all hosts for all roles, and note which settings are named. Refuses a run that names none."""
+        """Check the groups of the inventory, and the variables of all nodes for all roles; note which settings are named. Refuses a run that names none,
+        unless its playbook applies no desired state."""
         tags = self._play.deselecting_tags()
         if tags:
             return {
                 "named": [],
                 "lines": [f"Nothing of this playbook is run with {tags}: its tasks have no such tags."],
             }
-        nodes = self._nodes()
-        if not nodes:  # the next play names the groups that have none
-            return SiteStart()
-        check = InventoryCheck(self._play, nodes, **self._settings)
+        settings, groups = typed.parse(BeginSettings, self._settings), self._groups()
+        self._refuse(groups.refusal(settings.groups))
+        start = SiteStart(renamed={usual: name for usual, name in groups.named.items() if name != usual})
+        in_groups = groups.nodes()
+        nodes = [host for host in self._play.all_play_hosts if host in in_groups]
+        if not settings.roles or not nodes:  # a limit may leave none
+            return start
+        check = InventoryCheck(self._play, nodes, settings.roles, settings.required)
         mistakes = check.mistakes()
         if mistakes:
             # One line for each, with the default callback too.
@@ -65,14 +80,17 @@ class SiteSteps(SiteEndSteps):
             return {**why, "report": mistakes, "_ansible_verbose_always": True}
         named = check.named()
         is_guarded = any(name.startswith(f"{site.GUARD}_") for name in named)
-        applied = [role for role in self._given.roles if role != site.GUARD or is_guarded]
-        return SiteStart(named=named, roles=check.roles(named), applied=applied, warnings=check.near_misses())
+        applied = [role for role in settings.roles if role != site.GUARD or is_guarded]
+        return dataclasses.replace(
+            start, named=named, roles=check.roles(named), applied=applied, warnings=check.near_misses()
+        )
 
-    def _nodes(self) -> list[str]:
-        """The hosts of the run that are nodes, in the groups of these names or in those that the inventory names."""
-        groups = [name for group in _GROUPS for name in (group, str(self._play.variable(f"{group}_group", group)))]
-        nodes = {host for name in groups for host in self._play.group(name)}
-        return [host for host in self._play.all_play_hosts if host in nodes]
+    def _groups(self) -> NodeGroups:
+        """The groups of the inventory. Without a host in any of them this is a step of the controller, whose variables name nothing."""
+        hosts = self._play.variable("groups")
+        variables = self._play.variable_names() if any(hosts.values()) else ()
+        names = {group: name for group, name in site.GROUP_VARIABLES.items() if name in variables}
+        return NodeGroups(hosts, {group: str(self._play.variable(name)) for group, name in names.items()})
 
     def decide(self) -> SiteDecision:
         """Work out from the plans of all hosts what is added and what goes. Refuses control planes that the run would miss."""

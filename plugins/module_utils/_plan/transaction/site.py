@@ -21,6 +21,9 @@ from .results import PartResult, Report
 from .rollout import StepResult
 
 _KUBELETS, RESOURCES, GUARD = "node_kubelet", "node_resources", "placement_guard"
+# The groups of nodes that plays use, with the variables that name those which an inventory has instead.
+GROUP_VARIABLES = {name: f"{name}_group" for name in (control_plane_nodes.GROUP, "kube_node")}
+_OF_EVERY_INVENTORY = ("all", "ungrouped")
 # Flags and other settings have no order, so replacing one by another does not take two passes with a restart in each. Among these are the
 # resources of a static pod's container.
 _ORDERED = {
@@ -58,6 +61,38 @@ def outside_group(reasons: t.Mapping[str, t.Sequence[str]], planes: t.Collection
         f"Nothing was changed. {host} is a control plane ({'; '.join(reasons[host])}), but the group {group} does not have it, so what this run sets for"
         f" control planes would not reach it. Put it there, or name its group in {group}_group."
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeGroups:
+    """Which hosts of an inventory are nodes. hosts: of each of its groups. named: by group of C(GROUP_VARIABLES), what its variable names; without those
+    that have no such variable."""
+
+    hosts: t.Mapping[str, t.Sequence[str]]
+    named: t.Mapping[str, str]
+
+    def nodes(self, groups: t.Iterable[str] = tuple(GROUP_VARIABLES)) -> set[str]:
+        """The hosts in some of C(GROUP_VARIABLES), and in what the inventory has instead of these."""
+        names = [name for group in groups for name in (group, self.named.get(group, group))]
+        return {host for name in names for host in self.hosts.get(name, ())}
+
+    def refusal(self, required: t.Sequence[str]) -> str:
+        """Why an inventory is refused: it does not have a group that a variable names, or no host in any of those that are required. Empty when it is
+        not."""
+        missing = [name for name in dict.fromkeys(self.named.values()) if name not in self.hosts]
+        if missing:
+            known = sorted(set(self.hosts).difference(_OF_EVERY_INVENTORY))
+            return (
+                f"kube_control_plane_group or kube_node_group names {', '.join(missing)}, which is not a group of the inventory. It has"
+                f" {', '.join(known)}."
+            )
+        if self.nodes(required):
+            return ""
+        return (
+            f"The inventory has no host in {' or '.join(required)}. The nodes of the control plane belong in the group kube_control_plane, all other"
+            " nodes in kube_node; a host may be in both. Where these groups have other names, set kube_control_plane_group and kube_node_group for all"
+            " hosts."
+        )
 
 
 @dataclasses.dataclass(frozen=True)

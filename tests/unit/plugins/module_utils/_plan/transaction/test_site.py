@@ -45,6 +45,56 @@ def test_a_control_plane_outside_its_group() -> None:
     )
 
 
+INVENTORY = {"all": ["b", "m1", "w1"], "ungrouped": ["b"], "masters": ["m1"], "workers": ["w1"], "kube_node": []}
+NO_HOST = (
+    " The nodes of the control plane belong in the group kube_control_plane, all other nodes in kube_node; a host may be in both. Where these groups have"
+    " other names, set kube_control_plane_group and kube_node_group for all hosts."
+)
+
+
+@pytest.mark.parametrize(
+    ("named", "nodes"),
+    [
+        ({}, set()),
+        ({"kube_control_plane": "masters"}, {"m1"}),
+        ({"kube_control_plane": "masters", "kube_node": "workers"}, {"m1", "w1"}),
+        ({"kube_node": "all"}, {"b", "m1", "w1"}),
+        ({"kube_node": "kube_node"}, set()),
+    ],
+)
+def test_hosts_that_are_nodes(named: dict[str, str], nodes: set[str]) -> None:
+    groups = site.NodeGroups({**INVENTORY, "kube_control_plane": []}, named)
+    assert groups.nodes() == nodes
+    assert groups.nodes(["kube_control_plane"]) == nodes & ({"m1"} if "kube_control_plane" in named else set())
+
+
+@pytest.mark.parametrize(
+    ("named", "required", "refusal"),
+    [
+        ({"kube_control_plane": "masters"}, ["kube_control_plane"], ""),
+        ({"kube_node": "workers"}, ["kube_control_plane", "kube_node"], ""),
+        (
+            {"kube_node": "workers"},
+            ["kube_control_plane"],
+            f"The inventory has no host in kube_control_plane.{NO_HOST}",
+        ),
+        ({}, list(site.GROUP_VARIABLES), f"The inventory has no host in kube_control_plane or kube_node.{NO_HOST}"),
+        (
+            {"kube_control_plane": "master", "kube_node": "worker"},
+            ["kube_control_plane"],
+            "kube_control_plane_group or kube_node_group names master, worker, which is not a group of the inventory. It has kube_node, masters, workers.",
+        ),
+        (
+            {"kube_control_plane": "masters", "kube_node": "worker"},
+            ["kube_control_plane"],
+            "kube_control_plane_group or kube_node_group names worker, which is not a group of the inventory. It has kube_node, masters, workers.",
+        ),
+    ],
+)
+def test_inventory_without_group_or_host_is_refused(named: dict[str, str], required: list[str], refusal: str) -> None:
+    assert site.NodeGroups(INVENTORY, named).refusal(required) == refusal
+
+
 PLANES, KUBELETS, NODES = "control_plane", "node_kubelet", "node_resources"
 
 
