@@ -98,7 +98,7 @@ EXAMPLES = r"""
 RETURN = r"""
 pass_id:
   description: The pass of the role to which the result belongs; each host has another name for it.
-  returned: with the steps of roles and of C(site)
+  returned: with the steps of roles and of C(site) that others read, not with O(step=acknowledge)
   type: str
   sample: 5f3c9a17
 at_work:

@@ -45,10 +45,12 @@ OF_ANSIBLE = ("failed", "msg", "warnings", "unreachable", "pass_id")
 _BEFORE_WRITES = ("begin", "decide", "admit")
 # Those whose lines are for people.
 _SHOWING = ("begin", "summary")
+# Those whose result no step reads. Many hosts fail with them, and a failure shows all of it.
+_READ_BY_NONE = ("acknowledge", "report")
 
 
 class RolloutSteps(ActionBase):
-    """Takes one step for one host. Its result tells by C(pass_id) to which pass of the role it belongs."""
+    """Takes one step for one host. Its result tells by C(pass_id) to which pass of the role it belongs, for the steps that read it."""
 
     _supports_check_mode = True
     _requires_connection = False  # only some steps run modules, on hosts that may not be reachable
@@ -83,8 +85,9 @@ class RolloutSteps(ActionBase):
             show_lines(found.get("lines") or ())
         # A pass that could not begin is one of its own, or its end would be taken for that of the pass before.
         pass_id = new_id() if step == "begin" else steps.pass_id
+        if pass_id and step not in _READ_BY_NONE:
+            found = {"pass_id": pass_id, **found}
         warnings = [*modules.warnings, *found.pop("warnings", ())]
-        found = {**({"pass_id": pass_id} if pass_id else {}), **found}
         return {
             **result,
             "changed": False,

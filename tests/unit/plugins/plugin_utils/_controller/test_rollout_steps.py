@@ -85,6 +85,14 @@ def test_a_pass_has_a_number_that_all_its_steps_tell() -> None:
     assert take(play, role="node_resources", step="end")["pass_id"] == refused["pass_id"]
 
 
+def test_failure_at_the_end_is_its_message_only() -> None:
+    """Each of many hosts shows all that is in it."""
+    why = "Not changed, because w2 failed."
+    registers = {"__node_resources_begin": {"pass_id": "p"}, "__node_resources_end": {"pass_id": "p", "why": why}}
+    found = take(FakePlay({"w1": registers}), role="node_resources", step="acknowledge")
+    assert found == {"changed": False, "failed": True, "msg": why}
+
+
 def test_warnings_of_modules_and_of_the_step_are_those_of_the_task() -> None:
     play = FakePlay({"w1": {}}, answers={"kubelet_info": {"node": "n", "warnings": ["old"]}})
     found = take(play, role="node_resources", step="begin", settings=play.role_settings("node_resources", "w1"))
