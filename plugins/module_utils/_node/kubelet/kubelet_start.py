@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether a kubelet finds what it needs when it is restarted: its credential, which one that runs has in its memory, and our fragment."""
+"""Whether a kubelet finds what it needs when it is restarted: its credential, which one that runs has in its memory, the files that its
+settings name, and our fragment."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from ..._engine.engine_errors import CredentialError
 from ..._engine.files import open_to_read
 from ..._engine.kubeconfig import load_config, naming, select_context
 from ..._plan.common.errors import Refusal
+from ..._plan.kubelet.config import Settings, sets
 from ..._plan.kubernetes import flags
 from .kubelet_units import KubeletUnit
 
@@ -23,6 +25,17 @@ _FILES = {
     "client-key": b"PRIVATE KEY-----",
     "tokenFile": b"",
 }
+# What a kubelet opens when it starts, most of it after the point at which a rehearsal ends. Flags that are no fields are found by their names.
+_OPENED = (
+    ("containerRuntimeEndpoint",),
+    ("imageServiceEndpoint",),
+    ("authentication", "x509", "clientCAFile"),
+    ("tlsCertFile",),
+    ("tlsPrivateKeyFile",),
+    ("imageCredentialProviderConfig",),
+    ("imageCredentialProviderBinDir",),
+)
+_SOCKET = "unix://"
 
 
 def require_credential(unit: KubeletUnit) -> list[str]:
@@ -73,6 +86,28 @@ def _read_marked(path: str | None, mark: bytes) -> None:
         with open_to_read(path) as stream:
             if mark not in stream.read():
                 raise _Unmarked(f"{path} holds no {'key' if b'KEY' in mark else 'certificate'}")
+
+
+def require_files(unit: KubeletUnit, settings: Settings, *, force: bool) -> list[str]:
+    """Refuse to restart a kubelet that works and would not find a file that these settings name: a rollback would not start it either. With force a
+    warning says so. A relative path is not looked at."""
+    places = {path: str(settings.field(path) or "").removeprefix(_SOCKET) for path in _OPENED}
+    missing = [
+        f"{_name_of(path, settings)} names {place}, which does not exist"
+        for path, place in places.items()
+        if os.path.isabs(place) and not os.path.exists(place)
+    ]
+    if not missing:
+        return []
+    finding = f"kubelet on {unit.node_name}: {'; '.join(missing)}. It would not start again without it."
+    if force:
+        return [f"forced: {finding}"]
+    raise Refusal(f"{finding} Nothing was changed. Bring it back, or name another one; force: true changes it anyway.")
+
+
+def _name_of(path: tuple[str, ...], settings: Settings) -> str:
+    """What sets a field: the flag, or else the field itself."""
+    return next((f"--{flag.name}" for flag in settings.given if sets(flag.name, path)), ".".join(path))
 
 
 def refuse_unread_directory(arguments: t.Sequence[str]) -> None:

@@ -90,14 +90,17 @@ class KubeletSteps(TransactionSteps[Desired]):
             kubelet_start.refuse_unread_directory(plan.after.command)
         self._problem, limits = kubelet_watch.problem_of(observed.unit, self._host, self._run, self._patience)
         return [
-            *(
-                [messages.may_repair(self._problem)]
-                if self._problem
-                else kubelet_start.require_credential(observed.unit)
-            ),
+            *self._needs(observed.unit, plan),
             *self._not_verified(limits, until_changed=True),
             *self._will_not_be_verified(kubelet.unverified(plan)),
         ]
+
+    def _needs(self, unit: KubeletUnit, plan: KubeletPlan) -> list[str]:
+        """What there is to say of what the kubelet needs when it starts again. Raises Refusal where one that works would not find it."""
+        if self._problem:
+            return [messages.may_repair(self._problem)]
+        files = kubelet_start.require_files(unit, plan.after.settings, force=self._desired.force)
+        return [*kubelet_start.require_credential(unit), *files]
 
     def rehearse(self, observed: Observed, plan: KubeletPlan) -> Verdict:
         """Start the kubelet with its new command line in a sandbox."""

@@ -65,13 +65,46 @@ class ComponentFiles:
             raise KubeadmError(f"no volume is mounted over {path}")
         return on_host(plain, mount)
 
-    def named(self, names: t.Iterable[str]) -> list[str]:
-        """The files on the node that the component reads because of some flags, those that do not exist, too."""
-        paths = (path for name in names for path in files_to_read(name, flags.values(self._flags, name)))
+    def named(self, names: t.Iterable[str]) -> dict[str, str]:
+        """The files on the node that the component reads because of some flags, those that do not exist, too; each with its argument."""
         mounts = self._manifest.mounts()
-        covered = ((path, covering(path, mounts)) for path in paths)
-        places = [on_host(path, mount) for path, mount in covered if mount is not None]
-        return [place for place in places if not os.path.isdir(place)]
+        found: dict[str, str] = {}
+        for name in names:
+            for path in files_to_read(name, self._values(name)):
+                mount = covering(path, mounts)
+                if mount is not None:
+                    found.setdefault(on_host(path, mount), f"args: --{name}={path}")
+        return {place: argument for place, argument in found.items() if not os.path.isdir(place)}
+
+    def needed(self) -> dict[str, str]:
+        """C(named) of all flags whose file the component does not start without, but for files that a change brings."""
+        names = dict.fromkeys(flag.name for flag in self._flags)
+        found = self.named(name for name in names if not self._is_passed_over(name))
+        return {place: argument for place, argument in found.items() if not self.brings(place)}
+
+    def brings(self, place: str) -> bool:
+        """Whether the change writes this file."""
+        return self._staged.get(os.path.realpath(place)) is not None
+
+    def _values(self, name: str) -> list[str]:
+        """The values of a flag that the component reads."""
+        given = flags.values(self._flags, name)
+        return given if name in _REPEATED else given[-1:]
+
+    def _is_passed_over(self, name: str) -> bool:
+        """Whether the component starts without the file of a flag, as read in Kubernetes 1.37: no cloud is built in, and neither a signer that is
+        switched off nor a flag beside a configuration file that counts instead is looked at."""
+        program = self._manifest.program
+        return (
+            name == "cloud-config"
+            or (name.startswith("cluster-signing-") and not _SIGNERS_OFF.isdisjoint(self.flags("controllers")))
+            or (program == "kube-scheduler" and name == "kubeconfig" and self.flag("config") is not None)
+            or (
+                program == static_pods.ETCD
+                and name != etcd_change.CONFIG_FILE
+                and self.flag(etcd_change.CONFIG_FILE) is not None
+            )
+        )
 
     def read(self, path: str) -> bytes:
         """The content of a file. Raises KubeadmError when the component could not read it."""
@@ -157,6 +190,8 @@ _READ = re.compile(
     r"|certificate-authority)|kubeconfig|.*-filepath-[a-z]+"
 )
 _WRITTEN = frozenset(("audit-log-path", "log-file"))
+_REPEATED = frozenset(("service-account-key-file", "tls-sni-cert-key"))  # each of them counts, of others the last
+_SIGNERS_OFF = frozenset(("-csrsigning", "-certificatesigningrequest-signing-controller"))
 
 
 def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
@@ -261,25 +296,68 @@ _KINDS: dict[str, tuple[str, t.Callable[[int], bool]]] = {
 
 
 def _refuse_unusable_volumes(plan: static_pod.StaticPodPlan) -> None:
+    for problem in _unusable_volumes(
+        plan, (mount for mount in plan.after.mounts() if mount not in plan.before.mounts())
+    ):
+        raise Refusal(problem)
+
+
+def _unusable_volumes(plan: static_pod.StaticPodPlan, mounts: t.Iterable[Mount]) -> t.Iterator[str]:
+    """What is wrong with the host paths of some mounts, as they are with the files that a change brings."""
     staged = [change.path for change in plan.files if change.after is not None]
-    for mount in plan.after.mounts():
+    for mount in mounts:
         path = os.path.normpath(mount.host_path)
-        if mount in plan.before.mounts() or any(file == path or file.startswith(path + "/") for file in staged):
+        if any(file == path or file.startswith(path + "/") for file in staged):
             continue
-        try:
-            mode = os.stat(path).st_mode
-        except FileNotFoundError:
-            if mount.path_type.endswith("OrCreate"):
-                continue
-            raise Refusal(
-                f"volumes: {mount.host_path} on {os.uname().nodename} does not exist. Create it first, or set path_type:"
-                " DirectoryOrCreate."
-            ) from None
         kind, is_right = _KINDS.get(mount.path_type, ("", lambda mode: True))
-        if not is_right(mode):
-            raise Refusal(
-                f"volumes: {mount.host_path} on {os.uname().nodename} is not a {kind}, but path_type says so."
-            )
+        try:
+            is_usable = is_right(os.stat(path).st_mode)
+        except FileNotFoundError:
+            if not mount.path_type.endswith("OrCreate"):
+                yield (
+                    f"volumes: {mount.host_path} on {os.uname().nodename} does not exist. Create it first, or set path_type:"
+                    " DirectoryOrCreate."
+                )
+            continue
+        if not is_usable:
+            yield f"volumes: {mount.host_path} on {os.uname().nodename} is not a {kind}, but path_type says so."
+
+
+# ---- files that were removed since a start ---------------------------------------------------------------------------
+
+
+def removed_files(name: str, plan: static_pod.StaticPodPlan, pid: int, host: Host) -> list[str]:
+    """What a component that runs would not find again: files that its arguments or we name, and host paths of volumes. Its former state would not
+    start either, so no rollback would bring it back.
+
+    A file that did not exist when the process was started either is one that the component does without: its directory is as it was then.
+    """
+    files = ComponentFiles.planned(plan)
+    ours = [path for path, entry in plan.record.get("files", {}).items() if entry.set is not None]
+    whats = {**{path: f"files: {path}" for path in ours if not files.brings(path)}, **files.needed()}
+    gone = [place for place, at in host.changed_since_start(pid, whats).items() if at is None]
+    directories = {
+        place: {_existing(os.path.dirname(path)) for path in (place, os.path.realpath(place))} for place in gone
+    }
+    changed = host.changed_since_start(pid, {path for paths in directories.values() for path in paths})
+    removed = [place for place in gone if not directories[place].isdisjoint(changed)]
+    # The kubelet looks at these itself, where it is told what they have to be.
+    former = (mount for mount in plan.after.mounts() if mount.path_type and mount in plan.before.mounts())
+    return [
+        *(
+            f"{whats[place]} on {os.uname().nodename}: {place} was removed after {name} was started, which would not come up again without it, nor"
+            " with a rollback. Bring the file back, or take away what names it."
+            for place in removed
+        ),
+        *_unusable_volumes(plan, former),
+    ]
+
+
+def _existing(directory: str) -> str:
+    """The nearest directory that is there."""
+    while not os.path.isdir(directory):
+        directory = os.path.dirname(directory)
+    return directory
 
 
 def _refuse_missing_mount_points(plan: static_pod.StaticPodPlan) -> None:

@@ -29,6 +29,7 @@ from .component_files import (
     is_healthy,
     patiently,
     refuse_unreachable_files,
+    removed_files,
     runs,
     warnings_of_single_files,
 )
@@ -45,10 +46,12 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     refuse_closed_probes(pod.name, plan)
     refuse_slow_renewal(pod.name, plan)
     static_pods.refuse_unmatched(pod, node.host)
+    forced = _removed_files(pod, plan, node)
     refuse_silent_kubelet(node)
     files = ComponentFiles.planned(plan)
     found = [*_certificates(pod, plan, files, node), *_image(pod, node)]
     warnings = [
+        *forced,
         *warnings_of_single_files(plan),
         *_judge(pod, found, node),
         *_only_on_purpose(pod, plan, node),
@@ -62,6 +65,15 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
         needs = "the rehearsal of a component that is down, and an upgrade check, open its image"
         warnings.append(f"{os.uname().nodename}: {lack}; {needs}")
     return tuple(warnings)
+
+
+def _removed_files(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
+    """Refuse to stop what would not start again, unless it is forced. What is down already has nothing to lose."""
+    process = static_pods.running_process(pod, node.host)
+    found = removed_files(pod.name, plan, process.pid, node.host) if process else []
+    if found and not node.force:
+        raise Refusal(f"refused before anything was written: {' '.join(found)} force: true changes it anyway.")
+    return [f"forced: {finding}" for finding in found]
 
 
 def refuse_closed_probes(name: str, plan: static_pod.StaticPodPlan) -> None:

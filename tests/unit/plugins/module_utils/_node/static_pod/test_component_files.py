@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import time
 import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import component_files
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import FileVersion
@@ -161,3 +164,73 @@ def test_the_place_of_a_volume_is_made_where_the_runtime_may_write(tmp_path: Pat
 def test_the_place_of_a_volume_may_come_with_the_change(tmp_path: Path) -> None:
     file = samples.file(str(tmp_path / "outer/controls/policy.yaml"), "x")
     check({**nested(tmp_path), "files": [file]})
+
+
+# ---- files that were removed since the start -------------------------------------------------------------------------
+
+
+def removed(monkeypatch: pytest.MonkeyPatch, plan: static_pod.StaticPodPlan, age: float = 60) -> list[str]:
+    """What a component would not find again that was started this many seconds ago."""
+    started = time.time() - age
+    monkeypatch.setattr(Host, "started", lambda host, pid: started)
+    return component_files.removed_files("kube-apiserver", plan, 7, Host())
+
+
+def test_removed_file_of_ours_is_found_without_an_argument(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(tmp_path / "plugin.yaml")
+    given = {"volumes": [samples.volume("a", str(tmp_path))], "files": [samples.file(path, "x")]}
+    base = samples.state(samples.with_command("--v=2"), files={path: None})
+    done = samples.following(samples.planned(base, **given), base)
+    gone = dataclasses.replace(done, files={path: None})
+    (finding,) = removed(monkeypatch, samples.planned(gone, args={"v": 4}))
+    assert finding.startswith(f"files: {path} on ")
+    assert removed(monkeypatch, samples.planned(gone, args={"v": 4}, files=given["files"])) == []
+    taken = {"files": [samples.file(path, None, state="absent")]}
+    assert removed(monkeypatch, samples.planned(gone, args={"v": 4}, **taken)) == []
+
+
+@pytest.mark.parametrize(("path_type", "found"), [("File", True), ("FileOrCreate", False), (None, False)])
+def test_removed_host_path_is_found_where_its_type_needs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path_type: str | None, found: bool
+) -> None:
+    path = tmp_path / "settings"
+    path.write_text("x", encoding="ascii")
+    base = samples.state(samples.with_command("--v=2"))
+    volume = samples.volume("a", str(path), path_type=path_type)
+    done = samples.following(samples.planned(base, volumes=[volume]), base)
+    path.unlink()
+    findings = removed(monkeypatch, samples.planned(done, args={"v": 4}))
+    assert [finding.startswith(f"volumes: {path} on ") for finding in findings] == [True] * found
+
+
+@pytest.mark.parametrize(("age", "found"), [(60, True), (-60, False)])
+def test_file_behind_a_removed_directory_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, age: float, found: bool
+) -> None:
+    command = samples.with_command(f"--audit-policy-file={tmp_path}/gone/at/all/policy.yaml")
+    base = samples.state(command.replace("/etc/kubernetes/pki", str(tmp_path)))
+    assert bool(removed(monkeypatch, samples.planned(base, args={"v": 4}), age)) == found
+
+
+PASSED_OVER = {
+    "cloud": ("kube-apiserver", ["--cloud-config=/p/x"]),
+    "signer that is off": (
+        "kube-controller-manager",
+        ["--controllers=*,-csrsigning", "--cluster-signing-key-file=/p/x", "--cluster-signing-cert-file=/p/y"],
+    ),
+    "scheduler with a configuration file": ("kube-scheduler", ["--config=/p/config", "--kubeconfig=/p/x"]),
+    "etcd with a configuration file": ("etcd", ["--config-file=/p/config", "--cert-file=/p/x"]),
+    "earlier value": ("kube-apiserver", ["--client-ca-file=/p/x", "--client-ca-file=/p/config"]),
+}
+
+
+@pytest.mark.parametrize(("name", "arguments"), PASSED_OVER.values(), ids=PASSED_OVER)
+def test_file_that_a_component_starts_without_is_not_needed(name: str, arguments: list[str]) -> None:
+    text = samples.with_command(*arguments).replace("/etc/kubernetes/pki", "/p").replace("kube-apiserver", name)
+    assert component_files.ComponentFiles(samples.manifest(text, name)).needed().keys() <= {"/p/config"}
+
+
+def test_every_file_of_a_list_is_needed() -> None:
+    keys = ["/etc/kubernetes/pki/sa.pub", "/etc/kubernetes/pki/former.pub"]
+    manifest = samples.manifest(samples.with_command(*(f"--service-account-key-file={key}" for key in keys)))
+    assert list(component_files.ComponentFiles(manifest).needed()) == keys

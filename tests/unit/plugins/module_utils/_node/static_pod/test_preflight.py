@@ -5,12 +5,15 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import preflight, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
@@ -120,6 +123,51 @@ def test_image_of_unknown_presence_is_not_verified(site: Site) -> None:
     image = "registry.k8s.io/kube-apiserver:v1.34.4"
     limit = f"whether the image {image} is in containerd: neither crictl nor a program of its own shows it"
     assert site.unverified(pod, v=4)[1] == limit
+
+
+# ---- files that were removed since the start -------------------------------------------------------------------------
+
+WEBHOOK = "authentication-token-webhook-config-file"
+
+
+def with_webhook(site: Site, monkeypatch: pytest.MonkeyPatch, *, age: float = 60) -> static_pods.StaticPod:
+    """An API server that runs and names a file that does not exist. age: seconds since its start, before the last change of the directory."""
+    pod = api_server(site, f"--{WEBHOOK}={site.pki}/webhook.yaml")
+    site.start(pod)
+    monkeypatch.setattr(Host, "started", lambda host, pid: site.pki.stat().st_mtime - age)
+    return pod
+
+
+def test_removed_file_of_another_argument_stops_a_change(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    pod, place = with_webhook(site, monkeypatch), site.pki / "webhook.yaml"
+    with pytest.raises(Refusal) as refusal:
+        site.check(pod, v=4)
+    assert str(refusal.value) == (
+        f"refused before anything was written: args: --{WEBHOOK}={place} on {os.uname().nodename}: {place} was removed after kube-apiserver was"
+        " started, which would not come up again without it, nor with a rollback. Bring the file back, or take away what names it."
+        " force: true changes it anyway."
+    )
+    site.force = True
+    (warning,) = site.check(pod, v=4)
+    assert warning.startswith(f"forced: args: --{WEBHOOK}={place} on ")
+
+
+def test_removed_file_does_not_stop_what_mends_it(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    pod, place = with_webhook(site, monkeypatch), site.pki / "webhook.yaml"
+    assert site.check(pod, **{WEBHOOK: None}) == ()
+    given = samples.desired(name=pod.name, args={"v": 4}, files=[samples.file(str(place), "x")])
+    plan = static_pod.plan(given, static_pod.State(pod.manifest, {}, {str(place): None}))
+    assert preflight.check(pod, plan, site.node) == ()
+    place.write_text("x", encoding="ascii")
+    assert site.check(pod, v=4) == ()
+
+
+def test_file_that_was_missing_at_the_start_does_not_stop_a_change(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert site.check(with_webhook(site, monkeypatch, age=-60), v=4) == ()
+
+
+def test_removed_file_does_not_stop_the_repair_of_what_is_down(site: Site) -> None:
+    assert site.check(api_server(site, f"--{WEBHOOK}={site.pki}/webhook.yaml"), v=4) == ()
 
 
 # ---- the API server's etcd -------------------------------------------------------------------------------------------
