@@ -28,11 +28,11 @@ def play(stage: Stage, name: str, host: Json) -> Outcome:
 @pytest.mark.parametrize(
     ("name", "unchanged", "changed"),
     [
-        ("control_plane", 12, 22),
-        ("node_kubelet", 13, 24),
+        ("control_plane", 10, 19),
+        ("node_kubelet", 11, 21),
         ("node_resources", 12, 12),
         # What is planned once, for all roles, is changed then; every role asks the API again before its own changes.
-        ("site", 27, 74),
+        ("site", 22, 66),
     ],
 )
 def test_a_run_plays_few_tasks(stage: Stage, name: str, unchanged: int, changed: int) -> None:
