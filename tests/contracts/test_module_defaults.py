@@ -5,11 +5,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import typing as t
 from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.role_rollout import RoleRollout
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.rollout_steps import ROLES
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 TASKS = sorted([*ROOT.glob("roles/*/tasks/*.yml"), *ROOT.glob("playbooks/**/*.yml")])
@@ -50,11 +53,28 @@ def handed_over(thing: t.Any, known: t.Mapping[str, t.Any]) -> t.Iterator[tuple[
             yield from handed_over(entry, known)
     elif isinstance(thing, dict):
         for key, value in thing.items():
-            # It may be combined with what variables name.
-            options = known.get(value.strip("{ }").partition(" ")[0], value) if isinstance(value, str) else value
-            if str(key).startswith(OURS) and isinstance(options, dict):
-                yield from ((key[len(OURS) :], option) for option in options)
+            if str(key).startswith(OURS):
+                yield from ((key[len(OURS) :], option) for option in named_in(value, known))
             yield from handed_over(value, known)
+
+
+def named_in(value: t.Any, known: t.Mapping[str, t.Any]) -> set[str]:
+    """The options in a mapping, or in the variables of the role that an expression puts together."""
+    if isinstance(value, dict):
+        return set(value)
+    names = re.findall(r"\b__\w+", value) if isinstance(value, str) else []
+    return {option for name in names if name in known for option in named_in(known[name], known)}
+
+
+PLANNERS = {role: steps._planner for role, steps in ROLES.items() if issubclass(steps, RoleRollout) and steps._planner}
+
+
+@pytest.mark.parametrize("role", sorted(PLANNERS))
+def test_the_module_that_plans_knows_what_the_first_step_hands_it(role: str) -> None:
+    known = yaml.safe_load((ROOT / f"roles/{role}/vars/main.yml").read_text(encoding="utf-8"))
+    found = named_in(known[f"__{role}_arguments"], known)
+    assert len(found) > 8
+    assert found - options_of(PLANNERS[role]) == set()
 
 
 def test_there_is_something_to_check() -> None:

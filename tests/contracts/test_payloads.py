@@ -24,7 +24,7 @@ KILOBYTES = {
     "kubelet_info": 127,
     "node_image": 69,
     "node_transaction": 26,
-    "static_pod": 246,
+    "static_pod": 247,
     "static_pod_info": 147,
     "static_pod_plan": 270,
     "upgrade_check": 245,

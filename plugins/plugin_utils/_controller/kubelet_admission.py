@@ -16,7 +16,6 @@ from ...module_utils._plan.kubelet import rollout as kubelets
 from ...module_utils._plan.kubelet.kubelet_results import (
     Admission,
     Comparison,
-    IncludedBatch,
     KubeletDecision,
     KubeletHost,
     KubeletSettings,
@@ -111,14 +110,14 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         if not decision.coordinator or decision.failed:
             return Admission()
         if decision.coordinator != self._play.host:
-            return self._own_part(Admission(api=self._end_api(decision)), decision)
+            return self._with_turn(Admission(api=self._end_api(decision)), decision)
         hosts = self._pass.hosts(decision.planned)
         barrier = rollout.step_refusal(hosts, "decide")
         if barrier:
             raise Refusal(f"Nothing was changed. {barrier}")
         turns = [host for batch in decision.batches for host in batch]
         here = next(each for each in decision.api if each.host == self._play.delegate_host)
-        admission = self._own_part(Admission(api=here, cluster=kubelets.cluster(hosts)), decision)
+        admission = self._with_turn(Admission(api=here, cluster=kubelets.cluster(hosts)), decision)
         if turns and self._pass.own.settings.node_kubelet_check_api:
             admission = self._checked_by_api(admission, hosts, turns, decision)
         elif turns:
@@ -141,20 +140,9 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         lost = [host for host in decision.candidates if host in before]
         return self._api_hosts(decision.candidates, lost=lost)[0]
 
-    def _own_part(self, admission: Admission, decision: KubeletDecision) -> Admission:
-        """With the batch of this host, and the one before it; none where it has no turn."""
-        batches = [] if self._plan_only else decision.batches
-        number = next((number for number, batch in enumerate(batches) if self._play.host in batch), None)
-        if number is None:
-            return admission
-        # Of another file than that of a batch all hosts make one.
-        members = batches[number] if decision.file == kubelets.BATCH else ()
-        return dataclasses.replace(
-            admission,
-            files=(IncludedBatch(decision.file, members),),
-            batches=[batches[number]],
-            before=batches[number - 1] if number else [],
-        )
+    def _with_turn(self, admission: Admission, decision: KubeletDecision) -> Admission:
+        """With the batch of this host; none where it has no turn."""
+        return admission if self._plan_only else kubelets.with_turn(admission, decision, self._play.host)
 
     def _checked_by_api(
         self, admission: Admission, hosts: Hosts[KubeletHost], turns: t.Sequence[str], decision: KubeletDecision
@@ -235,11 +223,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             why = self._review(rights, cluster, "node_kubelet needs to compare them")[1]
         if not why:
             return Comparison(mismatches=kubelets.idle_mismatches(hosts, info))
-        # One of them says why for all.
-        first = f"{kubelets.NOT_COMPARED}: {why}"
-        return Comparison(
-            mismatches={name: kubelets.NOT_COMPARED if number else first for number, name in enumerate(idle)}
-        )
+        return Comparison(mismatches=kubelets.not_compared(idle, why))
 
     def _with_coverage(
         self,

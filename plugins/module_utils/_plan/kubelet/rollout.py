@@ -25,6 +25,8 @@ from .kubelet_results import (
     Admission,
     Comparison,
     Expected,
+    IncludedBatch,
+    KubeletDecision,
     KubeletHost,
     KubeletPlan,
     KubeletSettings,
@@ -71,7 +73,7 @@ _PODS = "whether its restart ended pods"
 UNREPORTED = "whether its Node is ready and evicts no pods: "
 # Files of the role's tasks.
 BATCH, PLANES_FIRST = "batch.yml", "planes_first.yml"
-NOT_COMPARED = "nothing is to change, but whether kubelets use what is desired could not be compared"
+_NOT_COMPARED = "nothing is to change, but whether kubelets use what is desired could not be compared"
 _OVERTAKEN = (
     "Another run held the Lease since everything was planned, and may have set that: run again to take it back."
 )
@@ -100,6 +102,27 @@ def file_of_turns(hosts: Hosts[KubeletHost]) -> str:
     """The file of tasks that hosts with a turn include. Files are included in the order of the play, and control planes are changed before others."""
     are_planes = [host.is_control_plane for host in hosts.values() if host.has_turn]
     return BATCH if are_planes == sorted(are_planes, reverse=True) else PLANES_FIRST
+
+
+def not_compared(idle: t.Iterable[str], why: str) -> dict[str, str]:
+    """Why kubelets do not count as using what is desired that could not be compared, by host. One of them says why for all."""
+    return {name: f"{_NOT_COMPARED}{'' if number else f': {why}'}" for number, name in enumerate(idle)}
+
+
+def with_turn(admission: Admission, decision: KubeletDecision, host: str) -> Admission:
+    """With the batch of a host, the one before it, and the file that it includes; none of them where it has no turn."""
+    batches = decision.batches
+    number = next((number for number, batch in enumerate(batches) if host in batch), None)
+    if number is None:
+        return admission
+    # Where control planes come first, there is one file for all hosts, and in it one for each batch.
+    members = batches[number] if decision.file == BATCH else ()
+    return dataclasses.replace(
+        admission,
+        files=(IncludedBatch(decision.file, members),),
+        batches=[batches[number]],
+        before=batches[number - 1] if number else [],
+    )
 
 
 def cluster(hosts: Hosts[KubeletHost]) -> Json:

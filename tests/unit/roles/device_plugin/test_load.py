@@ -35,9 +35,9 @@ def test_an_image_is_loaded_where_the_plugin_goes(play: Play, runtime: Path) -> 
     assert (runtime / "imports").read_text(encoding="utf-8") == f"{OURS['device_plugin_image']}\n"
     (load,) = [call for call in outcome.calls if call["component"] == "node_image"]
     # Whoever could make files in it could replace the archive until it is read.
-    assert load["folder"] == "drwx------"
-    folder = Path(load["arguments"]["archive"]).parent
-    assert (folder.parent, folder.exists()) == (Path("/var/tmp"), False)  # noqa: S108
+    assert load["directory"] == "drwx------"
+    directory = Path(load["arguments"]["archive"]).parent
+    assert (directory.parent, directory.exists()) == (Path("/var/tmp"), False)  # noqa: S108
 
 
 def test_check_mode_loads_nothing(play: Play, runtime: Path) -> None:

@@ -3,7 +3,7 @@
 """Stands in for the module that loads images: a node's runtime is a directory, named by a variable of the environment.
 
 C(STUB_RUNTIME): the directory. C(right): is there while archives hold what they should. C(loaded): is there when an image is.
-C(folder), of each archive that is loaded: who may do what in the directory in which it lies.
+C(directory), of each archive that is loaded: who may do what in the directory in which it lies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main() -> t.NoReturn:
     present = os.path.exists(f"{directory}/loaded")
     changed = "archive" in arguments and not present
     if changed and not call.dry:
-        call.note(folder=stat.filemode(os.stat(os.path.dirname(arguments["archive"])).st_mode))
+        call.note(directory=stat.filemode(os.stat(os.path.dirname(arguments["archive"])).st_mode))
         shutil.copy(arguments["archive"], f"{directory}/archive")
         with open(f"{directory}/imports", "a", encoding="utf-8") as imports:
             imports.write(f"{arguments['name']}\n")
