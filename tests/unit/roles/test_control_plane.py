@@ -85,10 +85,13 @@ def test_a_failure_leaves_later_nodes_untouched_and_is_reported(play: Play) -> N
         "cp2 kube-apiserver + --v=5 (connection lost, end not seen)",
         "cp3: Not changed, because cp2 failed.",
     ]
-    assert told[-2:] == [
-        "cp2: Task failed: gone",
-        "Failed: cp2 failed; 1 node did not begin. To continue when that is repaired, run again with --limit cp2,cp3",
-    ]
+    *_others, why, last = told
+    # ansible-core 2.18 says less.
+    assert why.replace("Task failed: ", "") == "cp2: gone"
+    assert (
+        last
+        == "Failed: cp2 failed; 1 node did not begin. To continue when that is repaired, run again with --limit cp2,cp3"
+    )
     # Each of them has failed once.
     assert re.findall(r"^fatal: \[(\w+).*", outcome.output, re.MULTILINE) == ["cp2", "cp3"]
     assert 'fatal: [cp3]: FAILED! => {"changed": false, "msg": "Not changed, because cp2 failed."}' in outcome.output

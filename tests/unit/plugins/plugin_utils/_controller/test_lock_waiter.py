@@ -103,3 +103,16 @@ def test_a_lost_connection_ends_the_wait(run: Run) -> None:
     """The node changes nothing in a call that waited, and a run to come starts from the beginning."""
     with pytest.raises(AnsibleConnectionFailure):
         run({"lock_timeout": 600}, BUSY, AnsibleConnectionFailure("gone"))
+
+
+def test_connection_lost_behind_a_result_does_not_replace_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ansible would take it for the result: a change that was sent would count as one that never began."""
+    forced: list[bool] = []
+
+    def remove(plugin: ActionBase, force: bool = False) -> None:
+        forced.append(force)
+        raise AnsibleConnectionFailure("gone")
+
+    monkeypatch.setattr(ActionBase, "cleanup", remove)
+    object.__new__(lock_waiter.LockWaiter).cleanup(force=True)
+    assert forced == [True]
