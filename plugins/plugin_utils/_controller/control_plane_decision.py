@@ -19,16 +19,16 @@ from ...module_utils._plan.static_pod.static_pod_results import (
     IncludedFile,
     LeaseState,
     OwnPart,
-    StaticPodBegun,
     StaticPodDecision,
     StaticPodHost,
     StaticPodSettings,
+    StaticPodStart,
 )
 from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.lease import LEASE_NAME, LEASE_NAMESPACE
 from ...module_utils._plan.transaction.results import LeaseResult
-from ...module_utils._plan.transaction.rollout import Begun, Hosts
+from ...module_utils._plan.transaction.rollout import Hosts, PassStart
 from .lease_holder import holder
 from .role_rollout import RoleRollout
 from .rollout_pass import RolloutPass
@@ -48,18 +48,18 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
     host_type = StaticPodHost
     _planner = "static_pod_plan"
 
-    def begin(self) -> StaticPodBegun:
+    def begin(self) -> StaticPodStart:
         """As in all roles, and who may use the API, best first."""
         at = time.time()
-        begun = super().begin()
+        start = super().begin()
         known = dict.fromkeys([*self._play.control_planes(), *self._play.play_hosts])
-        named = begun.settings.control_plane_api_host
+        named = start.settings.control_plane_api_host
         api = self._play.api_hosts(list(known), named, reachable=self._play.play_hosts)
-        return StaticPodBegun(**vars(begun), api=tuple(api), at=at)
+        return StaticPodStart(**vars(start), api=tuple(api), at=at)
 
-    def plan(self) -> Begun:
+    def plan(self) -> PassStart:
         """Plan this host again: another run may have changed something since all hosts planned."""
-        return self._planned(self._pass.own.begun)
+        return self._planned(self._pass.own.start)
 
     def _checked_settings(self) -> StaticPodSettings:
         given = {**self._settings, "static_pods": requests.named(self._settings["static_pods"])}
@@ -81,7 +81,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         # In check mode no kubelet was repaired. The plan has told what would change then.
         plan_only = self._plan_only or (self._play.check_mode and bool(control_planes.kubelet_refusal(hosts, ())))
         turns = [] if plan_only and not self._plan_only else control_planes.turns(hosts)
-        begun_at = min(host.begun.at for host in hosts.values())
+        begun_at = min(host.start.at for host in hosts.values())
         # Where everything was planned again, that was after the last decision.
         planned_at = former.at if former and former.at is not None and not former.plan_only else begun_at
         # Of a run that planned again: it is released at the end, also when nothing is left to do, or what is left is refused.
@@ -250,7 +250,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
     ) -> ApiHost:
         """Who uses the API. changing: the host that has its turn then. lost: those that cannot be reached then."""
         known = {*hosts, *self._skipped(hosts)}
-        api = self._pass.own.begun.api
+        api = self._pass.own.start.api
         return self._play.api_hosts(
             [each.host for each in api if each.host in known],
             self._pass.own.settings.control_plane_api_host,

@@ -31,7 +31,7 @@ from ...module_utils._plan.static_pod.static_pod_results import (
 )
 from ...module_utils._plan.transaction import report
 from ...module_utils._plan.transaction.results import ComponentResult, Item, LeaseResult, Report
-from ...module_utils._plan.transaction.rollout import Ended, Hosts, Turn
+from ...module_utils._plan.transaction.rollout import Hosts, PassEnd, Turn
 from .control_plane_decision import ControlPlaneDecision
 from .lease_holder import holder
 from .play_view import Json
@@ -83,7 +83,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         )
         if refusal:
             raise Refusal(refusal)
-        pass_id = self._pass.own.begun.pass_id
+        pass_id = self._pass.own.start.pass_id
         return Turn(changes=tuple(Item(name, pass_id) for name in control_planes.order(self._pass.own)))
 
     def _renewal_refusal(self, hosts: Hosts[StaticPodHost], decision: StaticPodDecision, host: str | None) -> str:
@@ -133,7 +133,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         """As in all roles: static pods."""
         return {name: typed.parse(ComponentResult, each) for name, each in report.items() if isinstance(each, dict)}
 
-    def _end(self) -> Ended:
+    def _end(self) -> PassEnd:
         decision, host = self._decision, self._play.host
         if not decision:  # its plan may be that of an earlier pass
             return self._ended({})

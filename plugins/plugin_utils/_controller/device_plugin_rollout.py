@@ -29,7 +29,7 @@ from ...module_utils._plan.device.deployment import (
 from ...module_utils._plan.device.desired import Settings
 from ...module_utils._plan.transaction import api_host, rollout
 from ...module_utils._plan.transaction.results import KubeletInfo, NodesInfo, Report
-from ...module_utils._plan.transaction.rollout import Ended, StepResult
+from ...module_utils._plan.transaction.rollout import PassEnd, StepResult
 from .play_view import Json
 from .role_rollout import RoleRollout
 from .run_key import digest
@@ -184,18 +184,18 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         problem = deployment.shortage(settings, check)
         return Verified(proof=check, failed=bool(problem), msg=problem)
 
-    def _end(self) -> Ended:
+    def _end(self) -> PassEnd:
         own = self._pass.own
         decision = own.decision or PluginDecision()
         # The others cannot fail to decide, because they do not.
         if not (decision.failed or decision.coordinator == self._play.host):
-            return Ended()
+            return PassEnd()
         settings = self._role_settings()
         changed = deployment.is_changed(settings, own, [host for _name, host in self._pass.all_hosts()])
         report = deployment.report(decision, own.verified, changed=changed)
         warnings = deployment.hidden_warnings(own.written) if deployment.is_written(settings, own) else []
         lines = [] if decision.failed else deployment.lines(settings, decision, own.verified, changed=changed)
-        return Ended(report=report, lines=lines, warnings=warnings)
+        return PassEnd(report=report, lines=lines, warnings=warnings)
 
     def in_run(self, reports: t.Mapping[str, Json]) -> Json:
         """As in all roles. There is one plugin, not one for each host."""

@@ -23,7 +23,7 @@ from ...module_utils._plan.kubelet.kubelet_results import (
 )
 from ...module_utils._plan.transaction import report, rollout
 from ...module_utils._plan.transaction.results import ComponentResult, Item, LeaseResult, NodesInfo, Report
-from ...module_utils._plan.transaction.rollout import Ended, Hosts
+from ...module_utils._plan.transaction.rollout import Hosts, PassEnd
 from .kubelet_admission import KubeletAdmission
 from .lease_holder import holder
 from .play_view import Json
@@ -67,7 +67,7 @@ class NodeKubeletRollout(KubeletAdmission):
             lease=lease,
             offered=admission.offers.get(self._play.host) or {},
             # The result of the change tells by its item to which pass it belongs.
-            changes=(Item(self._play.host, own.begun.pass_id),),
+            changes=(Item(self._play.host, own.start.pass_id),),
         )
         if self._play.check_mode or not own.settings.node_kubelet_check_api:
             return found
@@ -124,7 +124,7 @@ class NodeKubeletRollout(KubeletAdmission):
             info = self._modules.run("node_resource_info", question, NodesInfo)
         return info, kubelets.device_mismatch(node, info, kubelets.missing_devices(offered, info, node), seconds)
 
-    def _end(self) -> Ended:
+    def _end(self) -> PassEnd:
         name, own, decision = self._play.host, self._pass.own, self._decision
         has_turn = bool(own.admission and own.admission.batches) and not self._play.check_mode
         stopped = self._stopped(decision) if has_turn else ()
@@ -148,7 +148,7 @@ class NodeKubeletRollout(KubeletAdmission):
                 return stopped
         return []
 
-    def _with_notes(self, own_report: Json, decision: KubeletDecision) -> Ended:
+    def _with_notes(self, own_report: Json, decision: KubeletDecision) -> PassEnd:
         """What is told of no single host, on the host that speaks."""
         admission = self._admission or Admission()
         hosts = self._pass.hosts([*decision.planned, *decision.excluded])

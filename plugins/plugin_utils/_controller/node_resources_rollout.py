@@ -22,7 +22,7 @@ from ...module_utils._plan.node.rollout import Applied, NodeHost, NodesDecision,
 from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.report import Part, left_alone, limits
 from ...module_utils._plan.transaction.results import KubeletInfo, PartResult, Report
-from ...module_utils._plan.transaction.rollout import Begun, Ended
+from ...module_utils._plan.transaction.rollout import PassEnd, PassStart
 from .play_view import Json
 from .role_rollout import RoleRollout
 from .rollout_pass import registered_as
@@ -39,7 +39,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
 
     host_type = NodeHost
 
-    def begin(self) -> Begun:
+    def begin(self) -> PassStart:
         """Learn the name of the node as well: from the inventory, from the role node_kubelet before it, or from the node."""
         self._refuse_variables()
         given = resources.keeping(self._settings)
@@ -57,7 +57,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         settings: NodeSettings = self._typed_settings({**given, "cluster": typed.as_mapping(node.cluster)})
         if not excluded:
             self._refuse_labels_of_kubelet(settings, node)
-        return Begun(at_work=True, settings=settings, excluded=excluded)
+        return PassStart(at_work=True, settings=settings, excluded=excluded)
 
     def _refuse_labels_of_kubelet(self, settings: NodeSettings, node: KubeletInfo) -> None:
         """What the kubelet's command line sets would be set again at its next start. node: what the node told; empty when it was not read."""
@@ -133,7 +133,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
 
     def _kubelet_plan(self, host: str, kind: type[R]) -> R:
         """What the role node_kubelet planned in this run; an empty plan without."""
-        return typed.parse(kind, registered_as(self._play, _KUBELET_BEGIN, Begun, host).plan or {})
+        return typed.parse(kind, registered_as(self._play, _KUBELET_BEGIN, PassStart, host).plan or {})
 
     def _without_api(self, hosts: t.Iterable[str]) -> str:
         """What to do about kubelets that this run found down and has not repaired yet."""
@@ -156,7 +156,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
             for name, outcome in outcomes.items()
         }
 
-    def _end(self) -> Ended:
+    def _end(self) -> PassEnd:
         if not self.is_at_work:
             return self._ended({})
         applied = self._applied

@@ -15,7 +15,7 @@ from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.common.typed import ModuleResult
 from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.api_host import ApiHost
-from ...module_utils._plan.transaction.rollout import Decision, Ended, HostResults
+from ...module_utils._plan.transaction.rollout import Decision, HostResults, PassEnd
 from .base_steps import ClusterFound
 from .play_view import Json
 from .role_rollout import RoleRollout
@@ -106,7 +106,7 @@ class PlacementGuardRollout(RoleRollout[GuardHost]):
         candidates = [each.host for each in self._pass.own.decision.api]
         return self._cluster(candidates, self._pass.own.settings.placement_guard_api_host)
 
-    def _end(self) -> Ended:
+    def _end(self) -> PassEnd:
         own = self._pass.own
         # What is only planned is told when it is done, or is not begun.
         if own.decision.coordinator != self._play.host or self._plan_only:

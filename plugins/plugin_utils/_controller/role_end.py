@@ -16,7 +16,7 @@ from ...module_utils._plan.common.typed import Mapped, ModuleResult
 from ...module_utils._plan.transaction import report, rollout
 from ...module_utils._plan.transaction.report import Part, Run
 from ...module_utils._plan.transaction.results import PartResult, Report
-from ...module_utils._plan.transaction.rollout import Ended, HostResults, StepResult
+from ...module_utils._plan.transaction.rollout import HostResults, PassEnd, StepResult
 from . import run_summary
 from .base_steps import Steps
 from .module_runner import ModuleRunner
@@ -46,34 +46,34 @@ class RoleSummary(Steps, t.Generic[H]):
 
     def summary(self) -> RunSummary:
         """Tell what became of all hosts, from one of them: the only one that runs the task, or the first that can where each of them does."""
-        part = {name: host for name, host in self._hosts.items() if host.begun.pass_id}
+        part = {name: host for name, host in self._hosts.items() if host.start.pass_id}
         # Behind a failure the batch may have no host left.
         here = {name: part[name] for name in self._play.batch_hosts if name in part} or part
         if not self._play.is_run_once and rollout.speaker(here.items()) != self._play.host:
             return RunSummary()
         reports, hosts = self.reported(), list(part)
-        why = {name: host.ended.why for name, host in self._hosts.items() if not reports.get(name)}
+        why = {name: host.end.why for name, host in self._hosts.items() if not reports.get(name)}
         left = [] if self._play.check_mode else [report.left_host(name, each) for name, each in why.items() if each]
         run = Run(hosts=hosts, parts=left, notes=self.notes(), causes=self.causes(), **self._of_run)
         found = run_summary.summary(run.with_role(**self.in_run(reports)), self.statistics(reports))
-        return dataclasses.replace(found, passes={name: host.begun.pass_id for name, host in part.items()})
+        return dataclasses.replace(found, passes={name: host.start.pass_id for name, host in part.items()})
 
     @functools.cached_property
     def _hosts(self) -> dict[str, H]:
         """The hosts of which something is told. With C(serial), the batches before this one had summaries of their own."""
-        told = {pair for _name, host in self._pass.all_hosts() for pair in host.told.passes.items()}
-        return {name: host for name, host in self._pass.all_hosts() if (name, host.begun.pass_id) not in told}
+        summarized = {pair for _name, host in self._pass.all_hosts() for pair in host.summary.passes.items()}
+        return {name: host for name, host in self._pass.all_hosts() if (name, host.start.pass_id) not in summarized}
 
     def reported(self) -> dict[str, Json]:
         """What became of all hosts, by host, as they have told it, or others for those that were lost."""
-        ends = {name: host.ended for name, host in self._hosts.items()}
-        others = {name: dict(each) for ended in ends.values() for name, each in ended.others.items()}
-        found = {**others, **{name: dict(ended.report) for name, ended in ends.items() if ended.report}}
+        ends = {name: host.end for name, host in self._hosts.items()}
+        others = {name: dict(each) for end in ends.values() for name, each in end.others.items()}
+        found = {**others, **{name: dict(end.report) for name, end in ends.items() if end.report}}
         return {name: found[name] for name in ends if name in found}
 
-    def ended(self) -> Ended:
+    def own_end(self) -> PassEnd:
         """The end of this host; an empty one where it did not come there."""
-        return self._pass.own.ended
+        return self._pass.own.end
 
     @property
     def has_failed(self) -> bool:
@@ -87,7 +87,7 @@ class RoleSummary(Steps, t.Generic[H]):
 
     def notes(self) -> list[str]:
         """What is told of no single host."""
-        return [line for host in self._hosts.values() for line in host.ended.lines]
+        return [line for host in self._hosts.values() for line in host.end.lines]
 
     def causes(self) -> dict[str, list[str]]:
         """Why steps failed, by host."""
@@ -128,12 +128,12 @@ class RoleSummary(Steps, t.Generic[H]):
 class RoleEnd(RoleSummary[H]):
     """What is told of one host at its end."""
 
-    def end(self) -> Ended:
+    def end(self) -> PassEnd:
         """Tell what became of this host. It fails where that is not what was to be done and no task of it has failed for that: it was not begun, or
         another host has sent what failed."""
         return self.end_because_of(self._stopped_by)
 
-    def end_because_of(self, stopped_by: t.Callable[[], t.Iterable[str]]) -> Ended:
+    def end_because_of(self, stopped_by: t.Callable[[], t.Iterable[str]]) -> PassEnd:
         """The same. stopped_by: which hosts stopped the run, asked where something of this host is left."""
         ended = self._end()
         given = dict(ended.report or {})
@@ -165,14 +165,14 @@ class RoleEnd(RoleSummary[H]):
         """How many operations a plan has. own_report: of this host."""
         return sum(len(each.operations or ()) for each in self.parts_of(own_report).values())
 
-    def _end(self) -> Ended:
+    def _end(self) -> PassEnd:
         """What became of this host; on one host also what is told of no single one. That one lets other runs in again."""
         raise NotImplementedError
 
     @staticmethod
-    def _ended(report: Json, lines: t.Sequence[str] = (), others: Json | None = None) -> Ended:
+    def _ended(report: Json, lines: t.Sequence[str] = (), others: Json | None = None) -> PassEnd:
         """The result of the step end. report: of this host. lines: of no single one, on the host that speaks. others: reports of hosts that cannot."""
-        return Ended(report=report, lines=lines, others=others or {})
+        return PassEnd(report=report, lines=lines, others=others or {})
 
     @property
     def _is_alone(self) -> bool:
@@ -191,9 +191,9 @@ class RoleEnd(RoleSummary[H]):
     def acknowledge(self) -> StepResult:
         """Tell this host what became of it, and note on the node which outcomes are reported of it: the task of the end may run elsewhere. Only behind
         the end: a run that is killed before it has verified a change leaves the next one its outcome."""
-        ended = self.ended()
-        self.acknowledge_all(ended.report)
-        return StepResult(failed=bool(ended.why), msg=ended.why)
+        end = self.own_end()
+        self.acknowledge_all(end.report)
+        return StepResult(failed=bool(end.why), msg=end.why)
 
     def acknowledge_all(self, own_report: Mapped | None) -> None:
         """The same, of a report of this host."""

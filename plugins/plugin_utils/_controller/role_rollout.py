@@ -18,7 +18,7 @@ from ...module_utils._plan.kubernetes import access, coverage
 from ...module_utils._plan.kubernetes.access import AccessResult
 from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.results import KubeletInfo, Report
-from ...module_utils._plan.transaction.rollout import Begun, Decision, HostResults, Hosts
+from ...module_utils._plan.transaction.rollout import Decision, HostResults, Hosts, PassStart
 from .inventory_check import value_objections
 from .play_view import Json
 from .role_end import RoleEnd
@@ -48,10 +48,10 @@ class RoleRollout(RoleEnd[H]):
     @property
     def pass_id(self) -> str:
         """As in all steps."""
-        begun: Begun = self._pass.own.begun
-        return begun.pass_id
+        start: PassStart = self._pass.own.start
+        return start.pass_id
 
-    def begin(self) -> Begun:
+    def begin(self) -> PassStart:
         """Check what the role was given, plan this host, and tell the others what they have to know of it.
 
         Raises Refusal when the role cannot serve this host, or not in this play.
@@ -64,18 +64,18 @@ class RoleRollout(RoleEnd[H]):
                 f"Nothing was changed on {self._play.host}: nodes that failed, could not be reached or were ended earlier in this play cannot"
                 f" be planned ({', '.join(lost)}). Repair them, or exclude them with --limit."
             )
-        begun = Begun(at_work=True, settings=settings)
-        return self._planned(begun) if self._planner else begun
+        start = PassStart(at_work=True, settings=settings)
+        return self._planned(start) if self._planner else start
 
-    def _planned(self, begun: Begun) -> Begun:
+    def _planned(self, start: PassStart) -> PassStart:
         """With the plan of this host, which fails or is lost with the module that plans."""
         arguments = self._play.variable(f"__{self._role}_arguments", {})
         plan = self._modules.run(self._planner, arguments, ModuleResult, is_plan=True)
-        if plan.unreachable and getattr(begun.settings, "max_unreachable", False):
-            return dataclasses.replace(begun, excluded=plan.msg or "no answer")
+        if plan.unreachable and getattr(start.settings, "max_unreachable", False):
+            return dataclasses.replace(start, excluded=plan.msg or "no answer")
         msg = plan.msg if plan.has_failed else ""
         return dataclasses.replace(
-            begun, plan=plan.raw, failed=plan.failed, unreachable=plan.unreachable, msg=msg or ""
+            start, plan=plan.raw, failed=plan.failed, unreachable=plan.unreachable, msg=msg or ""
         )
 
     def _checked_settings(self) -> t.Any:

@@ -15,14 +15,14 @@ from ansible.utils.display import Display
 from ...module_utils._plan.common.typed import Mapped
 from ...module_utils._plan.transaction import report
 from ...module_utils._plan.transaction.report import Run
-from ...module_utils._plan.transaction.rollout import Told
+from ...module_utils._plan.transaction.rollout import PassSummary
 
 # Callbacks whose output is read by programs, which more lines would break.
 _FOR_PROGRAMS = ("json", "jsonl", "junit", "null")
 
 
 @dataclasses.dataclass(frozen=True)
-class RunSummary(Told):
+class RunSummary(PassSummary):
     """Of the step summary. lines: for people. outcome: C(unchanged), C(changed), C(pending) or C(failed). hosts: by name, how many operations were
     made (C(changed)) and were not (C(pending)), and whether it C(failed)."""
 

@@ -94,13 +94,13 @@ class SiteEndSteps(Steps):
         note = self._note() if self._is_split or decided.looks_again else PassNote()
         reports: dict[str, Mapped] = {}
         lines, why = list(note.lines), ""
-        number = sum(guard.pending(dict(guard.ended().report or {})) for guard in self._guard().values())
+        number = sum(guard.pending(dict(guard.own_end().report or {})) for guard in self._guard().values())
         has_failed = decided.failed and self._play.host == self._play.all_play_hosts[0]
         has_failed = has_failed or any(guard.has_failed for guard in self._guard().values())
         for name, role in self._roles().items():
             has_failed = has_failed or role.has_failed
             last = role.end_because_of(lambda: self._stopped) if role.is_at_work else None
-            ended = last or role.ended()
+            ended = last or role.own_end()
             if last:  # the others have done that behind their own end
                 role.acknowledge_all(last.report)
             why = why or (last.why if last else "")

@@ -137,7 +137,7 @@ class SiteSteps(SiteEndSteps):
         note = self._note() if self._is_split else PassNote()
         noted, lines = dict(note.reports), list(note.lines)
         for name in self._given.noted:
-            ended = self._steps_of(name).ended()
+            ended = self._steps_of(name).own_end()
             noted[name] = self._merged(name, noted.get(name, {}), ended.report or {})
             lines += ended.lines
         return dataclasses.replace(note, reports=noted, lines=lines)

@@ -472,14 +472,14 @@ def report(host: KubeletHost) -> ComponentResult | None:
 
     What was changed goes on top of what was planned: of a change whose node is lost, nothing else is known.
     """
-    own_report = host.ended.report
+    own_report = host.end.report
     if own_report is not None:  # it has come to the end already
         return typed.parse(ComponentResult, own_report) if own_report else None
-    if host.begun.excluded:
-        text = f"skipped, because it cannot be reached: {host.begun.excluded}"
+    if host.start.excluded:
+        text = f"skipped, because it cannot be reached: {host.start.excluded}"
         skipped = {"changed": False, "failed": False, "unreachable": True, "msg": text, "operations": []}
         return typed.parse(ComponentResult, skipped)
-    if not host.begun.at_work or host.plan.operations is None:
+    if not host.start.at_work or host.plan.operations is None:
         return None
     known = {**host.plan.raw, **(host.change.raw if host.change else {})}
     found = typed.parse(ComponentResult, {key: value for key, value in known.items() if key in _RESULT_KEYS})

@@ -264,11 +264,11 @@ def without_api(down: t.Iterable[str]) -> str:
 
 def outcome(host: NodeHost, applied: Applied) -> NodeOutcome:
     """What became of one host. applied: the results of the tasks for all hosts."""
-    if host.ended.report is not None:  # it has come to its end already
-        return typed.parse(NodeOutcome, host.ended.report)
-    if host.begun.excluded:
+    if host.end.report is not None:  # it has come to its end already
+        return typed.parse(NodeOutcome, host.end.report)
+    if host.start.excluded:
         # Nothing was asked of the API for it.
-        return NodeOutcome(unreachable=True, msg=f"skipped, because it cannot be reached: {host.begun.excluded}")
+        return NodeOutcome(unreachable=True, msg=f"skipped, because it cannot be reached: {host.start.excluded}")
     own = {kind: _of_node(host.settings, kind, applied) for kind in TASKS}
     return dataclasses.replace(NodeOutcome(host.settings.node), **t.cast("t.Any", own))  # by the names of its fields
 

@@ -18,7 +18,7 @@ from ..transaction import rollout
 from ..transaction.api_host import ApiHost
 from ..transaction.messages import Transaction
 from ..transaction.results import ComponentResult
-from ..transaction.rollout import Begun, Decision, HostResults, StepResult
+from ..transaction.rollout import Decision, HostResults, PassStart, StepResult
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +109,7 @@ class StaticPodSettings:
 
 
 @dataclasses.dataclass(frozen=True)
-class StaticPodBegun(Begun):
+class StaticPodStart(PassStart):
     """Of the step begin. api: who may use the API, best first. at: when the pass began, in seconds since 1970."""
 
     api: tuple[ApiHost, ...] = typed.several(ApiHost.parse)
@@ -233,7 +233,7 @@ class StaticPodHost(HostResults[StaticPodSettings, PodPlans]):
     """What the tasks of the role left on one host."""
 
     settings_type = StaticPodSettings
-    begun_type = StaticPodBegun
+    start_type = StaticPodStart
     plan_type = PodPlans
 
     @functools.cached_property
@@ -255,7 +255,7 @@ class StaticPodHost(HostResults[StaticPodSettings, PodPlans]):
     def verified(self) -> tuple[ConfigVerified, ...]:
         """What kubeadm would generate, by the host of which this is told."""
         results = self.result("verify", ConfigsVerified).results
-        return tuple(each for each in results if each.pass_id == self.begun.pass_id)
+        return tuple(each for each in results if each.pass_id == self.start.pass_id)
 
     @functools.cached_property
     def written(self) -> ConfigWritten | None:

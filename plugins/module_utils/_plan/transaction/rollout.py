@@ -48,7 +48,7 @@ class StepResult:
 
 
 @dataclasses.dataclass(frozen=True)
-class Begun(StepResult):
+class PassStart(StepResult):
     """Of the step begin: whether the host uses the role. settings: what the others have to know of it. excluded: why the run does without it; empty when
     it takes part. plan: what the module says that plans the host, with which the step fails; None without one."""
 
@@ -59,7 +59,7 @@ class Begun(StepResult):
 
 
 @dataclasses.dataclass(frozen=True)
-class Ended(StepResult):
+class PassEnd(StepResult):
     """Of the step end. report: what became of the host. others: the same of hosts that cannot tell it. lines: what is told of no single host. changed,
     diff: of what another host has sent for this one. why: the host fails; empty when it does not. The next task fails with it: a failure shows all that
     its task hands on."""
@@ -73,7 +73,7 @@ class Ended(StepResult):
 
 
 @dataclasses.dataclass(frozen=True)
-class Told(StepResult):
+class PassSummary(StepResult):
     """Of the step summary, beside its lines. passes: of which pass of which host they tell."""
 
     passes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -101,7 +101,7 @@ class HostResults(t.Generic[S, P]):
     """
 
     settings_type: t.ClassVar[type[t.Any]]
-    begun_type: t.ClassVar[type[Begun]] = Begun
+    start_type: t.ClassVar[type[PassStart]] = PassStart
     plan_type: t.ClassVar[type[t.Any]] = ModuleResult
     turn_type: t.ClassVar[type[Turn]] = Turn
 
@@ -109,30 +109,30 @@ class HostResults(t.Generic[S, P]):
         self._registered = registered
 
     @functools.cached_property
-    def begun(self) -> t.Any:
+    def start(self) -> t.Any:
         """How the present pass began, or the last one, as the role has it."""
-        return self.result("begin", self.begun_type)
+        return self.result("begin", self.start_type)
 
     @functools.cached_property
-    def ended(self) -> Ended:
+    def end(self) -> PassEnd:
         """How this pass ended; an empty one before that."""
-        return self.of_pass("end", Ended) or Ended()
+        return self.of_pass("end", PassEnd) or PassEnd()
 
     @functools.cached_property
-    def told(self) -> Told:
+    def summary(self) -> PassSummary:
         """Of which passes a summary told that this host took part in; of none before that."""
-        return self.result("summary", Told)
+        return self.result("summary", PassSummary)
 
     @functools.cached_property
     def settings(self) -> S:
         """What the host told of itself when the pass began."""
-        found: S = typed.parse(self.settings_type, self.begun.settings or {})
+        found: S = typed.parse(self.settings_type, self.start.settings or {})
         return found
 
     @functools.cached_property
     def plan(self) -> P:
         """The result of the module that plans; an empty one where it did not run."""
-        found: P = typed.parse(self.plan_type, self.begun.plan or {})
+        found: P = typed.parse(self.plan_type, self.start.plan or {})
         return found
 
     def result(self, task: str, kind: type[K]) -> K:
@@ -147,24 +147,24 @@ class HostResults(t.Generic[S, P]):
             typed.parse(ChangeResult, {**each, "item": each.get(each.get("ansible_loop_var", "item"))})
             for each in self._items("change")
         )
-        return tuple(each for each in found if each.item and each.item.pass_id == self.begun.pass_id)
+        return tuple(each for each in found if each.item and each.item.pass_id == self.start.pass_id)
 
     def of_pass(self, step: str, kind: type[K]) -> K | None:
         """The result of a step, if it is of the pass in which the host is at work."""
         found = self._registered(step)
-        return typed.parse(kind, found) if found and found.get("pass_id", "") == self.begun.pass_id else None
+        return typed.parse(kind, found) if found and found.get("pass_id", "") == self.start.pass_id else None
 
     @property
     def refusal(self) -> str:
         """Why the host did not begin this pass; empty where it did."""
-        reason: str = self.begun.reason
-        return reason if self.begun.failed and not self.begun.at_work else ""
+        reason: str = self.start.reason
+        return reason if self.start.failed and not self.start.at_work else ""
 
     @property
     def has_failed(self) -> bool:
         """Whether a task of this pass has failed on the host, its end too. One that was lost has not where Ansible ignores that."""
-        steps = (self.begun, *(each for step in _DECIDING for each in self._tries(step)))
-        return bool(self.ended.why) or any(each.failed for each in steps) or self.state in (REFUSED, FAILED)
+        steps = (self.start, *(each for step in _DECIDING for each in self._tries(step)))
+        return bool(self.end.why) or any(each.failed for each in steps) or self.state in (REFUSED, FAILED)
 
     @property
     def causes(self) -> list[str]:
@@ -176,14 +176,14 @@ class HostResults(t.Generic[S, P]):
         """Why steps of this pass failed on the host, also those that it took for all, and why it was lost."""
         if self.refusal:
             return [self.refusal]
-        found = [self.begun, *(each for step in _DECIDING for each in self._tries(step))]
+        found = [self.start, *(each for step in _DECIDING for each in self._tries(step))]
         reasons = [each.reason for each in found if each.failed or each.unreachable]
         return list(dict.fromkeys([*reasons, *(each.msg or "no answer" for each in self.changes if each.unreachable)]))
 
     def _tries(self, step: str) -> t.Iterator[StepResult]:
         """The results of a step in this pass, which has several where its task loops. That of a module does not tell its pass."""
         results = (typed.parse(StepResult, each) for each in self._items(step))
-        return (each for each in results if each.pass_id in ("", self.begun.pass_id))
+        return (each for each in results if each.pass_id in ("", self.start.pass_id))
 
     def _items(self, task: str) -> t.Sequence[Mapped]:
         """The results of a task: of each item where it loops."""
@@ -198,12 +198,12 @@ class HostResults(t.Generic[S, P]):
     @property
     def is_at_work(self) -> bool:
         """Whether the host uses the role in this pass, and has not come to its end. One that skips it, now or in its last pass, has no such result."""
-        return self.begun.at_work and self.of_pass("end", Ended) is None
+        return self.start.at_work and self.of_pass("end", PassEnd) is None
 
     @property
     def takes_part(self) -> bool:
         """Whether the host is planned and changed: it uses the role and can be reached."""
-        return self.is_at_work and not self.begun.excluded
+        return self.is_at_work and not self.start.excluded
 
     @property
     def has_begun(self) -> bool:
@@ -248,7 +248,7 @@ def participants(hosts: Hosts[H]) -> dict[str, H]:
 
 def excluded(hosts: Hosts[t.Any]) -> dict[str, str]:
     """The hosts that use the role and cannot be reached, with the reason."""
-    return {name: host.begun.excluded for name, host in hosts.items() if host.begun.excluded}
+    return {name: host.start.excluded for name, host in hosts.items() if host.start.excluded}
 
 
 def coordinator(hosts: t.Iterable[tuple[str, HostResults[t.Any, t.Any]]]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollout import Ended, HostResults
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollout import HostResults, PassEnd
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.play_view import PlayView
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.role_rollout import RoleRollout
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Json, Task
@@ -95,8 +95,8 @@ class AtItsEnd(Unplanned):
 
     became: t.ClassVar[Json] = {}
 
-    def _end(self) -> Ended:
-        return Ended(report={"kubelet": self.became})
+    def _end(self) -> PassEnd:
+        return PassEnd(report={"kubelet": self.became})
 
 
 @pytest.mark.parametrize(
