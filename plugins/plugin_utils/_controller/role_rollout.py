@@ -73,10 +73,10 @@ class RoleRollout(RoleEnd[H]):
         plan = self._modules.run(self._planner, arguments, ModuleResult, is_plan=True)
         if plan.unreachable and getattr(start.settings, "max_unreachable", False):
             return dataclasses.replace(start, excluded=plan.msg or "no answer")
+        # A plan changes nothing. What it found is in its operations.
+        found = {**plan.raw, "changed": False}
         msg = plan.msg if plan.has_failed else ""
-        return dataclasses.replace(
-            start, plan=plan.raw, failed=plan.failed, unreachable=plan.unreachable, msg=msg or ""
-        )
+        return dataclasses.replace(start, plan=found, failed=plan.failed, unreachable=plan.unreachable, msg=msg or "")
 
     def _checked_settings(self) -> t.Any:
         """The settings of the step begin in their types. Raises Refusal for those that cannot be used."""

@@ -34,6 +34,7 @@ def plan(host: str, **more: t.Any) -> Json:
         "control_plane": ["etcd runs"] if host.startswith("cp") else [],
         "limits": {"max_pods": 1},
         "operations": [SETTING],
+        "changed": True,  # as in check mode
         "open_transaction": None,
         "previous_transaction": None,
         "rehearsal": {"verdict": "accepted", "message": "", "seconds": 0.1},
