@@ -10,6 +10,7 @@ Nodes have no library for certificates, but every Python has OpenSSL: a pair is 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import ssl
 import typing as t
@@ -25,6 +26,10 @@ _EXPIRED, _NOT_YET_VALID = 10, 9  # OpenSSL's words for what is wrong with a cer
 _OTHER_NAME = (62, 64)  # a host's name, an IP address
 _ANY_KEY = "ALL:@SECLEVEL=0"  # whether a key is long enough is for the component to say
 _ROUNDS = 10  # a handshake takes three
+
+
+class NotVerified(KubeadmError):
+    """A question that OpenSSL did not come to; the message says why."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,21 +88,31 @@ _USES: dict[str, tuple[Use, ...]] = {
 
 
 def findings(
-    name: str, files: ComponentFiles, former: ComponentFiles, *, address: str | None, kubeconfig: str
+    name: str,
+    files: ComponentFiles,
+    former: ComponentFiles,
+    *,
+    address: str | None,
+    kubeconfig: str,
+    unverified: list[str],
 ) -> list[Finding]:
     """What is wrong with the certificates that the new arguments of a component name. former: the files without the change.
 
     What the change brings must be right in all respects. What is in use already must be readable, match its key and be in
     its time: by whom and under which names it is trusted is known to those who use it.
     address: by which the component is reached where no argument tells. kubeconfig: of the node's administrator, which holds
-    the authority that the API server's callers trust.
+    the authority that the API server's callers trust. unverified: gets what could not be verified, each with the reason.
     """
     found = []
     for use in _USES.get(name, ()):
         path, key = files.flag(use.certificate), files.flag(use.key)
         if path and key:
             brought = any(files.is_new(flag, former) for flag in (use.certificate, use.key))
-            problem = _problem(name, use, files, path, key, brought=brought, address=address, kubeconfig=kubeconfig)
+            limits: list[str] = []
+            problem = _problem(
+                name, use, files, path, key, brought=brought, address=address, kubeconfig=kubeconfig, limits=limits
+            )
+            unverified += [f"whether the certificate --{use.certificate}={path} is {limit}" for limit in limits]
             if problem:
                 found.append(Finding(f"--{use.certificate}={path} on {os.uname().nodename}: {problem}", brought))
     return found
@@ -113,20 +128,40 @@ def _problem(
     brought: bool,
     address: str | None,
     kubeconfig: str,
+    limits: list[str],
 ) -> str | None:
+    """limits: gets what could not be verified of the pair."""
     try:
         pair = files.read(certificate), files.read(key)
-        problem = pair_problem(*pair) or time_problem(*pair)
+        as_client = use.calls and not use.serves
+        problem = pair_problem(*pair) or _known(
+            "in its time", limits, functools.partial(time_problem, *pair, as_client=as_client)
+        )
         if problem or not brought or not use.authority:
             return problem
         authority = _authority(name, use, files, kubeconfig)
         if authority is None:
+            limits.append("trusted by its peers: no file on the node tells which authority they trust")
             return None
-        urls = [url for flag in use.urls for url in files.flags(flag)]
-        names = hosts(urls) if use.urls else [address] if address else []
-        return trust_problem(*pair, authority, names=names if use.serves else [], calls=use.calls)
+        names: list[str | None] = []
+        if use.serves:
+            names += hosts(url for flag in use.urls for url in files.flags(flag)) if use.urls else [address]
+            if not any(names):
+                names = [None]
+                limits.append("valid for the address by which it is reached: no argument tells that")
+        look = functools.partial(trust_problem, *pair, authority, names=names, calls=use.calls)
+        return _known("trusted by its peers", limits, look)
     except KubeadmError as exc:
         return f"{exc}. Create it, or name another one."
+
+
+def _known(what: str, limits: list[str], look: t.Callable[[], str | None]) -> str | None:
+    """What a look finds. One that comes to nothing is no finding: limits gets it."""
+    try:
+        return look()
+    except NotVerified as exc:
+        limits.append(f"{what}: {exc}")
+        return None
 
 
 def _authority(name: str, use: Use, files: ComponentFiles, kubeconfig: str) -> bytes | None:
@@ -148,17 +183,22 @@ def pair_problem(certificate: bytes, key: bytes) -> str | None:
     return None
 
 
-def time_problem(certificate: bytes, key: bytes) -> str | None:
-    """Whether a certificate is out of its time. It vouches for itself here, so that nothing else is asked of it."""
-    error = _verify(Pair(certificate, key), authority=certificate, name=None, as_client=False)
-    code = error.verify_code if error else None
-    return _describe(error) if error and code in (_EXPIRED, _NOT_YET_VALID) else None
+def time_problem(certificate: bytes, key: bytes, *, as_client: bool) -> str | None:
+    """Whether a certificate is out of its time. It vouches for itself here, so that little else is asked of it.
+
+    as_client: it is shown by the side that calls. Raises NotVerified: what OpenSSL looks at before the time may be wrong.
+    """
+    error = _verify(Pair(certificate, key), authority=certificate, name=None, as_client=as_client)
+    if error and error.verify_code not in (_EXPIRED, _NOT_YET_VALID):
+        raise NotVerified(f"OpenSSL turns it down before it looks at that ({error.verify_message})")
+    return _describe(error) if error else None
 
 
 def trust_problem(
-    certificate: bytes, key: bytes, authority: bytes, *, names: t.Sequence[str], calls: bool
+    certificate: bytes, key: bytes, authority: bytes, *, names: t.Sequence[str | None], calls: bool
 ) -> str | None:
-    """Why those who trust an authority would turn a pair down: as a server under one of these names, or as a client."""
+    """Why those who trust an authority would turn a pair down: as a server under one of these names, None for any, or as a client. Raises
+    NotVerified."""
     for name, as_client in [*((name, False) for name in names), *([(None, True)] if calls else [])]:
         error = _verify(Pair(certificate, key), authority=authority, name=name, as_client=as_client)
         if error:
@@ -189,7 +229,8 @@ def _with_pair(context: ssl.SSLContext, pair: Pair) -> ssl.SSLContext:
 
 
 def _verify(pair: Pair, *, authority: bytes, name: str | None, as_client: bool) -> ssl.SSLCertVerificationError | None:
-    """What the other side of a handshake objects to. as_client: the pair is shown by the side that calls. Raises KubeadmError."""
+    """What the other side of a handshake objects to. as_client: the pair is shown by the side that calls. Raises KubeadmError, NotVerified
+    without a handshake."""
     try:
         if as_client:
             # A server needs some pair, and no client looks at this one.
@@ -203,8 +244,8 @@ def _verify(pair: Pair, *, authority: bytes, name: str | None, as_client: bool) 
         _shake_hands(server, client, name)
     except ssl.SSLCertVerificationError as exc:
         return exc
-    except ssl.SSLError:  # they have nothing in common, which says nothing of the certificate
-        return None
+    except ssl.SSLError as exc:  # they have nothing in common, which says nothing of the certificate
+        raise NotVerified(f"no handshake with it succeeds ({exc.reason})") from exc
     return None
 
 
@@ -217,6 +258,9 @@ def _shake_hands(server: ssl.SSLContext, client: ssl.SSLContext, name: str | Non
     ]
     for dummy in range(_ROUNDS):
         waiting = [side for side in waiting if not _is_done(side)]
+        if not waiting:
+            return
+    raise NotVerified("a handshake with it does not end")
 
 
 def _is_done(side: ssl.SSLObject) -> bool:

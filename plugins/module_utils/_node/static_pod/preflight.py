@@ -139,7 +139,9 @@ def _certificates(
     probes = [probe["host"] for probe in plan.after.probes() if probe["kind"] == "http"]
     address = files.flag("advertise-address") or next(iter(probes), None)
     former = ComponentFiles(plan.before)
-    return certificates.findings(pod.name, files, former, address=address, kubeconfig=node.kubeconfig)
+    return certificates.findings(
+        pod.name, files, former, address=address, kubeconfig=node.kubeconfig, unverified=node.unverified
+    )
 
 
 def _image(pod: static_pods.StaticPod, node: PreflightContext) -> list[Finding]:

@@ -41,7 +41,8 @@ def fixture_other(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 def test_a_good_pair_has_no_problem(authority: Authority, good: Pair) -> None:
     assert certificates.pair_problem(*good) is None
-    assert certificates.time_problem(*good) is None
+    assert certificates.time_problem(*good, as_client=False) is None
+    assert certificates.time_problem(*good, as_client=True) is None
     assert certificates.trust_problem(*good, authority.certificate, names=[ADDRESS, "cp1"], calls=True) is None
 
 
@@ -58,13 +59,37 @@ def test_what_is_no_pem_is_found(good: Pair, content: bytes) -> None:
 
 
 def test_a_certificate_out_of_its_time_is_found(authority: Authority, expired: Pair) -> None:
-    assert "has expired" in str(certificates.time_problem(*expired))
-    assert "not valid yet" in str(certificates.time_problem(*authority.issue(first=5, last=10)))
+    assert "has expired" in str(certificates.time_problem(*expired, as_client=False))
+    assert "not valid yet" in str(certificates.time_problem(*authority.issue(first=5, last=10), as_client=False))
+
+
+@pytest.mark.parametrize(("usage", "as_client"), [(pki.CLIENT, True), (pki.SERVER, False)])
+def test_time_is_verified_on_the_side_that_shows_it(authority: Authority, usage: str, as_client: bool) -> None:
+    current, expired = authority.issue(usage=usage), authority.issue(usage=usage, first=-20, last=-10)
+    assert certificates.time_problem(*current, as_client=as_client) is None
+    assert "has expired" in str(certificates.time_problem(*expired, as_client=as_client))
+
+
+@pytest.mark.parametrize("last", [-10, 365])
+def test_certificate_for_another_use_is_not_known_to_be_in_its_time(authority: Authority, last: int) -> None:
+    pair = authority.issue(usage=pki.CLIENT, first=-20, last=last)
+    with pytest.raises(certificates.NotVerified, match="before it looks at that"):
+        certificates.time_problem(*pair, as_client=False)
+
+
+def test_key_without_a_handshake_is_not_known_to_be_right(tmp_path: Path) -> None:
+    other = Authority(tmp_path / "p-224", key=("ec", "-pkeyopt", "ec_paramgen_curve:P-224"))
+    pair = other.issue()
+    assert certificates.pair_problem(*pair) is None
+    with pytest.raises(certificates.NotVerified, match="no handshake with it"):
+        certificates.time_problem(*pair, as_client=True)
+    with pytest.raises(certificates.NotVerified, match="no handshake with it"):
+        certificates.trust_problem(*pair, other.certificate, names=[], calls=True)
 
 
 def test_another_authority_says_nothing_of_the_time(other: Authority, good: Pair, expired: Pair) -> None:
     bundle = other.certificate + good.certificate
-    assert "has expired" in str(certificates.time_problem(expired.certificate + bundle, expired.key))
+    assert "has expired" in str(certificates.time_problem(expired.certificate + bundle, expired.key, as_client=False))
 
 
 @pytest.mark.parametrize("name", ["10.0.0.12", "cp2", "2001:db8::1"])
@@ -99,6 +124,7 @@ class Node:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self.unverified: list[str] = []
         self.kubeconfig = str(directory / "admin.conf")
 
     def write(self, **pairs: Pair) -> None:
@@ -120,12 +146,14 @@ class Node:
         )
         state = static_pod.State(samples.manifest(text), {}, {entry["path"]: None for entry in files})
         plan = static_pod.plan(samples.desired(args=args or {"v": 4}, files=files), state)
+        self.unverified = []
         return certificates.findings(
             "kube-apiserver",
             ComponentFiles.planned(plan),
             ComponentFiles(plan.before),
             address=ADDRESS,
             kubeconfig=self.kubeconfig,
+            unverified=self.unverified,
         )
 
     def serving(self, name: str) -> dict[str, t.Any]:
@@ -147,6 +175,7 @@ def test_good_certificates_are_no_finding(node: Node) -> None:
     assert node.findings() == []
     assert node.findings(*node.given("good")) == []
     assert node.findings(**node.serving("good")) == []
+    assert node.unverified == []
     assert node.findings(*node.given("expired"), **node.serving("good")) == []  # the repair
 
 
@@ -177,6 +206,10 @@ def test_the_authority_of_the_callers_counts(node: Node, other: Authority) -> No
     assert node.findings(f"--client-ca-file={node.directory}/ca.crt", **node.serving("foreign")) == []
     assert node.findings(f"--client-ca-file={node.directory}/none.crt", **node.serving("foreign"))
     assert node.findings(**node.serving("foreign")) == []  # it is unknown whom the callers trust
+    assert node.unverified == [
+        f"whether the certificate --tls-cert-file={node.directory}/foreign.crt is trusted by its peers: no file on the node tells which"
+        " authority they trust"
+    ]
 
 
 def test_a_key_that_is_changed_alone_is_brought(node: Node) -> None:
@@ -209,25 +242,55 @@ def test_certificates_for_calling_are_looked_at_too(node: Node, other: Authority
     assert "is not trusted" in found.message
 
 
+@pytest.mark.parametrize("name", ["etcd", "kubelet-client"])
+def test_expired_client_certificate_in_use_is_a_finding(node: Node, authority: Authority, name: str) -> None:
+    flags = {
+        "etcd": ("etcd-certfile", "etcd-keyfile"),
+        "kubelet-client": ("kubelet-client-certificate", "kubelet-client-key"),
+    }[name]
+    given = [f"--{flag}={node.directory}/caller.{end}" for flag, end in zip(flags, ("crt", "key"))]
+    node.write(caller=authority.issue(usage=pki.CLIENT))
+    assert (node.findings(*given), node.unverified) == ([], [])
+    node.write(caller=authority.issue(usage=pki.CLIENT, first=-20, last=-10))
+    (found,) = node.findings(*given)
+    assert ("has expired" in found.message, found.brought, node.unverified) == (True, False, [])
+
+
+def test_certificate_whose_time_is_not_known_is_told(node: Node, authority: Authority) -> None:
+    node.write(caller=authority.issue(usage=pki.CLIENT))
+    assert node.findings(*node.given("caller")) == []
+    (limit,) = node.unverified
+    assert limit.startswith(f"whether the certificate --tls-cert-file={node.directory}/caller.crt is in its time: ")
+
+
 def test_an_etcd_is_reached_where_it_listens_and_where_it_says(
-    tmp_path: Path, authority: Authority, good: Pair
+    tmp_path: Path, authority: Authority, other: Authority, good: Pair
 ) -> None:
     node = Node(tmp_path)
     node.write(good=good, full=authority.issue(names=f"IP:{ADDRESS},IP:127.0.0.1"))
     (tmp_path / "ca.crt").write_bytes(authority.certificate)
     urls = "--listen-client-urls=https://127.0.0.1:2379,https://0.0.0.0:2379"
     text = samples.etcd(urls, f"--advertise-client-urls=https://{ADDRESS}:2379", pki=str(tmp_path), pair="former")
+    unverified: list[str] = []
 
     def findings(pair: str) -> list[certificates.Finding]:
         args = {"cert-file": f"{tmp_path}/{pair}.crt", "key-file": f"{tmp_path}/{pair}.key"}
         state = static_pod.State(samples.manifest(text, "etcd"), {}, {})
         plan = static_pod.plan(samples.desired(name="etcd", args=args), state)
         files = ComponentFiles.planned(plan), ComponentFiles(plan.before)
-        return certificates.findings("etcd", *files, address=None, kubeconfig="/none")
+        return certificates.findings("etcd", *files, address=None, kubeconfig="/none", unverified=unverified)
 
     assert findings("full") == []
     (found,) = findings("good")
     assert "is not valid for 127.0.0.1" in found.message
+    assert unverified == []
+    text = samples.etcd("--listen-client-urls=https://0.0.0.0:2379", pki=str(tmp_path), pair="former")
+    (tmp_path / "ca.crt").write_bytes(other.certificate)
+    (found,) = findings("good")
+    assert "is not trusted" in found.message
+    assert [each.partition(" is ")[2] for each in unverified] == [
+        "valid for the address by which it is reached: no argument tells that"
+    ]
 
 
 def test_files_of_the_same_change_are_looked_at_before_they_are_written(node: Node, good: Pair, expired: Pair) -> None:
