@@ -41,7 +41,10 @@ def findings(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, host: H
     if sides is None:
         return []
     restarted = pod.name == static_pods.API_SERVER
-    return [*_brought(*sides), *(_of_unread_edit(pod, *sides, host) if restarted else [])]
+    if not restarted:
+        return _brought(*sides)
+    running = ComponentFiles.running(pod, host)
+    return [*_brought(*sides), *_of_unread_edit(running, *sides), *_of_unread_plugins(running, *sides)]
 
 
 def is_unread(finding: str) -> bool:
@@ -112,9 +115,9 @@ def _parsed(content: bytes | None, problem: str, when: str) -> encryption.Encryp
         raise KubeadmError(f"what the API server reads and writes {when} cannot be determined ({exc})") from None
 
 
-def _of_unread_edit(pod: static_pods.StaticPod, before: ComponentFiles, after: ComponentFiles, host: Host) -> list[str]:
+def _of_unread_edit(running: ComponentFiles, before: ComponentFiles, after: ComponentFiles) -> list[str]:
     """What a restart does that brings in an edit which the running API server has not read, so that its content is unknown."""
-    if not _is_unread(pod, before, host):
+    if not _is_unread(running):
         return []
     try:
         planned = _parsed(*_content(after, _ENCRYPTION), "with the change")
@@ -132,14 +135,12 @@ def _of_unread_edit(pod: static_pods.StaticPod, before: ComponentFiles, after: C
     ]
 
 
-def _is_unread(pod: static_pods.StaticPod, before: ComponentFiles, host: Host) -> bool:
-    path = before.flag(_ENCRYPTION)
-    if not path or flags.gate_value(before.flag(f"{_ENCRYPTION}-automatic-reload") or "") is True:
+def _is_unread(running: ComponentFiles) -> bool:
+    path = running.flag(_ENCRYPTION)
+    if not path or flags.gate_value(running.flag(f"{_ENCRYPTION}-automatic-reload") or "") is True:
         return False
-    process = static_pods.running_process(pod, host)
-    started = host.started(process.pid) if process else None
     try:
-        return started is not None and os.stat(before.place(path)).st_mtime > started
+        return running.is_changed(path)
     except (KubeadmError, OSError):
         return False  # what it cannot read, the comparison tells
 
@@ -166,6 +167,17 @@ def _of_authorization(files: ComponentFiles) -> list[str]:
 def _of_admission(files: ComponentFiles) -> list[str]:
     path = files.flag(_ADMISSION)
     return _told(_ADMISSION, lambda: _of_plugins(files, path)) if path else []
+
+
+def _of_unread_plugins(running: ComponentFiles, before: ComponentFiles, after: ComponentFiles) -> list[str]:
+    """What a restart brings in with an edit that is on the node already. An edit of the authorization is read while the API server runs."""
+    brought = _of_admission(after)
+    former, read = (_of_admission(files) if brought else [] for files in (before, running))
+    return [
+        f"{finding} That was edited after the API server started, which this change restarts."
+        for finding in brought
+        if finding in former and finding not in read
+    ]
 
 
 def _of_plugins(files: ComponentFiles, path: str) -> list[str]:

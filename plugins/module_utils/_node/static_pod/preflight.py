@@ -43,9 +43,10 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     """
     refuse_unsafe([pod.path, *(change.path for change in plan.files)])
     refuse_unreachable_files(plan)
-    refuse_closed_probes(pod.name, plan)
-    refuse_slow_renewal(pod.name, plan)
     static_pods.refuse_unmatched(pod, node.host)
+    running = ComponentFiles.running(pod, node.host)
+    refuse_closed_probes(pod.name, running, plan)
+    refuse_slow_renewal(pod.name, running, plan)
     forced = _removed_files(pod, plan, node)
     refuse_silent_kubelet(node)
     files = ComponentFiles.planned(plan)
@@ -76,13 +77,13 @@ def _removed_files(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, n
     return [f"forced: {finding}" for finding in found]
 
 
-def refuse_closed_probes(name: str, plan: static_pod.StaticPodPlan) -> None:
-    """The same as the plan does with flags, for the file that decides about anonymous requests. Raises Refusal."""
+def refuse_closed_probes(name: str, running: ComponentFiles, plan: static_pod.StaticPodPlan) -> None:
+    """The same as the plan does with flags, for the file that decides about anonymous requests, which a restart brings in as well. Raises
+    Refusal."""
     if name != API_SERVER:
         return
-    before, after = ComponentFiles(plan.before), ComponentFiles.planned(plan)
     probes = probe_targets.own_probes(name, plan.before)
-    former, found = (_closed_probes(files, probes) for files in (before, after))
+    former, found = (_closed_probes(files, probes) for files in (running, ComponentFiles.planned(plan)))
     if found != former:
         probe_targets.refuse_closed_paths_of_file(found)
 
@@ -96,11 +97,11 @@ def _closed_probes(files: ComponentFiles, probes: t.Sequence[Probe]) -> list[str
         return []
 
 
-def refuse_slow_renewal(name: str, plan: static_pod.StaticPodPlan) -> None:
-    """A limit on the requests of a leader that its lease does not survive. Raises Refusal."""
+def refuse_slow_renewal(name: str, running: ComponentFiles, plan: static_pod.StaticPodPlan) -> None:
+    """A limit on the requests of a leader that its lease does not survive, with an edit that a restart brings in, too. Raises Refusal."""
     if name not in leader_election.ELECTED:
         return
-    former, found = map(_renewal, (ComponentFiles(plan.before), ComponentFiles.planned(plan)))
+    former, found = map(_renewal, (running, ComponentFiles.planned(plan)))
     if found is not None and found != former:
         leader_election.refuse_slow(found)
 

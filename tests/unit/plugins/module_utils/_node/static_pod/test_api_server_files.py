@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host, Process
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.etcd import etcd_client
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import api_server_files, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import FileVersion
@@ -20,6 +22,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.encryption import 
 ENFORCED = {"defaults": {"enforce": "restricted"}}
 EXEMPT = {**ENFORCED, "exemptions": {"namespaces": ["kube-system"]}}
 DENIES: dict[str, t.Any] = {"type": "Webhook", "name": "opa", "webhook": {"failurePolicy": "Deny"}}
+LONG_AGO = (0, 0)
 
 
 class Server:
@@ -37,6 +40,12 @@ class Server:
         if content is not None:
             path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
         return str(path)
+
+    def run(self, monkeypatch: pytest.MonkeyPatch, *, started: float) -> None:
+        """Have the API server run since then."""
+        process = Process("a" * 32, 100, "", ("kube-apiserver",))
+        monkeypatch.setattr(static_pods, "running_process", lambda pod, host: process)
+        monkeypatch.setattr(Host, "started", lambda host, pid: started)
 
     def findings(self, *flags: str, files: t.Sequence[t.Any] = (), plugins: t.Any = None, **args: t.Any) -> list[str]:
         """What a change of these arguments and files brings to an API server with these flags."""
@@ -132,6 +141,33 @@ def test_a_plugin_that_is_switched_on_is_judged(server: Server) -> None:
     assert server.findings(NODE_RBAC, flag, v=4) == []
     (finding,) = server.findings(NODE_RBAC, flag, plugins={"ImagePolicyWebhook": "enabled"})
     assert "ImagePolicyWebhook (defaultAllow: false) would refuse every pod" in finding
+
+
+@pytest.mark.parametrize("name", ["admission.json", "pods.json"])
+def test_settings_that_the_api_server_has_not_read_are_brought_in_by_a_restart(
+    server: Server, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = server.path("admission.json", admission(PodSecurity={"path": "pods.json"}))
+    flag = f"--admission-control-config-file={path}"
+    edited = server.path("pods.json", ENFORCED)
+    if name == "admission.json":
+        edited = server.path(name, admission(PodSecurity={"configuration": ENFORCED}))
+    server.run(monkeypatch, started=time.time() + 60)
+    assert server.findings(NODE_RBAC, flag, v=4) == []
+    server.run(monkeypatch, started=time.time() - 60)
+    os.utime(edited, LONG_AGO)
+    (finding,) = server.findings(NODE_RBAC, flag, v=4)
+    assert finding.startswith("--admission-control-config-file: PodSecurity would enforce restricted in kube-system")
+    assert finding.endswith(" That was edited after the API server started, which this change restarts.")
+    assert not api_server_files.is_unread(finding)
+    server.path("admission.json", admission(PodSecurity={"configuration": EXEMPT}))
+    assert server.findings(NODE_RBAC, flag, v=4) == []
+
+
+def test_authorization_is_read_by_an_api_server_that_runs(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = server.path("authz.json", authorizers(DENIES, "node", "rbac"))
+    server.run(monkeypatch, started=time.time() - 60)
+    assert server.findings(f"--authorization-config={path}", v=4) == []
 
 
 def test_etcd_is_asked_only_for_a_key_that_goes(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import typing as t
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import preflight, static_pods
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.component_files import ComponentFiles
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import StaticPodPlan
@@ -259,6 +261,11 @@ def test_a_pod_of_another_name_has_no_etcd_to_ask(site: Site) -> None:
 # ---- its own probes --------------------------------------------------------------------------------------------------
 
 
+def sides(plan: StaticPodPlan) -> tuple[ComponentFiles, StaticPodPlan]:
+    """The files that the running component has read, and what changes them."""
+    return ComponentFiles(plan.before), plan
+
+
 def authentication(*paths: str) -> StaticPodPlan:
     """The plan of a file that lets anonymous requests to these paths through."""
     content = {
@@ -276,11 +283,22 @@ def authentication(*paths: str) -> StaticPodPlan:
 @pytest.mark.parametrize("paths", [(), ("/healthz",), ("/readyz", "/healthz")])
 def test_file_that_shuts_probes_out_is_refused(paths: tuple[str, ...]) -> None:
     with pytest.raises(Refusal, match=r"does not let anonymous requests to /livez.* through"):
-        preflight.refuse_closed_probes("kube-apiserver", authentication(*paths))
+        preflight.refuse_closed_probes("kube-apiserver", *sides(authentication(*paths)))
 
 
 def test_file_that_lets_probes_through_is_accepted() -> None:
-    preflight.refuse_closed_probes("kube-apiserver", authentication("/livez", "/readyz", "/healthz"))
+    preflight.refuse_closed_probes("kube-apiserver", *sides(authentication("/livez", "/readyz", "/healthz")))
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_file_that_shuts_probes_out_and_was_not_read_is_refused(site: Site, is_read: bool) -> None:
+    path = site.pki / "auth.json"
+    path.write_text('{"kind": "AuthenticationConfiguration", "anonymous": {"enabled": false}}', encoding="ascii")
+    text = samples.with_command(f"--authentication-config={path}").replace("/etc/kubernetes/pki", str(site.pki))
+    plan = static_pod.plan(samples.desired(args={"v": 4}), static_pod.State(samples.manifest(text), {}, {}))
+    running = ComponentFiles(plan.before, None, lambda place: not is_read)
+    with contextlib.nullcontext() if is_read else pytest.raises(Refusal, match="does not let anonymous requests"):
+        preflight.refuse_closed_probes("kube-apiserver", running, plan)
 
 
 # ---- its own lease ---------------------------------------------------------------------------------------------------
@@ -298,6 +316,17 @@ def scheduler(qps: float) -> StaticPodPlan:
 
 def test_a_configuration_with_which_the_lease_is_lost_is_refused() -> None:
     with pytest.raises(Refusal, match=r"clientConnection\.qps 0\.01: must be at least 0\.2"):
-        preflight.refuse_slow_renewal("kube-scheduler", scheduler(0.01))
-    preflight.refuse_slow_renewal("kube-scheduler", scheduler(50))
-    preflight.refuse_slow_renewal("kube-apiserver", scheduler(0.01))
+        preflight.refuse_slow_renewal("kube-scheduler", *sides(scheduler(0.01)))
+    preflight.refuse_slow_renewal("kube-scheduler", *sides(scheduler(50)))
+    preflight.refuse_slow_renewal("kube-apiserver", *sides(scheduler(0.01)))
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_limit_of_a_file_that_was_not_read_is_refused(site: Site, is_read: bool) -> None:
+    path = site.pki / "scheduler.json"
+    path.write_text('{"kind": "KubeSchedulerConfiguration", "clientConnection": {"qps": 0.01}}', encoding="ascii")
+    text = samples.with_command(f"--config={path}").replace("/etc/kubernetes/pki", str(site.pki))
+    plan = static_pod.plan(samples.desired(args={"v": 4}), static_pod.State(samples.manifest(text), {}, {}))
+    running = ComponentFiles(plan.before, None, lambda place: not is_read)
+    with contextlib.nullcontext() if is_read else pytest.raises(Refusal, match="must be at least"):
+        preflight.refuse_slow_renewal("kube-scheduler", running, plan)

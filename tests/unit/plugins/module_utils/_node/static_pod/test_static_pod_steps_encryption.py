@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import typing as t
 from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, save_journal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.etcd import etcd_client
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import static_pod_journal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
@@ -31,7 +33,7 @@ class Pod:
     """The API server of a node, whose encryption is changed by tasks."""
 
     def __init__(self, node: FakeNode, run: FakeRun, root: Path) -> None:
-        self.node, self.programs, self.count = node, run, 0
+        self.node, self.programs, self.count, self.started = node, run, 0, 0.0
         self.directory = root / "enc"
         self.directory.mkdir()
         self.path = self.directory / "config.json"
@@ -65,9 +67,13 @@ class Pod:
                 entry["after"].update(uid=os.getuid(), gid=os.getgid())
         save_journal(str(self.node.state), journal)
         assert self.node.run()["outcome"] == COMMITTED
-        if self.path.exists():
-            os.utime(self.path, LONG_AGO)  # this node's processes started in another time
+        self.started = time.time() + 60  # it has read what is there
         return plan
+
+    def edit(self, content: str) -> None:
+        """Write the file after the API server has started."""
+        self.path.write_text(content, encoding="ascii")
+        self.started = time.time() - 60
 
     def start_with(self, *keys: str) -> None:
         """Have the API server run with these keys, by a task that had to be forced."""
@@ -79,7 +85,9 @@ def fixture_server(master: FakeNode, run: FakeRun, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(static_pod_journal, "ADMIN", (str(master.kubeconfig),))
     for path in (master.kubeconfig, master.kubelet_conf):
         path.touch()
-    return Pod(master, run, tmp_path)
+    server = Pod(master, run, tmp_path)
+    monkeypatch.setattr(Host, "started", lambda host, pid: server.started)
+    return server
 
 
 def absent(server: Pod) -> Desired:
@@ -215,26 +223,29 @@ def test_an_edit_that_the_api_server_has_not_read_is_not_brought_in_by_a_restart
     server.start_with("k1", "identity")
     stored = [b"k8s:enc:aescbc:v1:k1:...", b"plain"]
     monkeypatch.setattr(etcd_client, "count_values", lambda files, resource, matches: sum(map(matches, stored)))
-    server.path.write_text(config("k1", "k2", "identity"), encoding="ascii")
+    server.edit(config("k1", "k2", "identity"))
     assert without_limits_of_fakes(server.plan(args={"v": 4}).warnings) == []
-    server.path.write_text(config("k2", "identity"), encoding="ascii")
+    server.edit(config("k2", "identity"))
     with pytest.raises(
         Refusal, match=r"was edited after the API server started, .* no key of it can read 1 stored value"
     ):
         server.plan(args={"v": 4})
-    server.path.write_text(config("identity"), encoding="ascii")
+    server.edit(config("identity"))
     with pytest.raises(Refusal, match="no key of it can read 1 stored value"):
         server.plan(args={FLAG: None})
-    os.utime(server.path, LONG_AGO)
+    os.utime(server.path, LONG_AGO)  # as touch -d, cp -p and rsync -a do
+    with pytest.raises(Refusal, match="no key of it can read 1 stored value"):
+        server.plan(args={"v": 4})
+    server.started = time.time() + 60
     assert without_limits_of_fakes(server.plan(args={"v": 4}).warnings) == []
-    server.path.write_text("{", encoding="ascii")
+    server.edit("{")
     with pytest.raises(Refusal, match="whether its keys read all stored values cannot be determined"):
         server.plan(args={"v": 4})
 
 
 def test_an_edit_is_read_by_an_api_server_that_reloads(server: Pod) -> None:
     server.do(**server.desired("k1", "identity", args={f"{FLAG}-automatic-reload": True}, force=True))
-    server.path.write_text(config("k2", "identity"), encoding="ascii")
+    server.edit(config("k2", "identity"))
     assert without_limits_of_fakes(server.plan(args={"v": 4}).warnings) == []
 
 
