@@ -66,14 +66,24 @@ class ControlPlane:
 
 def space_for_copies(configuration: ClusterConfiguration) -> list[Finding]:
     """kubeadm copies all of etcd's data and the manifests to a directory of its own before it changes them."""
-    data = sum(map(_size, _files_below(configuration.etcd_data_dir)))
+    try:
+        data = sum(map(_size, _files_below(configuration.etcd_data_dir)))
+    except OSError as exc:
+        return [prerequisites.unread_data(configuration.etcd_data_dir, exc.strerror)]
     # Where it is there already, it may be on another disk, and kubeadm uses it as it is.
     place = _COPIES if os.path.isdir(_COPIES) else _KUBERNETES
     return prerequisites.space_objection(place, space_at(place).bytes, data)
 
 
 def _files_below(directory: str) -> t.Iterator[str]:
-    for place, dummy, names in os.walk(directory):
+    """The files below a directory; none when the name is empty. Raises OSError for one that cannot be listed."""
+
+    def fail(error: OSError) -> None:
+        # etcd removes what is below it.
+        if error.filename == directory or not isinstance(error, FileNotFoundError):
+            raise error
+
+    for place, dummy, names in os.walk(directory, onerror=fail) if directory else ():
         yield from (os.path.join(place, name) for name in names)
 
 

@@ -266,6 +266,15 @@ def space_objection(directory: str, free: int, data: int) -> list[Finding]:
     return [Finding("node", BREAKS, message)]
 
 
+def unread_data(directory: str, problem: str | None) -> Finding:
+    """etcd's data, which kubeadm could not copy."""
+    message = (
+        f"kubeadm copies etcd's data before it changes anything, and {directory}, which kubeadm-config names as etcd's dataDir, cannot be read:"
+        f" {problem}. Correct etcd.local.dataDir there, or repair the directory."
+    )
+    return Finding("node", BREAKS, message)
+
+
 FIELD = "certificates"
 _NODE = "node"
 _HOUR, _DAY = 3600, 86400  # seconds

@@ -17,6 +17,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade im
     upgrade_report,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config import cluster_configuration
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import versions
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import findings
@@ -77,7 +78,8 @@ class Check:
 
 @pytest.fixture(name="upgrade")
 def fixture_upgrade(master: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    """A control plane with space."""
+    """A control plane with space, and with etcd's data."""
+    monkeypatch.setattr(cluster_configuration, "_ETCD_DATA_DIR", str(master.manifests))
     monkeypatch.setattr(control_plane_upgrade, "space_at", lambda directory: Space(10**12, 4096, None))
     found = os.uname()
     monkeypatch.setattr(os, "uname", lambda: os.uname_result((found[0], "cp1", *found[2:4], "x86_64")))
@@ -217,9 +219,20 @@ def test_what_etcd_removes_while_its_data_is_counted(
     upgrade: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ["gone.snap.db"]
-    monkeypatch.setattr(os, "walk", lambda directory: [(directory, [], names)])
+    monkeypatch.setattr(os, "walk", lambda directory, onerror: [(directory, [], names)])
     own = f"{CONFIGURATION}etcd: {{local: {{dataDir: {tmp_path}}}}}\n"
     assert broken(upgrade(cluster_configuration=own)) == []
+
+
+def test_etcds_data_that_cannot_be_read_are_not_taken_for_none(upgrade: Check, tmp_path: Path) -> None:
+    data = tmp_path / "none"
+    own = f"{CONFIGURATION}etcd: {{local: {{dataDir: {data}}}}}\n"
+    (message,) = broken(upgrade(cluster_configuration=own))
+    assert (
+        f"{data}, which kubeadm-config names as etcd's dataDir, cannot be read: No such file or directory." in message
+    )
+    data.write_text("", encoding="ascii")
+    assert "cannot be read: Not a directory." in broken(upgrade(cluster_configuration=own))[0]
 
 
 def test_an_api_version_that_the_new_kubeadm_does_not_read(upgrade: Check) -> None:
