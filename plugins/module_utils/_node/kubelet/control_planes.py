@@ -73,7 +73,7 @@ def _components(unit: KubeletUnit, host: Host) -> t.Iterator[tuple[str, str]]:
 
 def _manifests(directory: str) -> t.Iterator[tuple[str, str]]:
     """A pod that cannot be read is none that the kubelet would start."""
-    for path in manifest_files(directory) if os.path.isdir(directory) else []:
+    for path in manifest_files(directory):
         with contextlib.suppress(OSError, ValueError, yaml.YAMLError):
             with open_to_read(path) as stream:
                 component = component_of_pod(configuration.load_first(stream.read().decode()))

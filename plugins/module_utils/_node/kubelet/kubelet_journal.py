@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
 import posixpath
 import typing as t
@@ -55,7 +54,7 @@ def kubelet_journal(
         "after": instance(plan.after),
         "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
         "complaints": list(complaints),
-        "has_static_pods": _has_static_pods(unit),
+        "has_static_pods": bool(_manifests(unit)),
         "static_pods": _static_pods(unit),
         "set_aside": [],
         "unverified": kubelet.unverified(plan),
@@ -82,17 +81,14 @@ def _directories(plan: KubeletPlan) -> tuple[list[str], Notes]:
     return obsolete, NO_NOTES._replace(directories=tuple(sorted(made.difference(obsolete))))
 
 
-def _has_static_pods(unit: KubeletUnit) -> bool:
-    """Whether the kubelet's directory of static pods holds any."""
-    directory = unit.layout.settings.field(("staticPodPath",))
-    return bool(directory) and any(not os.path.basename(path).startswith(".") for path in glob.glob(f"{directory}/*"))
+def _manifests(unit: KubeletUnit) -> list[str]:
+    return manifest_files(str(unit.layout.settings.field(("staticPodPath",)) or ""))
 
 
 def _static_pods(unit: KubeletUnit) -> list[str]:
     """The names at the API of the static pods that have a manifest. One that cannot be read is none that the kubelet would start."""
-    directory = str(unit.layout.settings.field(("staticPodPath",)) or "")
     found = []
-    for path in manifest_files(directory) if os.path.isdir(directory) else []:
+    for path in _manifests(unit):
         wrong = contextlib.suppress(OSError, ValueError, KeyError, TypeError, yaml.YAMLError)
         with wrong, open_to_read(path) as stream:
             found.append(f"{configuration.load_first(stream.read().decode())['metadata']['name']}-{unit.node_name}")

@@ -285,12 +285,17 @@ def _walk(directory: str) -> list[tuple[str, list[str]]]:
 
 
 def manifest_files(manifest_dir: str) -> list[str]:
-    """Every file that the kubelet takes for a static pod: any name without a leading dot. Directories are passed over."""
+    """Every file that the kubelet takes for a static pod: in a directory any name without a leading dot, directories are passed over; or the one
+    file that it has in place of a directory. None where it has neither, as a worker may. Raises KubeadmError when they cannot be listed."""
+    if os.path.isfile(manifest_dir):
+        return [manifest_dir]
     try:
         names = sorted(name for name in os.listdir(manifest_dir) if not name.startswith("."))
+    except FileNotFoundError:
+        return []
     except OSError as exc:
         raise KubeadmError(
-            f"{os.uname().nodename} is not a kubeadm control plane: its directory for static pods cannot be read ({exc.strerror}: {manifest_dir})."
+            f"the static pods of {os.uname().nodename} cannot be listed ({exc.strerror}: {manifest_dir}). Repair that, and run again."
         ) from exc
     paths = (os.path.join(manifest_dir, name) for name in names)
     return [path for path in paths if not os.path.isdir(path)]

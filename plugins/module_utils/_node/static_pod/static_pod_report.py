@@ -38,8 +38,7 @@ def read_all(
     kubelet = read_any_kubelet(run, host)
     host = host._replace(**kubelet.places)
     directory = manifest_dir or kubelet.manifest_dir
-    # A worker that never had a static pod has no such directory.
-    files = manifest_files(directory) if os.path.isdir(directory) else []
+    files = manifest_files(directory)
     identities = {path: static_pods.pod_identity(path) for path in files}
     names = sorted({identity[1] for identity in identities.values() if identity})
     pods = [_describe(pod, directory, kubelet, host) for pod in names if name in (None, pod)]

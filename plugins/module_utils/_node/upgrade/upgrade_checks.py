@@ -21,6 +21,7 @@ from ..._plan.kubeadm_config.cluster_configuration import ClusterConfiguration
 from ..._plan.upgrade import addons, findings, kubelets, prerequisites, refusals
 from ..._plan.upgrade.findings import KUBE_PROXY, Finding, NotChecked, UpgradeFindings
 from ..._plan.upgrade.kubelets import IdRange
+from ..kubelet.kubelet_reader import manifest_files
 from ..kubelet.kubelet_units import KUBELET_NAME, KubeletUnit
 from ..runtime.container_runtime import Runtime
 from ..runtime.programs import Program
@@ -55,10 +56,8 @@ def container_runtime(node: Node) -> t.Iterator[Finding]:
 
 def kubelet_manifests(node: Node) -> t.Iterator[Finding]:
     """Static pods that the new kubelet may refuse."""
-    names = sorted(os.listdir(node.manifest_dir)) if os.path.isdir(node.manifest_dir) else []
     url = node.unit.layout.settings.field(("staticPodURL",))
-    manifests = [os.path.join(node.manifest_dir, name) for name in names if not name.startswith(".")]
-    manifests += [f"staticPodURL {url}"] if url else []
+    manifests = [*manifest_files(node.manifest_dir), *([f"staticPodURL {url}"] if url else [])]
     yield from prerequisites.manifest_objection(node.target, node.unit.state.version, manifests)
 
 

@@ -79,6 +79,19 @@ def test_a_directory_of_manifests_may_be_missing(node: Node) -> None:
     assert node.reasons() == []
 
 
+def test_one_manifest_in_place_of_a_directory_tells(node: Node) -> None:
+    node.manifests.rmdir()
+    node.manifests.write_text(ETCD, encoding="utf-8")
+    assert node.reasons() == [f"{node.manifests} is a manifest of etcd"]
+
+
+def test_manifests_that_cannot_be_listed_are_not_taken_for_none(node: Node) -> None:
+    node.manifests.rmdir()
+    node.manifests.symlink_to(node.manifests)
+    with pytest.raises(KubeadmError, match=f"cannot be listed .*{node.manifests}"):
+        node.reasons()
+
+
 @pytest.mark.parametrize("behind", ["", "---\nkind: Service\n"])
 def test_a_manifest_tells(node: Node, behind: str) -> None:
     (node.manifests / "any.yaml").write_text(f"{ETCD}{behind}", encoding="utf-8")

@@ -25,7 +25,9 @@ def test_the_names_of_static_pods_at_the_api(tmp_path: Path) -> None:
     (tmp_path / "binary.yaml").write_bytes(b"\xff")
     (tmp_path / "text.yaml").write_text("text", encoding="utf-8")
     (tmp_path / ".old.yaml").write_text("metadata: {name: old}\n", encoding="utf-8")
-    for directory, names in ((tmp_path, ["kube-scheduler-w1"]), (tmp_path / "none", [])):
+    one = ["kube-scheduler-w1"]
+    for directory, names in ((tmp_path, one), (tmp_path / "any.yaml", one), (tmp_path / "none", [])):
         state = kubelets.state(main=kubelets.MAIN_TEXT.replace("/etc/kubernetes/manifests", str(directory)))
         unit = KubeletUnit(state, state.layout(), 7, "w1", ClusterIdentity())
         assert kubelet_journal._static_pods(unit) == names
+        assert bool(kubelet_journal._manifests(unit)) == bool(names)

@@ -237,8 +237,8 @@ def test_a_look_that_fails_is_a_problem_too(master: FakeNode, run: FakeRun, monk
     node_plans = plans(master, run, {NAME: {}})
     node_plans.read()
     (member,) = node_plans.members().values()
-    monkeypatch.setattr(os, "listdir", lambda path: Path(f"{path}/gone").read_bytes())
-    assert (member.report()["ready"], "No such file" in member.report()["problem"]) == (False, True)
+    monkeypatch.setattr(os, "listdir", lambda path: Path("/").read_bytes())
+    assert (member.report()["ready"], "Is a directory" in member.report()["problem"]) == (False, True)
 
 
 @pytest.mark.parametrize(

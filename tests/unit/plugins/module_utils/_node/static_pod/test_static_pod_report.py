@@ -47,6 +47,17 @@ def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
     assert told["unverified"] == ["whether it works: its manifest has no probe, so only its process was watched"]
 
 
+def test_one_manifest_in_place_of_a_directory_is_told(master: FakeNode, run: FakeRun) -> None:
+    (path,) = master.manifests.iterdir()
+    found = read_all(None, str(path), run=run, warn=pytest.fail, host=master.host)
+    assert [(each["name"], each["manifest"], each["ready"]) for each in found["static_pods"]] == [
+        (NAME, str(path), True)
+    ]
+    assert read_all(None, f"{path}.none", run=run, warn=pytest.fail, host=master.host)["static_pods"] == []
+    with pytest.raises(KubeadmError, match="cannot be listed"):
+        read_all(None, f"{path}/below", run=run, warn=pytest.fail, host=master.host)
+
+
 def test_what_is_ours_what_an_upgrade_took_and_what_someone_took_out(master: FakeNode, run: FakeRun) -> None:
     def told() -> tuple[object, ...]:
         (found,) = read_all(NAME, None, run=run, warn=pytest.fail, host=master.host)["static_pods"]

@@ -42,7 +42,7 @@ def test_a_missing_manifest_is_named_with_what_is_there(directory: Path) -> None
 
 
 def test_a_missing_directory_is_no_control_plane(tmp_path: Path) -> None:
-    with pytest.raises(KubeadmError, match="is not a kubeadm control plane"):
+    with pytest.raises(KubeadmError, match="Is this host a control plane"):
         static_pods.find(NAME, str(tmp_path / "none"))
 
 
