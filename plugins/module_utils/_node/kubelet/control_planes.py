@@ -17,7 +17,6 @@ from ..._engine.node import Host
 from ..._plan.common.errors import KubeadmError
 from ..._plan.documents import configuration
 from ..._plan.kubernetes.control_plane_nodes import API_SERVER, COMPONENTS, component_of_pod, role_label
-from .kubelet_reader import manifest_files
 from .kubelet_units import KubeletUnit
 
 try:
@@ -66,14 +65,13 @@ def _node_path(unit: KubeletUnit) -> str:
 
 def _components(unit: KubeletUnit, host: Host) -> t.Iterator[tuple[str, str]]:
     """The components that belong to this node, each with the reason."""
-    directory = unit.layout.settings.field(("staticPodPath",))
-    yield from _manifests(str(directory) if directory else "")
+    yield from _manifests(unit.manifests())
     yield from _processes(host)
 
 
-def _manifests(directory: str) -> t.Iterator[tuple[str, str]]:
+def _manifests(paths: t.Iterable[str]) -> t.Iterator[tuple[str, str]]:
     """A pod that cannot be read is none that the kubelet would start."""
-    for path in manifest_files(directory):
+    for path in paths:
         with contextlib.suppress(OSError, ValueError, yaml.YAMLError):
             with open_to_read(path) as stream:
                 component = component_of_pod(configuration.load_first(stream.read().decode()))

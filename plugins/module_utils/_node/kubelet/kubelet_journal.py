@@ -22,7 +22,7 @@ from ..._plan.kubelet.plan import KubeletPlan
 from ..transaction import planned_journal
 from ..transaction.owned_record import NO_NOTES, Notes, made_directories
 from ..transaction.planned_journal import TransactionSettings
-from .kubelet_reader import healthz_of, manifest_files
+from .kubelet_reader import healthz_of
 from .kubelet_unit_files import KUBELET_UNIT
 from .kubelet_units import KUBELET_NAME, KubeletUnit
 
@@ -54,7 +54,7 @@ def kubelet_journal(
         "after": instance(plan.after),
         "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
         "complaints": list(complaints),
-        "has_static_pods": bool(_manifests(unit)),
+        "has_static_pods": bool(unit.manifests()),
         "static_pods": _static_pods(unit),
         "set_aside": [],
         "unverified": kubelet.unverified(plan),
@@ -81,14 +81,10 @@ def _directories(plan: KubeletPlan) -> tuple[list[str], Notes]:
     return obsolete, NO_NOTES._replace(directories=tuple(sorted(made.difference(obsolete))))
 
 
-def _manifests(unit: KubeletUnit) -> list[str]:
-    return manifest_files(str(unit.layout.settings.field(("staticPodPath",)) or ""))
-
-
 def _static_pods(unit: KubeletUnit) -> list[str]:
     """The names at the API of the static pods that have a manifest. One that cannot be read is none that the kubelet would start."""
     found = []
-    for path in _manifests(unit):
+    for path in unit.manifests():
         wrong = contextlib.suppress(OSError, ValueError, KeyError, TypeError, yaml.YAMLError)
         with wrong, open_to_read(path) as stream:
             found.append(f"{configuration.load_first(stream.read().decode())['metadata']['name']}-{unit.node_name}")

@@ -285,8 +285,8 @@ def _walk(directory: str) -> list[tuple[str, list[str]]]:
 
 
 def manifest_files(manifest_dir: str) -> list[str]:
-    """Every file that the kubelet takes for a static pod: in a directory any name without a leading dot, directories are passed over; or the one
-    file that it has in place of a directory. None where it has neither, as a worker may. Raises KubeadmError when they cannot be listed."""
+    """Every file that the kubelet takes for a static pod: any name without a leading dot, or one file in place of the directory. Directories are
+    passed over. A worker may have none. Raises KubeadmError."""
     if os.path.isfile(manifest_dir):
         return [manifest_dir]
     try:

@@ -29,6 +29,7 @@ from .kubelet_reader import (
     fragment_paths,
     joined_at,
     kubeconfig_of,
+    manifest_files,
     minor_version_of,
     read_identity,
     registered_name,
@@ -66,6 +67,15 @@ class KubeletUnit:
     def kubeconfig(self) -> str:
         """The credential with which it asks the API server."""
         return kubeconfig_of(self.layout.command)
+
+    @property
+    def manifest_dir(self) -> str:
+        """Where it finds its static pods; empty for none."""
+        return str(self.layout.settings.field(("staticPodPath",)) or "")
+
+    def manifests(self) -> list[str]:
+        """The files of its static pods. Raises KubeadmError."""
+        return manifest_files(self.manifest_dir)
 
     @property
     def fragment_directories(self) -> list[str]:

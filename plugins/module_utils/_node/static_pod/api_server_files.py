@@ -140,7 +140,7 @@ def _is_unread(running: ComponentFiles) -> bool:
     if not path or flags.gate_value(running.flag(f"{_ENCRYPTION}-automatic-reload") or "") is True:
         return False
     try:
-        return running.is_changed(path)
+        return running.is_changed(running.place(path))
     except (KubeadmError, OSError):
         return False  # what it cannot read, the comparison tells
 
@@ -170,9 +170,8 @@ def _of_admission(files: ComponentFiles) -> list[str]:
 
 
 def _of_unread_plugins(running: ComponentFiles, before: ComponentFiles, after: ComponentFiles) -> list[str]:
-    """What a restart brings in with an edit that is on the node already. An edit of the authorization is read while the API server runs."""
-    brought = _of_admission(after)
-    former, read = (_of_admission(files) if brought else [] for files in (before, running))
+    """What a restart brings in with an edit. That of the authorization is read while the API server runs."""
+    former, read, brought = map(_of_admission, (before, running, after))
     return [
         f"{finding} That was edited after the API server started, which this change restarts."
         for finding in brought

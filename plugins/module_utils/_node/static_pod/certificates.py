@@ -10,7 +10,6 @@ Nodes have no library for certificates, but every Python has OpenSSL: a pair is 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
 import ssl
 import typing as t
@@ -29,7 +28,7 @@ _ROUNDS = 10  # a handshake takes three
 
 
 class NotVerified(KubeadmError):
-    """A question that OpenSSL did not come to; the message says why."""
+    """OpenSSL did not come to what is looked for; the message says why."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +100,7 @@ def findings(
     What the change brings must be right in all respects. What is in use already must be readable, match its key and be in
     its time: by whom and under which names it is trusted is known to those who use it.
     address: by which the component is reached where no argument tells. kubeconfig: of the node's administrator, which holds
-    the authority that the API server's callers trust. unverified: gets what could not be verified, each with the reason.
+    the authority that the API server's callers trust. unverified: gets what could not be verified.
     """
     found = []
     for use in _USES.get(name, ()):
@@ -110,7 +109,7 @@ def findings(
             brought = any(files.is_new(flag, former) for flag in (use.certificate, use.key))
             limits: list[str] = []
             problem = _problem(
-                name, use, files, path, key, brought=brought, address=address, kubeconfig=kubeconfig, limits=limits
+                name, use, files, path, key, limits, brought=brought, address=address, kubeconfig=kubeconfig
             )
             unverified += [f"whether the certificate --{use.certificate}={path} is {limit}" for limit in limits]
             if problem:
@@ -124,41 +123,40 @@ def _problem(
     files: ComponentFiles,
     certificate: str,
     key: str,
+    limits: list[str],
     *,
     brought: bool,
     address: str | None,
     kubeconfig: str,
-    limits: list[str],
 ) -> str | None:
-    """limits: gets what could not be verified of the pair."""
+    """limits: gets what could not be verified."""
     try:
         pair = files.read(certificate), files.read(key)
         as_client = use.calls and not use.serves
-        problem = pair_problem(*pair) or _known(
-            "in its time", limits, functools.partial(time_problem, *pair, as_client=as_client)
-        )
+        problem = pair_problem(*pair) or _known("in its time", limits, time_problem, *pair, as_client=as_client)
         if problem or not brought or not use.authority:
             return problem
         authority = _authority(name, use, files, kubeconfig)
         if authority is None:
-            limits.append("trusted by its peers: no file on the node tells which authority they trust")
+            limits.append("trusted by its peers: no file tells which authority they trust")
             return None
         names: list[str | None] = []
         if use.serves:
             names += hosts(url for flag in use.urls for url in files.flags(flag)) if use.urls else [address]
             if not any(names):
                 names = [None]
-                limits.append("valid for the address by which it is reached: no argument tells that")
-        look = functools.partial(trust_problem, *pair, authority, names=names, calls=use.calls)
-        return _known("trusted by its peers", limits, look)
+                limits.append("valid for the address by which it is reached: no argument tells it")
+        return _known("trusted by its peers", limits, trust_problem, *pair, authority, names=names, calls=use.calls)
     except KubeadmError as exc:
         return f"{exc}. Create it, or name another one."
 
 
-def _known(what: str, limits: list[str], look: t.Callable[[], str | None]) -> str | None:
-    """What a look finds. One that comes to nothing is no finding: limits gets it."""
+def _known(
+    what: str, limits: list[str], look: t.Callable[..., str | None], *args: t.Any, **options: t.Any
+) -> str | None:
+    """What a look finds; limits gets one that comes to nothing."""
     try:
-        return look()
+        return look(*args, **options)
     except NotVerified as exc:
         limits.append(f"{what}: {exc}")
         return None
@@ -184,10 +182,8 @@ def pair_problem(certificate: bytes, key: bytes) -> str | None:
 
 
 def time_problem(certificate: bytes, key: bytes, *, as_client: bool) -> str | None:
-    """Whether a certificate is out of its time. It vouches for itself here, so that little else is asked of it.
-
-    as_client: it is shown by the side that calls. Raises NotVerified: what OpenSSL looks at before the time may be wrong.
-    """
+    """Whether a certificate is out of its time. It vouches for itself here. as_client: it is shown by the side that calls. Raises NotVerified:
+    OpenSSL looks at what it may be used for before the time."""
     error = _verify(Pair(certificate, key), authority=certificate, name=None, as_client=as_client)
     if error and error.verify_code not in (_EXPIRED, _NOT_YET_VALID):
         raise NotVerified(f"OpenSSL turns it down before it looks at that ({error.verify_message})")
@@ -197,8 +193,7 @@ def time_problem(certificate: bytes, key: bytes, *, as_client: bool) -> str | No
 def trust_problem(
     certificate: bytes, key: bytes, authority: bytes, *, names: t.Sequence[str | None], calls: bool
 ) -> str | None:
-    """Why those who trust an authority would turn a pair down: as a server under one of these names, None for any, or as a client. Raises
-    NotVerified."""
+    """Why those who trust an authority would turn a pair down: as a server under one of these names, None for any, or as a client."""
     for name, as_client in [*((name, False) for name in names), *([(None, True)] if calls else [])]:
         error = _verify(Pair(certificate, key), authority=authority, name=name, as_client=as_client)
         if error:
@@ -229,8 +224,7 @@ def _with_pair(context: ssl.SSLContext, pair: Pair) -> ssl.SSLContext:
 
 
 def _verify(pair: Pair, *, authority: bytes, name: str | None, as_client: bool) -> ssl.SSLCertVerificationError | None:
-    """What the other side of a handshake objects to. as_client: the pair is shown by the side that calls. Raises KubeadmError, NotVerified
-    without a handshake."""
+    """What the other side of a handshake objects to. as_client: the pair is shown by the side that calls. Raises KubeadmError."""
     try:
         if as_client:
             # A server needs some pair, and no client looks at this one.
@@ -258,9 +252,6 @@ def _shake_hands(server: ssl.SSLContext, client: ssl.SSLContext, name: str | Non
     ]
     for dummy in range(_ROUNDS):
         waiting = [side for side in waiting if not _is_done(side)]
-        if not waiting:
-            return
-    raise NotVerified("a handshake with it does not end")
 
 
 def _is_done(side: ssl.SSLObject) -> bool:

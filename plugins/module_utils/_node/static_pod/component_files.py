@@ -40,9 +40,9 @@ class ComponentFiles:
         staged: t.Mapping[str, FileVersion | None] | None = None,
         is_changed: t.Callable[[str], bool] = lambda place: False,
     ) -> None:
-        """is_changed: whether a file on the node is another one than that which counts."""
+        """is_changed: whether a file on the node is another one than counts."""
         self._manifest = manifest
-        self._is_changed = is_changed
+        self.is_changed = is_changed
         # Written through links, so the same file may have several paths.
         self._staged = {os.path.realpath(path): version for path, version in (staged or {}).items()}
         # An argument that is made from what only the kubelet knows names no file that could be found.
@@ -57,7 +57,7 @@ class ComponentFiles:
 
     @classmethod
     def running(cls, pod: static_pods.StaticPod, host: Host) -> ComponentFiles:
-        """The files as the component that runs has read them when it was started: one that was changed since cannot be read."""
+        """The files as the running component has read them: one that was changed since its start cannot be read."""
         process = static_pods.running_process(pod, host)
         return cls(pod.manifest, None, lambda place: bool(process and host.changed_since_start(process.pid, [place])))
 
@@ -119,10 +119,6 @@ class ComponentFiles:
             )
         )
 
-    def is_changed(self, path: str) -> bool:
-        """Whether a file is not known as it counts, because it was changed meanwhile. Raises KubeadmError when it is not mounted, OSError."""
-        return self._is_changed(self.place(path))
-
     def read(self, path: str) -> bytes:
         """The content of a file. Raises KubeadmError when the component could not read it."""
         place = self.place(path)
@@ -133,7 +129,7 @@ class ComponentFiles:
         if real in self._staged:
             raise KubeadmError(f"{REMOVED} {place}")
         try:
-            if self._is_changed(place):
+            if self.is_changed(place):
                 raise KubeadmError(f"{place} was changed after the process was started")
             content = read_bytes(place)
         except OSError as exc:

@@ -78,8 +78,7 @@ def _removed_files(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, n
 
 
 def refuse_closed_probes(name: str, running: ComponentFiles, plan: static_pod.StaticPodPlan) -> None:
-    """The same as the plan does with flags, for the file that decides about anonymous requests, which a restart brings in as well. Raises
-    Refusal."""
+    """The same as the plan does with flags, for the file that decides about anonymous requests. Raises Refusal."""
     if name != API_SERVER:
         return
     probes = probe_targets.own_probes(name, plan.before)
@@ -98,7 +97,7 @@ def _closed_probes(files: ComponentFiles, probes: t.Sequence[Probe]) -> list[str
 
 
 def refuse_slow_renewal(name: str, running: ComponentFiles, plan: static_pod.StaticPodPlan) -> None:
-    """A limit on the requests of a leader that its lease does not survive, with an edit that a restart brings in, too. Raises Refusal."""
+    """A limit on the requests of a leader that its lease does not survive. Raises Refusal."""
     if name not in leader_election.ELECTED:
         return
     former, found = map(_renewal, (running, ComponentFiles.planned(plan)))

@@ -21,7 +21,6 @@ from ..._plan.kubeadm_config.cluster_configuration import ClusterConfiguration
 from ..._plan.upgrade import addons, findings, kubelets, prerequisites, refusals
 from ..._plan.upgrade.findings import KUBE_PROXY, Finding, NotChecked, UpgradeFindings
 from ..._plan.upgrade.kubelets import IdRange
-from ..kubelet.kubelet_reader import manifest_files
 from ..kubelet.kubelet_units import KUBELET_NAME, KubeletUnit
 from ..runtime.container_runtime import Runtime
 from ..runtime.programs import Program
@@ -35,10 +34,9 @@ _NO_PROGRAM = 127
 
 @dataclasses.dataclass(frozen=True)
 class Node:
-    """What the checks of every node go by. manifest_dir: of its static pods; empty for none."""
+    """What the checks of every node go by."""
 
     unit: KubeletUnit
-    manifest_dir: str
     runtime: Runtime
     target: str
     run: Run
@@ -57,7 +55,7 @@ def container_runtime(node: Node) -> t.Iterator[Finding]:
 def kubelet_manifests(node: Node) -> t.Iterator[Finding]:
     """Static pods that the new kubelet may refuse."""
     url = node.unit.layout.settings.field(("staticPodURL",))
-    manifests = [*manifest_files(node.manifest_dir), *([f"staticPodURL {url}"] if url else [])]
+    manifests = [*node.unit.manifests(), *([f"staticPodURL {url}"] if url else [])]
     yield from prerequisites.manifest_objection(node.target, node.unit.state.version, manifests)
 
 

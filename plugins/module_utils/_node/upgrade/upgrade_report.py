@@ -36,7 +36,6 @@ def read_all(
     target, configuration = params["target"], ClusterConfiguration.parse(params["cluster_configuration"])
     wanted_version = prerequisites.target_of(target, configuration.version)
     unit = read_unit(run, host)
-    manifest_dir = str(unit.layout.settings.field(("staticPodPath",)) or "")
     is_control_plane = control_planes.has_api_server(unit, host)
     programs = NewPrograms(params["programs"], target, run)
     programs.check([KUBELET, KUBEADM] if is_control_plane else [KUBELET])
@@ -44,12 +43,12 @@ def read_all(
     runtime = runtime_at(str(unit.layout.settings.field(("containerRuntimeEndpoint",)) or _RUNTIME), run)
     for name, check in upgrade_checks.OF_NODES.items():
         if findings.applies(name, wanted_version):
-            found.check(name, check(upgrade_checks.Node(unit, manifest_dir, runtime, target, run)))
+            found.check(name, check(upgrade_checks.Node(unit, runtime, target, run)))
     version = None
     if is_control_plane:
         node = ControlPlane(
             node_name=unit.node_name,
-            manifest_dir=manifest_dir,
+            manifest_dir=unit.manifest_dir,
             configuration=configuration,
             programs=programs,
             runtime=runtime,

@@ -30,4 +30,4 @@ def test_the_names_of_static_pods_at_the_api(tmp_path: Path) -> None:
         state = kubelets.state(main=kubelets.MAIN_TEXT.replace("/etc/kubernetes/manifests", str(directory)))
         unit = KubeletUnit(state, state.layout(), 7, "w1", ClusterIdentity())
         assert kubelet_journal._static_pods(unit) == names
-        assert bool(kubelet_journal._manifests(unit)) == bool(names)
+        assert bool(unit.manifests()) == bool(names)

@@ -207,7 +207,7 @@ def test_the_authority_of_the_callers_counts(node: Node, other: Authority) -> No
     assert node.findings(f"--client-ca-file={node.directory}/none.crt", **node.serving("foreign"))
     assert node.findings(**node.serving("foreign")) == []  # it is unknown whom the callers trust
     assert node.unverified == [
-        f"whether the certificate --tls-cert-file={node.directory}/foreign.crt is trusted by its peers: no file on the node tells which"
+        f"whether the certificate --tls-cert-file={node.directory}/foreign.crt is trusted by its peers: no file tells which"
         " authority they trust"
     ]
 
@@ -289,7 +289,7 @@ def test_an_etcd_is_reached_where_it_listens_and_where_it_says(
     (found,) = findings("good")
     assert "is not trusted" in found.message
     assert [each.partition(" is ")[2] for each in unverified] == [
-        "valid for the address by which it is reached: no argument tells that"
+        "valid for the address by which it is reached: no argument tells it"
     ]
 
 

@@ -95,10 +95,10 @@ class Checked:
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.run = UpgradeRun()
         self.root = root
-        self.main = MAIN
+        self.manifests = root / "static-pods"
+        self.main = f"{MAIN}staticPodPath: {self.manifests}\n"
         self.version = (1, 37)
         self.runtime = "unix:///run/containerd/containerd.sock"
-        self.manifests = root / "static-pods"
         monkeypatch.setattr(pwd, "getpwnam", self._user)
         self.has_user = False
 
@@ -111,7 +111,7 @@ class Checked:
         extra = f'KUBELET_EXTRA_ARGS="--root-dir={self.root}"\n'
         kubelet = state(extra, main=self.main, version=self.version)
         unit = KubeletUnit(kubelet, kubelet.layout(), 7, "w1", ClusterIdentity())
-        node = upgrade_checks.Node(unit, str(self.manifests), runtime_at(self.runtime, self.run), "1.38.0", self.run)
+        node = upgrade_checks.Node(unit, runtime_at(self.runtime, self.run), "1.38.0", self.run)
         found = UpgradeFindings()
         found.check(name, upgrade_checks.OF_NODES[name](node))
         return found
