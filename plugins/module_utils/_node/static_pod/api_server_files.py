@@ -170,7 +170,7 @@ def _of_admission(files: ComponentFiles) -> list[str]:
 
 
 def _of_unread_plugins(running: ComponentFiles, before: ComponentFiles, after: ComponentFiles) -> list[str]:
-    """What a restart brings in with an edit. That of the authorization is read while the API server runs."""
+    """What a restart brings in with an edit. A running API server reads that of the authorization."""
     former, read, brought = map(_of_admission, (before, running, after))
     return [
         f"{finding} That was edited after the API server started, which this change restarts."

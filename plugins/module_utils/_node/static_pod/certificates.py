@@ -28,7 +28,7 @@ _ROUNDS = 10  # a handshake takes three
 
 
 class NotVerified(KubeadmError):
-    """OpenSSL did not come to what is looked for; the message says why."""
+    """OpenSSL did not come to what is looked for."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -238,7 +238,7 @@ def _verify(pair: Pair, *, authority: bytes, name: str | None, as_client: bool) 
         _shake_hands(server, client, name)
     except ssl.SSLCertVerificationError as exc:
         return exc
-    except ssl.SSLError as exc:  # they have nothing in common, which says nothing of the certificate
+    except ssl.SSLError as exc:  # they have nothing in common
         raise NotVerified(f"no handshake with it succeeds ({exc.reason})") from exc
     return None
 
