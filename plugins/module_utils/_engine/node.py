@@ -24,6 +24,7 @@ _PROBED = re.compile(r'httplog\.go:\d+\].* URI="/(?:livez|readyz|healthz)')
 _LOG_BYTES = 262_144  # of the end of a log, where probes fill much
 # A kubelet describes its whole machine in one line of its log.
 LOG_WIDTH = 500
+_LISTEN = "0A"  # the state of a socket in /proc/net/tcp
 PROGRAM_SECONDS = 120  # systemctl stop may take 90
 
 Run = t.Callable[[t.Sequence[str]], tuple[int, str, str]]
@@ -122,6 +123,25 @@ class Host(t.NamedTuple):
     def _read(self, pid: str, name: str) -> str:
         with open(os.path.join(self.proc, pid, name), encoding="utf-8", errors="surrogateescape") as stream:
             return stream.read()
+
+    def listens(self, pid: int, port: int) -> bool:
+        """Whether a process itself listens at a TCP port of the node. Raises OSError where that cannot be read, or it ended."""
+        sockets = {f"socket:[{inode}]" for table in ("tcp", "tcp6") for inode in self._listeners(table, port)}
+        for name in os.listdir(os.path.join(self.proc, str(pid), "fd")):
+            with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
+                if os.readlink(os.path.join(self.proc, str(pid), "fd", name)) in sockets:
+                    return True
+        return False
+
+    def _listeners(self, table: str, port: int) -> list[str]:
+        """The inodes of what listens at a port."""
+        try:
+            rows = [line.split() for line in self._read("net", table).splitlines()[1:]]
+        except FileNotFoundError:
+            if table == "tcp":
+                raise
+            return []  # a kernel without IPv6
+        return [row[9] for row in rows if row[3] == _LISTEN and int(row[1].rpartition(":")[2], 16) == port]
 
     def started(self, pid: int) -> float | None:
         """When a process started, in seconds since 1970; None when it ended."""

@@ -18,8 +18,8 @@ from .journal import (
     ROLLING_BACK,
     VERIFYING,
     Former,
-    Instance,
     Mark,
+    Probe,
     Progress,
     Side,
     UnitWatch,
@@ -35,9 +35,10 @@ from .watcher import WANTED, Observation, retry_until
 MAX_UNIT_CRASHES = 2
 # Of a unit of which systemd says nothing at this moment, such as while it reloads itself.
 _UNKNOWN = "unknown"
-# What a kubelet logs and goes on. Where its health port is taken, whoever holds that answers the probe.
-HEALTH_PORT = "Failed to start healthz server"
-_COMPLAINTS = re.compile(rf"strict decoding error: [^\n]*|{HEALTH_PORT}[^\n]*")
+# What a kubelet logs and goes on.
+_COMPLAINTS = re.compile(r"strict decoding error: [^\n]*")
+# It goes on without its health port, too, and whoever holds that answers the probe.
+_TAKEN = "another program listens at its health port"
 
 
 class UnitObservation(t.NamedTuple):
@@ -87,9 +88,14 @@ class UnitObservation(t.NamedTuple):
         return f"runs, {self.node}" if self.probes_ok else "runs, not ready yet"
 
 
-def unverified_health(instance: Instance) -> list[str]:
-    """What is not known of a kubelet that runs and serves no healthz, with the reason."""
-    return [] if instance["probes"] else ["whether it is healthy: healthzPort is 0"]
+def health_doubt(host: Host, pid: int, probe: Probe | None) -> str:
+    """Why a kubelet that runs, and whose probe passes if it has one, is not known to be healthy; empty when it is."""
+    if probe is None:
+        return "healthzPort is 0"
+    try:
+        return "" if host.listens(pid, probe["port"]) else f"{_TAKEN} {probe['port']}"
+    except OSError as exc:
+        return f"who listens at its health port {probe['port']} cannot be read ({exc})"
 
 
 class SystemdUnit:
@@ -124,19 +130,9 @@ class SystemdUnit:
             raise EngineError(f"systemd does not tell what runs as {self.name}: {shown['SubState']}")
         return shown["InvocationID"]
 
-    def read_complaints(self, invocation: str, *since: str) -> tuple[list[str], str]:
-        """What an instance logged about its configuration, and why that is not known; empty when it is. A kubelet always logs something.
-
-        since: an option of journalctl, for an instance that may have logged for months.
-        """
-        command = [
-            "journalctl",
-            "--quiet",
-            "--output=cat",
-            "--no-pager",
-            *since,
-            f"_SYSTEMD_INVOCATION_ID={invocation}",
-        ]
+    def read_complaints(self, invocation: str) -> tuple[list[str], str]:
+        """What an instance logged about its configuration, and why that is not known; empty when it is. A kubelet always logs something."""
+        command = ["journalctl", "--quiet", "--output=cat", "--no-pager", f"_SYSTEMD_INVOCATION_ID={invocation}"]
         status, output, error = self.run(command)
         if status != 0 or not output.strip():
             return [], f"journalctl shows nothing of it ({error.strip() or f'status {status}'})"
@@ -188,9 +184,10 @@ class UnitWatcher:
         self._former_restarts: int | None = None
 
     def what_runs(self) -> Former:
-        """The id of what runs, what is known of its Node, and complaints about its configuration that are not ours."""
+        """The id of what runs, what is known of its Node, and complaints about its configuration and its port that are not ours."""
         invocation = self.unit.find_invocation()
-        return {"invocation": invocation, **self.node.observe(), "complaints": self.unit.read_complaints(invocation)[0]}
+        complaints = [*self.unit.read_complaints(invocation)[0], self._health_doubt()]
+        return {"invocation": invocation, **self.node.observe(), "complaints": complaints}
 
     def look(self) -> UnitObservation:
         """One look at unit, process, probes and Node."""
@@ -292,18 +289,26 @@ class UnitWatcher:
         """systemd needs none."""
 
     def verify(self) -> str | None:
-        """Whether it read its configuration without passing over mistakes. What it complained of before is not ours."""
+        """Whether it read its configuration without passing over mistakes, and has its port. What was wrong before is not ours."""
         former = [*self.journal["before"]["complaints"], *self.watch["complaints"]]
         complaints, why = self.unit.read_complaints(self.unit.show_known()["InvocationID"])
         unread = [f"whether it ignored errors in its configuration: {why}"] if why else []
         for text in [*self.unverified(), *unread]:
             add_unverified(self.journal, text)
+        doubt = self._health_doubt()
+        if doubt.startswith(_TAKEN) and doubt not in former:
+            return f"it is not known to be healthy: {doubt}"
         new = [line for line in complaints if line not in former]
         return f"it ignored errors in its configuration: {'; '.join(new)}" if new else None
 
+    def _health_doubt(self) -> str:
+        probe = next(iter(self.watch[WANTED[self.journal["phase"]]]["probes"]), None)
+        return health_doubt(self.host, int(self.unit.show_known()["MainPID"] or 0), probe)
+
     def unverified(self) -> list[str]:
         """What neither its own health nor its Node tells."""
-        return [*unverified_health(self.watch[WANTED[self.journal["phase"]]]), *self.node.unverified()]
+        doubt = self._health_doubt()
+        return [*([f"whether it is healthy: {doubt}"] if doubt else []), *self.node.unverified()]
 
     def log(self, observation: Observation) -> list[str]:
         """The unit's last lines, whatever was seen of it."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import time
 import typing as t
 from pathlib import Path
@@ -25,7 +26,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node imp
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.state_files import named_policy
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.transaction import Engine
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import Clock
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web, hold_port, open_socket
 
 UNIT = "kubelet.service"
 BOOT = 1_700_000_000
@@ -36,12 +37,13 @@ OLD, NEW = "v=1\n", "v=2\n"
 class Behaviour:
     """How a kubelet with some settings fares, in seconds from its start.
 
-    healthy: until its health port answers (None: never). beat: until it renews its Lease (None: never). over: until its start is over, so
-    that it makes its socket and may write the conditions of its Node (None: never). alive: until it ends by itself (None: it lives).
-    says: its words in the journal.
+    healthy: until its health port answers (None: never). listens: whether that is its own, and not another program's. beat: until it renews
+    its Lease (None: never). over: until its start is over, so that it makes its socket and may write the conditions of its Node (None:
+    never). alive: until it ends by itself (None: it lives). says: its words in the journal.
     """
 
     healthy: float | None = 1.0
+    listens: bool = True
     beat: float | None = 0.5
     over: float | None = 2.0
     alive: float | None = None
@@ -69,6 +71,7 @@ class FakeUnit:
         for directory in (self.proc, self.state, self.files):
             directory.mkdir(parents=True)
         (self.proc / "stat").write_text(f"btime {BOOT}\n", encoding="ascii")
+        hold_port(self.proc, web.port)
         self.setting = self.files / "setting"
         self.setting.write_text(OLD, encoding="ascii")
         self.state_file: Path | None = None
@@ -118,7 +121,7 @@ class FakeUnit:
         self.words[self.invocation] = self.behaviour.says
         self.remember()
         directory = self.proc / str(self.pid)
-        directory.mkdir()
+        open_socket(self.proc, self.pid, **({} if self.behaviour.listens else {"inode": 1}))
         (directory / "cmdline").write_bytes(f"/usr/bin/kubelet\0--{self.argument}\0".encode())
         ticks = int(self.clock.now * os.sysconf("SC_CLK_TCK"))
         (directory / "stat").write_text(f"{self.pid} (kubelet) S 1 {'0 ' * 17}{ticks} 0 0\n", encoding="ascii")
@@ -134,9 +137,7 @@ class FakeUnit:
         """The process ends."""
         if self.pid is not None:
             self.remember()
-            for file in (self.proc / str(self.pid)).iterdir():
-                file.unlink()
-            (self.proc / str(self.pid)).rmdir()
+            shutil.rmtree(self.proc / str(self.pid))
         self.pid, self.due = None, None
 
     def step(self) -> None:

@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import INODE, hold_port, kubeconfig, open_socket
 
 ACCEPTED = 'E1 "command failed" err="stat /proc/nonexistent/kubeconfig: no such file or directory"\n'
 UNKNOWN = 'E1 "Using lenient decoding" err="strict decoding error: unknown field \\"maxPodz\\""\n'
@@ -49,13 +49,18 @@ class Node:
         self.answers = [ACCEPTED]
         self.requests: list[dict[str, t.Any]] = []
         self.calls: list[str] = []
-        self.journald = "active\n"
         command = f"/usr/bin/kubelet --bootstrap-kubeconfig=/b --kubeconfig={self.kubeconfig} --config={self.main}"
         self.write("proc/7/cmdline", "\0".join([*command.split(), "--hostname-override=W1", ""]))
+        open_socket(self.proc, 7)
 
     @property
     def host(self) -> Host:
         return Host(proc=str(self.proc))
+
+    def serve_health(self, port: int, *, inode: int = INODE) -> None:
+        """Have its health port answered, by itself with its own inode."""
+        self.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: {port}\n", encoding="ascii")
+        hold_port(self.proc, port, inode=inode)
 
     def crash(self, words: str) -> None:
         """Have the kubelet end at its start, again and again, with these words."""
@@ -89,8 +94,6 @@ class Node:
         if line.startswith("timeout"):
             self.requests.append(json.loads(options["data"]))
             return 1, "", self.answers.pop(0)
-        if line == "systemctl is-active systemd-journald":
-            return 0, self.journald, ""
         return (3, "inactive\n", "") if "is-active" in line else (0, "", "")
 
     def steps(self, *, dry: bool = False, **given: t.Any) -> Course[kubelet_steps.Observed, KubeletPlan]:

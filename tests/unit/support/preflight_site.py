@@ -71,7 +71,7 @@ class Site:
     @property
     def node(self) -> PreflightContext:
         return PreflightContext(
-            kubelet=Kubelet("kubelet", "/m", "cp1", self.healthz, "unix:///run/c.sock", ClusterIdentity()),
+            kubelet=Kubelet("kubelet", "/m", "cp1", self.healthz, "unix:///run/c.sock", ClusterIdentity(), pid=7),
             run=self.run,
             host=Host(
                 proc=str(self.root / "proc"),

@@ -15,11 +15,34 @@ import tempfile
 import textwrap
 import threading
 import typing as t
+from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.http_requests import Headers, Response, Server
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import Address, Client, Probe
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import url_of
+
+# The head and one row of /proc/net/tcp: the port and the inode of what listens at 127.0.0.1.
+_LISTENERS = """\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:{port:04X} 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 {inode} 1 0000000000000000 100 0 0 10 0
+"""
+INODE = 4711
+
+
+def hold_port(proc: Path, port: int, *, inode: int = INODE) -> None:
+    """Have something listen at a port of a node whose processes stand in a directory."""
+    (proc / "net").mkdir(parents=True, exist_ok=True)
+    (proc / "net" / "tcp").write_text(_LISTENERS.format(port=port, inode=inode), encoding="ascii")
+
+
+def open_socket(proc: Path, pid: int, *, inode: int = INODE) -> None:
+    """Have a process there hold a socket, beside a file."""
+    directory = proc / str(pid) / "fd"
+    directory.mkdir(parents=True)
+    (directory / "0").symlink_to("/dev/null")
+    (directory / "3").symlink_to(f"socket:[{inode}]")
+
 
 # Of the discard protocol: nothing listens there.
 UNUSED_PORT = 9

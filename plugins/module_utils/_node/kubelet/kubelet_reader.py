@@ -94,8 +94,8 @@ class Kubelet:
 
     program: its binary. manifest_dir: its staticPodPath. node_name: the name of its Node. healthz: its own health as a probe; None when that is
     switched off. runtime: the address of its container runtime. cluster: the one that it belongs to. places: where it keeps its pods, their
-    logs and its credential, as far as its settings say. joined: when the node was joined to its cluster, in seconds since 1970; 0.0 when that is
-    not known. problem: why it does not work, with its last words, where that was asked for; empty when it does.
+    logs and its credential, as far as its settings say. pid: of its process; 0 when it is down. joined: when the node was joined to its cluster,
+    in seconds since 1970; 0.0 when that is not known. problem: why it does not work, with its last words, where that was asked for; empty when it does.
     """
 
     program: str
@@ -105,6 +105,7 @@ class Kubelet:
     runtime: str
     cluster: ClusterIdentity
     places: Places = dataclasses.field(default_factory=Places)
+    pid: int = 0
     joined: float = 0.0
     problem: str = ""
 
@@ -115,7 +116,8 @@ def read_kubelet(run: Run, *, proc: str = "/proc") -> Kubelet:
     run: like AnsibleModule.run_command. Raises KubeletDown when none runs, KubeadmError when it is not of kubeadm's layout.
     """
     pid, arguments, settings = _running(run, proc)
-    return kubelet_of(arguments, settings, os.path.join(proc, str(pid), "root"))
+    found = kubelet_of(arguments, settings, os.path.join(proc, str(pid), "root"))
+    return dataclasses.replace(found, pid=pid)
 
 
 def kubelet_of(arguments: t.Sequence[str], settings: Settings, root: str = "/") -> Kubelet:

@@ -14,7 +14,7 @@ from ..._engine.files import POLL_SECONDS
 from ..._engine.journal import PREPARED, SYSTEMD_UNIT, UnitWatch
 from ..._engine.kubeconfig import find_problem
 from ..._engine.node import Host
-from ..._engine.systemd_unit import HEALTH_PORT, UnitObservation, UnitWatcher
+from ..._engine.systemd_unit import UnitObservation, UnitWatcher
 from ..._engine.watcher import HICCUP_SECONDS
 from ..._plan.common.errors import Refusal
 from ..._plan.kubelet.plan import KubeletPlan
@@ -63,7 +63,7 @@ def watch_until_healthy(
                 if short
                 else []
             )
-            limits = [*watcher.unverified(), *idle, *_taken_health_port(watcher)]
+            limits = [*watcher.unverified(), *idle]
             return observation, watcher.log(observation), limits
         sleep(POLL_SECONDS)
 
@@ -80,20 +80,6 @@ def unread_files(unit: KubeletUnit, host: Host) -> list[str]:
         f"whether it has read {path} as it is: {whats[path]} after the process was started"
         for path in (host.changed_since_start(unit.pid, whats) if unit.pid else ())
     ]
-
-
-JOURNAL_UNIT = "systemd-journald"
-
-
-def _taken_health_port(watcher: UnitWatcher) -> list[str]:
-    """Whether another program answers in its place: the kubelet tries to open its port again every 5 s, as seen on 1.37 and read in 1.32."""
-    invocation = watcher.unit.show_known()["InvocationID"]
-    complaints, why = watcher.unit.read_complaints(invocation, "--since=-1min")
-    if why and watcher.watch["before"]["probes"]:  # it may have nothing to say for a minute, or its words are lost
-        state = watcher.unit.run(["systemctl", "is-active", JOURNAL_UNIT])[1].strip() or "not known to run"
-        if state != "active":
-            return [f"whether it is healthy: {JOURNAL_UNIT} is {state}, so another program may hold its health port"]
-    return [f"whether it is healthy: {line}" for line in complaints if line.startswith(HEALTH_PORT)]
 
 
 def problem_of(unit: KubeletUnit, host: Host, run: Run, patience: float) -> tuple[str, list[str]]:

@@ -14,6 +14,7 @@ import os
 import typing as t
 
 from ..._engine.probes import run_probe
+from ..._engine.systemd_unit import health_doubt
 from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.static_pod import leader_election, probe_targets
 from ..._plan.static_pod import plan as static_pod
@@ -119,15 +120,15 @@ def refuse_silent_kubelet(node: PreflightContext) -> None:
     probe = node.kubelet.healthz
     if node.kubelet.problem:  # it is told, and repaired before the change
         return
-    if probe is None:
-        node.unverified.append("whether its kubelet is healthy: healthzPort is 0")
-        return
-    says_so, said = patiently(lambda: run_probe(probe), lambda answer: answer[0], node)
+    says_so, said = patiently(lambda: run_probe(probe), lambda answer: answer[0], node) if probe else (True, "")
     if not says_so:
         raise Refusal(
             f"the kubelet on {os.uname().nodename} does not report that it is healthy ({said}), so it would not start the changed"
             " component. Nothing was changed. Check journalctl -u kubelet; systemctl restart kubelet restarts it."
         )
+    doubt = health_doubt(node.host, node.kubelet.pid, probe)
+    if doubt:
+        node.unverified.append(f"whether its kubelet is healthy: {doubt}")
 
 
 # ---- certificates and image ------------------------------------------------------------------------------------------

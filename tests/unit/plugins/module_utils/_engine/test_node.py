@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import typing as t
 from pathlib import Path
 
@@ -107,6 +108,25 @@ def test_the_tail_of_a_log_of_docker(tmp_path: Path) -> None:
     )
     path.write_text(f'{said}\n{{"log":"cut of', encoding="ascii")
     assert log_tail(str(path)) == ['E1125 "no" such flag', '{"log":"cut of']
+
+
+def test_port_is_that_of_the_process_that_holds_its_listening_socket() -> None:
+    """By this machine's own tables."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            assert Host().listens(os.getpid(), port)
+            assert not Host().listens(os.getpid(), client.getsockname()[1])
+            assert not Host().listens(os.getppid(), port)
+    assert not Host().listens(os.getpid(), port)
+    with pytest.raises(FileNotFoundError):
+        Host().listens(2**30, port)
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+def test_port_of_all_addresses_of_both_families_is_found() -> None:
+    with socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True) as server:
+        assert Host().listens(os.getpid(), server.getsockname()[1])
 
 
 def test_when_a_process_started(node: FakeNode) -> None:

@@ -26,13 +26,13 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_systemd impor
     FakeUnit,
     state_of,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import UNUSED_PORT, Web
 
 UNKNOWN = (
     'E1 "Using lenient decoding as strict decoding failed" err="strict decoding error: unknown field \\"maxPodz\\""'
 )
 
-TAKEN = 'E1 "Failed to start healthz server" err="listen tcp 127.0.0.1:10256: bind: address already in use"'
+TAKEN = f"another program listens at its health port {UNUSED_PORT}"
 
 
 @pytest.fixture(name="unit")
@@ -267,13 +267,30 @@ def test_an_unhealthy_process_is_restored(unit: FakeUnit) -> None:
 
 
 @pytest.mark.parametrize(
-    ("says", "reason"), [(UNKNOWN, 'unknown field \\"maxPodz\\"'), (TAKEN, "10256: bind: address already in use")]
+    ("behaviour", "reason"),
+    [(Behaviour(says=UNKNOWN), 'unknown field \\"maxPodz\\"'), (Behaviour(listens=False, says=""), TAKEN)],
 )
-def test_what_the_kubelet_passes_over_is_a_failure(unit: FakeUnit, says: str, reason: str) -> None:
-    unit.behaviours["v=2"] = Behaviour(says=says)
+def test_what_the_kubelet_passes_over_is_a_failure(unit: FakeUnit, behaviour: Behaviour, reason: str) -> None:
+    unit.behaviours["v=2"] = behaviour
     result = unit.change()
     assert result["outcome"] == ROLLED_BACK
     assert reason in result["reason"]
+
+
+def test_health_port_that_was_taken_before_is_not_verified(unit: FakeUnit) -> None:
+    unit.behaviours = dict.fromkeys(["v=1", "v=2"], Behaviour(listens=False))
+    unit.stop()
+    unit.start()
+    result = unit.change()
+    assert (result["outcome"], result["proof"]["unverified"]) == (COMMITTED, [f"whether it is healthy: {TAKEN}"])
+
+
+def test_health_port_is_not_verified_where_its_holder_cannot_be_read(unit: FakeUnit) -> None:
+    (unit.proc / "net/tcp").unlink()
+    result = unit.change()
+    assert result["outcome"] == COMMITTED
+    (limit,) = result["proof"]["unverified"]
+    assert limit.startswith(f"whether it is healthy: who listens at its health port {UNUSED_PORT} cannot be read (")
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -21,6 +21,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import FakeEtcd
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.preflight_site import Site
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import hold_port, open_socket
 
 NOT_HERE = (1, "", "no such image\n")
 
@@ -46,6 +47,18 @@ def test_kubelet_without_healthz_is_not_verified(site: Site) -> None:
     pod = api_server(site)
     site.start(pod)
     assert site.unverified(pod, v=4)[0] == "whether its kubelet is healthy: healthzPort is 0"
+
+
+def test_kubelet_whose_health_port_another_program_holds_is_not_verified(site: Site) -> None:
+    pod = api_server(site)
+    site.start(pod)
+    site.healthz = site.web.probe("/healthz")
+    hold_port(site.root / "proc", site.web.port)
+    open_socket(site.root / "proc", 7)
+    assert not any("its kubelet" in text for text in site.unverified(pod, v=4))
+    hold_port(site.root / "proc", site.web.port, inode=1)
+    doubt = f"another program listens at its health port {site.web.port}"
+    assert site.unverified(pod, v=4)[0] == f"whether its kubelet is healthy: {doubt}"
 
 
 def test_a_kubelet_that_has_just_been_started_gets_a_moment(site: Site) -> None:
