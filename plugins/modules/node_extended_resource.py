@@ -27,7 +27,8 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.versions
 notes:
   - The account needs the verbs C(get) and C(list) on C(nodes) and C(patch) on C(nodes/status), and C(list) on C(pods) for
-    the warning of pods that no longer fit.
+    the warning of pods that no longer fit. With C(list) on C(leases) in C(kube-node-lease) it learns that the kubelet of a node has just stopped,
+    whose Node is still Ready; without it a node that shows from the start what is desired is told as not verified.
   - The kubelet makes what a node advertises available to pods at its next update of the status, ten seconds later by default.
   - A smaller amount takes nothing from running pods, but a restarted kubelet rejects those that no longer fit. The module warns of them.
 options:

@@ -30,6 +30,8 @@ notes:
     Kubernetes 1.31 that is C(patch) on C(pods).
   - For O(owner), and unless O(template=keep), it needs C(get) on C(deployments), C(statefulsets), C(daemonsets) and C(replicasets)
     (C(apps)), and C(list) on C(replicasets) for a Deployment; for O(template=update) C(patch), too.
+  - With C(list) on C(leases) in C(kube-node-lease) it learns of a pod with nothing to change that its kubelet has just stopped. Without it such a
+    pod is told as not verified.
 attributes:
   check_mode:
     support: full

@@ -20,10 +20,12 @@ from .._plan.device import placement as device_plugin
 from .._plan.device.check import NAME_LABEL, OURS, REVISION_LABEL, NodeCheck, Observation
 from .._plan.device.placement import Expectation, ExpectedAmounts, Placement
 from .._plan.kubernetes import names as node_names
+from .._plan.kubernetes.kubelet_lease import unheard_kubelets
 from .._plan.kubernetes.pods import full_name
 from .._plan.node import plan as node_plan
 from .._plan.pod import templates as pod_templates
 from .client import ApiError, Client, Connect, Json, Params
+from .kubelet_leases import find_silent
 from .objects import version_warnings
 from .parallel import for_each
 
@@ -31,7 +33,6 @@ PORT = 9808  # where our plugin tells of itself
 # The reason of a pod that a kubelet ended at its start, after a reboot for instance, before the plugin had registered.
 NO_DEVICES = "UnexpectedAdmissionError"
 _LOOK_AGAIN = 2.0  # seconds between two looks
-_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"  # one for each node, by its name
 # What keeps a namespace, by kind.
 _OTHERS = {
     "ConfigMap": "namespaces/{}/configmaps",
@@ -158,46 +159,10 @@ class _Reader:
         nodes = [name for name, check in checks.items() if not check.problem and check.pod not in told]
         if not nodes:
             return checks
-        try:
-            silent, unheard = self._read_silence(nodes)
-        except ApiError as exc:
-            silent, unheard = {}, dict.fromkeys(nodes, str(exc))
-        silent = {**self.observed.silent, **silent}
-        self.observed = dataclasses.replace(self.observed, silent=silent, unheard=unheard)
+        found = find_silent(self._client, nodes)
+        silence = found._replace(silent={**self.observed.silence.silent, **found.silent})
+        self.observed = dataclasses.replace(self.observed, silence=silence)
         return self._checks()
-
-    def _read_silence(self, nodes: t.Sequence[str]) -> tuple[dict[str, float], dict[str, str]]:
-        """For how many seconds the kubelets of nodes do not renew their Leases, as far as they do not; and why that is not known.
-
-        Where a Lease looks old it is watched until it is renewed, because the clocks of the node and of the API server may differ.
-        """
-        began = self._client.clock()
-        first = leases = self._leases()
-        known = [name for name in nodes if name in first]
-        now = self._client.server_time()
-        waiting = [name for name in known if not device_plugin_check.was_just_renewed(first[name], now)]
-
-        def look() -> None:
-            nonlocal leases
-            leases = self._leases()
-
-        def are_renewed() -> bool:
-            waiting[:] = [name for name in waiting if leases.get(name) == first[name]]
-            return not waiting
-
-        longest = max((device_plugin_check.renewal_interval(first[name]) for name in waiting), default=0.0)
-        if waiting:
-            self._client.poll(are_renewed, longest, _LOOK_AGAIN, look=look)
-        missing = [name for name in nodes if name not in first]
-        return (
-            dict.fromkeys(waiting, self._client.clock() - began),
-            dict.fromkeys(missing, "kube-node-lease has no Lease that they renewed"),
-        )
-
-    def _leases(self) -> dict[str, Json]:
-        """The Leases that kubelets have renewed, by node."""
-        leases = {lease["metadata"]["name"]: lease for lease in self._client.list(_LEASES)}
-        return {name: lease for name, lease in leases.items() if (lease.get("spec") or {}).get("renewTime")}
 
     def unverified(self, checks: t.Mapping[str, NodeCheck]) -> list[str]:
         """What could not be verified of nodes that offer what is expected. Another plugin than ours tells nothing of itself."""
@@ -206,7 +171,7 @@ class _Reader:
         works = [name for name, check in checks.items() if not check.problem]
         return [
             *device_plugin_check.unverified(self.observed, [name for name in ours if name in pods]),
-            *device_plugin_check.unheard(self.observed, works),
+            *unheard_kubelets(self.observed.silence.unheard, works),
         ]
 
     def ended_pods(self) -> tuple[list[str], list[str]]:

@@ -16,6 +16,7 @@ from .._plan.common.errors import KubeadmError
 from .._plan.common.verdict import Verdict
 from .._plan.documents import json_patch
 from .._plan.documents.json_patch import PatchOperation
+from .._plan.kubernetes.kubelet_lease import describe_silence, unheard_kubelets
 from .._plan.node import conditions as node_conditions
 from .._plan.node import plan as node_plan
 from .._plan.node import readmission
@@ -23,6 +24,7 @@ from .._plan.node import taints as node_taints
 from .._plan.node.plan import Kind, NodePlan
 from .api_steps import ApiSteps, Target, as_yaml, difference, leave_rest, retry_on_conflict, send_each
 from .client import ApiError, Client, Connect, Json, NoResponse, Params
+from .kubelet_leases import find_silent
 from .objects import check_asked, read_nodes, read_pods
 
 _POLL_INTERVAL = 1.0  # seconds between two looks at what is waited for
@@ -149,8 +151,10 @@ class NodeWatch:
         self._note_unverified = note_unverified
 
     def wait(self, observed: Observed) -> None:
-        """Wait until the nodes show what was asked for, with one request for all of them at a time."""
+        """Wait until the nodes show what was asked for, with one request for all of them at a time. What one shows from the start may be older than
+        the task."""
         waiting = [target for target in observed.healthy if target.plan and target.tried and self._will_show(target)]
+        known = [target for target in waiting if not self._missing(target)]
 
         def look() -> None:
             names = [target.name for target in waiting]
@@ -173,14 +177,28 @@ class NodeWatch:
         for target in waiting:
             lacks = "; ".join(self._missing(target))
             target.error = f"{target.name}: not seen{place} within {timeout} s: {lacks}."
+        self._note_silent(known)
 
     def note_missing(self, observed: Observed) -> None:
         """Nothing is waited for: note which nodes with nothing to change do not show what was asked for."""
+        known = []
         for target in observed.healthy:
             if target.plan and target.tried and not target.operations and self._will_show(target):
                 lacks = "; ".join(self._missing(target))
                 if lacks:
                     self._note_unverified(f"whether the node {target.name} offers it: {lacks}")
+                else:
+                    known.append(target)
+        self._note_silent(known)
+
+    def _note_silent(self, targets: t.Sequence[NodeTarget]) -> None:
+        """Note which nodes show what a kubelet reported that may not run any more."""
+        names = [target.name for target in targets if self._kind.needs_kubelet and target.wanted]
+        silent, unheard = find_silent(self._client, names)
+        for name, seconds in silent.items():
+            self._note_unverified(f"whether the node {name} offers it: {describe_silence(seconds)}")
+        for text in unheard_kubelets(unheard, names):
+            self._note_unverified(text)
 
     def _will_show(self, target: NodeTarget) -> bool:
         """Whether there is a kubelet to show it, where it takes one."""

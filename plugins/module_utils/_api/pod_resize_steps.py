@@ -16,6 +16,7 @@ from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.verdict import Verdict
 from .._plan.kubernetes import names as node_names
 from .._plan.kubernetes import pods
+from .._plan.kubernetes.kubelet_lease import describe_silence, unheard_kubelets
 from .._plan.pod import resize as pod_resize
 from .._plan.pod import resize_state as pod_resize_state
 from .._plan.pod import templates as pod_templates
@@ -33,6 +34,7 @@ from .._plan.pod.resize_state import (
 )
 from .api_steps import ApiSteps, Target, difference, leave_rest, retry_on_conflict, send_each
 from .client import ApiError, Client, Connect, Json, NoResponse, Params
+from .kubelet_leases import find_silent
 from .template_steps import UPDATE, Template, Templates
 from .workloads import Selection, Workloads
 
@@ -52,6 +54,11 @@ class PodTarget(Target[PodPlan]):
     def full_name(self) -> str:
         """Its namespace and name."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def node(self) -> str:
+        """The node that it runs on; empty without one."""
+        return str(self.latest.get("spec", {}).get("nodeName") or "")
 
     @property
     def restarts(self) -> tuple[str, ...]:
@@ -93,7 +100,7 @@ class PodTarget(Target[PodPlan]):
         """Note that its kubelet does not do it."""
         self.fail(
             INFEASIBLE,
-            f"the kubelet of {self.latest['spec'].get('nodeName')} says: {reason.rstrip('.')}. The pod keeps running with its former resources.",
+            f"the kubelet of {self.node} says: {reason.rstrip('.')}. The pod keeps running with its former resources.",
         )
 
     def observe(self, found: Json | None) -> None:
@@ -116,7 +123,7 @@ class PodTarget(Target[PodPlan]):
     def is_resized(self, *, dry: bool) -> bool:
         """Whether it runs with what was asked for, so that others may be made like it; dry: as far as is known."""
         done = (UNCHANGED, RESIZED, RESTARTED, *([ACCEPTED] if dry else []))
-        return not self.error and self.outcome in done and bool(self.latest["spec"].get("nodeName"))
+        return not self.error and self.outcome in done and bool(self.node)
 
     def leave(self, why: str) -> None:
         """Note that it was not tried."""
@@ -128,7 +135,7 @@ class PodTarget(Target[PodPlan]):
         return {
             **super().report(),
             "outcome": self.outcome,
-            "node": self.latest.get("spec", {}).get("nodeName"),
+            "node": self.node or None,
             "restarted": self.restarted,
         }
 
@@ -260,6 +267,7 @@ class PodWatch:
         self._workloads = workloads
         self._timeout = timeout
         self._note_unverified = note_unverified
+        self._watched: set[str] = set()  # pods that had to be waited for, so that what they have was reported meanwhile
 
     def wait(self, targets: t.Sequence[PodTarget], *, ready: bool) -> None:
         """Wait until pods have what was asked for, with one request for all of them at a time. ready: and are Ready."""
@@ -268,6 +276,7 @@ class PodWatch:
         def look() -> None:
             found = self._workloads.look([target.name for target in waiting])
             for target in waiting:
+                self._watched.add(target.name)
                 target.observe(found.get(target.name))
 
         def is_over() -> bool:
@@ -297,8 +306,24 @@ class PodWatch:
                 self._note_unverified(
                     f"whether the pod {target.full_name} gets its resources: {state.reason.rstrip('.')}"
                 )
-            else:
-                self._note_stale(target)
+
+    def note_stale(self, targets: t.Iterable[PodTarget]) -> None:
+        """Note which pods are only known to have their resources from before their kubelet fell silent, when they may not even run any more."""
+        pending = [target for target in targets if not (target.operations and target.outcome == UNCHANGED)]
+        known = {target.full_name: target for target in pending if target.is_resized(dry=False)}
+        why = {
+            name: f"its node {target.node} is not Ready, so no kubelet reports it"
+            for name, target in known.items()
+            if pods.is_forsaken(target.latest)
+        }
+        rest = {name: target for name, target in known.items() if name not in why and target.name not in self._watched}
+        nodes = list(dict.fromkeys(target.node for target in rest.values()))
+        silent, unheard = find_silent(self._client, nodes)
+        why |= {name: describe_silence(silent[each.node]) for name, each in rest.items() if each.node in silent}
+        for name, reason in why.items():
+            self._note_unverified(f"whether the pod {name} has its resources: {reason}")
+        for text in unheard_kubelets(unheard, nodes):
+            self._note_unverified(text)
 
     def not_ready(self, targets: t.Mapping[str, PodTarget]) -> list[str]:
         """Which pods are not Ready now, those that are gone included. One that was well before may not be so now."""
@@ -329,16 +354,7 @@ class PodWatch:
         if state.outcome != RESIZED or (ready and not target.is_ready):
             return False
         target.succeed()
-        self._note_stale(target)
         return True
-
-    def _note_stale(self, target: PodTarget) -> None:
-        """Note what is only known from before its kubelet fell silent, when it may not even run any more."""
-        if pods.is_forsaken(target.latest):
-            node = target.latest["spec"]["nodeName"]
-            self._note_unverified(
-                f"whether the pod {target.full_name} has its resources: its node {node} is not Ready, so no kubelet reports it"
-            )
 
 
 class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
@@ -548,8 +564,9 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         left = [target for target in observed.targets.values() if not target.error and target.outcome != NOT_TRIED]
         if self._waits and not dry:
             self._watch.wait([target for target in left if target.outcome not in (RESIZED, RESTARTED)], ready=False)
-            return
-        self._watch.note_pending(left)
+        else:
+            self._watch.note_pending(left)
+        self._watch.note_stale(left)
 
     def _differences(self, observed: Observed) -> list[Json]:
         """One entry for each pod and each template that changes."""

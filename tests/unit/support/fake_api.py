@@ -231,7 +231,11 @@ class FakeApi:
 
     def _node_leases(self, _verb: str, _path: str, _body: bytes) -> Json:
         now = time.time() if self.now is None else self.now
-        return {"metadata": {}, "items": [node_lease(name, now) for name in self.objects]}
+        return {"metadata": {}, "items": [node_lease(name, now) for name in self._kubelets()]}
+
+    def _kubelets(self) -> t.Iterable[str]:
+        """The nodes whose kubelets renew their Leases."""
+        return self.objects
 
     def _review(self, _verb: str, _path: str, body: bytes) -> Json:
         review: Json = json.loads(body)

@@ -50,6 +50,9 @@ class FakePods(FakeApi):
         """What the spec of a pod says of a container."""
         return t.cast(Json, self.pod(name)["spec"]["containers"][index]["resources"])
 
+    def _kubelets(self) -> t.Iterable[str]:
+        return {pod["spec"]["nodeName"]: None for pod in self.pods if "nodeName" in pod["spec"]}
+
     @property
     def patched(self) -> list[str]:
         """What was patched, without the query."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..common.batch import joined
 from ..common.times import seconds_of
+from ..kubernetes.kubelet_lease import Silence, describe_silence
 from ..kubernetes.pods import Pod, container_statuses, full_name, is_ending
 from ..node import extended_resources as node_resources
 from ..node import labels as node_labels
@@ -27,8 +27,6 @@ REVISION_LABEL = "controller-revision-hash"
 _FEW = 3  # so many details are told
 _NO_IMAGE = ("ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ImageInspectError")
 _BEGINNING = ("ContainerCreating", "PodInitializing")
-# A kubelet renews the Lease of its node after a quarter of its duration, which is 40 s by default, and a little later by chance.
-_DURATION, _LATE = 40.0, 2.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,8 +35,7 @@ class Observation:
 
     name: namespace and name of its DaemonSet. daemon_set: None when there is none. revision: the hash of its newest template.
     pods: of the DaemonSet. events: the newest warning of an object, by kind and name. told: what the plugin itself says of
-    its resources, by the name of its pod. silent: for how many seconds kubelets were seen not to renew their Leases, by node.
-    unheard: why it is not known of a node whether its kubelet runs. now: seconds since 1970.
+    its resources, by the name of its pod. silence: of kubelets whose plugin does not say so. now: seconds since 1970.
     """
 
     name: str
@@ -48,8 +45,7 @@ class Observation:
     now: float
     events: t.Mapping[tuple[str, str], str] = dataclasses.field(default_factory=dict)
     told: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
-    silent: t.Mapping[str, float] = dataclasses.field(default_factory=dict)
-    unheard: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    silence: Silence = Silence({}, {})
 
     @property
     def min_ready_seconds(self) -> float:
@@ -102,27 +98,6 @@ def check(node: Node, expected: ExpectedAmounts, observed: Observation) -> NodeC
     )
 
 
-def renewal_interval(lease: Json) -> float:
-    """Seconds within which a kubelet that runs renews the Lease of its node."""
-    return float(lease["spec"].get("leaseDurationSeconds") or _DURATION) / 4 + _LATE
-
-
-def was_just_renewed(lease: Json, now: float) -> bool:
-    """Whether a kubelet renewed the Lease of its node in time. The time is of the node's clock: one that is not right proves nothing."""
-    try:
-        return -_LATE <= now - seconds_of(lease["spec"]["renewTime"]) <= renewal_interval(lease)
-    except ValueError:
-        return False
-
-
-def unheard(observed: Observation, nodes: t.Collection[str]) -> list[str]:
-    """Of which nodes it is not known whether their kubelets run, each reason once. nodes: those that seem to work."""
-    by_reason: dict[str, list[str]] = {}
-    for node in sorted(set(nodes) & set(observed.unheard)):
-        by_reason.setdefault(observed.unheard[node], []).append(node)
-    return [f"whether the kubelet still runs on {joined(names)}: {why}" for why, names in by_reason.items()]
-
-
 def unverified(observed: Observation, pods: t.Collection[str]) -> list[str]:
     """What could not be seen of nodes that offer what is expected. pods: the names of their pods, as far as they are of our plugin."""
     silent = sorted(pod for pod in pods if not observed.told.get(pod))
@@ -151,9 +126,9 @@ def _cause(node: Node, pod: Pod | None, observed: Observation) -> str:
     """What keeps the plugin itself from working on a node; empty when it works."""
     if not node_plan.is_ready(node):
         return "the node is not Ready, so its kubelet starts no pod and reports nothing new"
-    silence = observed.silent.get(node_plan.node_name(node))
-    if silence is not None:
-        return f"its kubelet has stopped or does not reach the API server: it has not renewed the Lease of its node for {silence:.0f} s"
+    seconds = observed.silence.silent.get(node_plan.node_name(node))
+    if seconds is not None:
+        return describe_silence(seconds)
     if observed.daemon_set is None:
         return f"there is no DaemonSet {observed.name}"
     if pod is None or is_ending(pod):

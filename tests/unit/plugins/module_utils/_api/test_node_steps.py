@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import time
 import typing as t
 
 import pytest
@@ -14,7 +15,14 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.exten
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.labels import LABELS
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.plan import Kind
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.taints import TAINTS
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, Refused, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import (
+    NODE_LEASES,
+    Clock,
+    FakeApi,
+    Refused,
+    client_of,
+    node_lease,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course, Run, go_through
 
@@ -449,6 +457,38 @@ def test_waiting_for_the_kubelet(serve: Serve) -> None:
     assert done.nodes["asleep"]["msg"] == "not waited for: the node is not Ready, so no kubelet would report it"
     limit = "whether the node asleep offers it: it is not Ready, so no kubelet reports it"
     assert (done.report["unverified"], done.warnings) == ([limit], [f"not verified: {limit}"])
+
+
+STOPPED = "its kubelet has stopped or does not reach the API server: it has not renewed the Lease of its node for 1"
+
+
+@pytest.mark.parametrize(("dry", "wait"), [(True, True), (False, True), (False, False)])
+def test_what_a_kubelet_showed_that_has_just_stopped_is_not_verified(serve: Serve, *, dry: bool, wait: bool) -> None:
+    """Its Node is still Ready."""
+    api = serve(node("w1", allocatable={D: "4"}), node("w2", allocatable={D: "4"}))
+    run(RESOURCES, api, nodes=["w1", "w2"], resources={D: 4})
+    now = time.time()
+    api.answers[NODE_LEASES] = [node_lease("w1", now - 30), node_lease("w2", now)]
+    done = run(RESOURCES, api, dry=dry, nodes=["w1", "w2"], resources={D: 4}, wait=wait)
+    (limit,) = done.report["unverified"]
+    assert limit.startswith(f"whether the node w1 offers it: {STOPPED}")
+    assert (done.error, done.warnings) == (None, [f"not verified: {limit}"])
+
+
+def test_what_is_shown_is_not_verified_without_leases(serve: Serve) -> None:
+    api = serve(node("w1", allocatable={D: "4"}))
+    api.answers[NODE_LEASES] = Refused(403, "leases is forbidden")
+    (limit,) = run(RESOURCES, api, nodes=["w1"], resources={D: 4}, wait=True).report["unverified"]
+    assert limit.startswith("whether the kubelet still runs on w1: ")
+    assert "leases is forbidden" in limit
+
+
+def test_leases_matter_only_where_no_kubelet_reported_meanwhile(serve: Serve) -> None:
+    api, clock = serve(node("w1")), Clock()
+    api.answers[NODE_LEASES] = Refused(403, "leases is forbidden")
+    clock.on_sleep = lambda: api.objects["w1"]["status"]["allocatable"].update({D: "4"})
+    assert run(RESOURCES, api, clock=clock, nodes=["w1"], resources={D: 4}, wait=True).report["unverified"] == []
+    assert run(LABELS, api, nodes=["w1"], labels={"a": "b"}, wait=True).report["unverified"] == []
 
 
 @pytest.mark.parametrize(("dry", "wait"), [(True, True), (True, False), (False, False)])

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import pods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Refused
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import NODE_LEASES, Refused, node_lease
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_pods import FakePods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.pod_runs import (
     BIGGER,
@@ -200,6 +202,32 @@ def test_what_no_kubelet_reports_any_more_is_told(serve_pods: Serve, wait: bool,
     done = run(api, names=["web-1"], wait=wait)
     limit = "whether the pod shop/web-1 has its resources: its node w1 is not Ready, so no kubelet reports it"
     assert (done.outcomes, done.report["unverified"]) == ({"web-1": "unchanged"}, [limit] if is_told else [])
+
+
+STOPPED = "its kubelet has stopped or does not reach the API server: it has not renewed the Lease of its node for 1"
+
+
+@pytest.mark.parametrize(("dry", "wait"), [(True, True), (False, True), (False, False)])
+def test_pod_of_a_kubelet_that_has_just_stopped_is_told(serve_pods: Serve, *, dry: bool, wait: bool) -> None:
+    """Its Node is still Ready."""
+    api = serve_pods(sized(), sized("web-2", node="w2"))
+    run(api, names=["web-1", "web-2"], wait=True)
+    now = time.time()
+    api.answers[NODE_LEASES] = [node_lease("w1", now - 30), node_lease("w2", now)]
+    done = run(api, names=["web-1", "web-2"], dry=dry, wait=wait)
+    (limit,) = done.report["unverified"]
+    assert limit.startswith(f"whether the pod shop/web-1 has its resources: {STOPPED}")
+    assert done.outcomes == {"web-1": "unchanged", "web-2": "unchanged"}
+
+
+def test_leases_matter_only_where_no_kubelet_reported_meanwhile(serve_pods: Serve) -> None:
+    api = serve_pods(sized())
+    api.answers[NODE_LEASES] = Refused(403, "leases is forbidden")
+    assert run(api, names=["web-1"], wait=True).report["unverified"] == []
+    (limit,) = run(api, names=["web-1"], wait=True).report["unverified"]
+    assert limit.startswith("whether the kubelet still runs on w1: ")
+    assert "leases is forbidden" in limit
+    assert run(api, names=["web-1"], dry=True, containers=asked(requests={"cpu": 2})).report["unverified"] == []
 
 
 def test_one_that_finds_room_later(web: FakePods) -> None:
