@@ -15,7 +15,10 @@ from . import prerequisites
 from .findings import BREAKS, COLLECTION, CONFIG_MAP, WARNS, Finding, NotChecked
 
 CLUSTER = "cluster"
-_REQUESTED = re.compile(r"^apiserver_requested_deprecated_apis\{([^}]*)\} 1(?:\.0)?$", re.MULTILINE)
+_REQUESTED_NAME = "apiserver_requested_deprecated_apis"
+_REQUESTED = re.compile(rf"^{_REQUESTED_NAME}\{{([^}}]*)\}} 1(?:\.0)?$", re.MULTILINE)
+_DISABLED = re.compile(r"^disabled_metrics_total (?!0(?:\.0)?$)", re.MULTILINE)
+_RELEASE_LABEL = "removed_release"
 _METRIC = re.compile(r"^apiserver_", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _RELEASE = re.compile(r"(\d+)\.(\d+)")
@@ -32,27 +35,37 @@ Json = t.Mapping[str, t.Any]
 Service = tuple[str, str]
 
 
-def deprecated_apis(metrics: str, target: str) -> list[Finding]:
+def deprecated_apis(metrics: str, target: str) -> t.Iterator[Finding]:
     """APIs that clients still ask for and that the target does not serve.
 
-    metrics: of the API server, as Prometheus reads them. Raises NotChecked where they are none of an API server.
+    metrics: of the API server, as Prometheus reads them. Raises NotChecked, behind what is found, where they do not tell of all: they are none of an
+    API server, which leaves out what no client asked for and what its flags switch off alike.
     """
     if not _METRIC.search(metrics):
         raise NotChecked("what the API server returns as its metrics has no metric of an API server")
-    wanted = prerequisites.exact(target)
-    found = []
+    if _REQUESTED_NAME not in metrics and _DISABLED.search(metrics):
+        raise NotChecked(
+            f"the API server has metrics switched off (--disabled-metrics, or disabledMetrics), and shows no {_REQUESTED_NAME}. Remove that, or"
+            " see its audit log for the annotation k8s.io/deprecated"
+        )
+    wanted, unread = prerequisites.exact(target) or (), []
     for text in _REQUESTED.findall(metrics):
         labels = dict(_LABEL.findall(text))
-        release = _RELEASE.fullmatch(labels.get("removed_release", ""))
-        if wanted is None or release is None or (int(release[1]), int(release[2])) > wanted[:2]:
-            continue
+        release = _RELEASE.fullmatch(labels.get(_RELEASE_LABEL, "-"))
         name = "/".join(filter(None, (labels.get("group"), labels.get("version"), labels.get("resource"))))
+        if release is None and labels.get(_RELEASE_LABEL) != "":  # empty: no release is known to end it
+            unread.append(f"{name}: {labels.get(_RELEASE_LABEL)}")
+        if release is None or (int(release[1]), int(release[2])) > wanted[:2]:
+            continue
         message = (
             f"clients asked for {name} since the API server was started, and {release[0]} no longer serves it. The audit log shows which (annotation"
             " k8s.io/deprecated); move them to another version first."
         )
-        found.append(Finding(CLUSTER, BREAKS, message, "api", name))
-    return found
+        yield Finding(CLUSTER, BREAKS, message, "api", name)
+    if unread:
+        raise NotChecked(
+            f"the metric {_REQUESTED_NAME} has no release as its label {_RELEASE_LABEL}, as with --allow-metric-labels ({'; '.join(unread)})"
+        )
 
 
 class Closing(t.NamedTuple):

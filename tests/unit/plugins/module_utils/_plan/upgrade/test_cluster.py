@@ -29,15 +29,41 @@ def test_apis_that_the_target_serves_no_more() -> None:
     (finding,) = cluster.deprecated_apis(METRICS, "1.37.2")
     assert (finding.fate, finding.key) == (BREAKS, "flow.io/v1beta3/schemas")
     assert "1.37 no longer serves it" in finding.message
-    assert cluster.deprecated_apis(METRICS, "1.36.9") == []
-    assert len(cluster.deprecated_apis(METRICS, "1.40.0")) == 2
-    assert cluster.deprecated_apis(METRICS, "latest") == []
+    assert list(cluster.deprecated_apis(METRICS, "1.36.9")) == []
+    assert len(list(cluster.deprecated_apis(METRICS, "1.40.0"))) == 2
 
 
 @pytest.mark.parametrize("text", ["", "<html>sign in</html>", "kubelet_node_name 1\n"])
 def test_metrics_of_no_api_server_are_not_checked(text: str) -> None:
     with pytest.raises(NotChecked, match="has no metric of an API server"):
-        cluster.deprecated_apis(text, "1.37.2")
+        list(cluster.deprecated_apis(text, "1.37.2"))
+
+
+SILENT = "apiserver_request_total 1\ndisabled_metrics_total {}\n"
+
+
+@pytest.mark.parametrize("disabled", ["1", "12", "1e+06", "0.5"])
+def test_metrics_that_are_switched_off_are_not_checked(disabled: str) -> None:
+    with pytest.raises(NotChecked, match=r"switched off \(--disabled-metrics.* shows no apiserver_requested_"):
+        list(cluster.deprecated_apis(SILENT.format(disabled), "1.37.2"))
+
+
+def test_other_metrics_may_be_switched_off() -> None:
+    assert list(cluster.deprecated_apis(SILENT.format("0"), "1.37.2")) == []
+    assert list(cluster.deprecated_apis(SILENT.format("0.0"), "1.37.2")) == []
+    assert len(list(cluster.deprecated_apis(METRICS + SILENT.format("1"), "1.37.2"))) == 1
+
+
+@pytest.mark.parametrize("label", ['removed_release="unexpected",', ""])
+def test_api_without_a_readable_release_is_not_checked(label: str) -> None:
+    """Beside one that is found."""
+    text = METRICS.replace('removed_release="1.40",', label)
+    found = cluster.deprecated_apis(text, "1.37.2")
+    assert next(found).key == "flow.io/v1beta3/schemas"
+    with pytest.raises(
+        NotChecked, match=r"no release as its label removed_release.*later.io/v1/x: (?:unexpected|None)"
+    ):
+        next(found)
 
 
 KUBE_SYSTEM = {"kubernetes.io/metadata.name": "kube-system"}
