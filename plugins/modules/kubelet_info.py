@@ -162,8 +162,8 @@ process:
   type: dict
 in_sync:
   description: >-
-    Whether the process has the command line that results from the unit, and started after its files were last changed. Nothing is
-    changed otherwise.
+    Whether the process has the command line that results from the unit, and started after its files were last changed, those of this collection
+    too. The inode counts, so a file that was copied back with its former time, or got another mode, counts as changed.
   returned: success
   type: bool
 blocked_by:

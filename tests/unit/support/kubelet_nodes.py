@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 import typing as t
 from pathlib import Path
 
@@ -61,6 +62,13 @@ class Node:
         """Have its health port answered, by itself with its own inode."""
         self.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: {port}\n", encoding="ascii")
         hold_port(self.proc, port, inode=inode)
+
+    def start_at(self, seconds: float) -> None:
+        """Have its process started then, in seconds since 1970."""
+        boot = 1_000_000_000
+        self.write("proc/stat", f"btime {boot}\n")
+        ticks = int((seconds - boot) * os.sysconf("SC_CLK_TCK"))
+        self.write("proc/7/stat", f"7 (kubelet) S {'0 ' * 18}{ticks} 0")
 
     def crash(self, words: str) -> None:
         """Have the kubelet end at its start, again and again, with these words."""

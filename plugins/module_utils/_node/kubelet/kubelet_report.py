@@ -23,7 +23,7 @@ from ..._plan.transaction.previous_change import Rollback
 from ..transaction import journal_history, undo
 from ..transaction.state import Run
 from . import control_planes
-from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, warnings_about
+from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, unread_files, warnings_about
 
 
 def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> Json:
@@ -55,7 +55,8 @@ def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> J
         "process": _process(unit, host),
         "in_sync": unit.state.running is not None
         and list(unit.state.running) == unit.layout.command
-        and not unit.state.newer,
+        and not unit.state.newer
+        and not unread_files(unit, host),
         "blocked_by": _blocker(unit),
         **journal_history.summary(KUBELET_NAME),
         "undo": undo.describe(KUBELET_NAME, unit.node_name, lambda rollback: _plan_rollback(rollback, unit)),

@@ -21,7 +21,7 @@ from ..transaction.file_versions import refuse_unsafe, with_target
 from ..transaction.state import Run
 from ..transaction.transaction_steps import Earlier, LockWait, TransactionSteps
 from . import control_planes, kubelet_journal, kubelet_rehearsal, kubelet_start, kubelet_watch
-from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, warnings_about
+from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, unread_files, warnings_about
 
 # systemd waits ten seconds between two starts of what crashed.
 STABLE_SECONDS = 60.0
@@ -89,6 +89,7 @@ class KubeletSteps(TransactionSteps[Desired]):
         if plan.fragment is not None:
             kubelet_start.refuse_unread_directory(plan.after.command)
         self._problem, limits = kubelet_watch.problem_of(observed.unit, self._host, self._run, self._patience)
+        limits += unread_files(observed.unit, self._host)  # a restart brings these in, too
         return [
             *self._needs(observed.unit, plan),
             *self._not_verified(limits, until_changed=True),
@@ -124,7 +125,7 @@ class KubeletSteps(TransactionSteps[Desired]):
         )
         if observation.process is None or not observation.probes_ok:
             raise self._unhealthy(observation.missing(), observation.probes, log)
-        return self._not_verified([*limits, *kubelet_watch.unread_files(unit, self._host)])
+        return self._not_verified([*limits, *unread_files(unit, self._host)])
 
     def report(self, observed: Observed | None, plan: KubeletPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""

@@ -126,6 +126,20 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
     return KubeletUnit(state, state.layout(), pid, registered_name(command), cluster)
 
 
+def unread_files(unit: KubeletUnit, host: Host) -> list[str]:
+    """Of which configuration files, ours too, it is not known whether the process has read them as they are: of directories, whether those that
+    are there. What its command line is made of is compared by the plan."""
+    paths = [file.path for file in unit.state.used_files(unit.layout.command)]
+    whats = {
+        **dict.fromkeys(unit.fragment_directories, "a file was added or removed"),
+        **dict.fromkeys(paths, "the file was changed"),
+    }
+    return [
+        f"whether it has read {path} as it is: {whats[path]} after the process was started"
+        for path in (host.changed_since_start(unit.pid, whats) if unit.pid else ())
+    ]
+
+
 def warnings_about(unit: KubeletUnit) -> list[str]:
     """What a user should know of any kubelet: a version that is not tested, and a credential with which its Node cannot be read."""
     problem = find_problem(unit.kubeconfig)

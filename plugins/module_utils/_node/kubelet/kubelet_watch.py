@@ -68,20 +68,6 @@ def watch_until_healthy(
         sleep(POLL_SECONDS)
 
 
-def unread_files(unit: KubeletUnit, host: Host) -> list[str]:
-    """Of which configuration files, ours too, it is not known whether the process has read them as they are: of directories, whether those that
-    are there. What its command line is made of is compared by the plan."""
-    paths = [file.path for file in unit.state.used_files(unit.layout.command)]
-    whats = {
-        **dict.fromkeys(unit.fragment_directories, "a file was added or removed"),
-        **dict.fromkeys(paths, "the file was changed"),
-    }
-    return [
-        f"whether it has read {path} as it is: {whats[path]} after the process was started"
-        for path in (host.changed_since_start(unit.pid, whats) if unit.pid else ())
-    ]
-
-
 def problem_of(unit: KubeletUnit, host: Host, run: Run, patience: float) -> tuple[str, list[str]]:
     """Why a kubelet does not work, with its last words, empty when it does; and what is not verified of one that does, such as a Node that is
     not ready now. patience: seconds for a moment's weakness, up to those of a hiccup.

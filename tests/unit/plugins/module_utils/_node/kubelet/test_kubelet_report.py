@@ -4,10 +4,15 @@
 
 from __future__ import annotations
 
+import os
+import time
+
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import (
     kubelet_report,
 )
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_nodes import Node
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
@@ -59,6 +64,21 @@ def test_the_report_names_what_sets_what(node: Node) -> None:
     assert found["arguments"][-1] == {"argument": "--hostname-override=W1", "source": f"{node.extra}:1"}
     assert found["files"] == [str(node.unit), str(node.kubeadm), str(node.main)]
     assert found["open_transaction"] is None
+
+
+def test_kubelet_that_has_not_read_a_file_of_ours_is_not_in_sync(node: Node) -> None:
+    directory = node.root / "kubelet.conf.d"
+    node.extra.write_text(f"KUBELET_EXTRA_ARGS=--hostname-override=W1 --config-dir={directory}\n", encoding="ascii")
+    process = node.root / "proc/7/cmdline"
+    process.write_text(f"{process.read_text(encoding='ascii')}--config-dir={directory}\0", encoding="ascii")
+    fragment = node.write(f"kubelet.conf.d/{kubelet_layout.FRAGMENT}", f"{kubelets.MAIN_TEXT}maxPods: 50\n")
+    for path in (node.extra, fragment, directory):
+        os.utime(path, (1.0, 1.0))  # as cp -p would leave them, and what our change leaves in the directory
+    started = time.time() - 60
+    node.start_at(started)
+    assert not kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["in_sync"]
+    node.start_at(started + 120)
+    assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["in_sync"]
 
 
 def test_the_report_tells_a_state_file_that_does_not_match(node: Node) -> None:

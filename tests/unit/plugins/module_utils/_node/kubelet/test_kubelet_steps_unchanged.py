@@ -49,19 +49,22 @@ def test_kubelet_without_healthz_is_not_verified(node: Node, monkeypatch: pytest
     assert [each.partition("kubelet: not verified: ")[2] for each in warnings] == limits
 
 
+@pytest.mark.parametrize("limit", [110, 50])
 def test_configuration_that_is_newer_than_the_process_is_not_verified(
-    node: Node, monkeypatch: pytest.MonkeyPatch
+    node: Node, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
+    """With nothing to change (110), and before a change, which would bring it in; with its former time, as of cp -p."""
     monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
     node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: 0\n", encoding="ascii")
     node.shown.update(ActiveState="active", SubState="running")
-    node.write("proc/stat", f"btime {int(time.time()) - 160}\n")
-    node.write("proc/7/stat", f"7 (kubelet) S {'0 ' * 18}{100 * os.sysconf('SC_CLK_TCK')} 0")
-    steps = node.steps(config={"maxPods": 110})
+    for path in (node.main, node.unit, node.kubeadm, node.extra):
+        os.utime(path, (1.0, 1.0))
+    node.start_at(time.time() - 60)
+    steps = node.steps(dry=True, config={"maxPods": limit})
     with steps.session():
         steps.read()
-        steps.plan()
-        steps.verify()
+        if not steps.plan().operations:
+            steps.verify()
     assert steps.report()["unverified"][-1].startswith(
         f"whether it has read {node.main} as it is: the file was changed"
     )
