@@ -20,8 +20,11 @@ from ...module_utils._plan.transaction.results import KubeletInfo
 from ...module_utils._plan.transaction.rollout import StepResult
 from .module_runner import ModuleRunner
 from .play_view import Json, PlayView
+from .rollout_pass import registered
 
 FAIL_ON_PENDING = "nodecraft_kubeadm_fail_on_pending"
+BEGIN = "__play_begin"  # what the first task of a playbook registers
+SKIPPED = "The first task was skipped. Run it from there, without --start-at-task."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +69,16 @@ class Steps:
         self._given = typed.parse(StepSettings, settings)
 
     def check(self, step: str) -> None:
-        """Raise Refusal when a step cannot be taken now. step: its name."""
+        """Raise Refusal when a step cannot be taken now. step: its name. A summary without the first step would tell that all is well; one that failed
+        or was skipped has registered that."""
+        hosts = self._play.all_play_hosts if step == "summary" else ()
+        if hosts and not any(registered(self._play, self._begins, host) for host in hosts):
+            raise Refusal(f"Nothing was looked at. {SKIPPED}")
+
+    @property
+    def _begins(self) -> str:
+        """What the task of the first step registers."""
+        return BEGIN
 
     @property
     def pass_id(self) -> str:

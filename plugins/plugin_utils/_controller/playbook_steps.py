@@ -23,13 +23,12 @@ from ...module_utils._plan.upgrade import findings as upgrade_checks
 from ...module_utils._plan.upgrade import prerequisites as upgrade_steps
 from ...module_utils._plan.upgrade import report as upgrade_report
 from ...module_utils._plan.upgrade.findings import Finding, UpgradeFindings
-from .base_steps import ClusterFound, Steps
+from .base_steps import BEGIN, SKIPPED, ClusterFound, Steps
 from .play_view import Json
 from .rollout_pass import registered, registered_as
-from .site_steps import SKIPPED
 
 # What the tasks of these steps register.
-_BEGIN, _END = "__play_begin", "__play_end"
+_END = "__play_end"
 _UPGRADE_INFO, _UPGRADE_CHECK, _UPGRADE_AGAIN = "__play_upgrade_info", "__play_upgrade_check", "__play_upgrade_again"
 
 
@@ -152,7 +151,7 @@ class UpgradeCheckSteps(Steps):
 
     def end(self) -> LinesEnd:
         """Tell what the check found on all hosts; nothing where it did not begin."""
-        if "api" not in registered(self._play, _BEGIN):
+        if "api" not in registered(self._play, BEGIN):
             return LinesEnd()
         target = self._given.target
         hosts = self._play.all_play_hosts
@@ -191,7 +190,7 @@ class UpgradeCheckSteps(Steps):
 
     def report(self) -> StepResult:
         """Fail on each host on which the upgrade breaks something, or that was not checked."""
-        if not registered(self._play, _BEGIN):
+        if not registered(self._play, BEGIN):
             raise Refusal(f"Nothing was checked. {SKIPPED}")
         end = registered_as(self._play, _END, LinesEnd)
         why = upgrade_report.failure(dict(end.report), self._play.host) if end.report else ""

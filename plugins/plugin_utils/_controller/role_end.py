@@ -39,6 +39,10 @@ class RoleSummary(Steps, t.Generic[H]):
         # A class variable cannot have the type variable of its class.
         self._pass: RolloutPass[H] = RolloutPass(play, role, t.cast("type[H]", self.host_type))
 
+    @property
+    def _begins(self) -> str:
+        return f"__{self._role}_begin"
+
     def _named_in(self, host: str, variable: str) -> str:
         """Where a variable of a host comes from, as text behind a revert; empty where Ansible does not tell."""
         place = self._play.place_of(host, variable)

@@ -39,6 +39,7 @@ class RoleRollout(RoleEnd[H]):
 
     def check(self, step: str) -> None:
         """Raise Refusal when a step is taken without the first one, which would do nothing and say nothing."""
+        super().check(step)
         if step not in _AROUND and not self.is_at_work:
             raise Refusal(
                 f"Nothing was changed on {self._play.host}: the role {self._role} has not begun there. Run it from its first task, without"

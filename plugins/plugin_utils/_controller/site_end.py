@@ -17,7 +17,7 @@ from ...module_utils._plan.transaction.report import Part, Run, left_host, pendi
 from ...module_utils._plan.transaction.rollout import StepResult
 from ...module_utils._plan.transaction.site import SiteDecision
 from . import run_summary
-from .base_steps import Steps
+from .base_steps import BEGIN, Steps
 from .control_plane_rollout import ControlPlaneRollout
 from .node_kubelet_rollout import NodeKubeletRollout
 from .node_resources_rollout import NodeResourcesRollout
@@ -34,7 +34,7 @@ _ROLES: dict[str, type[RoleRollout[t.Any]]] = {
     "node_resources": NodeResourcesRollout,
 }
 # What the tasks of these steps register.
-BEGIN, _DECIDE, _NOTE, _END = "__play_begin", "__play_decide", "__play_note", "__play_end"
+_DECIDE, _NOTE, _END = "__play_decide", "__play_note", "__play_end"
 
 
 @dataclasses.dataclass(frozen=True)

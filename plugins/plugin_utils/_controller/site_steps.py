@@ -16,12 +16,12 @@ from ...module_utils._plan.kubernetes import control_plane_nodes
 from ...module_utils._plan.transaction import site
 from ...module_utils._plan.transaction.rollout import StepResult
 from ...module_utils._plan.transaction.site import NodeGroups, SiteDecision
+from .base_steps import BEGIN, SKIPPED
 from .inventory_check import InventoryCheck
 from .play_view import Json
 from .rollout_pass import RolloutPass, registered
-from .site_end import BEGIN, PassNote, SiteEndSteps
+from .site_end import PassNote, SiteEndSteps
 
-SKIPPED = "The first task of the playbook was skipped. Run it from there, without --start-at-task."
 # Those that can revert what they set, with the variable that says so.
 _STATES = {"control_plane": "control_plane_state", "node_kubelet": "node_kubelet_state"}
 _PRESENT = "present"
@@ -52,7 +52,8 @@ class SiteSteps(SiteEndSteps):
     """The steps of site and its parts. C(begin) and C(decide) are taken once, on the first host, for all."""
 
     def check(self, step: str) -> None:
-        """Raise Refusal for a run that would change something and whose variables were not looked at."""
+        """Raise Refusal for a run that would change something and whose variables were not looked at, too."""
+        super().check(step)
         if step == "decide" and not registered(self._play, BEGIN):
             raise Refusal(f"Nothing was changed. {SKIPPED}")
 

@@ -151,8 +151,9 @@ def test_a_variable_of_a_loop_around_a_role_is_the_same_in_plan_and_change(
     assert given == {"plan": desired, "change": desired}
 
 
-def test_tags_that_leave_everything_out_are_told(stage: Stage) -> None:
-    outcome = site(stage, "--tags=nodes", w1={"node_kubelet_config": {}})
+@pytest.mark.parametrize("name", ["site", "rollback", "upgrade_check"])
+def test_tags_that_leave_everything_out_are_told(stage: Stage, name: str) -> None:
+    outcome = site(stage, "--tags=nodes", w1={"node_kubelet_config": {}}, name=name)
     assert (outcome.status, outcome.calls) == (0, [])
     assert "Nothing of this playbook is run with --tags nodes" in outcome.output
 
@@ -237,3 +238,12 @@ def test_wherever_a_run_starts_it_reverts_nothing_that_was_forgotten(stage: Stag
         outcome = site(stage, f"--start-at-task={task}", name=name)
         changes = [call for call in outcome.calls if call["step"] == "change" and names_something(call["arguments"])]
         assert outcome.status != 0 or changes == [], (task, outcome.output)
+
+
+@pytest.mark.parametrize("name", ["site", "rollback", "upgrade_check"])
+def test_summary_alone_is_no_success(stage: Stage, name: str) -> None:
+    outcome = site(stage, f"--start-at-task={tasks_of(stage, name)[-1]}", name=name)
+    assert outcome.status == 2, outcome.output
+    # What rollback reverts is in the result of its first task, so the arguments of the others fail.
+    assert name == "rollback" or "Nothing was looked at. The first task was skipped." in outcome.output
+    assert "Nothing to change" not in outcome.output

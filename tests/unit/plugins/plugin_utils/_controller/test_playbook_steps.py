@@ -502,4 +502,4 @@ def test_run_whose_first_task_was_skipped_is_refused_before_its_first_write() ->
         del variables["__play_begin"]
     site.run()
     assert site.work == []
-    assert "The first task of the playbook was skipped" in site.play.hostvars["cp1"]["__play_decide"]["msg"]
+    assert "The first task was skipped" in site.play.hostvars["cp1"]["__play_decide"]["msg"]

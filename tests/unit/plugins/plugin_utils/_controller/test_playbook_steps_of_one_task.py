@@ -155,7 +155,7 @@ def test_the_first_control_plane_that_answers_says_whose_cluster_it_is(
     ],
 )
 def test_what_came_of_pods(result: Json, line: str, told: Json) -> None:
-    found = resize().take("pod_resize", "summary", "localhost", settings={"result": result})
+    found = resize(__play_begin={"api": []}).take("pod_resize", "summary", "localhost", settings={"result": result})
     assert line in found["lines"]
     assert found["ansible_stats"]["data"] == {"pod_resize_report": {"unverified": [], **told}}
 
@@ -339,7 +339,16 @@ def test_a_check_that_did_not_begin_tells_nothing() -> None:
     assert "failed" not in play.take("upgrade_check", "report", "w1")
 
 
+@pytest.mark.parametrize("role", ["site", "upgrade_check", "pod_resize"])
+def test_summary_of_a_playbook_that_did_not_begin_is_refused(role: str) -> None:
+    why = "Nothing was looked at. The first task was skipped. Run it from there, without --start-at-task."
+    found = FakePlay({"localhost": {}}).take(role, "summary", "localhost")
+    assert (found["failed"], found["msg"]) == (True, why)
+    failed = FakePlay({"localhost": {"__play_begin": {"failed": True, "msg": "no"}}})
+    assert "failed" not in failed.take(role, "summary", "localhost")
+
+
 def test_upgrade_check_whose_first_task_was_skipped_is_no_success() -> None:
     found = upgrade(begin={}, cp1=checked("cp1", plane=True)).take("upgrade_check", "report", "cp1")
     assert found["failed"]
-    assert found["msg"].startswith("Nothing was checked. The first task of the playbook was skipped.")
+    assert found["msg"].startswith("Nothing was checked. The first task was skipped.")

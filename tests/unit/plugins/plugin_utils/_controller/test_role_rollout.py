@@ -141,3 +141,14 @@ def test_a_step_without_the_first_one_is_refused(role: str) -> None:
     assert told == (
         f"Nothing was changed on w1: the role {role} has not begun there. Run it from its first task, without --start-at-task."
     )
+
+
+@pytest.mark.parametrize("role", ALL)
+def test_summary_is_refused_only_where_the_role_did_not_begin_on_any_host(role: str) -> None:
+    refused = "Nothing was looked at. The first task was skipped. Run it from there, without --start-at-task."
+    assert FakePlay({"w1": {}, "w2": {}}).take(role, "summary", "w1")["msg"] == refused
+    failed: Json = {f"__{role}_begin": {"failed": True, "msg": "The role does not know that.", "pass_id": "p"}}
+    (headline, *_rest) = FakePlay({"w1": {}, "w2": failed}).take(role, "summary", "w1")["lines"]
+    assert headline
+    skipped: Json = {f"__{role}_begin": {"skipped": True}}
+    assert "failed" not in FakePlay({"w1": skipped, "w2": skipped}).take(role, "summary", "w1")
