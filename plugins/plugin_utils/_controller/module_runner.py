@@ -25,12 +25,13 @@ R = t.TypeVar("R", bound=ModuleResult)
 
 
 class ModuleRunner:
-    """The modules of one step. warnings: what those told that it ran."""
+    """The modules of one step. warnings, deprecations: what those told that it ran."""
 
     def __init__(self, action: ActionBase, variables: Json) -> None:
         self._action = action
         self._variables = variables
         self.warnings: list[t.Any] = []
+        self.deprecations: list[t.Any] = []
         if action._task.delegate_to == api_host.CONTROLLER and not action._task.become:
             # The variable of the inventory overrides the keyword, and that of all hosts is also the controller's.
             action._connection.become = None
@@ -44,10 +45,8 @@ class ModuleRunner:
 
     def _run(self, module: str, arguments: Json, *, is_plan: bool) -> Json:
         name = f"nodecraft.kubeadm.{module}"
-        # On ansible-core 2.18 an omitted value is a text.
-        omitted = self._variables.get("omit")
-        merged = {**self._module_defaults(name), **arguments}
-        arguments = {option: value for option, value in merged.items() if value != omitted}
+        merged = {**self._module_defaults(name, is_plan=is_plan), **arguments}
+        arguments = _without(self._variables.get("omit"), merged)
         action = self._action
         task = action._task.copy()
         task.action, task.args = name, arguments
@@ -73,19 +72,21 @@ class ModuleRunner:
             action._connection.close()
             return {"unreachable": True, "msg": str(exc)}
         self.warnings += result.pop("warnings", None) or []
+        self.deprecations += result.pop("deprecations", None) or []
         result.pop("invocation", None)
         found: Json = plain(result)
         return found
 
-    def _module_defaults(self, module: str) -> Json:
-        """What C(module_defaults) of the play say for a module and for the action groups that have it, as Ansible reads it for a task."""
+    def _module_defaults(self, module: str, *, is_plan: bool) -> Json:
+        """What C(module_defaults) of the play say for a module and for the action groups that have it, as Ansible reads it for a task. Of a plan only
+        what groups have: the task of its change has the role's instead of those of its module."""
         task = self._action._task
         groups = [f"group/{group}" for group in task.get_play()._action_groups.get(module, ())]
         merged: Json = {}
         for defaults in task.module_defaults:
             merged.update(defaults)
         found: Json = {}
-        for name in (*groups, module):
+        for name in groups if is_plan else (*groups, module):
             found.update(plain(self._action._templar.template(merged.get(name) or {})))
         return found
 
@@ -96,6 +97,13 @@ class ModuleRunner:
         local.cwd = directory
         status, _stdout, stderr = local.exec_command(shlex.join(command), in_data=text.encode(), sudoable=False)
         return {"rc": status, "stderr_lines": stderr.decode(errors="replace").splitlines()}
+
+
+def _without(omitted: t.Any, value: t.Any) -> t.Any:
+    """A value without what is omitted in its mappings. On ansible-core 2.18 that is a text, which Ansible takes out of the arguments of a task."""
+    if isinstance(value, dict):
+        return {key: _without(omitted, each) for key, each in value.items() if each != omitted}
+    return [_without(omitted, each) for each in value] if isinstance(value, list) else value
 
 
 def _run_to_its_end(plugin: ActionBase, variables: Json) -> Json:

@@ -93,6 +93,7 @@ class RolloutSteps(ActionBase):
             "changed": False,
             **found,
             **({"warnings": warnings} if warnings else {}),
+            **({"deprecations": modules.deprecations} if modules.deprecations else {}),
         }
 
 

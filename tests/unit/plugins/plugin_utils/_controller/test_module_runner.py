@@ -123,6 +123,21 @@ def test_module_defaults_of_the_play_count_for_the_modules_of_a_step() -> None:
     assert (taint, label) == ({"kubeconfig": "/c", "context": "of taints", "wait": True}, {})
 
 
+def test_what_is_omitted_in_a_mapping_is_none_either() -> None:
+    play = FakePlay({"w1": {"omit": "__omit__"}})
+    config = {"maxPods": "__omit__", "podPidsLimit": 5, "evictionHard": {"a": "__omit__"}, "list": [{"b": "__omit__"}]}
+    run(runner_of(play), "kubelet", {"config": config, "args": "__omit__"}, is_plan=True)
+    assert play.asked[0].arguments == {"config": {"podPidsLimit": 5, "evictionHard": {}, "list": [{}]}}
+
+
+def test_a_plan_has_no_default_that_its_change_does_not_have() -> None:
+    play = FakePlay({"w1": {}})
+    play.play._action_groups = {"nodecraft.kubeadm.kubelet": ["nodecraft.kubeadm.node"]}
+    defaults = [{"group/nodecraft.kubeadm.node": {"a": 1}, "nodecraft.kubeadm.kubelet": {"config": {"maxPods": 7}}}]
+    run(runner_of(play, module_defaults=defaults), "kubelet", {"state": "present"}, is_plan=True)
+    assert play.asked[0].arguments == {"a": 1, "state": "present"}
+
+
 def test_a_program_runs_on_the_controller() -> None:
     play = FakePlay({"w1": {}})
     play.controller.answer = (2, b"", b"line 1: bad\nline 2: worse")
