@@ -183,8 +183,8 @@ class PlayView:
 
     @property
     def is_run_once(self) -> bool:
-        """Whether one host runs the task, and its results are those of all."""
-        return bool(self._action._task.run_once)
+        """Whether one host runs the task, and its results are those of all. A strategy that does not keep its hosts in sync runs it on each of them."""
+        return bool(self._action._task.run_once) and not self.unordered_strategy()
 
 
 def _is_same(first: t.Any, second: t.Any) -> bool:

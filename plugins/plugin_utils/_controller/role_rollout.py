@@ -42,7 +42,7 @@ class RoleRollout(RoleEnd[H]):
         super().check(step)
         if step not in _AROUND and not self.is_at_work:
             raise Refusal(
-                f"Nothing was changed on {self._play.host}: the role {self._role} has not begun there. Run it from its first task, without"
+                f"Nothing was changed: the role {self._role} has not begun. Run it from its first task, without"
                 " --start-at-task."
             )
 
@@ -62,7 +62,7 @@ class RoleRollout(RoleEnd[H]):
         lost = self._play.lost_hosts() if self._changes_hosts else []
         if lost:
             raise Refusal(
-                f"Nothing was changed on {self._play.host}: nodes that failed, could not be reached or were ended earlier in this play cannot"
+                "Nothing was changed: nodes that failed, could not be reached or were ended earlier in this play cannot"
                 f" be planned ({', '.join(lost)}). Repair them, or exclude them with --limit."
             )
         start = PassStart(at_work=True, settings=settings)
@@ -114,7 +114,7 @@ class RoleRollout(RoleEnd[H]):
             )
         objections = found + texts
         if objections:
-            raise Refusal(f"Nothing was changed on {self._play.host}. {' '.join(objections)}")
+            raise Refusal(f"Nothing was changed. {' '.join(objections)}")
 
     def _read_node(self) -> tuple[KubeletInfo, str]:
         """What the node tells of itself, and why it cannot be reached; empty when it can. What else is wrong with it, its plan tells."""

@@ -65,7 +65,7 @@ def test_a_pass_that_does_not_begin_is_not_taken_for_the_one_before(stage: Stage
     assert first.splitlines()[0] == "Changed: 1 operation on 1 of 1 node; rehearsed: kube-apiserver"
     headline, *causes, last = second.splitlines()
     assert headline == "Nothing was changed on 1 node"
-    assert [cause.partition(" The role")[0] for cause in causes] == ["cp1: Nothing was changed on cp1."]
+    assert [cause.partition(" The role")[0] for cause in causes] == ["cp1: Nothing was changed."]
     assert last == "Failed: cp1 failed. Run the same command again when that is repaired."
 
 
@@ -76,7 +76,7 @@ def test_a_role_that_begins_in_the_middle_is_refused(stage: Stage) -> None:
         roles=[KUBELET],
     )
     assert outcome.status != 0
-    assert "Nothing was changed on cp1: the role node_kubelet has not begun there." in outcome.output
+    assert "Nothing was changed: the role node_kubelet has not begun." in outcome.output
     assert not outcome.calls
 
 
@@ -96,7 +96,7 @@ def test_one_host_does_not_plan_for_all(stage: Stage) -> None:
     hosts: Json = {host: {"stub": {"kubelet": "changes"}} for host in ("cp1", "cp2")}
     outcome = stage.play({"kube_control_plane": hosts}, roles=[{**KUBELET, "run_once": True}])
     assert outcome.status != 0
-    assert "Nothing was changed on cp1. invalid run_once true: must be false" in outcome.output
+    assert "Nothing was changed. invalid run_once true: must be false" in outcome.output
     assert not outcome.calls
 
 

@@ -42,7 +42,7 @@ def test_a_play_that_goes_well(role: str) -> None:
 def test_a_play_that_does_not_keep_its_hosts_in_sync_is_refused(role: str, strategy: str) -> None:
     told = begin(role, FakePlay({"w1": {}}, strategy=strategy))["msg"]
     assert told == (
-        f"Nothing was changed on w1. invalid strategy {strategy}: must be linear, because a turn begins only when every host has planned."
+        f"Nothing was changed. invalid strategy {strategy}: must be linear, because a turn begins only when every host has planned."
     )
 
 
@@ -51,7 +51,7 @@ def test_one_host_does_not_plan_for_all(role: str) -> None:
     found = begin(role, FakePlay({"w1": {}}, run_once=True))
     assert bool(found.get("failed")) is (role in ASKING_EACH)
     if role in ASKING_EACH:
-        assert found["msg"].startswith("Nothing was changed on w1. invalid run_once true: must be false")
+        assert found["msg"].startswith("Nothing was changed. invalid run_once true: must be false")
 
 
 @pytest.mark.parametrize("role", ALL)
@@ -68,7 +68,7 @@ def test_a_node_that_the_play_has_lost_stops_what_changes_nodes(role: str) -> No
 def test_all_that_is_wrong_with_variables_is_told_at_once(role: str) -> None:
     others = {f"{role}_zz": 1, f"{role}_yy": 1, f"{role}_mine": 1, f"{role}_ignored_variables": [f"{role}_mine"]}
     told = begin(role, FakePlay({"w1": others}))["msg"]
-    assert told.startswith(f"Nothing was changed on w1. The role {role} does not know {role}_yy")
+    assert told.startswith(f"Nothing was changed. The role {role} does not know {role}_yy")
     assert f"The role {role} does not know {role}_zz" in told
     assert f"{role}_mine" not in told
 
@@ -139,7 +139,7 @@ def test_what_is_no_part_of_a_report_stays_in_it() -> None:
 def test_a_step_without_the_first_one_is_refused(role: str) -> None:
     told = FakePlay({"w1": {}}).take(role, "decide", "w1")["msg"]
     assert told == (
-        f"Nothing was changed on w1: the role {role} has not begun there. Run it from its first task, without --start-at-task."
+        f"Nothing was changed: the role {role} has not begun. Run it from its first task, without --start-at-task."
     )
 
 

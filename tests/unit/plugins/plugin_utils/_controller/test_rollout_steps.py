@@ -49,9 +49,7 @@ def test_a_role_that_begins_in_the_middle_is_refused(role: str, step: str) -> No
         return
     found = take(FakePlay({"w1": {}}), role=role, step=step, settings=None)
     assert (found["failed"], found["changed"]) == (True, False)
-    assert found["msg"].startswith(
-        f"Nothing was changed on w1: the role {role} has not begun there. Run it from its first"
-    )
+    assert found["msg"].startswith(f"Nothing was changed: the role {role} has not begun. Run it from its first")
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
@@ -60,7 +58,7 @@ def test_a_role_that_is_refused_in_the_second_pass_says_that_the_first_one_chang
     task = Task({"role": "node_kubelet", "step": "decide"}, play.play, check_mode=check_mode)
     found = play._action(task).run(task_vars=play.variables("node_kubelet", "w1"))
     told = "The first of two passes is done, and what it changed stays. This is about the second one only: "
-    assert found["msg"].startswith(f"{'' if check_mode else told}Nothing was changed on w1: ")
+    assert found["msg"].startswith(f"{'' if check_mode else told}Nothing was changed: ")
 
 
 def test_a_pass_has_a_number_that_all_its_steps_tell() -> None:
@@ -94,9 +92,11 @@ def test_failure_at_the_end_is_its_message_only() -> None:
 
 
 def test_warnings_of_modules_and_of_the_step_are_those_of_the_task() -> None:
-    play = FakePlay({"w1": {}}, answers={"kubelet_info": {"node": "n", "warnings": ["old"]}})
+    play = FakePlay(
+        {"w1": {}}, answers={"kubelet_info": {"node": "n", "warnings": ["old"], "deprecations": [{"msg": "gone soon"}]}}
+    )
     found = take(play, role="node_resources", step="begin", settings=play.role_settings("node_resources", "w1"))
-    assert (found["warnings"], found["changed"]) == (["old"], False)
+    assert (found["warnings"], found["deprecations"], found["changed"]) == (["old"], [{"msg": "gone soon"}], False)
     play.answers["kubelet_info"] = {"node": "n"}
     found = take(play, role="node_resources", step="begin", settings=play.role_settings("node_resources", "w1"))
     assert "warnings" not in found
