@@ -27,7 +27,7 @@ from ...module_utils._plan.static_pod.static_pod_results import StaticPodHost
 from ...module_utils._plan.transaction import report, rollout
 from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.results import LeaseResult, NodesInfo
-from ...module_utils._plan.transaction.rollout import Hosts
+from ...module_utils._plan.transaction.rollout import Begun, Hosts
 from .lease_holder import holder
 from .play_view import Json
 from .role_rollout import RoleRollout
@@ -46,10 +46,17 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         settings: KubeletSettings = self._typed_settings(self._settings)
         if settings.node_kubelet_max_unavailable < 1:
             raise Refusal(
-                f"Nothing was changed on {self._play.host}. Invalid node_kubelet_max_unavailable"
+                "Nothing was changed. Invalid node_kubelet_max_unavailable"
                 f" {settings.node_kubelet_max_unavailable}: must be at least 1."
             )
         return dataclasses.replace(settings, at=time.time())
+
+    def _planned(self, begun: Begun) -> Begun:
+        """As in all roles. A failure shows all that its task hands on, and what the kubelet is compared with may be secret."""
+        found = super()._planned(begun)
+        if found.failed or found.unreachable:
+            return dataclasses.replace(found, settings=dataclasses.replace(found.settings, config={}))
+        return found
 
     def decide(self) -> KubeletDecision:
         """Work out on one host, when all have planned, who has a turn. The others do not."""

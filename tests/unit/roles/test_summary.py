@@ -139,6 +139,24 @@ def test_a_drift_may_fail_the_run(stage: Stage, fails: str, status: int, last: s
     }
 
 
+def test_behind_a_plan_that_is_refused_nothing_was_changed_and_nothing_secret_is_shown(stage: Stage) -> None:
+    headers: Json = {"node_kubelet_config": {"staticPodURLHeader": {"Authorization": ["sesame"]}}}
+    groups = {
+        "kube_control_plane": {"cp1": {**CHANGES, **headers}},
+        "kube_node": {"w1": {"stub": {"kubelet": "refused"}, **headers}},
+    }
+    outcome = stage.play(groups, roles=[KUBELET])
+    assert outcome.status == 2
+    assert {host: (each["failed"], each["changed"]) for host, each in recap(outcome).items()} == {
+        "cp1": (1, 0),
+        "w1": (1, 0),
+    }
+    (report,) = outcome.reports
+    assert report.splitlines()[0] == "Nothing was changed on 2 nodes"
+    assert report.splitlines()[-1].startswith("Failed: w1 failed; 1 node did not begin.")
+    assert "sesame" not in outcome.output
+
+
 def test_a_host_that_cannot_be_reached_is_named_and_what_was_not_planned_fails(stage: Stage) -> None:
     groups = two({**CHANGES, "node_kubelet_config": {}})
     groups["kube_node"] = {"w1": groups["kube_node"]["w1"], "w2": GONE}
@@ -161,3 +179,20 @@ def test_where_no_host_is_reached_ansible_itself_has_the_last_word(stage: Stage)
     outcome = stage.playbook("site", two({**GONE, "node_kubelet_config": {}}))
     assert outcome.status != 0
     assert "ok=0" not in outcome.output.partition("PLAY RECAP")[2] or "unreachable=1" in outcome.output
+
+
+def test_what_all_hosts_are_refused_with_is_told_once(stage: Stage) -> None:
+    workers: dict[str, Json] = {f"w{number:02}": CHANGES for number in range(1, 40)}
+    groups: dict[str, Json] = {"kube_control_plane": {"cp1": CHANGES}, "kube_node": workers}
+    stage.environment["ANSIBLE_DISPLAY_OK_HOSTS"] = "false"
+    outcome = stage.play(groups, "--forks=10", roles=[KUBELET], vars={"node_kubelet_confgi": {"a": 1}})
+    assert outcome.status == 2
+    assert outcome.output.count("Origin: ") <= 1
+    assert len(outcome.output.partition("PLAY RECAP")[0].splitlines()) <= 100
+    told = before_recap(outcome)
+    assert len(told) - told.index("Nothing was changed on 40 nodes") == 3
+
+
+def test_a_strategy_that_lets_every_host_end_by_itself_tells_once(stage: Stage) -> None:
+    outcome = stage.play(two(CHANGES), roles=[KUBELET], strategy="free")
+    assert outcome.output.splitlines().count("Nothing was changed on 2 nodes") == 1
