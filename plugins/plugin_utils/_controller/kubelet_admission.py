@@ -27,7 +27,7 @@ from ...module_utils._plan.static_pod.static_pod_results import StaticPodHost
 from ...module_utils._plan.transaction import report, rollout
 from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.results import LeaseResult, NodesInfo
-from ...module_utils._plan.transaction.rollout import Begun, Hosts
+from ...module_utils._plan.transaction.rollout import Hosts, PassStart
 from .lease_holder import holder
 from .play_view import Json
 from .role_rollout import RoleRollout
@@ -51,9 +51,9 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             )
         return dataclasses.replace(settings, at=time.time())
 
-    def _planned(self, begun: Begun) -> Begun:
+    def _planned(self, start: PassStart) -> PassStart:
         """As in all roles. A failure shows all that its task hands on, and what the kubelet is compared with may be secret."""
-        found = super()._planned(begun)
+        found = super()._planned(start)
         if found.failed or found.unreachable:
             return dataclasses.replace(found, settings=dataclasses.replace(found.settings, config={}))
         return found

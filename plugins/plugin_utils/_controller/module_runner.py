@@ -36,17 +36,19 @@ class ModuleRunner:
             # The variable of the inventory overrides the keyword, and that of all hosts is also the controller's.
             action._connection.become = None
 
-    def run(self, module: str, arguments: Json, kind: type[R], *, is_plan: bool = False) -> R:
+    def run(
+        self, module: str, arguments: Json, kind: type[R], *, is_plan: bool = False, is_complete: bool = False
+    ) -> R:
         """The result of a module, with its own action plugin. A lost connection is a result that says so.
 
-        is_plan: in check mode, whatever the mode of the task is, and without a diff.
+        is_plan: in check mode, whatever the mode of the task is, and without a diff. is_complete: without what C(module_defaults) say for this module,
+        as the task of a role is that has its arguments there.
         """
-        return typed.parse(kind, self._run(module, arguments, is_plan=is_plan))
-
-    def _run(self, module: str, arguments: Json, *, is_plan: bool) -> Json:
         name = f"nodecraft.kubeadm.{module}"
-        merged = {**self._module_defaults(name, is_plan=is_plan), **arguments}
-        arguments = _without(self._variables.get("omit"), merged)
+        merged = {**self._module_defaults(name, is_complete=is_complete), **arguments}
+        return typed.parse(kind, self._run(name, _without(self._variables.get("omit"), merged), is_plan=is_plan))
+
+    def _run(self, name: str, arguments: Json, *, is_plan: bool) -> Json:
         action = self._action
         task = action._task.copy()
         task.action, task.args = name, arguments
@@ -77,16 +79,15 @@ class ModuleRunner:
         found: Json = plain(result)
         return found
 
-    def _module_defaults(self, module: str, *, is_plan: bool) -> Json:
-        """What C(module_defaults) of the play say for a module and for the action groups that have it, as Ansible reads it for a task. Of a plan only
-        what groups have: the task of its change has the role's instead of those of its module."""
+    def _module_defaults(self, module: str, *, is_complete: bool) -> Json:
+        """What C(module_defaults) of the play say for a module and for the action groups that have it, as Ansible reads it for a task."""
         task = self._action._task
         groups = [f"group/{group}" for group in task.get_play()._action_groups.get(module, ())]
         merged: Json = {}
         for defaults in task.module_defaults:
             merged.update(defaults)
         found: Json = {}
-        for name in groups if is_plan else (*groups, module):
+        for name in groups if is_complete else (*groups, module):
             found.update(plain(self._action._templar.template(merged.get(name) or {})))
         return found
 

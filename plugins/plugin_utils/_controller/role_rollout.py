@@ -71,7 +71,7 @@ class RoleRollout(RoleEnd[H]):
     def _planned(self, start: PassStart) -> PassStart:
         """With the plan of this host, which fails or is lost with the module that plans."""
         arguments = self._play.variable(f"__{self._role}_arguments", {})
-        plan = self._modules.run(self._planner, arguments, ModuleResult, is_plan=True)
+        plan = self._modules.run(self._planner, arguments, ModuleResult, is_plan=True, is_complete=True)
         if plan.unreachable and getattr(start.settings, "max_unreachable", False):
             return dataclasses.replace(start, excluded=plan.msg or "no answer")
         # A plan changes nothing. What it found is in its operations.

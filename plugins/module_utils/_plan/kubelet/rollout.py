@@ -481,7 +481,7 @@ def report(host: KubeletHost) -> ComponentResult | None:
         return typed.parse(ComponentResult, skipped)
     if not host.start.at_work or host.plan.operations is None:
         return None
-    known = {**host.plan.raw, "changed": False, **(host.change.raw if host.change else {})}
+    known = {**host.plan.raw, **(host.change.raw if host.change else {})}
     found = typed.parse(ComponentResult, {key: value for key, value in known.items() if key in _RESULT_KEYS})
     verified = host.verification
     pods = verified.pods if verified else None

@@ -134,7 +134,7 @@ def test_a_plan_has_no_default_that_its_change_does_not_have() -> None:
     play = FakePlay({"w1": {}})
     play.play._action_groups = {"nodecraft.kubeadm.kubelet": ["nodecraft.kubeadm.node"]}
     defaults = [{"group/nodecraft.kubeadm.node": {"a": 1}, "nodecraft.kubeadm.kubelet": {"config": {"maxPods": 7}}}]
-    run(runner_of(play, module_defaults=defaults), "kubelet", {"state": "present"}, is_plan=True)
+    run(runner_of(play, module_defaults=defaults), "kubelet", {"state": "present"}, is_plan=True, is_complete=True)
     assert play.asked[0].arguments == {"a": 1, "state": "present"}
 
 
