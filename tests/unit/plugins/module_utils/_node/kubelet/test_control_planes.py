@@ -79,13 +79,13 @@ def test_a_directory_of_manifests_may_be_missing(node: Node) -> None:
     assert node.reasons() == []
 
 
-def test_one_manifest_in_place_of_a_directory_tells(node: Node) -> None:
+def test_manifest_in_place_of_directory_tells(node: Node) -> None:
     node.manifests.rmdir()
     node.manifests.write_text(ETCD, encoding="utf-8")
     assert node.reasons() == [f"{node.manifests} is a manifest of etcd"]
 
 
-def test_manifests_that_cannot_be_listed_are_not_taken_for_none(node: Node) -> None:
+def test_unlistable_manifests_are_not_none(node: Node) -> None:
     node.manifests.rmdir()
     node.manifests.symlink_to(node.manifests)
     with pytest.raises(KubeadmError, match=f"cannot be listed .*{node.manifests}"):

@@ -144,9 +144,7 @@ def test_a_plugin_that_is_switched_on_is_judged(server: Server) -> None:
 
 
 @pytest.mark.parametrize("name", ["admission.json", "pods.json"])
-def test_settings_that_the_api_server_has_not_read_are_brought_in_by_a_restart(
-    server: Server, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_unread_settings_are_brought_by_restart(server: Server, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     path = server.path("admission.json", admission(PodSecurity={"path": "pods.json"}))
     flag = f"--admission-control-config-file={path}"
     edited = server.path("pods.json", ENFORCED)
@@ -164,7 +162,7 @@ def test_settings_that_the_api_server_has_not_read_are_brought_in_by_a_restart(
     assert server.findings(NODE_RBAC, flag, v=4) == []
 
 
-def test_authorization_is_read_by_an_api_server_that_runs(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_authorization_is_reloaded_while_running(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     path = server.path("authz.json", authorizers(DENIES, "node", "rbac"))
     server.run(monkeypatch, started=time.time() - 60)
     assert server.findings(f"--authorization-config={path}", v=4) == []

@@ -64,20 +64,20 @@ def test_a_certificate_out_of_its_time_is_found(authority: Authority, expired: P
 
 
 @pytest.mark.parametrize(("usage", "as_client"), [(pki.CLIENT, True), (pki.SERVER, False)])
-def test_time_is_verified_on_the_side_that_shows_it(authority: Authority, usage: str, as_client: bool) -> None:
+def test_time_is_verified_on_the_showing_side(authority: Authority, usage: str, as_client: bool) -> None:
     current, expired = authority.issue(usage=usage), authority.issue(usage=usage, first=-20, last=-10)
     assert certificates.time_problem(*current, as_client=as_client) is None
     assert "has expired" in str(certificates.time_problem(*expired, as_client=as_client))
 
 
 @pytest.mark.parametrize("last", [-10, 365])
-def test_certificate_for_another_use_is_not_known_to_be_in_its_time(authority: Authority, last: int) -> None:
+def test_other_use_leaves_time_unknown(authority: Authority, last: int) -> None:
     pair = authority.issue(usage=pki.CLIENT, first=-20, last=last)
     with pytest.raises(certificates.NotVerified, match="before it looks at that"):
         certificates.time_problem(*pair, as_client=False)
 
 
-def test_key_without_a_handshake_is_not_known_to_be_right(tmp_path: Path) -> None:
+def test_failed_handshake_leaves_pair_unknown(tmp_path: Path) -> None:
     other = Authority(tmp_path / "p-224", key=("ec", "-pkeyopt", "ec_paramgen_curve:P-224"))
     pair = other.issue()
     assert certificates.pair_problem(*pair) is None
@@ -243,7 +243,7 @@ def test_certificates_for_calling_are_looked_at_too(node: Node, other: Authority
 
 
 @pytest.mark.parametrize("name", ["etcd", "kubelet-client"])
-def test_expired_client_certificate_in_use_is_a_finding(node: Node, authority: Authority, name: str) -> None:
+def test_expired_client_certificate_is_found(node: Node, authority: Authority, name: str) -> None:
     flags = {
         "etcd": ("etcd-certfile", "etcd-keyfile"),
         "kubelet-client": ("kubelet-client-certificate", "kubelet-client-key"),
@@ -256,7 +256,7 @@ def test_expired_client_certificate_in_use_is_a_finding(node: Node, authority: A
     assert ("has expired" in found.message, found.brought, node.unverified) == (True, False, [])
 
 
-def test_certificate_whose_time_is_not_known_is_told(node: Node, authority: Authority) -> None:
+def test_unknown_time_is_told(node: Node, authority: Authority) -> None:
     node.write(caller=authority.issue(usage=pki.CLIENT))
     assert node.findings(*node.given("caller")) == []
     (limit,) = node.unverified

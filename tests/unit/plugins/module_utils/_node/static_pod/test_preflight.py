@@ -304,7 +304,7 @@ def test_file_that_lets_probes_through_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("is_read", [True, False])
-def test_file_that_shuts_probes_out_and_was_not_read_is_refused(site: Site, is_read: bool) -> None:
+def test_unread_file_shutting_probes_out_is_refused(site: Site, is_read: bool) -> None:
     path = site.pki / "auth.json"
     path.write_text('{"kind": "AuthenticationConfiguration", "anonymous": {"enabled": false}}', encoding="ascii")
     text = samples.with_command(f"--authentication-config={path}").replace("/etc/kubernetes/pki", str(site.pki))
@@ -335,7 +335,7 @@ def test_a_configuration_with_which_the_lease_is_lost_is_refused() -> None:
 
 
 @pytest.mark.parametrize("is_read", [True, False])
-def test_limit_of_a_file_that_was_not_read_is_refused(site: Site, is_read: bool) -> None:
+def test_limit_of_unread_file_is_refused(site: Site, is_read: bool) -> None:
     path = site.pki / "scheduler.json"
     path.write_text('{"kind": "KubeSchedulerConfiguration", "clientConnection": {"qps": 0.01}}', encoding="ascii")
     text = samples.with_command(f"--config={path}").replace("/etc/kubernetes/pki", str(site.pki))

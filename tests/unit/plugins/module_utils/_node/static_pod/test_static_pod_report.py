@@ -47,7 +47,7 @@ def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
     assert told["unverified"] == ["whether it works: its manifest has no probe, so only its process was watched"]
 
 
-def test_one_manifest_in_place_of_a_directory_is_told(master: FakeNode, run: FakeRun) -> None:
+def test_manifest_in_place_of_directory_is_told(master: FakeNode, run: FakeRun) -> None:
     (path,) = master.manifests.iterdir()
     found = read_all(None, str(path), run=run, warn=pytest.fail, host=master.host)
     assert [(each["name"], each["manifest"], each["ready"]) for each in found["static_pods"]] == [

@@ -224,7 +224,7 @@ def test_what_etcd_removes_while_its_data_is_counted(
     assert broken(upgrade(cluster_configuration=own)) == []
 
 
-def test_etcds_data_that_cannot_be_read_are_not_taken_for_none(upgrade: Check, tmp_path: Path) -> None:
+def test_unreadable_etcd_data_is_not_empty(upgrade: Check, tmp_path: Path) -> None:
     data = tmp_path / "none"
     own = f"{CONFIGURATION}etcd: {{local: {{dataDir: {data}}}}}\n"
     (message,) = broken(upgrade(cluster_configuration=own))
