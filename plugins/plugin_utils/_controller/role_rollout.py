@@ -76,8 +76,8 @@ class RoleRollout(RoleEnd[H]):
             return dataclasses.replace(start, excluded=plan.msg or "no answer")
         # A plan changes nothing. What it found is in its operations.
         found = {**plan.raw, "changed": False}
-        msg = plan.msg if plan.has_failed else ""
-        return dataclasses.replace(start, plan=found, failed=plan.failed, unreachable=plan.unreachable, msg=msg or "")
+        msg = (plan.msg or "no answer") if plan.has_failed else ""
+        return dataclasses.replace(start, plan=found, failed=plan.failed, unreachable=plan.unreachable, msg=msg)
 
     def _checked_settings(self) -> t.Any:
         """The settings of the step begin in their types. Raises Refusal for those that cannot be used."""

@@ -37,6 +37,12 @@ def test_a_play_that_goes_well(role: str) -> None:
     assert (found.get("failed"), found["at_work"], found["excluded"]) == (None, True, "")
 
 
+@pytest.mark.parametrize(("role", "planner"), [("control_plane", "static_pod_plan"), ("node_kubelet", "kubelet")])
+def test_a_plan_that_fails_without_a_word_is_no_answer(role: str, planner: str) -> None:
+    found = begin(role, FakePlay({"w1": {}}, answers={planner: {"failed": True}}))
+    assert (found["failed"], found["msg"], found["plan"]) == (True, "no answer", {"failed": True, "changed": False})
+
+
 @pytest.mark.parametrize("role", ALL)
 @pytest.mark.parametrize("strategy", ["free", "ansible.builtin.host_pinned"])
 def test_a_play_that_does_not_keep_its_hosts_in_sync_is_refused(role: str, strategy: str) -> None:
