@@ -44,19 +44,14 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
 
     def _checked_settings(self) -> KubeletSettings:
         settings: KubeletSettings = self._typed_settings(self._settings)
-        if settings.node_kubelet_max_unavailable < 1:
-            raise Refusal(
-                "Nothing was changed. Invalid node_kubelet_max_unavailable"
-                f" {settings.node_kubelet_max_unavailable}: must be at least 1."
-            )
+        self._refuse(kubelets.settings_refusal(settings))
         return dataclasses.replace(settings, at=time.time())
 
     def _planned(self, start: PassStart) -> PassStart:
         """As in all roles. A failure shows all that its task hands on, and what the kubelet is compared with may be secret."""
         found = super()._planned(start)
-        if found.failed or found.unreachable:
-            return dataclasses.replace(found, settings=dataclasses.replace(found.settings, config={}))
-        return found
+        shown = dataclasses.replace(found.settings, config={}) if found.failed or found.unreachable else found.settings
+        return dataclasses.replace(found, settings=shown)
 
     def decide(self) -> KubeletDecision:
         """Work out on one host, when all have planned, who has a turn. The others do not."""

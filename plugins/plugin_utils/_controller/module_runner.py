@@ -46,7 +46,9 @@ class ModuleRunner:
         """
         name = f"nodecraft.kubeadm.{module}"
         merged = {**self._module_defaults(name, is_complete=is_complete), **arguments}
-        return typed.parse(kind, self._run(name, _without(self._variables.get("omit"), merged), is_plan=is_plan))
+        return typed.parse(
+            kind, self._run(name, _without_omitted(self._variables.get("omit"), merged), is_plan=is_plan)
+        )
 
     def _run(self, name: str, arguments: Json, *, is_plan: bool) -> Json:
         action = self._action
@@ -100,11 +102,11 @@ class ModuleRunner:
         return {"rc": status, "stderr_lines": stderr.decode(errors="replace").splitlines()}
 
 
-def _without(omitted: t.Any, value: t.Any) -> t.Any:
+def _without_omitted(omitted: t.Any, value: t.Any) -> t.Any:
     """A value without what is omitted in its mappings. On ansible-core 2.18 that is a text, which Ansible takes out of the arguments of a task."""
     if isinstance(value, dict):
-        return {key: _without(omitted, each) for key, each in value.items() if each != omitted}
-    return [_without(omitted, each) for each in value] if isinstance(value, list) else value
+        return {key: _without_omitted(omitted, each) for key, each in value.items() if each != omitted}
+    return [_without_omitted(omitted, each) for each in value] if isinstance(value, list) else value
 
 
 def _run_to_its_end(plugin: ActionBase, variables: Json) -> Json:

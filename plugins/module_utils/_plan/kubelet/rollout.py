@@ -104,6 +104,16 @@ def file_of_turns(hosts: Hosts[KubeletHost]) -> str:
     return BATCH if are_planes == sorted(are_planes, reverse=True) else PLANES_FIRST
 
 
+def settings_refusal(settings: KubeletSettings) -> str:
+    """Why a run with these settings is refused; empty when it is not."""
+    number = settings.node_kubelet_max_unavailable
+    return (
+        ""
+        if number >= 1
+        else f"Nothing was changed. Invalid node_kubelet_max_unavailable {number}: must be at least 1."
+    )
+
+
 def not_compared(idle: t.Iterable[str], why: str) -> dict[str, str]:
     """Why kubelets do not count as using what is desired that could not be compared, by host. One of them says why for all."""
     return {name: f"{_NOT_COMPARED}{'' if number else f': {why}'}" for number, name in enumerate(idle)}

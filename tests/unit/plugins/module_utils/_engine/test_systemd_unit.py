@@ -31,7 +31,6 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import UNUSED_
 UNKNOWN = (
     'E1 "Using lenient decoding as strict decoding failed" err="strict decoding error: unknown field \\"maxPodz\\""'
 )
-
 TAKEN = f"another program listens at its health port {UNUSED_PORT}"
 
 

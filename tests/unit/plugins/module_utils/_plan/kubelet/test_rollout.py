@@ -10,9 +10,6 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import rollout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.kubelet_results import (
-    Admission,
-    IncludedBatch,
-    KubeletDecision,
     KubeletHost,
     KubeletPlan,
     KubeletSettings,
@@ -97,37 +94,6 @@ def test_a_turn_is_for_a_change_or_one_that_is_open() -> None:
 def test_control_planes_come_first_wherever_they_stand() -> None:
     hosts = {"w1": host(), "c1": plane("c1"), "w2": idle("w2"), "c2": plane("c2", operations=[]), "w3": host("w3")}
     assert rollout.batches(every(hosts), 5) == [["c1"], ["w1", "w3"]]
-
-
-@pytest.mark.parametrize(
-    ("hosts", "file"),
-    [
-        ([plane("c1"), plane("c2"), host("w1")], "batch.yml"),
-        ([host("w1"), host("w2")], "batch.yml"),
-        ([host("w1"), plane("c1")], "planes_first.yml"),
-        ([idle("w1"), plane("c1")], "batch.yml"),  # it has no turn
-    ],
-)
-def test_control_planes_behind_others_in_the_play_have_a_file_of_their_own(hosts: list[Json], file: str) -> None:
-    assert rollout.file_of_turns(every({registers["plan"]["node"]: registers for registers in hosts})) == file
-
-
-def test_each_host_knows_its_batch_and_the_one_before() -> None:
-    decision = KubeletDecision(batches=[["c1"], ["w1", "w2"]], file="batch.yml")
-    first, second, none = (rollout.with_turn(Admission(), decision, name) for name in ("c1", "w2", "w3"))
-    assert (first.files, first.batches, first.before) == ((IncludedBatch("batch.yml", ["c1"]),), [["c1"]], [])
-    assert (second.files, second.before) == ((IncludedBatch("batch.yml", ["w1", "w2"]),), ["c1"])
-    assert none == Admission()
-    # One file for all of them, in which each includes its batch.
-    several = KubeletDecision(batches=decision.batches, file="planes_first.yml")
-    assert {rollout.with_turn(Admission(), several, name).files for name in ("c1", "w1", "w2")} == {
-        (IncludedBatch("planes_first.yml", ()),)
-    }
-
-
-def test_one_host_says_why_kubelets_could_not_be_compared() -> None:
-    first, second = rollout.not_compared(["w1", "w2"], "no answer").values()
-    assert first == f"{second}: no answer"
 
 
 def test_the_cluster_is_told_by_all_nodes() -> None:
