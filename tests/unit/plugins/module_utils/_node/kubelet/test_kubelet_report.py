@@ -72,7 +72,7 @@ def test_kubelet_that_has_not_read_a_file_of_ours_is_not_in_sync(node: Node) -> 
     process = node.root / "proc/7/cmdline"
     process.write_text(f"{process.read_text(encoding='ascii')}--config-dir={directory}\0", encoding="ascii")
     fragment = node.write(f"kubelet.conf.d/{kubelet_layout.FRAGMENT}", f"{kubelets.MAIN_TEXT}maxPods: 50\n")
-    for path in (node.extra, fragment, directory):
+    for path in (node.unit, node.kubeadm, node.main, node.extra, fragment, directory):
         os.utime(path, (1.0, 1.0))  # as cp -p would leave them, and what our change leaves in the directory
     started = time.time() - 60
     node.start_at(started)
