@@ -164,9 +164,10 @@ class ControlPlaneRollout(ControlPlaneDecision):
         return self._ended(own, [line for line in lines if line], others)
 
     def in_run(self, reports: t.Mapping[str, Json]) -> Json:
-        """As in all roles, and of kubeadm-config, which no single host has."""
+        """As in all roles, and of kubeadm-config, which no single host has, and of the mark on the Lease."""
         objects = {"kubeadm-config": True} if self._is_config_changed else {}
-        return {**super().in_run(reports), "objects": objects}
+        is_marked = any(rollout_lease.RESUMPTION in host.end.lines for host in self._hosts.values())
+        return {**super().in_run(reports), "objects": objects, "resume": rollout_lease.RESUME if is_marked else ""}
 
     def pending(self, own_report: Json) -> int:
         """As in all roles. kubeadm-config counts on the host that decides for all."""

@@ -25,14 +25,22 @@ from .lock_waiter import show
 _CHARACTERS = 8
 _NAME = re.compile(r".*@(?P<machine>[^/]*)/[0-9a-f]+-(?P<pid>[0-9]+)-(?P<start>[0-9]+)-(?P<place>[0-9a-f]+)")
 _PROC = "/proc"
+_INIT = 1
 
 
 class _Process(t.NamedTuple):
-    """A process. start: in ticks since the machine was started."""
+    """A process. session: as a number. start: in ticks since the machine was started."""
 
     is_dead: bool
     parent: int
+    session: int
     start: int
+
+    @property
+    def is_adopted(self) -> bool:
+        """Whether the process that forked it has ended, as far as can be seen: it is the child of the first process, or of one of another session."""
+        parent = _process(self.parent)
+        return self.parent == _INIT or parent is None or parent.session != self.session
 
 
 def holder() -> str:
@@ -77,7 +85,7 @@ def _process(pid: int) -> _Process | None:
     except OSError:
         return None
     fields = text.rpartition(")")[2].split()  # of proc(5), from the third on: a name may have blanks
-    return _Process(fields[0] in "ZX", int(fields[1]), int(fields[19]))
+    return _Process(fields[0] in "ZX", int(fields[1]), int(fields[3]), int(fields[19]))
 
 
 def _exists(pid: int) -> bool:
@@ -92,10 +100,12 @@ def _exists(pid: int) -> bool:
 
 def _has_orphans(start: int) -> bool:
     """Whether a process of Ansible runs without the one that forked it, as the task of a run that was killed does until it ends. start: of
-    the run. One of another run counts, too: then the Lease is waited for."""
+    the run. One of another run counts, too: then the Lease is waited for. A live run of something else does not: seen with plays that others ran on
+    the same machine, which kept a dead run's Lease for all of its time."""
     for pid in map(int, filter(str.isdigit, os.listdir(_PROC))):
         process = _process(pid) if pid not in (os.getpid(), os.getppid()) and _is_of_ansible(pid) else None
-        if process and not process.is_dead and process.start >= start and not _is_of_ansible(process.parent):
+        is_later = process and not process.is_dead and process.start >= start
+        if process and is_later and not _is_of_ansible(process.parent) and process.is_adopted:
             return True
     return False
 

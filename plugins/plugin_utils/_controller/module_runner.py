@@ -46,9 +46,10 @@ class ModuleRunner:
         """
         name = f"nodecraft.kubeadm.{module}"
         merged = {**self._module_defaults(name, is_complete=is_complete), **arguments}
-        return typed.parse(
-            kind, self._run(name, _without_omitted(self._variables.get("omit"), merged), is_plan=is_plan)
-        )
+        omitted = self._variables.get("omit")
+        # Newer ones than 2.18 have no such variable, and leave nothing of what is omitted. A value that is null stays.
+        given = merged if omitted is None else _without_omitted(omitted, merged)
+        return typed.parse(kind, self._run(name, given, is_plan=is_plan))
 
     def _run(self, name: str, arguments: Json, *, is_plan: bool) -> Json:
         action = self._action

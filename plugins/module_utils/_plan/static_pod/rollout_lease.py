@@ -18,6 +18,9 @@ from .static_pod_results import LeaseState, PlannedChange, StaticPodHost, Static
 
 Json = dict[str, t.Any]
 
+# What a report says of a mark on the Lease, and what the next run needs then on its command line.
+RESUME = "-e control_plane_resume=true"
+RESUMPTION = f"The same settings are refused from now on: when that is repaired, run with {RESUME}, too"
 _DIGEST_CHARACTERS = 16
 # What a turn takes besides the waits that variables bound: once, and for each static pod the rehearsal, the restart and the restart of the
 # kubelet. A rollback waits this long at least.
@@ -195,11 +198,7 @@ def release(hosts: Hosts[StaticPodHost], holder: str) -> Json | None:
 
 def resumption(hosts: Hosts[StaticPodHost]) -> str:
     """What the next run needs after a release that left a mark; empty without one."""
-    if not _halted(hosts):
-        return ""
-    return (
-        "The same settings are refused from now on: when that is repaired, run with -e control_plane_resume=true, too"
-    )
+    return RESUMPTION if _halted(hosts) else ""
 
 
 def release_warning(holder: str, result: LeaseResult) -> str:

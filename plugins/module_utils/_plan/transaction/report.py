@@ -66,7 +66,7 @@ class Run:
 
     hosts: those of the play, in its order. parts: what became of them. causes: why steps failed, by host. notes: lines of the roles on what is no
     change of a host. objects: whether what no single host has was changed, by its name. dry: whether nothing was to be changed.
-    fails_on_pending: whether a host fails that has something to change then.
+    fails_on_pending: whether a host fails that has something to change then. resume: what the next run needs on its command line.
     """
 
     hosts: t.Sequence[str] = ()
@@ -76,6 +76,7 @@ class Run:
     objects: t.Mapping[str, bool] = dataclasses.field(default_factory=dict)
     dry: bool = False
     fails_on_pending: bool = False
+    resume: str = ""
 
     def with_role(
         self,
@@ -83,6 +84,7 @@ class Run:
         causes: t.Mapping[str, t.Sequence[str]] | None = None,
         notes: t.Sequence[str] = (),
         objects: t.Mapping[str, bool] | None = None,
+        resume: str = "",
     ) -> Run:
         """The same with what one more role tells."""
         merged = {
@@ -95,6 +97,7 @@ class Run:
             causes=merged,
             notes=[*self.notes, *notes],
             objects={**self.objects, **(objects or {})},
+            resume=resume or self.resume,
         )
 
     def done(self, part: Part) -> int:
@@ -399,9 +402,10 @@ def _ended(run: Run) -> str:
 def again(run: Run) -> str:
     """How to go on after a run that failed. Where it has changed nothing, it is run again as it was."""
     left = [host for host in run.hosts if host in (*run.failed_hosts, *run.waiting_hosts)]
+    more = f" with {run.resume}" if run.resume else ""
     if run.dry or not any(run.done(part) for part in run.parts) or len(left) == len(run.hosts):
-        return "Run the same command again when that is repaired."
-    return f"To continue when that is repaired, run again with --limit {','.join(left)}"
+        return f"Run the same command again{more} when that is repaired."
+    return f"To continue when that is repaired, run again{more or ' with'} --limit {','.join(left)}"
 
 
 def _number(number: int, word: str, plural: str = "") -> str:

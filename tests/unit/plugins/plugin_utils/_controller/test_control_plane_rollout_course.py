@@ -94,7 +94,7 @@ def test_a_failure_leaves_later_nodes_untouched_and_its_mark(how: Json, ending: 
     # A host that has failed in its change does not fail once more.
     assert found.failures.keys() == ({"cp3 end"} if ending == LOST else {"cp2 change", "cp3 end"})
     assert found.failures["cp3 end"] == "Not changed, because cp2 failed."
-    assert found.lines.endswith("run again with --limit cp2,cp3")
+    assert found.lines.endswith("run again with -e control_plane_resume=true --limit cp2,cp3")
     assert "run with -e control_plane_resume=true, too\n" in found.lines
     taken, *_renewed, halted = (call.arguments for call in found.play.calls("rollout_lease"))
     assert (halted["state"], halted["node"], halted["reason"]) == ("halted", "cp2", told)

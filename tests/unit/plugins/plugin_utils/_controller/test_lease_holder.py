@@ -7,6 +7,7 @@ from __future__ import annotations
 import getpass
 import os
 import re
+import signal
 import subprocess
 import sys
 import typing as t
@@ -72,18 +73,31 @@ def test_run_of_elsewhere_is_never_known_to_be_gone(run: tuple[subprocess.Popen[
         assert not is_gone(other), other
 
 
-def test_run_whose_tasks_are_left_is_not_gone(run: tuple[subprocess.Popen[bytes], str]) -> None:
+# Starts a process whose command line is that of a run, as that of a task is which it forked, and ends with its number.
+FORK = """
+import subprocess, sys
+child = subprocess.Popen(["ansible-playbook", "-c", "import time; time.sleep(60)"], executable=sys.executable)
+print(child.pid, flush=True)
+"""
+
+
+@pytest.mark.parametrize(("rest", "is_left"), [("", True), ("child.wait()", False)])
+def test_killed_run_has_tasks_left_but_not_those_of_a_live_run(
+    run: tuple[subprocess.Popen[bytes], str], rest: str, is_left: bool
+) -> None:
     process, name = run
     process.kill()
     process.wait()
-    # Its command line is that of the run, and so is that of a task which it forked.
-    orphan = subprocess.Popen(["ansible-playbook", "-c", "input()"], executable=sys.executable, stdin=subprocess.PIPE)
+    parent = subprocess.Popen([sys.executable, "-c", FORK + rest], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
     try:
         # The kernel shows its words a moment after it has begun to execute it.
-        while not lease_holder._is_of_ansible(orphan.pid):
-            assert orphan.poll() is None
-        assert not is_gone(name)
+        while not lease_holder._is_of_ansible(child):
+            os.kill(child, 0)
+        if is_left:
+            parent.wait()
+        assert is_gone(name) is not is_left
     finally:
-        orphan.kill()
-        orphan.communicate()
-    assert is_gone(name)
+        os.kill(child, signal.SIGKILL)
+        parent.communicate()

@@ -130,6 +130,12 @@ def test_what_is_omitted_in_a_mapping_is_none_either() -> None:
     assert play.asked[0].arguments == {"config": {"podPidsLimit": 5, "evictionHard": {}, "list": [{}]}}
 
 
+def test_null_stays_where_nothing_can_be_omitted() -> None:
+    play = FakePlay({"w1": {}})
+    run(runner_of(play), "node_label", {"nodes": {"w1": {"a": "b", "c": None}}})
+    assert play.asked[0].arguments == {"nodes": {"w1": {"a": "b", "c": None}}}
+
+
 def test_a_plan_has_no_default_that_its_change_does_not_have() -> None:
     play = FakePlay({"w1": {}})
     play.play._action_groups = {"nodecraft.kubeadm.kubelet": ["nodecraft.kubeadm.node"]}

@@ -284,6 +284,16 @@ def test_what_no_host_has_is_in_the_headline_as_well(parts: list[Part], dry: boo
     assert report.lines(run)[0].startswith(headline)
 
 
+def test_what_the_next_run_needs_is_in_the_command_to_continue_with() -> None:
+    run = Run(hosts=["w1", "w2"], parts=[part("w2", failed=True)], resume="-e again=true")
+    assert (
+        report.lines(run)[-1]
+        == "Failed: w2 failed. Run the same command again with -e again=true when that is repaired."
+    )
+    half_done = Run(hosts=["w1", "w2"], parts=[part("w1", **DONE), part("w2", failed=True)], resume="-e again=true")
+    assert report.lines(half_done)[-1].endswith("run again with -e again=true --limit w2")
+
+
 # ---- operations ------------------------------------------------------------------------------------------------------
 
 
