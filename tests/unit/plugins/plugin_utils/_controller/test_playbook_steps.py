@@ -374,7 +374,7 @@ def test_what_was_planned_and_did_not_begin_fails_and_is_in_the_limit_that_goes_
     assert "cp1: it is restored" in found["lines"]
     assert (
         found["lines"][-1]
-        == "Failed: cp1 failed; 1 node did not begin. Run the same command again when that is repaired."
+        == "Failed: cp1 failed; 1 node did not begin. Run the same command again with -e control_plane_resume=true when that is repaired."
     )
 
 
