@@ -28,8 +28,8 @@ def play(stage: Stage, name: str, host: Json) -> Outcome:
 @pytest.mark.parametrize(
     ("name", "unchanged", "changed"),
     [
-        ("control_plane", 10, 19),
-        ("node_kubelet", 11, 21),
+        ("control_plane", 10, 20),
+        ("node_kubelet", 11, 22),
         ("node_resources", 12, 12),
         # What is planned once, for all roles, is changed then; every role asks the API again before its own changes.
         ("site", 22, 66),
