@@ -87,7 +87,13 @@ class Steps:
 
     def refused(self, reason: str) -> str:
         """Why a run ends before a role writes anything. reason: as it stands, which knows of one pass only."""
-        return site.refused(reason, self._play.variable("__play_pass", site.WHOLE))
+        return site.refused(reason, self._in_pass)
+
+    @property
+    def _in_pass(self) -> str:
+        """Which pass of a run this is, one of C(site.PASSES)."""
+        found: str = self._play.variable("__play_pass", site.WHOLE)
+        return found
 
     @staticmethod
     def _refuse(reason: str) -> None:

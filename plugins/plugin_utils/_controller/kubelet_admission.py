@@ -24,7 +24,7 @@ from ...module_utils._plan.kubelet.kubelet_results import (
 from ...module_utils._plan.kubernetes import access, coverage
 from ...module_utils._plan.static_pod import rollout as control_planes
 from ...module_utils._plan.static_pod.static_pod_results import StaticPodHost
-from ...module_utils._plan.transaction import report, rollout
+from ...module_utils._plan.transaction import report, rollout, site
 from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.results import LeaseResult, NodesInfo
 from ...module_utils._plan.transaction.rollout import Hosts, PassStart
@@ -111,15 +111,16 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         decision = self._decision
         if not decision.coordinator or decision.failed:
             return Admission()
+        turn_of = "" if self._plan_only else self._play.host
         if decision.coordinator != self._play.host:
-            return self._with_turn(Admission(api=self._end_api(decision)), decision)
+            return kubelets.with_turn(Admission(api=self._end_api(decision)), decision, turn_of)
         hosts = self._pass.hosts(decision.planned)
         barrier = rollout.step_refusal(hosts, "decide")
         if barrier:
             raise Refusal(f"Nothing was changed. {barrier}")
         turns = [host for batch in decision.batches for host in batch]
         here = next(each for each in decision.api if each.host == self._play.delegate_host)
-        admission = self._with_turn(Admission(api=here, cluster=kubelets.cluster(hosts)), decision)
+        admission = kubelets.with_turn(Admission(api=here, cluster=kubelets.cluster(hosts)), decision, turn_of)
         if turns and self._pass.own.settings.node_kubelet_check_api:
             admission = self._checked_by_api(admission, hosts, turns, decision)
         elif turns:
@@ -142,10 +143,6 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         lost = [host for host in decision.candidates if host in before]
         return self._api_hosts(decision.candidates, lost=lost)[0]
 
-    def _with_turn(self, admission: Admission, decision: KubeletDecision) -> Admission:
-        """With the batch of this host; none where it has no turn."""
-        return admission if self._plan_only else kubelets.with_turn(admission, decision, self._play.host)
-
     def _checked_by_api(
         self, admission: Admission, hosts: Hosts[KubeletHost], turns: t.Sequence[str], decision: KubeletDecision
     ) -> Admission:
@@ -155,6 +152,8 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             return found
         acquired = self._with_lease(found)
         if acquired.lease and acquired.lease.stale:
+            if outdated := site.outdated(self._in_pass, is_stale=True):
+                return _refused(acquired, outdated)
             # What was told before is of the time when the other run was at work.
             again = self._judged(admission, hosts, turns, decision)
             return kubelets.behind_another_run(again, acquired, found)

@@ -179,6 +179,14 @@ def has_failed(report: Report) -> bool:
     return any(each.failed for each in report.values())
 
 
+def outdated(in_pass: str, *, is_stale: bool) -> str:
+    """Why a first pass is refused that waited for another run: what it keeps for the second one was decided from what was there before. Empty when it
+    is not. is_stale: whether another run may have changed something since."""
+    if not (is_stale and in_pass == ADDITIONS):
+        return ""
+    return "another run may have changed something since it was decided what is added first and what goes then. Run this again."
+
+
 def refused(reason: str, in_pass: str) -> str:
     """Why a run ends before a role writes anything. reason: as it stands, which knows of one pass only. in_pass: one of C(PASSES)."""
     if in_pass != REST:

@@ -214,6 +214,19 @@ def test_a_plan_that_another_run_made_old_is_made_again_with_the_same_lease() ->
     assert its_pass.take("admit")["files"] == [{"file": "turn.yml", "host": "cp1"}]
 
 
+def test_first_pass_behind_another_run_is_refused_and_releases_the_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it keeps for the second pass was decided from what was there before."""
+    monkeypatch.setattr(
+        FakePass, "variable", lambda _pass, name, default=None: "additions" if name == "__play_pass" else default
+    )
+    its_pass = FakePass(two(), answer={**HELD, "stale": True})
+    found = its_pass.take("decide")
+    assert found["failed"]
+    assert "another run may have changed something" in found["msg"]
+    its_pass.take("end")
+    assert its_pass.asked[-1][1]["state"] == "released"
+
+
 def test_a_run_has_one_name_in_all_its_passes() -> None:
     its_pass = FakePass(two(), answer=HELD)
     its_pass.take("decide")

@@ -76,6 +76,13 @@ def test_behind_another_run_the_api_is_asked_again_and_the_user_told() -> None:
     assert "Nodes on which there was nothing to change are not checked again" in warnings
 
 
+def test_first_pass_behind_another_run_is_refused_and_releases_the_lease() -> None:
+    found = run("cp1", "w1", variables={"__play_pass": "additions"}, answers={"rollout_lease": stale})
+    assert "another run may have changed something" in found.failures["cp1 admit"]
+    assert found.changed == []
+    assert found.play.calls("rollout_lease")[-1].arguments["state"] == "released"
+
+
 def stale(call: Call) -> Json:
     """A Lease that another run held since everything was planned."""
     return {**held(call), "stale": call.arguments["state"] == "held"}
