@@ -105,12 +105,10 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
             results[kind] = self._handed_on(result)
         else:
             refusal, warnings = self._reviewed(hosts)
-        return Applied(
-            refusal=refusal,
-            warnings=[f"not verified: {what}" for what in warnings],
-            unverified=warnings,
-            **results,
-        )
+        limits = [f"not verified: {what}" for what in warnings]
+        applied = Applied(refusal=refusal, warnings=limits, unverified=warnings, **results)
+        failed = [name for name, host in hosts.items() if host.settings.node in applied.failed_nodes]
+        return dataclasses.replace(applied, failed_hosts=failed)
 
     def _handed_on(self, result: NodesResult) -> NodesResult:
         """A result with what a diff shows by node. A plan changes nothing: what it found stands in its operations."""
@@ -179,9 +177,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
 
     def failed_hosts(self) -> t.Iterator[str]:
         """As in all roles, and whose nodes have failed."""
-        failed = self._applied.failed_nodes
-        named = (name for name, host in self._pass.all_hosts() if failed and host.settings.node in failed)
-        return itertools.chain(named, super().failed_hosts())
+        return itertools.chain(self._applied.failed_hosts, super().failed_hosts())
 
     def why_failed(self, parts: Report) -> str:
         """As in all roles, and why the request of this host for all was refused."""

@@ -92,10 +92,12 @@ class NodesResult(ModuleResult):
 
 @dataclasses.dataclass(frozen=True)
 class Applied(StepResult):
-    """Of the step apply, by kind; None where it did not come so far. What has failed stands there. refusal: why else nothing may be changed."""
+    """Of the step apply, by kind; None where it did not come so far. What has failed stands there. refusal: why else nothing may be changed. failed_hosts:
+    those of nodes that failed."""
 
     api_reachable: bool = True
     refusal: str = ""
+    failed_hosts: t.Sequence[str] = ()
     unverified: t.Sequence[str] = ()
     taints: NodesResult | None = typed.one(NodesResult)
     resources: NodesResult | None = typed.one(NodesResult)
@@ -283,7 +285,11 @@ def _of_node(settings: NodeSettings, kind: str, applied: Applied) -> NodeResult 
     if result is None:
         failed = applied.failed_nodes
         is_missed = failed and settings.node not in failed and getattr(settings, kind) is not None
-        return typed.parse(NodeResult, {**rollout.not_begun(failed), "operations": []}) if is_missed else None
+        return (
+            typed.parse(NodeResult, {**rollout.not_begun(applied.failed_hosts), "operations": []})
+            if is_missed
+            else None
+        )
     own = result.nodes.get(settings.node)
     if not result.has_failed or any(each.failed for each in result.nodes.values()):
         return own

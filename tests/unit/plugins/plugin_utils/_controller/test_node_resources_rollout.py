@@ -119,7 +119,7 @@ def test_each_host_ends_as_its_own_node() -> None:
     # What was not tried for that is left to do.
     missed = run("cp1", "w1", answers={"node_taint": answer}, variables=labels)
     assert [name for name, _nodes in asked(missed)] == MODULES[:1]
-    assert missed.failures == {"cp1 end": "Not changed, because node-w1 failed.", "w1 end": "node-w1: refused"}
+    assert missed.failures == {"cp1 end": "Not changed, because w1 failed.", "w1 end": "node-w1: refused"}
 
 
 def test_what_was_not_waited_for_is_told() -> None:
