@@ -75,14 +75,13 @@ class ControlPlaneRollout(ControlPlaneDecision):
         decision, host = self._decided, self._play.host
         hosts = self._pass.hosts(decision.planned)
         needs_lease = self._is_lease_wanted and not self._is_dry
-        refusal = (
-            control_planes.turn_refusal(hosts, host, self._play.play_hosts, decision.turns)
-            or rollout_lease.turn_refusal(decision.lease, is_needed=needs_lease)
-            or control_planes.readiness_refusal(hosts, host)
-            or self._renewal_refusal(hosts, decision, host)
-        )
-        if refusal:
-            raise Refusal(refusal)
+        refusal = control_planes.turn_refusal(
+            hosts, host, self._play.play_hosts, decision.turns
+        ) or rollout_lease.turn_refusal(decision.lease, is_needed=needs_lease)
+        self._refuse(refusal)
+        if why := control_planes.readiness_refusal(hosts, host):
+            return Turn(failed=True, msg=why, stopped_by=control_planes.not_ready(hosts, host))
+        self._refuse(self._renewal_refusal(hosts, decision, host))
         pass_id = self._pass.own.start.pass_id
         return Turn(changes=tuple(Item(name, pass_id) for name in control_planes.order(self._pass.own)))
 

@@ -85,9 +85,13 @@ class RoleSummary(Steps, t.Generic[H]):
         return self._pass.own.has_failed
 
     def failed_hosts(self) -> t.Iterator[str]:
-        """The hosts that failed in this role, and did not only wait for their turn."""
+        """The hosts that failed in this role, and did not only wait for their turn, and those because of which a turn was refused."""
         ends = (rollout.FAILED, rollout.LOST)
-        return (name for name, host in self._pass.all_hosts() if host.causes or host.state in ends)
+        for name, host in self._pass.all_hosts():
+            if host.causes or host.state in ends:
+                yield name
+            elif host.state == rollout.REFUSED:
+                yield from host.turn.stopped_by
 
     def notes(self) -> list[str]:
         """What is told of no single host."""

@@ -194,13 +194,18 @@ def readiness_refusal(hosts: Hosts[StaticPodHost], host: str) -> str:
     found = _observed(hosts, host)
     if any(name in order(hosts[host]) for name in _unready(found[host])):
         return ""
-    blocked_by = _blocked_by(found)
-    if not blocked_by:
+    words = [text for texts in _blocked_by(found).values() for text in texts]
+    if not words:
         return ""
     return (
-        f"Not changed, because not all API servers and etcds are ready, and this change would stop its own: {'; '.join(blocked_by)}."
+        f"Not changed, because not all API servers and etcds are ready, and this change would stop its own: {'; '.join(words)}."
         " Repair that first; a run that changes what is down may continue."
     )
+
+
+def not_ready(hosts: Hosts[StaticPodHost], host: str) -> list[str]:
+    """The hosts because of which C(readiness_refusal) refuses."""
+    return list(_blocked_by(_observed(hosts, host)))
 
 
 def _observed(hosts: Hosts[StaticPodHost], host: str) -> dict[str, Pods | str]:
@@ -214,14 +219,14 @@ def _observed(hosts: Hosts[StaticPodHost], host: str) -> dict[str, Pods | str]:
     return found
 
 
-def _blocked_by(observed: t.Mapping[str, Pods | str]) -> list[str]:
-    """What is not ready, or is not known, in words."""
-    found = []
+def _blocked_by(observed: t.Mapping[str, Pods | str]) -> dict[str, list[str]]:
+    """What is not ready, or is not known, in words by host."""
+    found = {}
     for host, pods in observed.items():
         if isinstance(pods, str):
-            found.append(f"{host} could not be checked ({pods.rstrip('.')})")
-        else:
-            found += [f"{name} on {host} {pods[name].problem}" for name in _unready(pods)]
+            found[host] = [f"{host} could not be checked ({pods.rstrip('.')})"]
+        elif unready := _unready(pods):
+            found[host] = [f"{name} on {host} {pods[name].problem}" for name in unready]
     return found
 
 
@@ -351,12 +356,13 @@ def _reason(hosts: Hosts[StaticPodHost], host: str) -> str:
     own = hosts[host].turn
     if own and own.failed:
         return str(own.msg)
-    stopped = [
-        name
-        for name, each in hosts.items()
-        if each.has_stopped or each.is_gone or each.state in (rollout.REFUSED, rollout.UNFINISHED)
-    ]
-    return rollout.not_changed(stopped or [name for name, each in hosts.items() if each.causes])
+    stopped: dict[str, None] = {}
+    for name, each in hosts.items():
+        if each.state == rollout.REFUSED:
+            stopped.update(dict.fromkeys(each.turn.stopped_by or [name]))
+        elif each.has_stopped or each.is_gone or each.state == rollout.UNFINISHED:
+            stopped[name] = None
+    return rollout.not_changed(list(stopped) or [name for name, each in hosts.items() if each.causes])
 
 
 def undone_by_upgrade(reports_by_host: Reports) -> list[str]:

@@ -419,6 +419,8 @@ def test_a_node_that_is_lost_while_it_is_asked_ends_the_rollout() -> None:
     found = run(None, None, None, answers={"static_pod_info": lambda call: GONE if call.on == "cp3" else READY})
     assert found.changed == ["cp1"]
     assert "cp3 could not be checked (gone)" in found.failures["cp2 turn"]
+    # It is not cp2 that stopped the run.
+    assert found.failures["cp3 end"] == "Not changed, because cp3 failed."
     assert found.play.calls("rollout_lease")[-1].arguments["completed"] is False
 
 
