@@ -32,7 +32,7 @@ SHARED = (
 
 _ETCD = "etcd"
 _VITAL = control_plane_nodes.COMPONENTS
-_UPGRADE = "WARNING: a kubeadm upgrade writes the manifests again and so reverts this; run the role again after one."
+_UPGRADE = "WARNING: a kubeadm upgrade writes the manifests again and so reverts this; run this again after one."
 _OFF = (None, False, "disabled")
 # A plan says whether a node is ready; when it is older than this, in seconds, the node is asked again.
 _FRESH_SECONDS = 30
