@@ -24,12 +24,13 @@ def test_a_lease_is_released_where_the_host_that_acquired_it_is_lost(stage: Stag
     assert outcome.status != 0
     assert outcome.hosts("change", "kubelet") == ["cp1"]
     (report,) = outcome.reports
-    assert report.splitlines() == [
+    # ansible-core 2.18 says less of why.
+    assert report.replace("Task failed: ", "").splitlines() == [
         "No change was seen to end on 3 nodes",
         "cp1 kubelet + --v=5 (connection lost, end not seen)",
         "cp3: Not changed, because cp1 failed.",
         "1 other node: nothing to change",
-        "cp1: Task failed: gone",
+        "cp1: gone",
         "Failed: cp1 failed; 1 node did not begin. Run the same command again when that is repaired.",
     ]
     assert outcome.statistics["node_kubelet_report"]["cp1"]["failed"] is True
