@@ -95,6 +95,10 @@ class Steps:
         found: str = self._play.variable("__play_pass", site.WHOLE)
         return found
 
+    def _outdated(self, *, is_stale: bool) -> str:
+        """Why a first pass is refused behind another run, as C(site.outdated)."""
+        return site.outdated(self._in_pass, is_stale=is_stale)
+
     @staticmethod
     def _refuse(reason: str) -> None:
         """Raise Refusal when there is a reason."""

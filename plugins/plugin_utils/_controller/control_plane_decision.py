@@ -24,7 +24,7 @@ from ...module_utils._plan.static_pod.static_pod_results import (
     StaticPodSettings,
     StaticPodStart,
 )
-from ...module_utils._plan.transaction import rollout, site
+from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.lease import LEASE_NAME, LEASE_NAMESPACE
 from ...module_utils._plan.transaction.results import LeaseResult
@@ -125,7 +125,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         if acquires:
             admission = self._lease_admission(hosts, int(plan_age))
             warnings = [*warnings, *([admission.warning] if admission.warning else [])]
-            objection = admission.objection or site.outdated(self._in_pass, is_stale=admission.is_stale)
+            objection = admission.objection or self._outdated(is_stale=admission.is_stale)
             found = dataclasses.replace(
                 found,
                 lease=LeaseState(admission.is_held, admission.is_alone, admission.is_stale),

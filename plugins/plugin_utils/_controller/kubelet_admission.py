@@ -24,7 +24,7 @@ from ...module_utils._plan.kubelet.kubelet_results import (
 from ...module_utils._plan.kubernetes import access, coverage
 from ...module_utils._plan.static_pod import rollout as control_planes
 from ...module_utils._plan.static_pod.static_pod_results import StaticPodHost
-from ...module_utils._plan.transaction import report, rollout, site
+from ...module_utils._plan.transaction import report, rollout
 from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.results import LeaseResult, NodesInfo
 from ...module_utils._plan.transaction.rollout import Hosts, PassStart
@@ -152,7 +152,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             return found
         acquired = self._with_lease(found)
         if acquired.lease and acquired.lease.stale:
-            if outdated := site.outdated(self._in_pass, is_stale=True):
+            if outdated := self._outdated(is_stale=True):
                 return _refused(acquired, outdated)
             # What was told before is of the time when the other run was at work.
             again = self._judged(admission, hosts, turns, decision)
