@@ -75,10 +75,8 @@ class ControlPlaneRollout(ControlPlaneDecision):
         decision, host = self._decided, self._play.host
         hosts = self._pass.hosts(decision.planned)
         needs_lease = self._is_lease_wanted and not self._is_dry
-        refusal = control_planes.turn_refusal(
-            hosts, host, self._play.play_hosts, decision.turns
-        ) or rollout_lease.turn_refusal(decision.lease, is_needed=needs_lease)
-        self._refuse(refusal)
+        self._refuse(control_planes.turn_refusal(hosts, host, self._play.play_hosts, decision.turns))
+        self._refuse(rollout_lease.turn_refusal(decision.lease, is_needed=needs_lease))
         if why := control_planes.readiness_refusal(hosts, host):
             return Turn(failed=True, msg=why, stopped_by=control_planes.not_ready(hosts, host))
         self._refuse(self._renewal_refusal(hosts, decision, host))
