@@ -107,7 +107,8 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
             refusal, warnings = self._reviewed(hosts)
         limits = [f"not verified: {what}" for what in warnings]
         applied = Applied(refusal=refusal, warnings=limits, unverified=warnings, **results)
-        failed_hosts = [name for name, host in hosts.items() if host.settings.node in applied.failed_nodes]
+        failed_nodes = set(applied.failed_nodes)
+        failed_hosts = [name for name, host in hosts.items() if host.settings.node in failed_nodes]
         return dataclasses.replace(applied, failed_hosts=failed_hosts)
 
     def _handed_on(self, result: NodesResult) -> NodesResult:
