@@ -38,6 +38,8 @@ _NAMES = {
     "resources": "{}: ",
 }
 _OPERATIONS_WIDTH = 100  # characters of operations in a line
+# Lines of causes: 150 hosts with one each pushed the plan off the screen. Ansible has printed the error of each host by then.
+_CAUSES = 30
 _EMPTY = '""'
 _UNSEEN, _GONE = "end not seen", "connection lost, end not seen"
 _FAILED, _PENDING = "Failed", "Pending"
@@ -371,7 +373,10 @@ def _causes(run: Run) -> list[str]:
         ]
         for text in filter(None, [*own, *run.causes.get(host, ())]):
             hosts.setdefault(text, {})[host] = None
-    return [f"{joined(found)}: {text}" for text, found in hosts.items()]
+    told = [f"{joined(found)}: {text}" for text, found in hosts.items()]
+    more = len(told) - _CAUSES
+    # A line that only counts takes the place of two causes at least.
+    return told if more < 2 else [*told[:_CAUSES], f"{more} more causes: see the errors of the hosts above"]
 
 
 def _last(run: Run) -> list[str]:

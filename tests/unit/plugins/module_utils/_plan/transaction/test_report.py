@@ -168,6 +168,14 @@ def test_why_all_were_refused_is_told_once() -> None:
     assert shown[1:3] == ["  w1: not changed", "w2: the Lease is held"]
 
 
+@pytest.mark.parametrize(("causes", "told"), [(30, 30), (31, 31), (150, 31)])
+def test_many_causes_do_not_push_the_changes_off_the_screen(causes: int, told: int) -> None:
+    hosts = [f"w{number}" for number in range(200)]
+    shown = lines(hosts=hosts, causes={host: [f"cause {host}"] for host in hosts[:causes]})
+    assert sum("cause" in line for line in shown) == told
+    assert (f"{causes - 30} more causes: see the errors of the hosts above" in shown) == (causes == 150)
+
+
 def test_a_host_of_which_nothing_is_known_is_not_called_unchanged() -> None:
     shown = lines(part("w1", operations=[]), hosts=["w1", "w2"])
     assert shown == ["Nothing to change on 2 nodes", "  w2: nothing was planned"]
