@@ -14,7 +14,7 @@ import typing as t
 from ...module_utils._plan.common.typed import Mapped
 from ...module_utils._plan.transaction import rollout, site
 from ...module_utils._plan.transaction.report import Part, Run, left_host, pending_host
-from ...module_utils._plan.transaction.rollout import StepResult
+from ...module_utils._plan.transaction.rollout import PassEnd, StepResult
 from ...module_utils._plan.transaction.site import SiteDecision
 from . import run_summary
 from .base_steps import BEGIN, Steps
@@ -92,27 +92,35 @@ class SiteEndSteps(Steps):
         decided = self._decided
         # What is left of an earlier import of a playbook does not count.
         note = self._note() if self._is_split or decided.looks_again else PassNote()
-        reports: dict[str, Mapped] = {}
-        lines, why = list(note.lines), ""
-        number = sum(guard.pending(dict(guard.own_end().report or {})) for guard in self._guard().values())
-        has_failed = decided.failed and self._play.host == self._play.all_play_hosts[0]
-        has_failed = has_failed or any(guard.has_failed for guard in self._guard().values())
-        for name, role in self._roles().items():
-            has_failed = has_failed or role.has_failed
-            last = role.end_because_of(lambda: self._stopped) if role.is_at_work else None
-            ended = last or role.own_end()
-            if last:  # the others have done that behind their own end
-                role.acknowledge_all(last.report)
-            why = why or (last.why if last else "")
-            first = note.reports.get(name)
-            reports[name] = self._merged(name, first, ended.report or {}) if first else ended.report or {}
-            lines += ended.lines
-            number += role.pending(dict(reports[name]))
-        if has_failed:  # it does not fail again
-            why = ""
-        elif not why:
-            why = self._left() or (pending_host(number) if number and self._fails_on_pending else "")
-        return SiteEnd(why=why, reports=reports, lines=lines)
+        ends = {name: self._ended(role) for name, role in self._roles().items()}
+        reports = {
+            name: self._merged(name, first, end.report or {}) if (first := note.reports.get(name)) else end.report or {}
+            for name, end in ends.items()
+        }
+        return SiteEnd(
+            why=self._why_failed(ends, reports),
+            reports=reports,
+            lines=[*note.lines, *(line for end in ends.values() for line in end.lines)],
+        )
+
+    def _ended(self, role: RoleRollout[t.Any]) -> PassEnd:
+        """The end of a role on this host, which is made here where the role did not come so far."""
+        if not role.is_at_work:
+            return role.own_end()
+        end = role.end_because_of(lambda: self._stopped)
+        role.acknowledge_all(end.report)  # the others have done that behind their own end
+        return end
+
+    def _why_failed(self, ends: t.Mapping[str, PassEnd], reports: t.Mapping[str, Mapped]) -> str:
+        """Why this host fails; empty when it does not, or has failed already. reports: of it, by role."""
+        roles, guards = self._roles(), self._guard().values()
+        is_refused = self._decided.failed and self._play.host == self._play.all_play_hosts[0]
+        if is_refused or any(role.has_failed for role in (*roles.values(), *guards)):
+            return ""
+        number = sum(roles[name].pending(dict(each)) for name, each in reports.items())
+        number += sum(guard.pending(dict(guard.own_end().report or {})) for guard in guards)
+        pending = pending_host(number) if number and self._fails_on_pending else ""
+        return next(filter(None, (end.why for end in ends.values())), self._left() or pending)
 
     def acknowledge(self) -> StepResult:
         """Tell this host what became of it."""
