@@ -26,6 +26,7 @@ from ..._engine.pod_observation import mirror_pod_path
 from ..._engine.probes import api_request, read_gates, unread_gates, wrong_gates
 from ..._plan.common.errors import KubeadmError
 from ..._plan.kubernetes import flags
+from ..._plan.static_pod import leader_election
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.manifest import Manifest
 from ..transaction.file_versions import dump_version
@@ -110,7 +111,7 @@ def static_pod_journal(
     journal = new_journal(pod.name, files, watch, settings)
     journal["obsolete"] = [path for path in reversed(made) if path not in notes.directories]
     # Either may follow the other: a rollback is watched as well.
-    until_leading = max(map(static_pod.seconds_until_leading, (plan.before, plan.after)))
+    until_leading = max(map(leader_election.seconds_until_leading, (plan.before, plan.after)))
     journal["min_ready_seconds"] = max(settings.min_ready_seconds + until_leading, plan.after.seconds_until_killed())
     if pod.name == API_SERVER:
         for instance, manifest in ((before, plan.before), (after, plan.after)):

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether a leader may send enough requests to stay one.
+"""When an instance becomes the leader, and whether it may send enough requests to stay one.
 
 The limit on its requests counts for its lease as well. The burst lasts for a minute or so of renewals, so the component is healthy for that
 long; then it loses the lease and ends, again and again.
@@ -10,16 +10,35 @@ long; then it loses the lease and ends, again and again.
 
 from __future__ import annotations
 
+import math
 import typing as t
 from fractions import Fraction
 
 from ..common.errors import Refusal
 from ..documents import configuration
 from ..kubernetes import flags, quantities
+from .manifest import Manifest
 
-ELECTED = ("kube-controller-manager", "kube-scheduler")
+_CONTROLLER_MANAGER = "kube-controller-manager"
+ELECTED = (_CONTROLLER_MANAGER, "kube-scheduler")
+_LEASE = {"lease-duration": Fraction(15), "retry-period": Fraction(2)}  # seconds, by default
+_RETRY_JITTER = Fraction(22, 10)  # client-go waits for up to 2.2 periods
 _DEADLINE = Fraction(10)  # seconds, by default
 _REQUESTS = 2  # a lease that is not as the leader remembers it is read and then written
+
+
+def seconds_until_leading(manifest: Manifest) -> int:
+    """How long the next instance may be healthy and do nothing, because the lease of this one has to run out: a controller manager does not
+    give it back, and starts its controllers only when it has it. 0 for every other component.
+    """
+    elects = flags.gate_value(manifest.flag_value("leader-elect") or "true") is not False
+    if manifest.program != _CONTROLLER_MANAGER or not elects:
+        return 0
+    lease, retry = (
+        quantities.parse_duration(manifest.flag_value(f"leader-elect-{name}")) or default
+        for name, default in _LEASE.items()
+    )
+    return math.ceil(lease + retry * _RETRY_JITTER)
 
 
 class Renewal(t.NamedTuple):

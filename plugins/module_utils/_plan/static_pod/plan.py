@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import math
 import posixpath
 import typing as t
-from fractions import Fraction
 
 from ..common import ownership
 from ..common.errors import Refusal
 from ..common.file_values import FileVersion, digest_of
 from ..common.ownership import Change, Record, Values
 from ..documents.yaml_edit import Path
-from ..kubernetes import flags, quantities
 from ..transaction import previous_change
 from ..transaction.previous_change import Rollback
 from . import etcd_change, pod_fields, probe_targets, reconciliation
@@ -38,9 +35,6 @@ _OF_SCHEDULER = {
 }
 
 HIDDEN = "(hidden)"  # stands for what is not shown
-_CONTROLLER_MANAGER = "kube-controller-manager"
-_LEADER_ELECTION = {"lease-duration": Fraction(15), "retry-period": Fraction(2)}  # seconds, by default
-_RETRY_JITTER = Fraction(22, 10)  # client-go waits for up to 2.2 periods
 
 # ---- what was read ---------------------------------------------------------------------------------------------------
 
@@ -307,20 +301,6 @@ def _changed_settings(before: Manifest, after: Manifest) -> t.Iterator[Change]:
         for key in dict.fromkeys([*now[field], *then[field]]):
             if now[field].get(key) != then[field].get(key):
                 yield Change(field, key, now[field].get(key), then[field].get(key))
-
-
-def seconds_until_leading(manifest: Manifest) -> int:
-    """How long the next instance may be healthy and do nothing, because the lease of this one has to run out: a controller manager does not
-    give it back, and starts its controllers only when it has it. 0 for every other component.
-    """
-    elects = flags.gate_value(manifest.flag_value("leader-elect") or "true") is not False
-    if manifest.program != _CONTROLLER_MANAGER or not elects:
-        return 0
-    lease, retry = (
-        quantities.parse_duration(manifest.flag_value(f"leader-elect-{name}")) or default
-        for name, default in _LEADER_ELECTION.items()
-    )
-    return math.ceil(lease + retry * _RETRY_JITTER)
 
 
 def _unread(name: str, manifest: Manifest, asked: t.Iterable[str]) -> list[str]:

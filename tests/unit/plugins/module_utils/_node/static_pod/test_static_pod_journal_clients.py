@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod
     ApiClients,
     advertised,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import leader_election
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import MIRROR, NAME, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
@@ -80,7 +80,7 @@ def test_they_stand_in_the_journal_of_an_api_server(master: FakeNode, run: FakeR
 def test_a_component_that_has_to_lead_is_watched_until_it_does(
     master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(static_pod, "seconds_until_leading", lambda _: 20)
+    monkeypatch.setattr(leader_election, "seconds_until_leading", lambda _: 20)
     all_steps = steps(master, run, args={"v": "4"}, min_ready_seconds=7)
     with all_steps.session():
         all_steps.read()

@@ -8,8 +8,10 @@ import json
 import typing as t
 
 import pytest
+import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import leader_election
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 
 
 def by_flags(given: t.Mapping[str, str]) -> leader_election.Renewal:
@@ -80,3 +82,24 @@ def test_other_files_are_taken() -> None:
 def test_what_is_no_configuration_is_no_answer() -> None:
     with pytest.raises(Refusal):
         leader_election.of_file(b"- one", dict[str, str]().get)
+
+
+@pytest.mark.parametrize(
+    ("command", "seconds"),
+    [
+        (["kube-controller-manager"], 20),
+        (["kube-controller-manager", "--leader-elect"], 20),
+        (["kube-controller-manager", "--leader-elect=true", "--leader-elect-lease-duration=1m0s"], 65),
+        (["kube-controller-manager", "--leader-elect-retry-period=5s"], 26),
+        (["kube-controller-manager", "--leader-elect-lease-duration=soon"], 20),
+        (["kube-controller-manager", "--leader-elect=false"], 0),
+        (["kube-scheduler", "--leader-elect=true"], 0),
+        (["kube-apiserver"], 0),
+    ],
+)
+def test_how_long_a_controller_manager_may_wait_for_the_lease_of_the_one_before(
+    command: list[str], seconds: int
+) -> None:
+    container = {"name": command[0], "command": command}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"containers": [container]}}
+    assert leader_election.seconds_until_leading(samples.manifest(yaml.safe_dump(pod), name=command[0])) == seconds

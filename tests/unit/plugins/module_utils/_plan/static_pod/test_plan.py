@@ -8,7 +8,6 @@ import base64
 import typing as t
 
 import pytest
-import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
@@ -380,24 +379,3 @@ def _assert_fulfilled(desired: dict[str, t.Any], before: State, done: StaticPodP
                 assert key in named or values[field].get(key) == value
     changed = {(change.field, change.key) for change in done.operations}
     assert bool(changed) == (done.after.text != done.before.text)
-
-
-@pytest.mark.parametrize(
-    ("command", "seconds"),
-    [
-        (["kube-controller-manager"], 20),
-        (["kube-controller-manager", "--leader-elect"], 20),
-        (["kube-controller-manager", "--leader-elect=true", "--leader-elect-lease-duration=1m0s"], 65),
-        (["kube-controller-manager", "--leader-elect-retry-period=5s"], 26),
-        (["kube-controller-manager", "--leader-elect-lease-duration=soon"], 20),
-        (["kube-controller-manager", "--leader-elect=false"], 0),
-        (["kube-scheduler", "--leader-elect=true"], 0),
-        (["kube-apiserver"], 0),
-    ],
-)
-def test_how_long_a_controller_manager_may_wait_for_the_lease_of_the_one_before(
-    command: list[str], seconds: int
-) -> None:
-    container = {"name": command[0], "command": command}
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"containers": [container]}}
-    assert static_pod.seconds_until_leading(samples.manifest(yaml.safe_dump(pod), name=command[0])) == seconds
