@@ -97,7 +97,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 pass_id:
-  description: The pass of the role to which the result belongs; each host has another name for it.
+  description: The pass of the role to which the result belongs.
   returned: with the steps of roles and of C(site) that others read, not with O(step=acknowledge)
   type: str
   sample: 5f3c9a17

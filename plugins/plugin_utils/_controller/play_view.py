@@ -19,6 +19,7 @@ from ...module_utils._plan.common.plain import plain
 from ...module_utils._plan.kubernetes import control_plane_nodes
 from ...module_utils._plan.transaction import api_host
 from ...module_utils._plan.transaction.api_host import ApiHost
+from . import run_key
 from .vaulted import vaulted
 
 try:  # of 2.19 and newer, and not a part of what Ansible promises to keep
@@ -31,6 +32,7 @@ if t.TYPE_CHECKING:
 
 Json = dict[str, t.Any]
 
+_ID_CHARACTERS = 8
 _UNORDERED = ("free", "host_pinned")  # strategies in which each host goes on by itself
 
 
@@ -166,6 +168,11 @@ class PlayView:
         return path
 
     # ---- the task ----------------------------------------------------------------------------------------------------
+
+    @property
+    def task_id(self) -> str:
+        """A text that the task has on all hosts, and no other task of this run or another one. Ansible's own holds the controller's MAC address."""
+        return run_key.digest(self._action._task._uuid)[:_ID_CHARACTERS]
 
     def unordered_strategy(self) -> str:
         """The strategy of the play, if it does not keep its hosts in sync; else an empty text."""

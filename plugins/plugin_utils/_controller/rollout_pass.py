@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import secrets
 import typing as t
 
 from ...module_utils._plan.common import typed
@@ -37,7 +36,6 @@ STEPS = (
 )
 # Of these steps, which try one host after the other, the last result counts.
 _LOOPING = ("decide", "admit", "apply", "compare")
-_ID_CHARACTERS = 8
 
 
 class RolloutPass(t.Generic[H]):
@@ -92,8 +90,3 @@ def registered(play: PlayView, name: str, host: str = "") -> Json:
 def registered_as(play: PlayView, name: str, kind: type[C], host: str = "") -> C:
     """The same, parsed."""
     return typed.parse(kind, registered(play, name, host))
-
-
-def new_id() -> str:
-    """A text that no other pass and no other run has."""
-    return secrets.token_hex(_ID_CHARACTERS // 2)

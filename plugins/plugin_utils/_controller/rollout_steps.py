@@ -23,7 +23,7 @@ from .node_resources_rollout import NodeResourcesRollout
 from .placement_guard_rollout import PlacementGuardRollout
 from .play_view import Json, PlayView
 from .playbook_steps import ResizeSteps, RollbackSteps, UpgradeCheckSteps
-from .rollout_pass import STEPS, new_id
+from .rollout_pass import STEPS
 from .run_summary import show_lines
 from .site_steps import SiteSteps
 
@@ -84,7 +84,7 @@ class RolloutSteps(ActionBase):
         if step in _SHOWING and not self._task.no_log:
             show_lines(found.get("lines") or ())
         # A pass that could not begin is one of its own, or its end would be taken for that of the pass before.
-        pass_id = new_id() if step == "begin" else steps.pass_id
+        pass_id = play.task_id if step == "begin" else steps.pass_id
         if pass_id and step not in _READ_BY_NONE:
             found = {"pass_id": pass_id, **found}
         warnings = [*modules.warnings, *found.pop("warnings", ())]

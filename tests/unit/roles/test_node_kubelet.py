@@ -75,6 +75,14 @@ def fixture_play(stage: Stage) -> Play:
 ALL = ("changes", "changes", "changes", "changes")
 
 
+def test_a_host_beyond_the_forks_is_planned_although_others_have_failed_by_then(play: Play) -> None:
+    """Ansible takes failed hosts out of the play while the task goes on."""
+    outcome = play("changes", "refused", "changes", "changes", options=["--forks=1"])
+    assert sorted(planned(outcome)) == ["cp1", "w1", "w2", "w3"]
+    assert "Failed: w1 failed; 3 nodes did not begin." in outcome.output
+    assert not changed(outcome)
+
+
 # ---- whose turn it is ------------------------------------------------------------------------------------------------
 
 

@@ -19,7 +19,7 @@ import yaml
 from ansible.errors import AnsibleConnectionFailure
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
-from ansible.utils.vars import merge_hash
+from ansible.utils.vars import get_unique_id, merge_hash
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import role_variables
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.rollout_steps import RolloutSteps
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
@@ -81,6 +81,7 @@ class Task:
     action: str = ""
     module_defaults: t.Sequence[Json] = ()
     tags: t.Sequence[str] = ()
+    _uuid: str = dataclasses.field(default_factory=get_unique_id)
 
     def get_play(self) -> t.Any:
         """The play that the task belongs to."""
@@ -163,12 +164,14 @@ class FakePlay:
 
     # ---- one step ----------------------------------------------------------------------------------------------------
 
-    def take(self, role: str, step: str, host: str, *, on: str = "", settings: Json | None = None) -> Json:
-        """The result of a step on a host, which is not registered. on: where it is delegated to."""
+    def take(
+        self, role: str, step: str, host: str, *, on: str = "", settings: Json | None = None, task: str = ""
+    ) -> Json:
+        """The result of a step on a host, which is not registered. on: where it is delegated to. task: the id that it has on all hosts."""
         args = {"role": role, "step": step, "settings": settings if settings is not None else {}}
-        task = Task(args=args, play=self.play, delegate_to=on, **self.settings)
-        task.run_once = task.run_once or step == "summary"
-        found: Json = self._action(task).run(task_vars=self.variables(role, host))
+        own = Task(args=args, play=self.play, delegate_to=on, _uuid=task or get_unique_id(), **self.settings)
+        own.run_once = own.run_once or step == "summary"
+        found: Json = self._action(own).run(task_vars=self.variables(role, host))
         # The next task of the host fails with it.
         return {**found, "failed": True, "msg": found["why"]} if found.get("why") else found
 
@@ -220,14 +223,15 @@ class FakePlay:
     ) -> None:
         """A task with a step, on hosts or all that no one has lost. loop: the machines that a host asks one after the other. is_fatal: a failure ends
         the play, and is raised as Ended. register: under which name its result stands; by default that of the step."""
+        task = get_unique_id()
 
         def result(host: str) -> Json:
             own = settings(host) if callable(settings) else settings
             if loop is None:
-                return self.take(role, step, host, on=on(host) if on else "", settings=own)
+                return self.take(role, step, host, on=on(host) if on else "", settings=own, task=task)
             results: list[Json] = []
             for machine in loop(host):
-                results.append(self.take(role, step, host, on=machine, settings=own))
+                results.append(self.take(role, step, host, on=machine, settings=own, task=task))
                 if results[-1].get("api_reachable", True):
                     break
             failed = [each for each in results if each.get("failed")]
@@ -256,10 +260,10 @@ class FakePlay:
             failed += [host for host, each in found.items() if each.get("failed") or each.get("unreachable")]
             if not self._ignores_unreachable:
                 self.lost += [host for host, each in found.items() if each.get("unreachable")]
-        if not failed or self._ignores_errors:
-            return
-        self.play_hosts = [host for host in self.play_hosts if host not in failed and not is_fatal]
-        if is_fatal:
+            if not self._ignores_errors:  # those that have not begun the task see it
+                self.play_hosts = [host for host in self.play_hosts if host not in failed]
+        if failed and is_fatal and not self._ignores_errors:
+            self.play_hosts = []
             raise Ended(f"{name} of {', '.join(failed)}")
 
     def registered(self, name: str, host: str) -> Json:

@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollout import HostResults, PassEnd
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.play_view import PlayView
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.role_rollout import RoleRollout
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Json, Task
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import Ended, FakePlay, Json, Task
 
 CHANGING = ("control_plane", "node_kubelet")
 ASKING_EACH = (*CHANGING, "node_resources")
@@ -68,6 +68,16 @@ def test_a_node_that_the_play_has_lost_stops_what_changes_nodes(role: str) -> No
     assert bool(found.get("failed")) is (role in CHANGING)
     if role in CHANGING:
         assert "reached or were ended earlier in this play cannot be planned (w2, w3). Repair them," in found["msg"]
+
+
+@pytest.mark.parametrize("role", CHANGING)
+@pytest.mark.parametrize("forks", [1, 2])
+def test_a_host_that_begins_late_is_not_refused_for_those_that_fail_with_the_same_task(role: str, forks: int) -> None:
+    play = FakePlay({"w1": {f"{role}_yy": 1}, "w2": {}, "w3": {f"{role}_zz": 1}, "w4": {}}, forks=forks)
+    with pytest.raises(Ended):
+        play.each(role, "begin", settings=lambda host: play.role_settings(role, host))
+    assert list(play.failures) == ["w1 begin", "w3 begin"]
+    assert "does not know" in play.failures["w3 begin"]
 
 
 @pytest.mark.parametrize("role", ALL)

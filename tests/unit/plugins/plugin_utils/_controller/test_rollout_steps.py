@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from ansible.errors import AnsibleActionFail
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.rollout_steps import ROLES
@@ -66,7 +68,7 @@ def test_a_pass_has_a_number_that_all_its_steps_tell() -> None:
     settings = play.role_settings("node_resources", "w1")
     play.answers["kubelet_info"] = {"node": "n", "cluster": {}}
     begun = take(play, role="node_resources", step="begin", settings=settings)
-    assert len(begun["pass_id"]) == 8
+    assert re.fullmatch("[0-9a-f]{8}", begun["pass_id"])
     play.hostvars["w1"]["__node_resources_begin"] = begun
     assert take(play, role="node_resources", step="decide")["pass_id"] == begun["pass_id"]
     play.hostvars["w1"]["__node_resources_decide"] = take(play, role="node_resources", step="decide")
