@@ -19,8 +19,7 @@ from .._plan.upgrade.findings import Finding, UpgradeFindings
 from .client import Client, Connect, Json, Params
 from .objects import server_version
 
-_NAMESPACE = "namespaces/kube-system"
-_CONFIG_MAPS = f"{_NAMESPACE}/configmaps"
+_CONFIG_MAPS = "namespaces/kube-system/configmaps"
 CONFIG_MAP = f"{_CONFIG_MAPS}/kubeadm-config"
 _WEBHOOKS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 # Where what kubeadm installs runs, by the name of its ConfigMap, and the label by which kubeadm knows it.
@@ -107,8 +106,9 @@ def _webhooks(own: Cluster) -> t.Iterator[Finding]:
     configurations = [
         each for kind in _WEBHOOKS for each in client.list(f"/apis/admissionregistration.k8s.io/v1/{kind}")
     ]
-    namespace = client.get(_NAMESPACE) if configurations else {"metadata": {}}
-    closing = cluster.closing_webhooks(configurations, namespace["metadata"].get("labels") or {})
+    namespaces = {name: client.get(f"namespaces/{name}") for name in cluster.NAMESPACES} if configurations else {}
+    labels = {name: each["metadata"].get("labels") or {} for name, each in namespaces.items()}
+    closing = cluster.closing_webhooks(configurations, labels)
     services = dict.fromkeys(webhook.service for webhook in closing)
     yield from cluster.silent_webhooks(closing, [service for service in services if _is_ready(client, service)])
 

@@ -23,12 +23,21 @@ _METRIC = re.compile(r"^apiserver_", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _RELEASE = re.compile(r"(\d+)\.(\d+)")
 _ANY = "*"
-# What an upgrade has written in kube-system, by API group, each with the operation: kubeadm's health check is a Job, static pods have mirror
-# pods, and the versions of add-ons and of kubeadm's own configuration change.
-_WRITTEN = {
-    "": {"configmaps": "UPDATE", "pods": "CREATE"},
-    "apps": {"daemonsets": "UPDATE", "deployments": "UPDATE"},
-    "batch": {"jobs": "CREATE"},
+_CLUSTER_SCOPED = ""
+NAMESPACES = ("kube-system", "kube-public")
+_RBAC = "rbac.authorization.k8s.io"
+# What an upgrade has written, by namespace and API group, each with its operations: kubeadm's health check is a Job, static pods have mirror pods.
+# All else kubeadm 1.37 creates first and updates where it exists; a webhook for CREATE that does not answer refuses it before that is known.
+_CREATED, _BOTH = ("CREATE",), ("CREATE", "UPDATE")
+_WRITTEN: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {
+    "kube-system": {
+        "": {"configmaps": _BOTH, "pods": _CREATED, "serviceaccounts": _BOTH, "services": _BOTH},
+        "apps": {"daemonsets": _BOTH, "deployments": _BOTH},
+        "batch": {"jobs": _CREATED},
+        _RBAC: {"roles": _BOTH, "rolebindings": _BOTH},
+    },
+    "kube-public": {_RBAC: {"roles": _BOTH, "rolebindings": _BOTH}},
+    _CLUSTER_SCOPED: {_RBAC: {"clusterroles": _BOTH, "clusterrolebindings": _BOTH}},
 }
 
 Json = t.Mapping[str, t.Any]
@@ -80,8 +89,8 @@ class Closing(t.NamedTuple):
     is_conditional: bool
 
 
-def closing_webhooks(configurations: t.Iterable[Json], labels: Labels) -> list[Closing]:
-    """The webhooks with a Service that close. labels: of the namespace kube-system, in which kubeadm works."""
+def closing_webhooks(configurations: t.Iterable[Json], labels: t.Mapping[str, Labels]) -> list[Closing]:
+    """The webhooks with a Service that close. labels: of the C(NAMESPACES), by name."""
     return [
         Closing(
             str(webhook["name"]), (service["namespace"], service["name"]), written, bool(webhook.get("matchConditions"))
@@ -94,26 +103,29 @@ def closing_webhooks(configurations: t.Iterable[Json], labels: Labels) -> list[C
     ]
 
 
-def _written(webhook: Json, labels: Labels) -> tuple[str, ...]:
+def _written(webhook: Json, labels: t.Mapping[str, Labels]) -> tuple[str, ...]:
     """What of an upgrade a webhook is asked about."""
     # What kubeadm makes has no labels that people select by.
-    if not selects(webhook.get("namespaceSelector"), labels) or not selects(webhook.get("objectSelector"), {}):
+    if not selects(webhook.get("objectSelector"), {}):
         return ()
-    rules = webhook.get("rules") or []
-    return tuple(
+    found = (
         resource
-        for group, resources in _WRITTEN.items()
-        for resource, operation in resources.items()
-        if any(_is_asked(rule, group, resource, operation) for rule in rules)
+        for namespace, groups in _WRITTEN.items()
+        # A selector of namespaces leaves out nothing that has none.
+        if namespace == _CLUSTER_SCOPED or selects(webhook.get("namespaceSelector"), labels.get(namespace, {}))
+        for group, resources in groups.items()
+        for resource, operations in resources.items()
+        if any(_is_asked(rule, namespace, group, resource, operations) for rule in webhook.get("rules") or [])
     )
+    return tuple(dict.fromkeys(found))
 
 
-def _is_asked(rule: Json, group: str, resource: str, operation: str) -> bool:
+def _is_asked(rule: Json, namespace: str, group: str, resource: str, operations: t.Sequence[str]) -> bool:
     return (
-        rule.get("scope", _ANY) != "Cluster"
+        rule.get("scope", _ANY) in (_ANY, "Cluster" if namespace == _CLUSTER_SCOPED else "Namespaced")
         and not {_ANY, group}.isdisjoint(rule.get("apiGroups") or [])
         and not {_ANY, "*/*", resource}.isdisjoint(rule.get("resources") or [])
-        and not {_ANY, operation}.isdisjoint(rule.get("operations") or [])
+        and not {_ANY, *operations}.isdisjoint(rule.get("operations") or [])
     )
 
 
@@ -123,8 +135,8 @@ def silent_webhooks(webhooks: t.Iterable[Closing], ready: t.Container[Service]) 
         Finding(
             CLUSTER,
             WARNS if webhook.is_conditional else BREAKS,
-            f"the webhook fails closed and nothing is ready behind its Service {'/'.join(webhook.service)}, so what the upgrade writes in kube-system"
-            f" is refused ({', '.join(webhook.written)}{'; unless its matchConditions skip that' if webhook.is_conditional else ''})."
+            f"the webhook fails closed and nothing is ready behind its Service {'/'.join(webhook.service)}, so what the upgrade writes is"
+            f" refused ({', '.join(webhook.written)}{'; unless its matchConditions skip that' if webhook.is_conditional else ''})."
             " Repair what serves it, or remove the webhook for the upgrade.",
             "webhook",
             webhook.name,

@@ -16,6 +16,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import CO
 
 Serve = t.Callable[..., FakeApi]
 NAMESPACE = "/api/v1/namespaces/kube-system"
+PUBLIC = "/api/v1/namespaces/kube-public"
 CONFIG_MAP = f"{NAMESPACE}/configmaps/kubeadm-config"
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/ns/endpointslices"
@@ -42,6 +43,7 @@ def fixture_api(serve: Serve) -> FakeApi:
         f"{GROUP}/mutatingwebhookconfigurations": [],
         "/metrics": "apiserver_request_total 1\n",
         NAMESPACE: {"metadata": {"name": "kube-system", "labels": {"kubernetes.io/metadata.name": "kube-system"}}},
+        PUBLIC: {"metadata": {"name": "kube-public"}},
         CLASSES: {"kind": "APIResourceList"},
         f"{CLASSES}/deviceclasses": [],
         f"{NAMESPACE}/configmaps/kube-proxy": {"data": {"config.conf": PROXY}},

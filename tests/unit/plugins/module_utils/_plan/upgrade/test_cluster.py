@@ -67,8 +67,12 @@ def test_api_without_a_readable_release_is_not_checked(label: str) -> None:
 
 
 KUBE_SYSTEM = {"kubernetes.io/metadata.name": "kube-system"}
+LABELS = {"kube-system": KUBE_SYSTEM, "kube-public": {"kubernetes.io/metadata.name": "kube-public"}}
 OTHERS = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]}
-EVERYTHING = ("configmaps", "pods", "daemonsets", "deployments", "jobs")
+CORE = ("configmaps", "pods", "serviceaccounts", "services")
+ROLES, CLUSTER_ROLES = ("roles", "rolebindings"), ("clusterroles", "clusterrolebindings")
+NAMESPACED = (*CORE, "daemonsets", "deployments", "jobs", *ROLES)
+EVERYTHING = (*NAMESPACED, *CLUSTER_ROLES)
 
 
 def webhook(name: str, *resources: str, rule: dict[str, t.Any] | None = None, **given: t.Any) -> dict[str, t.Any]:
@@ -85,13 +89,18 @@ def webhook(name: str, *resources: str, rule: dict[str, t.Any] | None = None, **
         (webhook("a", "*/*"), EVERYTHING),
         (webhook("a", "pods/*"), ()),
         (webhook("a", "secrets"), ()),
-        (webhook("a", "*", rule={"apiGroups": [""]}), ("configmaps", "pods")),
+        (webhook("a", "*", rule={"apiGroups": [""]}), CORE),
         (webhook("a", "jobs", rule={"apiGroups": ["batch"]}), ("jobs",)),
         (webhook("a", "jobs", rule={"apiGroups": ["batch.volcano.sh"]}), ()),
         (webhook("a", "*", rule={"operations": ["DELETE"]}), ()),
-        (webhook("a", "*", rule={"operations": ["CREATE"]}), ("pods", "jobs")),
-        (webhook("a", "*", rule={"operations": ["UPDATE"]}), ("configmaps", "daemonsets", "deployments")),
-        (webhook("a", "*", rule={"scope": "Cluster"}), ()),
+        (webhook("a", "*", rule={"operations": ["CREATE"]}), EVERYTHING),
+        (
+            webhook("a", "*", rule={"operations": ["UPDATE"]}),
+            tuple(each for each in EVERYTHING if each not in ("pods", "jobs")),
+        ),
+        (webhook("a", "*", rule={"scope": "Cluster"}), CLUSTER_ROLES),
+        (webhook("a", "*", rule={"scope": "Namespaced"}), NAMESPACED),
+        (webhook("a", "*", namespaceSelector=OTHERS), (*ROLES, *CLUSTER_ROLES)),
         (webhook("a", failurePolicy="Fail"), ("pods",)),
         (webhook("a", failurePolicy="Ignore"), ()),
         (webhook("a", clientConfig={"url": "https://x"}), ()),
@@ -106,7 +115,7 @@ def webhook(name: str, *resources: str, rule: dict[str, t.Any] | None = None, **
     ],
 )
 def test_webhooks_that_keep_kubeadm_from_its_work(hook: dict[str, t.Any], written: tuple[str, ...]) -> None:
-    found = cluster.closing_webhooks([{"webhooks": [hook]}, {}], KUBE_SYSTEM)
+    found = cluster.closing_webhooks([{"webhooks": [hook]}, {}], LABELS)
     assert [each.written for each in found] == ([written] if written else [])
 
 
@@ -114,7 +123,7 @@ def test_webhooks_behind_which_nothing_is_ready() -> None:
     hooks = [webhook("closes"), webhook("works"), webhook("may", matchConditions=[{"expression": "false"}])]
     found = cluster.silent_webhooks(cluster.closing_webhooks([{"webhooks": hooks}], {}), [("ns", "works")])
     assert [(each.key, each.fate) for each in found] == [("closes", BREAKS), ("may", WARNS)]
-    assert "Service ns/closes, so what the upgrade writes in kube-system is refused (pods)" in found[0].message
+    assert "Service ns/closes, so what the upgrade writes is refused (pods)" in found[0].message
     assert "(pods; unless its matchConditions skip that)" in found[1].message
 
 
