@@ -10,6 +10,7 @@ import contextlib
 import datetime
 import json
 import os
+import pathlib
 import re
 import subprocess
 import typing as t
@@ -163,11 +164,20 @@ class Host(t.NamedTuple):
 
 
 def _changed_at(path: str) -> float | None:
+    """When a file came into its place as it is; None when there is none. A link that was turned leads to another one, however old that is."""
     try:
         found = os.stat(path)
+        return max(found.st_mtime, found.st_ctime, *(os.lstat(link).st_ctime for link in _links(path)))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return max(found.st_mtime, found.st_ctime)
+
+
+def _links(path: str) -> t.Iterator[str]:
+    """The links on the way to a file that exists, also those on the way of others."""
+    for place in (*reversed(pathlib.PurePath(path).parents), path):
+        if os.path.islink(place):
+            yield str(place)
+            yield from _links(os.path.join(os.path.dirname(place), os.readlink(place)))
 
 
 def log_files(directories: t.Iterable[str], container: str) -> list[str]:

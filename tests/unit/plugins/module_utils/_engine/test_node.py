@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 import typing as t
 from pathlib import Path
 
@@ -145,6 +146,32 @@ def test_file_that_is_brought_back_with_its_former_time_was_changed(
     os.utime(path, (changed - 600, changed - 600))
     monkeypatch.setattr(Host, "started", lambda host, pid: changed - 300)
     assert [*node.host.changed_since_start(1, [str(path)])] == [str(path)]
+
+
+@pytest.mark.parametrize("link", ["current", "directory/current", "second"])
+def test_file_behind_a_link_that_was_turned_was_changed(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, link: str
+) -> None:
+    """As versions of a configuration are deployed: the file is older than the process."""
+    (tmp_path / "v2/sub").mkdir(parents=True)
+    path = tmp_path / "v2/sub/policy.yaml"
+    path.write_text("x", encoding="ascii")
+    (tmp_path / "directory").symlink_to("v2")
+    (tmp_path / "second").symlink_to("v2/../current")
+    (tmp_path / "current").symlink_to("v2")
+    (tmp_path / "v2/current").symlink_to(tmp_path / "v2")
+    started = time.time()
+    monkeypatch.setattr(Host, "started", lambda host, pid: started)
+    monkeypatch.setattr(f"{Host.__module__}.CLOCK_SECONDS", 0)
+    place = str(tmp_path / link / "sub/policy.yaml")
+    assert not node.host.changed_since_start(1, [place])
+    turned = tmp_path / ("current" if link == "second" else link)
+    while turned.lstat().st_ctime <= started:
+        turned.unlink()
+        turned.symlink_to(tmp_path / "v2")
+    assert [*node.host.changed_since_start(1, [place])] == [place]
+    (tmp_path / "v2/sub").rename(tmp_path / "v2/other")
+    assert node.host.changed_since_start(1, [place]) == {place: None}
 
 
 @pytest.mark.parametrize(
