@@ -283,7 +283,17 @@ def fragment_directories(directory: str) -> list[str]:
 
 
 def _walk(directory: str) -> list[tuple[str, list[str]]]:
-    return [] if os.path.islink(directory) else [(place, names) for place, dummy, names in os.walk(directory)]
+    """Each directory with its names; none without the first one. Raises KubeadmError for one that cannot be listed, which would count as empty."""
+
+    def fail(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise KubeadmError(
+                f"the kubelet's fragments in {error.filename} on {os.uname().nodename} cannot be listed: {error.strerror}"
+            ) from error
+
+    if os.path.islink(directory):
+        return []
+    return [(place, names) for place, dummy, names in os.walk(directory, onerror=fail)]
 
 
 def manifest_files(manifest_dir: str) -> list[str]:

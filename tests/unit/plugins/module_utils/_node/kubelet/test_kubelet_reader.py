@@ -140,6 +140,14 @@ def test_a_directory_of_fragments_that_is_a_link_is_not_read(node: FakeNode, run
     assert read_kubelet(run, proc=str(node.proc)).manifest_dir == "/m"
 
 
+def test_fragments_that_cannot_be_listed_do_not_count_as_none(node: FakeNode, run: FakeRun) -> None:
+    add_kubelet(node, "kubelet", "--config=/c.yaml", "--config-dir=/c")
+    (node.proc / "50/root/c.yaml").write_text("kind: KubeletConfiguration\n", encoding="utf-8")
+    (node.proc / "50/root/c").write_text("", encoding="utf-8")
+    with pytest.raises(KubeadmError, match=r"fragments in \S+/c on \S+ cannot be listed: Not a directory"):
+        read_kubelet(run, proc=str(node.proc))
+
+
 def test_a_worker_is_no_control_plane(node: FakeNode, run: FakeRun) -> None:
     add_kubelet(node, config="kind: KubeletConfiguration\n")
     with pytest.raises(KubeadmError, match=r"is not a kubeadm control plane.*staticPodPath"):
