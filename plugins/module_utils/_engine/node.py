@@ -174,9 +174,9 @@ def _changed_at(path: str) -> float | None:
 
 def _links(path: str) -> t.Iterator[str]:
     """The links on the way to a file that exists, also those on the way of others."""
-    for place in (*reversed(pathlib.PurePath(path).parents), path):
+    for place in map(str, [*reversed(pathlib.PurePath(path).parents), path]):
         if os.path.islink(place):
-            yield str(place)
+            yield place
             yield from _links(os.path.join(os.path.dirname(place), os.readlink(place)))
 
 

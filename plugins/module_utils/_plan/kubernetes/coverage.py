@@ -9,9 +9,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..common.batch import joined
 from . import control_plane_nodes
-
-_SHOWN = 10  # of a cluster of hundreds
 
 
 def objection(
@@ -29,11 +28,11 @@ def objection(
     """
     if not unreachable:
         return ""
-    told = _listed([f"{host} ({why.rstrip('.')})" if why else host for host, why in unreachable.items()])
+    told = joined([f"{host} ({why.rstrip('.')})" if why else host for host, why in unreachable.items()])
     planes = [host for host in unreachable if host in grouped]
     way_out = "Repair that, or name the hosts of the run with --limit"
     if planes:
-        return f"cannot be reached: {told}. A control plane is never skipped, and {_listed(planes)} is one. {way_out}."
+        return f"cannot be reached: {told}. A control plane is never skipped, and {joined(planes)} is one. {way_out}."
     if limit < 0 or len(unreachable) > limit:
         return (
             f"cannot be reached: {told}. {variable} is {limit}, and {len(unreachable)} would be skipped. {way_out}, or set"
@@ -88,8 +87,8 @@ def judge(
     strangers = [name for name in planes if name not in reached and name not in grouped]
     if excluded and strangers and not absence.refusal:
         return Coverage(
-            refusal=f"{_listed(excluded)} cannot be reached, and the cluster has the control plane {_listed(strangers)}, which this run does not"
-            f" reach. A control plane is never skipped: put {_listed(strangers)} into the group {control_plane_nodes.GROUP} under that name, or"
+            refusal=f"{joined(excluded)} cannot be reached, and the cluster has the control plane {joined(strangers)}, which this run does not"
+            f" reach. A control plane is never skipped: put {joined(strangers)} into the group {control_plane_nodes.GROUP} under that name, or"
             " repair the hosts that cannot be reached.",
             missing=missing,
         )
@@ -98,7 +97,7 @@ def judge(
 
 def _unknown(excluded: t.Sequence[str]) -> str:
     return (
-        f"{_listed(excluded)} cannot be reached, and the API does not show which nodes are control planes, which are never skipped."
+        f"{joined(excluded)} cannot be reached, and the API does not show which nodes are control planes, which are never skipped."
         " Repair that, or name the hosts of the run with --limit."
     )
 
@@ -110,9 +109,4 @@ def missing_nodes(nodes: t.Iterable[str], run: t.Collection[str]) -> list[str]:
 
 def told_missing(missing: t.Sequence[str]) -> str:
     """A line about them; empty when there are none."""
-    return f"not in this run: {_listed(missing)}" if missing else ""
-
-
-def _listed(names: t.Sequence[str]) -> str:
-    rest = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+    return f"not in this run: {joined(missing)}" if missing else ""
