@@ -132,12 +132,11 @@ class ControlPlaneRollout(ControlPlaneDecision):
 
     def _end(self) -> PassEnd:
         decision, host = self._decision, self._play.host
-        if not decision:  # its plan may be that of an earlier pass
-            return self._ended({})
-        hosts = self._pass.hosts(decision.planned)
-        reports = control_planes.reports(hosts, dry=decision.plan_only)
+        # Where nothing was decided, each host has its own plan to tell of.
+        hosts = self._pass.hosts(decision.planned if decision else [host])
+        reports = control_planes.reports(hosts, dry=decision is None or decision.plan_only)
         own = self.published(reports.get(host, {}), {})
-        if control_planes.speaker(hosts) != host:
+        if decision is None or control_planes.speaker(hosts) != host:
             return self._ended(own)
         warning, resumption = self._released(hosts, decision)
         # What a run that failed has left on a node its plan does not tell.

@@ -70,6 +70,13 @@ def test_a_refusal_keeps_every_node_from_a_change(play: Play) -> None:
     assert outcome.status != 0
     assert "refused in the rehearsal" in outcome.output
     assert changed(outcome) == []
+    # They were planned, and say so.
+    found = outcome.statistics["control_plane_report"]
+    assert {host: found[host][API_SERVER]["msg"] for host in found} == dict.fromkeys(
+        ("cp1", "cp2"), "Not changed, because cp3 failed."
+    )
+    assert "cp1, cp2: Not changed, because cp3 failed." in outcome.reports[0].splitlines()
+    assert outcome.statistics["nodecraft_kubeadm_pending"] == 2
 
 
 def test_a_failure_leaves_later_nodes_untouched_and_is_reported(play: Play) -> None:

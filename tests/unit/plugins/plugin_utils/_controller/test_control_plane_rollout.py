@@ -396,6 +396,7 @@ def test_the_host_that_speaks_releases_the_lease_and_tells_of_all() -> None:
     assert summary["ansible_stats"]["data"]["control_plane_report"].keys() == {"cp1", "cp2"}
 
 
-def test_a_host_that_decided_nothing_has_nothing_to_tell() -> None:
+def test_a_host_that_decided_nothing_tells_of_its_own_plan_alone() -> None:
     found = FakePass(two()).take("end")
-    assert (found["report"], found["lines"]) == ({}, [])
+    assert found["why"] == found["report"][API_SERVER]["msg"] == "Not changed, because the run ended before."
+    assert found["lines"] == []
