@@ -231,15 +231,11 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             is_first = host == decision.turns[0]
             asked = [] if is_first and decision.is_ready else decision.planned
             found = dataclasses.replace(found, asked=asked, turn_api=self._api(hosts, changing=[host]))
-        if not any(control_planes.repairs(hosts[name]) for name in decision.turns):
-            return dataclasses.replace(found, files=(*turn, *persist))
-        is_repair = control_planes.repairs(self._pass.own)
-        return dataclasses.replace(
-            found,
-            files=(IncludedFile(_REPAIRS_FIRST, _ALL),),
-            first=turn if is_repair else (),
-            then=persist if is_repair else (*turn, *persist),
-        )
+        # What is down and repaired has its turn before the others.
+        first, then = (turn, persist) if control_planes.repairs(self._pass.own) else ((), (*turn, *persist))
+        is_repair = any(control_planes.repairs(hosts[name]) for name in decision.turns)
+        files = (IncludedFile(_REPAIRS_FIRST, _ALL),) if is_repair else then
+        return dataclasses.replace(found, files=files, first=first, then=then)
 
     def _skipped(self, hosts: t.Container[str]) -> list[str]:
         """The control planes of the inventory that take no part: by C(--limit), or in the play but without this role."""

@@ -163,9 +163,9 @@ class IncludedFile:
 
 @dataclasses.dataclass(frozen=True)
 class OwnPart(StepResult):
-    """Of the step admit: what one host does. files: of tasks, in their order. first, then: the same where nodes are repaired, before the other nodes are
-    changed, and among them. asked: the hosts that are observed before its turn. verifies: those on which the last host verifies kubeadm-config.
-    turn_api, end_api: who uses the API for it."""
+    """Of the step admit: what one host does. files: of tasks, in their order. first, then: its turn where it is repaired, before the other nodes are
+    changed, and what it does among them. asked: the hosts that are observed before its turn. verifies: those on which the last host verifies
+    kubeadm-config. turn_api, end_api: who uses the API for it."""
 
     files: tuple[IncludedFile, ...] = typed.several(IncludedFile)
     first: tuple[IncludedFile, ...] = typed.several(IncludedFile)
