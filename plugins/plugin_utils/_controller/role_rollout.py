@@ -130,6 +130,10 @@ class RoleRollout(RoleEnd[H]):
             texts.append(
                 "invalid run_once true: must be false, because every host plans for itself. Name the hosts of the run with --limit."
             )
+        if self._play.delegate_host != self._play.host:
+            texts.append(
+                f"invalid delegate_to {self._play.delegate_host}: must not be set, because the role itself says where its tasks run."
+            )
         objections = found + texts
         if objections:
             raise Refusal(f"Nothing was changed. {' '.join(objections)}")

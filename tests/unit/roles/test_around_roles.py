@@ -100,6 +100,17 @@ def test_one_host_does_not_plan_for_all(stage: Stage) -> None:
     assert not outcome.calls
 
 
+def test_no_host_is_changed_in_the_name_of_another(stage: Stage) -> None:
+    """Ansible itself refuses the keyword at an include, and hands on what the include applies."""
+    hosts: Json = {host: {"stub": {"kubelet": "changes"}} for host in ("cp1", "cp2")}
+    include = {"name": KUBELET["role"], "apply": {"delegate_to": "cp1"}}
+    outcome = stage.play({"kube_control_plane": hosts}, tasks=[{"ansible.builtin.include_role": include}])
+    assert outcome.status == 2, outcome.output
+    assert "Nothing was changed. invalid delegate_to cp1: must not be set" in outcome.output
+    assert {call["host"] for call in outcome.calls} <= {"cp1"}
+    assert not outcome.hosts("change", "kubelet")
+
+
 def test_nothing_is_changed_beside_a_host_that_is_gone_and_ignored(stage: Stage) -> None:
     hosts: Json = {host: {"stub": {"kube-apiserver": how}} for host, how in (("cp1", "changes"), ("cp2", "gone"))}
     ignored = {"ignore_unreachable": True, "ignore_errors": True}

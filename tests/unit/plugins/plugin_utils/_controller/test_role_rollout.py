@@ -61,6 +61,15 @@ def test_one_host_does_not_plan_for_all(role: str) -> None:
 
 
 @pytest.mark.parametrize("role", ALL)
+def test_no_host_does_the_work_of_another(role: str) -> None:
+    play = FakePlay({"w1": {}, "w2": {}})
+    told = play.take(role, "begin", "w1", settings=play.role_settings(role, "w1"), on="w2")["msg"]
+    assert told.startswith("Nothing was changed. invalid delegate_to w2: must not be set")
+    assert play.asked == []
+    assert "failed" not in play.take(role, "begin", "w1", settings=play.role_settings(role, "w1"), on="w1")
+
+
+@pytest.mark.parametrize("role", ALL)
 def test_a_node_that_the_play_has_lost_stops_what_changes_nodes(role: str) -> None:
     play = FakePlay({"w1": {}, "w2": {}, "w3": {}})
     play.play_hosts = ["w1"]
