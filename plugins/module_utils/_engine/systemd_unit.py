@@ -186,7 +186,7 @@ class UnitWatcher:
     def what_runs(self) -> Former:
         """The id of what runs, what is known of its Node, and complaints about its configuration and its port that are not ours."""
         invocation = self.unit.find_invocation()
-        complaints = [*self.unit.read_complaints(invocation)[0], self._health_doubt()]
+        complaints = [*self.unit.read_complaints(invocation)[0], self._health_doubt(self.unit.show_known())]
         return {"invocation": invocation, **self.node.observe(), "complaints": complaints}
 
     def look(self) -> UnitObservation:
@@ -291,23 +291,26 @@ class UnitWatcher:
     def verify(self) -> str | None:
         """Whether it read its configuration without passing over mistakes, and has its port. What was wrong before is not ours."""
         former = [*self.journal["before"]["complaints"], *self.watch["complaints"]]
-        complaints, why = self.unit.read_complaints(self.unit.show_known()["InvocationID"])
+        shown = self.unit.show_known()
+        complaints, why = self.unit.read_complaints(shown["InvocationID"])
         unread = [f"whether it ignored errors in its configuration: {why}"] if why else []
-        for text in [*self.unverified(), *unread]:
+        doubt = self._health_doubt(shown)
+        for text in [*self._limits(doubt), *unread]:
             add_unverified(self.journal, text)
-        doubt = self._health_doubt()
         if doubt.startswith(_TAKEN) and doubt not in former:
             return f"it is not known to be healthy: {doubt}"
         new = [line for line in complaints if line not in former]
         return f"it ignored errors in its configuration: {'; '.join(new)}" if new else None
 
-    def _health_doubt(self) -> str:
+    def _health_doubt(self, shown: t.Mapping[str, str]) -> str:
         probe = next(iter(self.watch[WANTED[self.journal["phase"]]]["probes"]), None)
-        return health_doubt(self.host, int(self.unit.show_known()["MainPID"] or 0), probe)
+        return health_doubt(self.host, int(shown["MainPID"] or 0), probe)
 
     def unverified(self) -> list[str]:
         """What neither its own health nor its Node tells."""
-        doubt = self._health_doubt()
+        return self._limits(self._health_doubt(self.unit.show_known()))
+
+    def _limits(self, doubt: str) -> list[str]:
         return [*([f"whether it is healthy: {doubt}"] if doubt else []), *self.node.unverified()]
 
     def log(self, observation: Observation) -> list[str]:
