@@ -97,6 +97,11 @@ def as_mapping(value: t.Any) -> t.Any:
     return value
 
 
+def cause(text: str) -> str:
+    """What a result says, in one line where ssh says it: its lines end with CR LF, the last one too."""
+    return text.replace("\r\n", " ").strip()
+
+
 @dataclasses.dataclass(frozen=True)
 class ModuleResult(Parsed):
     """What all modules return. msg: why it failed, and with some why nothing was done."""
@@ -104,7 +109,7 @@ class ModuleResult(Parsed):
     changed: bool = False
     failed: bool = False
     unreachable: bool = False
-    msg: str = ""
+    msg: str = one(cause, "")
     busy: bool = False
 
     @property

@@ -38,7 +38,7 @@ class StepResult:
     pass_id: str = ""
     failed: bool = False
     unreachable: bool = False
-    msg: str = ""
+    msg: str = typed.one(typed.cause, "")
     warnings: t.Sequence[str] = ()
 
     @property

@@ -42,7 +42,7 @@ class Connection(ConnectionBase):
         )
         self._is_lost = self._is_lost or done.returncode == _CONNECTION_LOST
         if self._is_lost:
-            raise AnsibleConnectionFailure("gone")
+            raise AnsibleConnectionFailure("gone\r\n")  # as the text of ssh ends
         return done.returncode, done.stdout, done.stderr
 
     def put_file(self, in_path: str, out_path: str) -> None:

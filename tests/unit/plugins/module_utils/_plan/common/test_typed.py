@@ -187,3 +187,11 @@ def test_an_update_with_none_is_the_default_and_goes_out() -> None:
 def test_whether_there_is_a_result_and_why_not(given: Json, has_failed: bool, reason: str) -> None:
     result = parse(ModuleResult, given)
     assert (result.has_failed, result.reason) == (has_failed, reason)
+
+
+def test_what_ssh_says_is_one_line() -> None:
+    said = "Warning: added 'cp1'.\r\nssh: connect to host cp1 port 22: No route to host\r\n"
+    found = typed.parse(typed.ModuleResult, {"unreachable": True, "msg": said})
+    assert found.msg == "Warning: added 'cp1'. ssh: connect to host cp1 port 22: No route to host"
+    # Of what a component itself says the lines stay.
+    assert typed.parse(typed.ModuleResult, {"msg": "refused:\n  no such gate"}).msg == "refused:\n  no such gate"
