@@ -34,6 +34,9 @@ def test_the_summary_is_the_last_screen_whatever_a_callback_shows(stage: Stage, 
     assert outcome.output.splitlines().count(CHANGED) == 1
     if callback == "default":
         assert before_recap(outcome)[-1].startswith("  cp1, w1  kubelet  + --v=5  (committed; away up to ")
+    else:
+        behind = outcome.output.partition(f"{CHANGED}\n")[2].splitlines()
+        assert behind[1].startswith("cp1 | SUCCESS => {")
 
 
 @pytest.mark.slice
