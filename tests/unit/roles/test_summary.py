@@ -39,6 +39,26 @@ def test_the_summary_is_the_last_screen_whatever_a_callback_shows(stage: Stage, 
         assert behind[1].startswith("cp1 | SUCCESS => {")
 
 
+@pytest.mark.parametrize(
+    ("worker", "options", "last"),
+    [({"stub": {"kubelet": "refused"}}, (), "Failed: w1 failed; "), (CHANGES, ("--check",), "Apply: ")],
+    ids=["refused", "check"],
+)
+@pytest.mark.parametrize("callback", ["minimal", "oneline", "jsonl"])
+def test_a_refusal_and_a_plan_end_with_what_to_do_whatever_a_callback_shows(
+    stage: Stage, callback: str, worker: Json, options: tuple[str, ...], last: str
+) -> None:
+    stage.environment.update(ANSIBLE_STDOUT_CALLBACK=callback, ANSIBLE_DISPLAY_OK_HOSTS="false")
+    outcome = stage.play(
+        {"kube_control_plane": {"cp1": CHANGES}, "kube_node": {"w1": worker}}, *options, roles=[KUBELET]
+    )
+    shown = outcome.output.splitlines()
+    if callback == "jsonl":
+        results = [json.loads(line) for line in outcome.output.strip().splitlines()]
+        (shown,) = (each["lines"] for each in results if each.get("lines"))
+    assert sum(line.startswith(last) for line in shown) == 1
+
+
 @pytest.mark.slice
 def test_a_callback_for_programs_gets_no_line_more_and_the_same_in_a_result(stage: Stage) -> None:
     stage.environment["ANSIBLE_STDOUT_CALLBACK"] = "jsonl"
