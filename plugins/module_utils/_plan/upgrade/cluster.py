@@ -39,6 +39,16 @@ _WRITTEN: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {
     "kube-public": {_RBAC: {"roles": _BOTH, "rolebindings": _BOTH}},
     _CLUSTER_SCOPED: {_RBAC: {"clusterroles": _BOTH, "clusterrolebindings": _BOTH}},
 }
+# The labels of these, as kubeadm 1.37 sets them; others have none that people select by.
+_OF_DNS = {"k8s-app": "kube-dns", "kubernetes.io/cluster-service": "true", "kubernetes.io/name": "CoreDNS"}
+_STATIC_PODS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+_LABELS: dict[str, tuple[dict[str, str], ...]] = {
+    "configmaps": ({}, {"app": "kube-proxy"}),
+    "pods": ({}, *({"component": name, "tier": "control-plane"} for name in _STATIC_PODS)),
+    "services": (_OF_DNS,),
+    "daemonsets": ({"k8s-app": "kube-proxy"},),
+    "deployments": ({"k8s-app": "kube-dns"},),
+}
 
 Json = t.Mapping[str, t.Any]
 Service = tuple[str, str]
@@ -105,9 +115,6 @@ def closing_webhooks(configurations: t.Iterable[Json], labels: t.Mapping[str, La
 
 def _written(webhook: Json, labels: t.Mapping[str, Labels]) -> tuple[str, ...]:
     """What of an upgrade a webhook is asked about."""
-    # What kubeadm makes has no labels that people select by.
-    if not selects(webhook.get("objectSelector"), {}):
-        return ()
     found = (
         resource
         for namespace, groups in _WRITTEN.items()
@@ -115,7 +122,8 @@ def _written(webhook: Json, labels: t.Mapping[str, Labels]) -> tuple[str, ...]:
         if namespace == _CLUSTER_SCOPED or selects(webhook.get("namespaceSelector"), labels.get(namespace, {}))
         for group, resources in groups.items()
         for resource, operations in resources.items()
-        if any(_is_asked(rule, namespace, group, resource, operations) for rule in webhook.get("rules") or [])
+        if any(selects(webhook.get("objectSelector"), each) for each in _LABELS.get(resource, ({},)))
+        and any(_is_asked(rule, namespace, group, resource, operations) for rule in webhook.get("rules") or [])
     )
     return tuple(dict.fromkeys(found))
 
