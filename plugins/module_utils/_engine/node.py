@@ -167,17 +167,17 @@ def _changed_at(path: str) -> float | None:
     """When a file came into its place as it is; None when there is none. A link that was turned leads to another one, however old that is."""
     try:
         found = os.stat(path)
-        return max(found.st_mtime, found.st_ctime, *(os.lstat(link).st_ctime for link in _links(path)))
+        return max(found.st_mtime, found.st_ctime, *(os.lstat(link).st_ctime for link in _links_to(path)))
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def _links(path: str) -> t.Iterator[str]:
+def _links_to(path: str) -> t.Iterator[str]:
     """The links on the way to a file that exists, also those on the way of others."""
     for place in map(str, [*reversed(pathlib.PurePath(path).parents), path]):
         if os.path.islink(place):
             yield place
-            yield from _links(os.path.join(os.path.dirname(place), os.readlink(place)))
+            yield from _links_to(os.path.join(os.path.dirname(place), os.readlink(place)))
 
 
 def log_files(directories: t.Iterable[str], container: str) -> list[str]:

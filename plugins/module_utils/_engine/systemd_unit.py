@@ -291,10 +291,10 @@ class UnitWatcher:
     def verify(self) -> str | None:
         """Whether it read its configuration without passing over mistakes, and has its port. What was wrong before is not ours."""
         former = [*self.journal["before"]["complaints"], *self.watch["complaints"]]
-        shown = self.unit.show_known()
-        complaints, why = self.unit.read_complaints(shown["InvocationID"])
+        status = self.unit.show_known()
+        complaints, why = self.unit.read_complaints(status["InvocationID"])
         unread = [f"whether it ignored errors in its configuration: {why}"] if why else []
-        doubt = self._health_doubt(shown)
+        doubt = self._health_doubt(status)
         for text in [*self._limits(doubt), *unread]:
             add_unverified(self.journal, text)
         if doubt.startswith(_TAKEN) and doubt not in former:
@@ -302,9 +302,9 @@ class UnitWatcher:
         new = [line for line in complaints if line not in former]
         return f"it ignored errors in its configuration: {'; '.join(new)}" if new else None
 
-    def _health_doubt(self, shown: t.Mapping[str, str]) -> str:
+    def _health_doubt(self, status: t.Mapping[str, str]) -> str:
         probe = next(iter(self.watch[WANTED[self.journal["phase"]]]["probes"]), None)
-        return health_doubt(self.host, int(shown["MainPID"] or 0), probe)
+        return health_doubt(self.host, int(status["MainPID"] or 0), probe)
 
     def unverified(self) -> list[str]:
         """What neither its own health nor its Node tells."""

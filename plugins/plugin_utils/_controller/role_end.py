@@ -58,7 +58,8 @@ class RoleSummary(Steps, t.Generic[H]):
         reports, hosts = self.reported(), list(part)
         why = {name: host.end.why for name, host in self._hosts.items() if not reports.get(name)}
         left = [] if self._play.check_mode else [report.left_host(name, each) for name, each in why.items() if each]
-        run = Run(hosts=hosts, parts=left, notes=self.notes(), causes=self.causes(), **self._of_run)
+        later = sum(not self._pass.host(name).start.pass_id for name in self._play.excluded_by_serial())
+        run = Run(hosts=hosts, parts=left, notes=self.notes(), causes=self.causes(), later=later, **self._of_run)
         found = run_summary.summary(run.with_role(**self.in_run(reports)), self.statistics(reports))
         return dataclasses.replace(found, passes={name: host.start.pass_id for name, host in part.items()})
 

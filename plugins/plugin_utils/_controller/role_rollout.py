@@ -79,7 +79,7 @@ class RoleRollout(RoleEnd[H]):
         if lost and self._changes_hosts:
             raise Refusal(
                 "Nothing was changed: nodes that failed, could not be reached or were ended earlier in this play cannot"
-                f" be planned ({', '.join(lost)}). Repair them, or exclude them with --limit."
+                f" be planned ({', '.join(lost)}), also behind a rescue. Repair them, or exclude them with --limit."
             )
         start = PassStart(at_work=True, settings=settings)
         return self._planned(start) if self._planner else start

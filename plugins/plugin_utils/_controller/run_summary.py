@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import typing as t
 
 from ansible import constants
@@ -17,6 +18,7 @@ from ...module_utils._plan.transaction import report
 from ...module_utils._plan.transaction.report import Run
 from ...module_utils._plan.transaction.rollout import PassSummary
 
+_OF_RUNNER = "ORIGINAL_STDOUT_CALLBACK"  # in the environment: what was asked for, where ansible-runner puts its own
 # Callbacks whose output is read by programs, which more lines would break.
 _FOR_PROGRAMS = ("json", "jsonl", "junit", "null")
 
@@ -45,6 +47,9 @@ def summary(run: Run, reports: Mapped) -> RunSummary:
 
 def show_lines(lines: t.Sequence[str]) -> None:
     """Print lines whatever the callback prints of results: C(display_ok_hosts=false) and C(minimal) would leave them out."""
-    callback = str(constants.config.get_config_value("DEFAULT_STDOUT_CALLBACK"))
-    if lines and callback.rpartition(".")[2] not in _FOR_PROGRAMS:
+    callbacks = (
+        constants.config.get_config_value("DEFAULT_STDOUT_CALLBACK"),
+        os.environ.get(_OF_RUNNER, ""),
+    )
+    if lines and not any(str(name).rpartition(".")[2] in _FOR_PROGRAMS for name in callbacks):
         Display().display("\n".join(lines))

@@ -120,7 +120,12 @@ class SiteEndSteps(Steps):
         number = sum(roles[name].pending(dict(each)) for name, each in reports.items())
         number += sum(guard.pending(dict(guard.own_end().report or {})) for guard in guards)
         pending = pending_host(number) if number and self._fails_on_pending else ""
-        return next(filter(None, (end.why for end in ends.values())), self._left() or pending)
+        why = next(filter(None, (end.why for end in ends.values())), self._left() or pending)
+        is_begun = any(
+            part.changed for name, each in reports.items() for part in _ROLES[name].parts_of(dict(each)).values()
+        )
+        is_waiting = why == rollout.not_changed(self._stopped)
+        return rollout.not_complete(self._stopped) if is_begun and is_waiting else why
 
     def acknowledge(self) -> StepResult:
         """Tell this host what became of it."""

@@ -75,6 +75,14 @@ def fixture_play(stage: Stage) -> Play:
 ALL = ("changes", "changes", "changes", "changes")
 
 
+def test_with_serial_later_batches_are_not_forgotten(play: Play) -> None:
+    """They are not failed, so a limit to those that are would miss them."""
+    outcome = play("changes", "rolled_back", "changes", "changes", serial=1)
+    assert (outcome.status, changed(outcome)) == (2, ["cp1", "w1"])
+    (last,) = [line for line in outcome.output.splitlines() if line.startswith("Failed: ")]
+    assert last.endswith("; 2 nodes of later batches did not begin. Run the same command again when that is repaired.")
+
+
 def test_a_host_beyond_the_forks_is_planned_although_others_have_failed_by_then(play: Play) -> None:
     """Ansible takes failed hosts out of the play while the task goes on."""
     outcome = play("changes", "refused", "changes", "changes", options=["--forks=1"])

@@ -97,7 +97,7 @@ def as_mapping(value: t.Any) -> t.Any:
     return value
 
 
-def cause(text: str) -> str:
+def as_one_line(text: str) -> str:
     """What a result says, in one line where ssh says it: its lines end with CR LF, the last one too."""
     return text.replace("\r\n", " ").strip()
 
@@ -109,7 +109,7 @@ class ModuleResult(Parsed):
     changed: bool = False
     failed: bool = False
     unreachable: bool = False
-    msg: str = one(cause, "")
+    msg: str = one(as_one_line, "")
     busy: bool = False
 
     @property

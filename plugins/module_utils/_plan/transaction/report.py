@@ -68,7 +68,8 @@ class Run:
 
     hosts: those of the play, in its order. parts: what became of them. causes: why steps failed, by host. notes: lines of the roles on what is no
     change of a host. objects: whether what no single host has was changed, by its name. dry: whether nothing was to be changed.
-    fails_on_pending: whether a host fails that has something to change then. resume: what the next run needs on its command line.
+    fails_on_pending: whether a host fails that has something to change then. resume: what the next run needs on its command line. later: how many
+    hosts are in batches of C(serial) to come.
     """
 
     hosts: t.Sequence[str] = ()
@@ -79,6 +80,7 @@ class Run:
     dry: bool = False
     fails_on_pending: bool = False
     resume: str = ""
+    later: int = 0
 
     def with_role(
         self,
@@ -112,14 +114,20 @@ class Run:
 
     @property
     def failed_hosts(self) -> list[str]:
-        """The hosts that failed, without those that did not begin."""
+        """The hosts that failed, without those that only waited for their turn."""
         failed = {part.host for part in self.parts if part.result.failed and not part.is_waiting}
         return self._ordered(failed | {host for host, causes in self.causes.items() if causes})
 
     @property
     def waiting_hosts(self) -> list[str]:
-        """The hosts that did not begin."""
+        """The hosts that did not fail, and of which a part did not begin."""
         return self._ordered({part.host for part in self.parts if part.is_waiting} - set(self.failed_hosts))
+
+    @property
+    def incomplete_hosts(self) -> list[str]:
+        """Those of them of which another part was changed: these did begin."""
+        begun = {part.host for part in self.parts if part.operations and not part.is_waiting}
+        return [host for host in self.waiting_hosts if host in begun]
 
     @property
     def has_failed(self) -> bool:
@@ -141,7 +149,7 @@ def lines(run: Run) -> list[str]:
         *_waiting(run),
         *_others(run),
         *_warnings(run.parts),
-        *run.notes,
+        *dict.fromkeys(run.notes),  # each look and pass tells its own
         *_causes(run),
         *_last(run),
     ]
@@ -226,9 +234,8 @@ def _changes(run: Run) -> list[str]:
     """A line for each change, of all hosts that have the same."""
     groups: dict[tuple[str, tuple[str, ...], str], list[Part]] = {}
     begun = {part.host for part in run.parts if part.operations and not part.is_waiting}
-    ended = begun.intersection(run.failed_hosts)  # of these a part that waited is told here
     for part in run.parts:
-        if part.operations and (not part.is_waiting or part.host in ended):
+        if part.operations and part.host in begun:
             groups.setdefault((part.component, part.operations, _state(run, part)), []).append(part)
     rows = [(joined(each.host for each in parts), *key, parts) for key, parts in groups.items()]
     host_width, width = (max((len(row[column]) for row in rows), default=0) for column in (0, 1))
@@ -276,7 +283,10 @@ def _details(results: t.Sequence[PartResult]) -> list[str]:
     pods = [each.pods for each in components if each.pods]
     if pods:
         lost, restarted = sum(len(each.lost) for each in pods), sum(len(each.restarted) for each in pods)
-        found.append(f"{_number(sum(each.watched for each in pods), 'pod')}, {lost} lost, {restarted} restarted")
+        limit = (
+            "" if len(pods) == len(components) else ", not known of all"
+        )  # a failure ends a batch before it is looked at
+        found.append(f"{_number(sum(each.watched for each in pods), 'pod')}, {lost} lost, {restarted} restarted{limit}")
     for word in ("reverts", "snapshot"):
         values = [value for each in components if (value := getattr(each, word))]
         found += [f"{word} {joined(values)}"] if values else []
@@ -294,9 +304,9 @@ def _away(ended: t.Sequence[Transaction]) -> str:
 
 
 def _waiting(run: Run) -> list[str]:
-    """Who was not changed, and why: one line for each reason. Of a host that failed, the cause says it."""
+    """Who was not changed, and why: one line for each reason. Of a host that failed, the cause says it, and of one that did begin, its changes do."""
     hosts: dict[str, list[str]] = {}
-    waiting = run.waiting_hosts
+    waiting = set(run.waiting_hosts).difference(run.incomplete_hosts)
     for part in run.parts:
         is_due = part.is_waiting and part.host in waiting
         if is_due and part.host not in (found := hosts.setdefault(part.result.msg, [])):
@@ -391,24 +401,33 @@ def _last(run: Run) -> list[str]:
 
 def _ended(run: Run) -> str:
     """Who failed, and what was rolled back."""
-    failed, waiting = run.failed_hosts, run.waiting_hosts
-    if not failed:
-        return f"{joined(waiting)} did not begin."
     back = [
         f"{part.component} on {part.host}"
         for part in run.parts
         if part.result.transaction and part.result.transaction.outcome == messages.ROLLED_BACK and not run.dry
     ]
-    restored = f"; rolled back: {joined(back)}" if back else ""
-    left = f"; {_number(len(waiting), 'node')} did not begin" if waiting else ""
-    return f"{joined(failed)} failed{restored}{left}."
+    failed, incomplete = joined(run.failed_hosts), run.incomplete_hosts
+    waiting = [host for host in run.waiting_hosts if host not in incomplete]
+    found = (
+        f"{failed} failed" if failed else "",
+        f"rolled back: {joined(back)}" if back else "",
+        f"{_count_hosts(waiting, failed)} did not begin" if waiting else "",
+        f"{_count_hosts(incomplete, failed)} not complete" if incomplete else "",
+        f"{_number(run.later, 'node')} of later batches did not begin" if run.later else "",
+    )
+    return f"{'; '.join(filter(None, found))}."
+
+
+def _count_hosts(hosts: t.Sequence[str], failed: str) -> str:
+    """How many hosts these are, or which, where none failed."""
+    return _number(len(hosts), "node") if failed else joined(hosts)
 
 
 def again(run: Run) -> str:
     """How to go on after a run that failed. Where it has changed nothing, it is run again as it was."""
     left = [host for host in run.hosts if host in (*run.failed_hosts, *run.waiting_hosts)]
     more = f" with {run.resume}" if run.resume else ""
-    if run.dry or not any(run.done(part) for part in run.parts) or len(left) == len(run.hosts):
+    if run.dry or run.later or not any(run.done(part) for part in run.parts) or len(left) == len(run.hosts):
         return f"Run the same command again{more} when that is repaired."
     return f"To continue when that is repaired, run again{more or ' with'} --limit {','.join(left)}"
 

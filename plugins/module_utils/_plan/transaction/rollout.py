@@ -38,7 +38,7 @@ class StepResult:
     pass_id: str = ""
     failed: bool = False
     unreachable: bool = False
-    msg: str = typed.one(typed.cause, "")
+    msg: str = typed.one(typed.as_one_line, "")
     warnings: t.Sequence[str] = ()
 
     @property
@@ -390,6 +390,11 @@ def not_begun(stopped: t.Sequence[str]) -> dict[str, t.Any]:
 def not_changed(stopped: t.Sequence[str]) -> str:
     """Why a host fails whose turn did not come. stopped: as above."""
     return f"Not changed, because {why_ended(stopped)}."
+
+
+def not_complete(stopped: t.Sequence[str]) -> str:
+    """Why a host fails of which only a part was changed. stopped: as above."""
+    return f"Not complete, because {why_ended(stopped)}."
 
 
 def not_planned(stopped: t.Sequence[str]) -> str:

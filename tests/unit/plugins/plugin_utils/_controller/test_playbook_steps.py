@@ -392,7 +392,11 @@ def test_a_role_of_the_end_that_does_not_come_is_missed_by_its_host_alone() -> N
     """What goes from the control plane goes last."""
     site = Site([OFF], [OFF], changes={"node_kubelet": {"w1": FAILED}}).run()
     assert site.work == ["node_resources", "node_kubelet"]
-    assert (site.why("cp1"), site.why("w1")) == ("Not changed, because w1 failed.", "")
+    # Its kubelet was changed.
+    assert (site.why("cp1"), site.why("w1")) == ("Not complete, because w1 failed.", "")
+    lines = site.summary()["lines"]
+    assert "  cp1  kube-apiserver  - feature gate B=true  (not begun)" in lines
+    assert lines[-1].startswith("Failed: w1 failed; 1 node not complete. Run the same command again")
 
 
 def test_a_run_that_was_refused_has_failed_where_something_was_to_change() -> None:

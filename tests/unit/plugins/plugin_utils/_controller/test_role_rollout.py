@@ -76,7 +76,10 @@ def test_a_node_that_the_play_has_lost_stops_what_changes_nodes(role: str) -> No
     found = begin(role, play)
     assert bool(found.get("failed")) is (role in CHANGING)
     if role in CHANGING:
-        assert "reached or were ended earlier in this play cannot be planned (w2, w3). Repair them," in found["msg"]
+        assert (
+            "reached or were ended earlier in this play cannot be planned (w2, w3), also behind a rescue. Repair them,"
+            in found["msg"]
+        )
 
 
 @pytest.mark.parametrize("role", CHANGING)

@@ -141,6 +141,38 @@ def test_a_run_that_failed_ends_with_its_cause_and_how_to_continue() -> None:
     ]
 
 
+def test_host_of_which_a_part_was_changed_did_begin() -> None:
+    cause: dict[str, t.Any] = {"begun": True, "failed": True, "msg": "w1: no"}
+    shown = lines(
+        *(part("w1", **cause), part("w2", **DONE), part("w2", "Node", **WAITING), part("w3", **WAITING)),
+        hosts=["w1", "w2", "w3", "w4"],
+    )
+    assert "  w2  Node     + feature gate A=true  (not begun)" in shown
+    assert "  w3: Not changed, because w2 failed." in shown
+    assert shown[-1].startswith("Failed: w1 failed; 1 node did not begin; 1 node not complete. To continue")
+    assert shown[-1].endswith("--limit w1,w2,w3")
+    shown = lines(part("w2", **DONE), part("w2", "Node", **WAITING), part("w3", **WAITING))
+    assert shown[-1].startswith("Failed: w3 did not begin; w2 not complete. ")
+
+
+def test_pods_of_hosts_that_nobody_looked_at_are_not_known() -> None:
+    pods = {"watched": 2, "lost": [], "restarted": [], "deleted": [], "unknown": []}
+    seen, unseen = part("w1", **DONE, pods=pods), part("w2", **DONE)
+    assert "2 pods, 0 lost, 0 restarted)" in lines(seen)[1]
+    assert "2 pods, 0 lost, 0 restarted, not known of all)" in lines(seen, unseen)[1]
+
+
+def test_what_each_pass_tells_is_told_once() -> None:
+    assert lines(part(**DONE), notes=["a", "b", "a"]) == lines(part(**DONE), notes=["a", "b"])
+
+
+def test_hosts_of_later_batches_are_not_missed() -> None:
+    shown = lines(part("w1", **DONE), part("w2", failed=True), later=4)
+    assert shown[-1] == (
+        "Failed: w2 failed; 4 nodes of later batches did not begin. Run the same command again when that is repaired."
+    )
+
+
 def test_forty_hosts_that_did_not_begin_have_one_line() -> None:
     hosts = [f"w{number}" for number in range(43)]
     shown = lines(

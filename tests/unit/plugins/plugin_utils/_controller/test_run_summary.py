@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the lines of a summary are printed."""
+
+from __future__ import annotations
+
+import pytest
+from ansible import constants
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.run_summary import show_lines
+
+
+@pytest.mark.parametrize(
+    ("callback", "original", "printed"),
+    [
+        ("default", "", True),
+        ("minimal", "", True),
+        ("ansible.posix.jsonl", "", False),
+        # ansible-runner sets its own and hands the output to the one that was asked for.
+        ("awx_display", "default", True),
+        ("awx_display", "ansible.posix.json", False),
+    ],
+)
+def test_what_programs_read_gets_no_lines(
+    callback: str, original: str, printed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(constants.config, "get_config_value", lambda _name: callback)
+    monkeypatch.setenv("ORIGINAL_STDOUT_CALLBACK", original)
+    show_lines(["Changed: 1 operation"])
+    assert ("Changed: 1 operation" in capsys.readouterr().out) is printed
