@@ -218,9 +218,7 @@ class UnitWatcher:
     def _judge(self, process: Process) -> tuple[bool, str]:
         """Whether it uses the policies of the change, as its own state files say, and whether its Node is ready."""
         problem = self.state_files.wrong_policy() if self.journal["phase"] in ON_TRIAL else ""
-        if problem:
-            return False, problem
-        return self.node.judge(process)
+        return (False, problem) if problem else self.node.judge(process)
 
     def _may_be_wanted(self, invocation: str) -> bool:
         """A former instance that was never stopped is what a restore wants; otherwise another one than the marked."""
@@ -230,8 +228,7 @@ class UnitWatcher:
         return self.journal.get("mark") is not None and invocation != self._marked()
 
     def _marked(self) -> str | None:
-        mark = self.journal.get("mark")
-        return mark["invocation"] if mark else None
+        return mark["invocation"] if (mark := self.journal.get("mark")) else None
 
     def _crashes(self, shown: t.Mapping[str, str]) -> int:
         """systemd counts its own starts. What it had counted when the new instance was first seen is not this one's."""
@@ -278,8 +275,7 @@ class UnitWatcher:
         """Whether what runs has the arguments that the journal's phase wants."""
         pid = int(shown["MainPID"] or 0)
         side: Side = "after" if self.journal["phase"] == APPLYING else "before"
-        process = Process(shown["InvocationID"], pid, "", self.host.arguments(pid))
-        return process.runs(self.watch[side]["arguments"])
+        return Process(shown["InvocationID"], pid, "", self.host.arguments(pid)).runs(self.watch[side]["arguments"])
 
     def blocker(self) -> str:
         """What keeps a unit from its work is seen by looking at it."""
@@ -291,10 +287,10 @@ class UnitWatcher:
     def verify(self) -> str | None:
         """Whether it read its configuration without passing over mistakes, and has its port. What was wrong before is not ours."""
         former = [*self.journal["before"]["complaints"], *self.watch["complaints"]]
-        status = self.unit.show_known()
-        complaints, why = self.unit.read_complaints(status["InvocationID"])
+        instance = self.unit.show_known()
+        complaints, why = self.unit.read_complaints(instance["InvocationID"])
         unread = [f"whether it ignored errors in its configuration: {why}"] if why else []
-        doubt = self._health_doubt(status)
+        doubt = self._health_doubt(instance)
         for text in [*self._limits(doubt), *unread]:
             add_unverified(self.journal, text)
         if doubt.startswith(_TAKEN) and doubt not in former:
@@ -302,9 +298,9 @@ class UnitWatcher:
         new = [line for line in complaints if line not in former]
         return f"it ignored errors in its configuration: {'; '.join(new)}" if new else None
 
-    def _health_doubt(self, status: t.Mapping[str, str]) -> str:
+    def _health_doubt(self, instance: t.Mapping[str, str]) -> str:
         probe = next(iter(self.watch[WANTED[self.journal["phase"]]]["probes"]), None)
-        return health_doubt(self.host, int(status["MainPID"] or 0), probe)
+        return health_doubt(self.host, int(instance["MainPID"] or 0), probe)
 
     def unverified(self) -> list[str]:
         """What neither its own health nor its Node tells."""

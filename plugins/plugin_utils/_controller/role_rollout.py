@@ -134,8 +134,7 @@ class RoleRollout(RoleEnd[H]):
             texts.append(
                 f"invalid delegate_to {self._play.delegate_host}: must not be set, because the role itself says where its tasks run."
             )
-        objections = found + texts
-        if objections:
+        if objections := found + texts:
             raise Refusal(f"Nothing was changed. {' '.join(objections)}")
 
     def _read_node(self) -> tuple[KubeletInfo, str]:

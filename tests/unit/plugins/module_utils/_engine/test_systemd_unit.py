@@ -41,10 +41,8 @@ def fixture_unit(tmp_path: Path, web: Web) -> FakeUnit:
 
 def test_a_healthy_change_is_committed_with_one_restart(unit: FakeUnit) -> None:
     result = unit.change()
-    assert result["outcome"] == COMMITTED
-    assert unit.verbs() == ["daemon-reload", "restart"]
-    assert result["proof"]["pid"] == unit.pid
-    assert result["proof"]["uid"] == unit.invocation
+    assert (result["outcome"], unit.verbs()) == (COMMITTED, ["daemon-reload", "restart"])
+    assert (result["proof"]["pid"], result["proof"]["uid"]) == (unit.pid, unit.invocation)
     assert result["proof"]["arguments"] == ["/usr/bin/kubelet", "--v=2"]
     assert result["proof"]["probes"][1] == "its Node is ready"
     assert result["proof"]["unverified"] == []
