@@ -82,7 +82,7 @@ def parse(kind: type[C], value: Mapped) -> C:
 
 
 def as_mapping(value: t.Any) -> t.Any:
-    """The same in mappings and lists alone. Fields that are None are dropped; of what was parsed, all keys are as they came."""
+    """The same in mappings and lists. Fields that are None are dropped; what was parsed is as it came."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         if isinstance(value, Parsed):
             return dict(value.raw)
@@ -98,7 +98,7 @@ def as_mapping(value: t.Any) -> t.Any:
 
 
 def as_one_line(text: str) -> str:
-    """What a result says, in one line where ssh says it: its lines end with CR LF, the last one too."""
+    """A message without ssh's CR LF."""
     return text.replace("\r\n", " ").strip()
 
 

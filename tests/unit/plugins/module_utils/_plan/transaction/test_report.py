@@ -155,7 +155,7 @@ def test_host_of_which_a_part_was_changed_did_begin() -> None:
     assert shown[-1].startswith("Failed: w3 did not begin; w2 not complete. ")
 
 
-def test_pods_of_hosts_that_nobody_looked_at_are_not_known() -> None:
+def test_pods_that_were_not_read_are_not_told_as_there() -> None:
     pods = {"watched": 2, "lost": [], "restarted": [], "deleted": [], "unknown": []}
     seen, unseen = part("w1", **DONE, pods=pods), part("w2", **DONE)
     assert "2 pods, 0 lost, 0 restarted)" in lines(seen)[1]
