@@ -172,11 +172,12 @@ class UpgradeCheckSteps(Steps):
     def _of_cluster(self, target: str, results: t.Mapping[str, UpgradeResult]) -> Json:
         """What is found and not checked of no single host of the run. results: of all hosts."""
         info = registered_as(self._play, _UPGRADE_INFO, UpgradeInfo)
-        missing = upgrade_cluster.not_checked(info.kubelets, [each.node for each in results.values() if each.node])
-        own = UpgradeFindings(upgrade_cluster.unchecked_kubelets(info.kubelets, missing, target))
+        again = registered_as(self._play, _UPGRADE_AGAIN, UpgradeInfo)
+        kubelets = {**info.kubelets, **again.kubelets}  # a node may join while others are checked
+        missing = upgrade_cluster.not_checked(kubelets, [each.node for each in results.values() if each.node])
+        own = UpgradeFindings(upgrade_cluster.unchecked_kubelets(kubelets, missing, target))
         own.findings += self._mixed(results)
-        again = registered_as(self._play, _UPGRADE_AGAIN, UpgradeInfo).cluster_configuration
-        changed = upgrade_cluster.changed_meanwhile(info.cluster_configuration, again or None)
+        changed = upgrade_cluster.changed_meanwhile(info.cluster_configuration, again.cluster_configuration or None)
         own.check(upgrade_checks.KUBEADM_CONFIG, changed)
         for node in missing:
             own.skip(f"{upgrade_checks.NODE}{node}", "the cluster has this node, and the run did not check it")

@@ -303,6 +303,14 @@ def test_node_outside_of_the_run_is_accepted_by_name(accept: str | None, safe: b
     assert ("failed" in play.take("upgrade_check", "report", "cp1")) is not safe
 
 
+def test_node_that_joins_during_the_check_is_not_checked() -> None:
+    play = upgrade({"kubelets": {"cp1": "v1.36.3"}}, cp1=checked("cp1", plane=True))
+    play.hostvars["cp1"]["__play_upgrade_again"] = {**CONFIGURATION, "kubelets": {"cp1": "v1.36.3", "w9": "v1.33.0"}}
+    report = ended(play)["report"]
+    assert (report["safe"], report["not_checked"]) == (False, ["w9"])
+    assert [each["key"] for each in report["cluster"]["findings"]] == ["w9"]
+
+
 def test_control_planes_of_several_versions_are_told() -> None:
     play = upgrade(cp1=checked("cp1", plane=True), w1=checked("w1", version="v1.30.0"))
     assert ended(play)["report"]["cluster"]["findings"] == []
