@@ -116,9 +116,9 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
         generator=read_version(kubelet_generator.GENERATOR),
         joined=joined_again(KUBELET_NAME, joined_at(command)),
     )
-    files = [*state.environment, *(file.path for file in (*state.unit, *state.used_files(command)))]
+    settings = (file.path for file in state.used_files(command) if not file.path.endswith(kubelet_layout.FRAGMENT))
     started = host.started(pid) if pid else None
-    newer = _newer(command[0], files, _fragment_directories(command), started)
+    newer = _newer(command[0], [*_unit_texts(state), *settings], _fragment_directories(command), started)
     state = dataclasses.replace(state, newer=newer)
     # What runs counts. Its files are read as it sees them.
     root = os.path.join(host.proc, str(pid), "root") if state.running else "/"
@@ -127,9 +127,9 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
 
 
 def unread_files(unit: KubeletUnit, host: Host) -> list[str]:
-    """Of which configuration files, ours too, it is not known whether the process has read them as they are: of directories, whether those that
-    are there. What its command line is made of is compared by the plan."""
-    paths = [file.path for file in unit.state.used_files(unit.layout.command)]
+    """Of which configuration files, ours too, and files of the unit it is not known whether the process has read them as they are: of directories,
+    whether those that are there. Of ours in the unit the plan compares the command line."""
+    paths = [*_unit_texts(unit.state), *(file.path for file in unit.state.used_files(unit.layout.command))]
     whats = {
         **dict.fromkeys(unit.fragment_directories, "a file was added or removed"),
         **dict.fromkeys(paths, "the file was changed"),
@@ -159,6 +159,13 @@ def _fragment_directories(command: t.Sequence[str]) -> list[str]:
     return fragment_directories(directory) if directory else []
 
 
+def _unit_texts(state: State) -> list[str]:
+    """The files of the unit and of its variables. Ours are skipped: a change that is abandoned puts them back as they were, and what our generator
+    writes is made at every daemon-reload out of files that are looked at here."""
+    unit = [file.path for file in state.unit if file.path not in (kubelet_layout.DROP_IN, kubelet_generator.DERIVED)]
+    return [*(path for path, version in state.environment.items() if version), *unit]
+
+
 def _is_changed_by_others(directory: str) -> bool:
     """Whether a file of others was the last one that was added to a directory or removed there."""
     ours = os.path.join(directory, kubelet_layout.FRAGMENT)
@@ -166,20 +173,13 @@ def _is_changed_by_others(directory: str) -> bool:
 
 
 def _newer(binary: str, files: t.Iterable[str], directories: t.Iterable[str], started: float | None) -> tuple[str, ...]:
-    """Those that changed since then: directories because of a file that was added or removed. Ours are skipped: a change that is abandoned puts
-    them back as they were, and what our generator writes is made at every daemon-reload out of files that are looked at here.
+    """Those that changed since then: directories because of a file that was added or removed.
 
-    A package gives its binary the time of its making, so only the inode tells. Of a text that would also tell a chmod.
+    A package gives its binary the time of its making, so only the inode tells. Of a text that would also tell a chmod, which refuses no change.
     """
     if started is None:
         return ()
-    texts = [
-        path
-        for path in files
-        if not path.endswith((kubelet_layout.DROP_IN, kubelet_layout.FRAGMENT, kubelet_generator.DERIVED))
-        and os.path.exists(path)
-    ]
-    times = {path: os.stat(path).st_mtime for path in [*texts, *filter(_is_changed_by_others, directories)]}
+    times = {path: os.stat(path).st_mtime for path in [*files, *filter(_is_changed_by_others, directories)]}
     if os.path.exists(binary):
         times[binary] = os.stat(binary).st_ctime
     return tuple(path for path, changed in times.items() if changed > started + CLOCK_SECONDS)

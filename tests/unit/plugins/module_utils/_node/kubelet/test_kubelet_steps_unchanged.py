@@ -65,9 +65,11 @@ def test_configuration_that_is_newer_than_the_process_is_not_verified(
         steps.read()
         if not steps.plan().operations:
             steps.verify()
-    assert steps.report()["unverified"][-1].startswith(
-        f"whether it has read {node.main} as it is: the file was changed"
-    )
+    words = "the file was changed after the process was started"
+    limits = [
+        f"whether it has read {path} as it is: {words}" for path in (node.extra, node.unit, node.kubeadm, node.main)
+    ]
+    assert steps.report()["unverified"][-4:] == limits
 
 
 @pytest.mark.parametrize(
