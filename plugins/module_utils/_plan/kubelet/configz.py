@@ -15,6 +15,7 @@ import typing as t
 from fractions import Fraction
 
 from ..common.errors import Refusal
+from ..common.ownership import Change
 from ..kubernetes import option_values, quantities
 from . import config as kubelet_config
 from .config import CONFIG, GATES
@@ -49,6 +50,27 @@ def differences(asked: t.Any, running: t.Mapping[str, t.Any]) -> list[ConfigDiff
         if not same(value, really):
             found.append(ConfigDifference(CONFIG, kubelet_config.key_of(path), value, really))
     return [difference for difference in found if difference.expected is not None]
+
+
+def reverted(operations: t.Iterable[Change]) -> tuple[dict[str, dict[str, t.Any]], list[str]]:
+    """What a running kubelet is asked after a change was reverted, as C(differences) takes it; and the keys of gates and fields with which it cannot
+    be compared."""
+    values: dict[str, dict[str, t.Any]] = {GATES: {}, CONFIG: {}}
+    rest = []
+    for each in operations:
+        if each.field in values and _is_comparable(each):
+            path = (each.key,) if each.field == GATES else kubelet_config.path_of(each.key)
+            values[each.field] = kubelet_config.with_value(values[each.field], path, each.after)
+        elif each.field in values:
+            rest.append(each.key)
+    return values, rest
+
+
+def _is_comparable(back: Change) -> bool:
+    """Whether it tells a value that went back. Nothing, and a zero as in the files of kubeadm, stand for a default of the kubelet. A text in place of
+    another type is that of a flag."""
+    is_of_flag = isinstance(back.after, str) and not isinstance(back.before, (str, type(None)))
+    return isinstance(back.after, bool) or not (is_of_flag or same(back.after, None))
 
 
 def _mapping(asked: t.Any, field: str) -> dict[str, t.Any]:

@@ -20,6 +20,7 @@ from ..transaction.messages import ABORTED
 from ..transaction.report import owned_settings
 from ..transaction.results import ChangeResult, ComponentResult, EndedPod, LeaseResult, NodesInfo, PodLosses
 from ..transaction.rollout import Hosts
+from . import configz
 from .config import TAINTS
 from .kubelet_results import (
     Admission,
@@ -69,6 +70,7 @@ _RENEWED_AFTER = 0.5
 # What is said of each host when the API does not tell of any.
 _DEVICES = "whether device plugins offer what they did"
 _PODS = "whether its restart ended pods"
+_USE = "whether it uses what is desired"
 # Said by the engine where nothing of the new kubelet was seen in the API.
 UNREPORTED = "whether its Node is ready and evicts no pods: "
 # Files of the role's tasks.
@@ -390,18 +392,13 @@ def settings_in_use(settings: KubeletSettings) -> Expected:
 
 
 def expected(plan: KubeletPlan, settings: KubeletSettings) -> Expected:
-    """What /configz is compared with after a change. When the change reverts another one, what the plan says of gates and plain fields counts, but
-    for what is taken out. A text may be that of a flag, which /configz shows in another type.
+    """What /configz is compared with after a change. When the change reverts another one, what the plan says of gates and fields counts.
 
     settings: of the host.
     """
     if settings.state != "previous":
         return settings_in_use(settings)
-    back = [each for each in plan.operations or () if each.after is not None and not isinstance(each.after, str)]
-    return {
-        field: {each.key: each.after for each in back if each.field == field and "/" not in each.key}
-        for field in ("feature_gates", "config")
-    }
+    return configz.reverted(plan.operations or ())[0]
 
 
 def is_compared(expectation: Expected) -> bool:
@@ -551,9 +548,13 @@ def _unverified(host: KubeletHost, *, is_changed: bool) -> list[str]:
     settings = host.settings
     if settings.node_kubelet_check_api:
         is_skipped = is_changed and settings.allocatable_timeout <= 0
-        return [f"{_DEVICES}: node_kubelet_allocatable_timeout is 0"] if is_skipped else []
+        devices = [f"{_DEVICES}: node_kubelet_allocatable_timeout is 0"] if is_skipped else []
+        is_revert = is_changed and settings.state == "previous"
+        keys = ", ".join(configz.reverted(host.plan.operations or ())[1]) if is_revert else ""
+        back = f"{_USE}: {keys} went back to a default or a flag, with which /configz is not compared"
+        return [*([back] if keys else ()), *devices]
     why = "node_kubelet_check_api is false"
-    compared = f"whether it uses what is desired: {why}, so /configz was not compared"
+    compared = f"{_USE}: {why}, so /configz was not compared"
     is_due = is_compared(expected(host.plan, settings)) and (is_changed or not host.plan.operations)
     return [*([compared] if is_due else ()), *([f"{_DEVICES}: {why}", f"{_PODS}: {why}"] if is_changed else ())]
 

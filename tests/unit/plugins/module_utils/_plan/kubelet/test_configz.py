@@ -8,9 +8,11 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.configz import (
     ConfigDifference,
     differences,
+    reverted,
     same,
 )
 
@@ -93,3 +95,38 @@ def test_nothing_asked() -> None:
 def test_what_is_no_desired_state(asked: t.Any) -> None:
     with pytest.raises(Refusal, match="must be a mapping with feature_gates and config"):
         differences(asked, {})
+
+
+def test_what_went_back_is_compared_but_for_defaults_and_flags() -> None:
+    """kubeadm writes zeros where a kubelet is to take its default: nodeStatusUpdateFrequency 0s is shown as 10s."""
+    comparable = [
+        Change("feature_gates", "On", False, True),
+        Change("feature_gates", "Off", True, False),
+        Change("config", "maxPods", 8, 7),
+        Change("config", "nodeStatusUpdateFrequency", "8s", "10s"),
+        Change("config", "cpuManagerPolicy", None, "static"),
+        Change("config", "evictionHard/memory.available", "5%", "6%"),
+        Change("config", "evictionHard/a~1b", None, "7%"),
+        Change("config", "clusterDNS", ["10.0.0.1"], ["10.0.0.2"]),
+    ]
+    others = [
+        Change("args", "v", ["4"], ["5"]),
+        Change("register_with_taints", "a", None, "NoSchedule"),
+        Change("feature_gates", "Gone", True, None),
+        Change("config", "syncFrequency", "8s", "0s"),
+        Change("config", "logging/flushFrequency", 8, 0),
+        Change("config", "podsPerCore", 3, None),
+        Change("config", "serializeImagePulls", False, "true"),
+    ]
+    values, rest = reverted([*comparable, *others])
+    assert values == {
+        "feature_gates": {"On": True, "Off": False},
+        "config": {
+            "maxPods": 7,
+            "nodeStatusUpdateFrequency": "10s",
+            "cpuManagerPolicy": "static",
+            "evictionHard": {"memory.available": "6%", "a/b": "7%"},
+            "clusterDNS": ["10.0.0.2"],
+        },
+    }
+    assert rest == ["Gone", "syncFrequency", "logging/flushFrequency", "podsPerCore", "serializeImagePulls"]

@@ -339,18 +339,10 @@ def test_what_is_expected_of_the_kubelet() -> None:
         "feature_gates": {"A": True},
         "config": {"maxPods": 5},
     }
-    operations = [
-        operation("feature_gates", "B", False),
-        operation("feature_gates", "C", None),
-        operation("config", "maxPods", 7),
-        operation("config", "a/b", 7),
-        operation("config", "text", "7"),
-        operation("args", "v", ["5"]),
-    ]
-    plan = typed.parse(KubeletPlan, {"operations": operations})
+    plan = typed.parse(KubeletPlan, {"operations": [operation("feature_gates", "B", False)]})
     assert rollout.expected(plan, typed.parse(KubeletSettings, {**desired, "state": "previous"})) == {
         "feature_gates": {"B": False},
-        "config": {"maxPods": 7},
+        "config": {},
     }
 
 
@@ -457,6 +449,20 @@ SWITCHED_OFF = "node_kubelet_check_api is false"
 def test_change_that_was_not_compared_on_purpose_says_so(settings: Json, unverified: list[str]) -> None:
     done = host(settings=settings, **{**DONE, "change": made(changed=True, unverified=["its Node"])})
     assert report(done)["unverified"] == ["its Node", *unverified]
+
+
+@pytest.mark.parametrize(
+    ("state", "limits"),
+    [
+        ("previous", [f"{USED}: A, b went back to a default or a flag, with which /configz is not compared"]),
+        ("present", []),
+    ],
+)
+def test_what_went_back_and_is_not_compared_is_told(state: str, limits: list[str]) -> None:
+    done = host(settings={**DESIRED, "state": state}, **{**DONE, "change": made(changed=True)})
+    gone = [operation("feature_gates", "A", None), operation("config", "b", None), operation("config", "c", 3)]
+    done["plan"] = {**done["plan"], "operations": gone}
+    assert report(done).get("unverified", []) == limits
 
 
 @pytest.mark.parametrize(("lost", "is_told"), [([], False), ([{"pod": "default/p", "reason": "OutOfcpu"}], True)])
