@@ -28,8 +28,9 @@ from ..static_pod.static_pods import StaticPod
 from .control_plane_upgrade import ControlPlane
 from .upgrade_programs import rehearse_all
 
+_ADMISSION = "admission-control-config-file"
 _CONFIG_FILES = (
-    "admission-control-config-file",
+    _ADMISSION,
     "audit-policy-file",
     "authentication-config",
     "authorization-config",
@@ -105,16 +106,26 @@ def check_static_pod(name: str, text: str, baseline: str | None, node: ControlPl
 def _ending(name: str, manifest: Manifest, node: ControlPlane) -> list[Finding]:
     """Files of a component whose API version ends."""
     files = ComponentFiles(manifest)
-    found: list[Finding] = []
-    for flag in _CONFIG_FILES:
-        path = files.flag(flag)
-        try:
-            if path:
-                found += api_versions.ending(name, flag, path, files.read(path), node.programs.target)
-        except KubeadmError as exc:
-            message = f"whether its API version ends is not known: {exc}"
-            found.append(Finding(name, WARNS, message, "args", flag, file=path or ""))
-    return found
+    named = {flag: files.flag(flag) for flag in _CONFIG_FILES}
+    paths = [(flag, path) for flag, path in named.items() if path]
+    paths += [(_ADMISSION, path) for path in _plugin_files(files, named[_ADMISSION])]
+    return [each for flag, path in paths for each in _ending_file(name, flag, path, files, node.programs.target)]
+
+
+def _ending_file(name: str, flag: str, path: str, files: ComponentFiles, target: str) -> list[Finding]:
+    try:
+        return api_versions.ending(name, flag, path, files.read(path), target)
+    except KubeadmError as exc:
+        message = f"whether its API version ends is not known: {exc}"
+        return [Finding(name, WARNS, message, "args", flag, file=path)]
+
+
+def _plugin_files(files: ComponentFiles, path: str | None) -> list[str]:
+    """The files that an admission configuration names; none of one that cannot be read, which is found itself."""
+    try:
+        return api_versions.plugin_files(path, files.read(path)) if path else []
+    except KubeadmError:
+        return []
 
 
 def _planned(

@@ -7,6 +7,7 @@ which work until a later upgrade."""
 
 from __future__ import annotations
 
+import posixpath
 import typing as t
 
 from ..documents import configuration
@@ -56,15 +57,25 @@ def _line_of(text: str, key: str) -> int | None:
     return next(lines, None)
 
 
+def _plugins(data: t.Any) -> list[dict[str, t.Any]]:
+    """The admission plugins in a configuration."""
+    plugins = data.get("plugins") if isinstance(data, dict) else None
+    return [entry for entry in plugins if isinstance(entry, dict)] if isinstance(plugins, list) else []
+
+
 def _documents(data: t.Any) -> list[tuple[str, str]]:
     """The kind and API version of each configuration in a file: its own, and those of admission plugins that stand in it."""
     if not isinstance(data, dict):
         return []
-    plugins = data.get("plugins")
-    entries = plugins if isinstance(plugins, list) else []
-    inner = [entry.get("configuration") for entry in entries if isinstance(entry, dict)]
     found = [(str(data.get("kind")), str(data.get("apiVersion")))]
-    return [*found, *(each for entry in inner for each in _documents(entry))]
+    return [*found, *(each for entry in _plugins(data) for each in _documents(entry.get("configuration")))]
+
+
+def plugin_files(path: str, content: bytes) -> list[str]:
+    """The files of their own of the admission plugins in a file. path: of that one, to which theirs are relative. Raises KubeadmError."""
+    plugins = configuration.read(content, "configuration", _plugins)
+    files = [each.get("path") for each in plugins if each.get("configuration") is None]
+    return [posixpath.join(posixpath.dirname(path), str(file)) for file in files if file]
 
 
 def ending(component: str, flag: str, path: str, content: bytes, target: str) -> list[Finding]:

@@ -300,6 +300,29 @@ def test_a_configuration_file_whose_api_version_ends(upgrade: Check, tmp_path: P
 
 
 @pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ("{path: ps.yaml}", "PodSecurityConfiguration has"),
+        ("{path: gone.yaml}", "whether its API version ends is not known"),
+        ("{path: ps.yaml, configuration: {kind: A}}", ""),  # which counts then
+    ],
+)
+def test_file_of_an_admission_plugin_whose_api_version_ends(
+    upgrade: Check, tmp_path: Path, entry: str, words: str
+) -> None:
+    upgrade.generated(pod("--v=1"))
+    outer = f"apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins: [{entry}]\n"
+    (tmp_path / "adm.yaml").write_text(outer, encoding="ascii")
+    old = "apiVersion: pod-security.admission.config.k8s.io/v1beta1\nkind: PodSecurityConfiguration\n"
+    (tmp_path / "ps.yaml").write_text(old, encoding="ascii")
+    found = upgrade(
+        args={"admission-control-config-file": f"{tmp_path}/adm.yaml"}, volumes=[samples.volume("adm", str(tmp_path))]
+    )
+    assert told(found) == [("args", "admission-control-config-file", WARNS)] * bool(words)
+    assert all(each.message.startswith(words) for each in found.findings)
+
+
+@pytest.mark.parametrize(
     ("text", "endpoint"),
     [
         (LIVE, ("", 6443)),

@@ -41,6 +41,10 @@ def test_each_configuration_in_a_file_is_held_against_the_target() -> None:
     found = api_versions.ending("kube-apiserver", "admission", "/a.yaml", json.dumps(data).encode(), "1.37.2")
     assert [each.message.split()[0] for each in found] == ["AdmissionConfiguration", "PodSecurityConfiguration"]
     assert api_versions.ending("kube-apiserver", "admission", "/a.yaml", b"[text]", "1.37.2") == []
+    assert api_versions.plugin_files("/b/a.yaml", json.dumps(data).encode()) == ["/x"]
+    data["plugins"] = [{"name": "X", "path": "x"}]
+    assert api_versions.plugin_files("/b/a.yaml", json.dumps(data).encode()) == ["/b/x"]
+    assert api_versions.plugin_files("/b/a.yaml", b"[text]") == []
 
 
 @pytest.mark.parametrize(
