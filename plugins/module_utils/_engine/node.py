@@ -173,7 +173,7 @@ def _changed_at(path: str) -> float | None:
 
 
 def _links_to(path: str) -> t.Iterator[str]:
-    """The links on the way to a file that exists, also those on the way of others."""
+    """The links on the way to a file, and on theirs."""
     for place in map(str, [*reversed(pathlib.PurePath(path).parents), path]):
         if os.path.islink(place):
             yield place

@@ -98,7 +98,7 @@ def as_mapping(value: t.Any) -> t.Any:
 
 
 def as_one_line(text: str) -> str:
-    """A message without ssh's CR LF."""
+    """Text without CR LF."""
     return text.replace("\r\n", " ").strip()
 
 
