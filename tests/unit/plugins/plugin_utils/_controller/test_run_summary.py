@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 from ansible import constants
+from ansible.utils.display import Display
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.run_summary import show_lines
 
 
@@ -21,9 +22,12 @@ from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.run_
     ],
 )
 def test_what_programs_read_gets_no_lines(
-    callback: str, original: str, printed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    callback: str, original: str, printed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Not what comes out: 2.22 hides what any test before this one has called a secret.
+    output: list[str] = []
+    monkeypatch.setattr(Display, "display", lambda _display, text: output.append(text))
     monkeypatch.setattr(constants.config, "get_config_value", lambda _name: callback)
     monkeypatch.setenv("ORIGINAL_STDOUT_CALLBACK", original)
     show_lines(["Changed: 1 operation"])
-    assert ("Changed: 1 operation" in capsys.readouterr().out) is printed
+    assert output == (["Changed: 1 operation"] if printed else [])
