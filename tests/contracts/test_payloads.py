@@ -21,7 +21,7 @@ OWN = "ansible_collections/nodecraft/kubeadm/plugins"
 KILOBYTES = {
     "kubeadm_config_check": 241,
     "kubelet": 207,
-    "kubelet_info": 128,
+    "kubelet_info": 129,
     "node_image": 69,
     "node_transaction": 26,
     "static_pod": 248,

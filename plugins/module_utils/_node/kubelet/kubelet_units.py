@@ -37,6 +37,7 @@ from .kubelet_reader import (
 from .kubelet_unit_files import read_text, read_unit_files, refuse_script
 
 KUBELET_NAME = "kubelet"
+_UNIT_ROOTS = ("/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,7 +132,7 @@ def unread_files(unit: KubeletUnit, host: Host) -> list[str]:
     whether those that are there. Of ours in the unit the plan compares the command line."""
     paths = [*_unit_texts(unit.state), *(file.path for file in unit.state.used_files(unit.layout.command))]
     whats = {
-        **dict.fromkeys(unit.fragment_directories, "a file was added or removed"),
+        **dict.fromkeys([*unit.fragment_directories, *_drop_in_directories()], "a file was added or removed"),
         **dict.fromkeys(paths, "the file was changed"),
     }
     return [
@@ -157,6 +158,11 @@ def _fragment_directories(command: t.Sequence[str]) -> list[str]:
     """Where a kubelet with this command line finds its fragments."""
     directory = kubelet_layout.config_dir(command)
     return fragment_directories(directory) if directory else []
+
+
+def _drop_in_directories() -> list[str]:
+    """Where the drop-ins of the unit are. Only they show that one was removed, which may have set variables for the process alone."""
+    return [path for root in _UNIT_ROOTS if os.path.isdir(path := f"{root}/kubelet.service.d")]
 
 
 def _unit_texts(state: State) -> list[str]:

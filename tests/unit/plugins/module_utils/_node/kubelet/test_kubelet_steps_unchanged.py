@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import probes
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import kubelet_units
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_nodes import Node
@@ -70,6 +72,29 @@ def test_configuration_that_is_newer_than_the_process_is_not_verified(
         f"whether it has read {path} as it is: {words}" for path in (node.extra, node.unit, node.kubeadm, node.main)
     ]
     assert steps.report()["unverified"][-4:] == limits
+
+
+@pytest.mark.parametrize("seconds", [-60, 60])
+def test_drop_in_that_was_removed_may_still_be_in_use(
+    node: Node, monkeypatch: pytest.MonkeyPatch, seconds: int, tmp_path: Path
+) -> None:
+    """It may have set variables alone, which no command line shows."""
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
+    monkeypatch.setattr(kubelet_units, "_UNIT_ROOTS", (str(tmp_path), str(tmp_path / "none")))
+    (tmp_path / "kubelet.service.d").mkdir()
+    node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: 0\n", encoding="ascii")
+    node.shown.update(ActiveState="active", SubState="running")
+    node.start_at(time.time() + seconds)
+    steps = node.steps(dry=True, config={"maxPods": 110})
+    with steps.session():
+        steps.read()
+        steps.plan()
+        steps.verify()
+    line = (
+        f"whether it has read {tmp_path}/kubelet.service.d as it is: a file was added or removed after the process was"
+        " started"
+    )
+    assert (line in steps.report()["unverified"]) is (seconds < 0)
 
 
 @pytest.mark.parametrize(
