@@ -28,10 +28,11 @@ NAMESPACES = ("kube-system", "kube-public")
 _RBAC = "rbac.authorization.k8s.io"
 # What an upgrade has written, by namespace and API group, each with its operations: kubeadm's health check is a Job, static pods have mirror pods.
 # All else kubeadm 1.37 creates first and updates where it exists; a webhook for CREATE that does not answer refuses it before that is known.
-_CREATED, _BOTH = ("CREATE",), ("CREATE", "UPDATE")
+# A kubelet deletes the mirror pod of a static pod that changed before it makes the new one, for which kubeadm waits.
+_CREATED, _REPLACED, _BOTH = ("CREATE",), ("CREATE", "DELETE"), ("CREATE", "UPDATE")
 _WRITTEN: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {
     "kube-system": {
-        "": {"configmaps": _BOTH, "pods": _CREATED, "serviceaccounts": _BOTH, "services": _BOTH},
+        "": {"configmaps": _BOTH, "pods": _REPLACED, "serviceaccounts": _BOTH, "services": _BOTH},
         "apps": {"daemonsets": _BOTH, "deployments": _BOTH},
         "batch": {"jobs": _CREATED},
         _RBAC: {"roles": _BOTH, "rolebindings": _BOTH},

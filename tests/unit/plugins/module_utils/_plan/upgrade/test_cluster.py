@@ -92,7 +92,8 @@ def webhook(name: str, *resources: str, rule: dict[str, t.Any] | None = None, **
         (webhook("a", "*", rule={"apiGroups": [""]}), CORE),
         (webhook("a", "jobs", rule={"apiGroups": ["batch"]}), ("jobs",)),
         (webhook("a", "jobs", rule={"apiGroups": ["batch.volcano.sh"]}), ()),
-        (webhook("a", "*", rule={"operations": ["DELETE"]}), ()),
+        (webhook("a", "*", rule={"operations": ["DELETE"]}), ("pods",)),
+        (webhook("a", "*", rule={"operations": ["CONNECT"]}), ()),
         (webhook("a", "*", rule={"operations": ["CREATE"]}), EVERYTHING),
         (
             webhook("a", "*", rule={"operations": ["UPDATE"]}),
