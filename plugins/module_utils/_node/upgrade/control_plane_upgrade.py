@@ -67,12 +67,15 @@ class ControlPlane:
 def space_for_copies(configuration: ClusterConfiguration) -> list[Finding]:
     """kubeadm copies all of etcd's data and the manifests to a directory of its own before it changes them."""
     try:
-        data = sum(map(_size, _files_below(configuration.etcd_data_dir)))
+        sizes = [_size(path) for path in _files_below(configuration.etcd_data_dir)]
     except OSError as exc:
         return [prerequisites.unread_data(configuration.etcd_data_dir, exc.strerror)]
     # Where it is there already, it may be on another disk, and kubeadm uses it as it is.
     place = _COPIES if os.path.isdir(_COPIES) else _KUBERNETES
-    return prerequisites.space_objection(place, space_at(place).bytes, data)
+    space = space_at(place)
+    return prerequisites.space_objection(
+        place, space.bytes, sum(sizes), free_files=space.files, files=len(sizes), read_only=space.read_only
+    )
 
 
 def _files_below(directory: str) -> t.Iterator[str]:

@@ -28,7 +28,7 @@ _CGROUP_V1_FAILS = (1, 35)  # from here on a kubelet has to be told that cgroup 
 _CONTAINERD_ASKED = 2  # the first that tells its cgroup driver
 _FALLBACK_ENDS = (1, 38)  # of the kubelet, for a runtime that does not
 _MEGABYTE = 1_000_000
-_SPACE = 100 * _MEGABYTE  # for manifests and certificates
+_SPACE, _FILES = 100 * _MEGABYTE, 100  # for manifests and certificates
 _REPAIR = "it in the ConfigMap (kubectl -n kube-system edit configmap kubeadm-config)"
 
 # What e_machine of an ELF header is called by uname.
@@ -254,16 +254,26 @@ def manifest_objection(target: str, kubelet: tuple[int, int], manifests: t.Seque
     )
 
 
-def space_objection(directory: str, free: int, data: int) -> list[Finding]:
-    """No space for the copies that kubeadm makes of the manifests and of etcd's data. free, data: bytes."""
-    needed = data + _SPACE
-    if free >= needed:
+def space_objection(
+    directory: str, free: int, data: int, *, free_files: int | None = None, files: int = 0, read_only: bool = False
+) -> list[Finding]:
+    """No space for the copies that kubeadm makes of the manifests and of etcd's data. free, data: bytes. free_files: how many more the file system takes;
+    None when it sets no limit. files: of etcd's data. read_only: it is mounted so."""
+    needed, needed_files = data + _SPACE, files + _FILES
+    if read_only:
+        problem = (
+            "is mounted read-only, and kubeadm copies etcd's data and the manifests there. Mount it for writing first."
+        )
+    elif free < needed:
+        problem = f"has {free // _MEGABYTE} MB free, and kubeadm copies etcd's data and the manifests there, {needed // _MEGABYTE} MB. Make space first."
+    elif free_files is not None and free_files < needed_files:
+        problem = (
+            f"has inodes for {free_files} more files, and kubeadm copies etcd's data and the manifests there, {needed_files} files. Remove some"
+            " first."
+        )
+    else:
         return []
-    message = (
-        f"the file system of {directory} has {free // _MEGABYTE} MB free, and kubeadm copies etcd's data and the manifests there, {needed // _MEGABYTE} MB."
-        " Make space first."
-    )
-    return [Finding("node", BREAKS, message)]
+    return [Finding("node", BREAKS, f"the file system of {directory} {problem}")]
 
 
 def unread_data(directory: str, problem: str | None) -> Finding:

@@ -243,3 +243,22 @@ def test_room_for_copies() -> None:
     assert finding.fate == BREAKS
     assert "has 50 MB free" in finding.message
     assert "400 MB" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("free_files", "read_only", "words"),
+    [
+        (None, False, ""),
+        (130, False, ""),
+        (
+            129,
+            False,
+            "has inodes for 129 more files, and kubeadm copies etcd's data and the manifests there, 130 files",
+        ),
+        (None, True, "is mounted read-only"),
+    ],
+)
+def test_copies_need_inodes_and_a_writable_mount(free_files: int | None, read_only: bool, words: str) -> None:
+    """Both seen as space enough by free bytes alone."""
+    found = prerequisites.space_objection("/etc", 10**12, 1, free_files=free_files, files=30, read_only=read_only)
+    assert [words in each.message for each in found] == ([True] if words else [])
