@@ -34,7 +34,7 @@ from .role_rollout import RoleRollout
 from .rollout_pass import RolloutPass
 
 if t.TYPE_CHECKING:
-    from .control_plane_persistence import Persistence
+    from ...module_utils._plan.kubeadm_config.control_plane_persistence import Persistence
 
 # To acquire, renew and release it.
 _LEASE_RIGHTS = access.of_lease(LEASE_NAME, LEASE_NAMESPACE)
@@ -168,7 +168,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
     @property
     def _persistences(self) -> type[Persistence]:
         # Each step is a process of its own, and only a few come here: the import costs more than the rest of a step.
-        from .control_plane_persistence import Persistence  # noqa: PLC0415  # see above
+        from ...module_utils._plan.kubeadm_config.control_plane_persistence import Persistence  # noqa: PLC0415  # see above
 
         return Persistence
 

@@ -37,8 +37,8 @@ from .lease_holder import holder
 from .play_view import Json
 
 if t.TYPE_CHECKING:
+    from ...module_utils._plan.kubeadm_config.control_plane_persistence import Persistence
     from ...module_utils._plan.kubeadm_config.plan import ConfigPlan
-    from .control_plane_persistence import Persistence
 
 
 class ControlPlaneRollout(ControlPlaneDecision):

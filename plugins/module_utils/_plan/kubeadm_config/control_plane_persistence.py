@@ -12,19 +12,19 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-from ...module_utils._plan.common.errors import Refusal
-from ...module_utils._plan.common.file_values import text_digest
-from ...module_utils._plan.kubeadm_config import blockers, report
-from ...module_utils._plan.kubeadm_config import plan as kubeadm_config
-from ...module_utils._plan.kubeadm_config.cluster_configuration import CONFIG_MAP, NAMESPACE
-from ...module_utils._plan.kubeadm_config.entries import Asked, Entries, collect
-from ...module_utils._plan.kubeadm_config.plan import ConfigPlan
-from ...module_utils._plan.kubeadm_config.record import NAME, Persisted
-from ...module_utils._plan.kubernetes import access
-from ...module_utils._plan.static_pod import rollout as control_planes
-from ...module_utils._plan.static_pod.static_pod_results import ConfigWritten, KubeadmConfig, StaticPodHost
-from ...module_utils._plan.transaction.rollout import Hosts
-from .play_view import Json
+from ..common.errors import Refusal
+from ..common.file_values import text_digest
+from ..kubernetes import access
+from ..static_pod import rollout as control_planes
+from ..static_pod.static_pod_results import ConfigWritten, KubeadmConfig, StaticPodHost
+from ..transaction.rollout import Hosts
+from . import blockers, report
+from . import plan as kubeadm_config
+from .cluster_configuration import CONFIG_MAP, NAMESPACE
+from .entries import Asked, Entries, collect
+from .plan import ConfigPlan
+from .record import NAME, Persisted
+from .settings import Json
 
 _WITHOUT = "To continue without that, run with -e control_plane_persist=false."
 

@@ -8,6 +8,9 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import text_digest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.control_plane_persistence import (
+    Persistence,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.plan import ConfigPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import (
     Entry,
@@ -15,7 +18,6 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_co
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.static_pod_results import ConfigWritten
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.control_plane_persistence import Persistence
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import (
     API_SERVER,
     ENTRY,
