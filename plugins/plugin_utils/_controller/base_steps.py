@@ -6,18 +6,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import typing as t
-
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.kubernetes import clusters
 from ...module_utils._plan.transaction import site
-from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.results import KubeletInfo
-from ...module_utils._plan.transaction.rollout import StepResult
+from ...module_utils._plan.transaction.rollout import ClusterFound, StepSettings
 from .module_runner import ModuleRunner
 from .play_view import Json, PlayView
 from .rollout_pass import registered
@@ -25,37 +21,6 @@ from .rollout_pass import registered
 FAIL_ON_PENDING = "nodecraft_kubeadm_fail_on_pending"
 BEGIN = "__play_begin"  # what the first task of a playbook registers
 SKIPPED = "The first task was skipped. Run it from there, without --start-at-task."
-
-
-@dataclasses.dataclass(frozen=True)
-class ClusterFound(StepResult):
-    """Whose cluster the API has to be. api_reachable: false when the next host is to be tried. cluster: as modules take it."""
-
-    api_reachable: bool = True
-    api: ApiHost | None = None
-    cluster: Json | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class StepSettings:
-    """What tasks of roles and playbooks give their steps, each some of these.
-
-    plan_only: whether the step belongs to the plan of a playbook, which decides then whether anything is changed. look_again: the seconds between two
-    looks. roles: of the run. named: the settings that variables name. in_pass: one of C(site.PASSES). noted: the roles that run once more. looks: the
-    registers of what was read. known: the names of variables. planes: hosts of control planes. target: a version. result: of a module.
-    """
-
-    plan_only: bool = typed.one(boolean, False)
-    look_again: int = typed.one(int, 0)
-    roles: t.Sequence[str] = ()
-    named: t.Sequence[str] = ()
-    in_pass: str = ""
-    noted: t.Sequence[str] = ()
-    looks: t.Sequence[str] = ()
-    known: t.Sequence[str] = ()
-    planes: t.Sequence[str] = ()
-    target: str = ""
-    result: Json = dataclasses.field(default_factory=dict)
 
 
 class Steps:

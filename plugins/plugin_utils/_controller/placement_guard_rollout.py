@@ -15,8 +15,7 @@ from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.common.typed import ModuleResult
 from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.api_host import ApiHost
-from ...module_utils._plan.transaction.rollout import Decision, HostResults, PassEnd
-from .base_steps import ClusterFound
+from ...module_utils._plan.transaction.rollout import ClusterFound, Decision, HostResults, PassEnd
 from .play_view import Json
 from .role_rollout import RoleRollout
 

@@ -17,13 +17,13 @@ from ...module_utils._plan.pod import report as pod_report
 from ...module_utils._plan.transaction import rollback
 from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.rollback import KubeletUndo, PodUndos, RollbackStart
-from ...module_utils._plan.transaction.rollout import StepResult
+from ...module_utils._plan.transaction.rollout import ClusterFound, StepResult
 from ...module_utils._plan.upgrade import cluster as upgrade_cluster
 from ...module_utils._plan.upgrade import findings as upgrade_checks
 from ...module_utils._plan.upgrade import prerequisites as upgrade_steps
 from ...module_utils._plan.upgrade import report as upgrade_report
 from ...module_utils._plan.upgrade.findings import Finding, UpgradeFindings
-from .base_steps import BEGIN, SKIPPED, ClusterFound, Steps
+from .base_steps import BEGIN, SKIPPED, Steps
 from .play_view import Json
 from .rollout_pass import registered, registered_as
 

@@ -17,7 +17,9 @@ import typing as t
 from ..common import typed
 from ..common.batch import joined
 from ..common.ownership import Change
+from ..common.plain import is_true
 from ..common.typed import Mapped, ModuleResult
+from .api_host import ApiHost
 from .report import operation
 from .results import ChangeResult, Item, PartResult, Report
 
@@ -29,6 +31,28 @@ K = t.TypeVar("K")
 _DECIDING = ("decide", "admit", "apply", "verify", "compare")
 # How far a host is whose turn it was, is or will be: it has not begun; it may not begin; it began and has no end; its connection broke; and so on.
 WAITING, REFUSED, UNFINISHED, LOST, FAILED, DONE = "waiting", "refused", "unfinished", "lost", "failed", "done"
+
+
+@dataclasses.dataclass(frozen=True)
+class StepSettings:
+    """What tasks of roles and playbooks give their steps, each some of these.
+
+    plan_only: whether the step belongs to the plan of a playbook, which decides then whether anything is changed. look_again: the seconds between two
+    looks. roles: of the run. named: the settings that variables name. in_pass: one of C(site.PASSES). noted: the roles that run once more. looks: the
+    registers of what was read. known: the names of variables. planes: hosts of control planes. target: a version. result: of a module.
+    """
+
+    plan_only: bool = typed.one(is_true, False)
+    look_again: int = typed.one(int, 0)
+    roles: t.Sequence[str] = ()
+    named: t.Sequence[str] = ()
+    in_pass: str = ""
+    noted: t.Sequence[str] = ()
+    looks: t.Sequence[str] = ()
+    known: t.Sequence[str] = ()
+    planes: t.Sequence[str] = ()
+    target: str = ""
+    result: Mapped = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +108,15 @@ class Decision(StepResult):
     """Of the step decide. coordinator: the host that decides for all. What a role adds is on that one only."""
 
     coordinator: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class ClusterFound(StepResult):
+    """Whose cluster the API has to be. api_reachable: false when the next host is to be tried. cluster: as modules take it."""
+
+    api_reachable: bool = True
+    api: ApiHost | None = None
+    cluster: Mapped | None = None
 
 
 @dataclasses.dataclass(frozen=True)
