@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import typing as t
@@ -15,7 +14,7 @@ from ...module_utils._plan.common.typed import Mapped
 from ...module_utils._plan.transaction import rollout, site
 from ...module_utils._plan.transaction.report import Part, Run, left_host, pending_host
 from ...module_utils._plan.transaction.rollout import PassEnd, StepResult
-from ...module_utils._plan.transaction.site import SiteDecision
+from ...module_utils._plan.transaction.site import PassNote, SiteDecision, SiteEnd
 from . import run_summary
 from .base_steps import BEGIN, Steps
 from .control_plane_rollout import ControlPlaneRollout
@@ -35,25 +34,6 @@ _ROLES: dict[str, type[RoleRollout[t.Any]]] = {
 }
 # What the tasks of these steps register.
 _DECIDE, _NOTE, _END = "__play_decide", "__play_note", "__play_end"
-
-
-@dataclasses.dataclass(frozen=True)
-class PassNote(StepResult):
-    """Of the steps split and note. kept: what the first of two passes leaves as it is. reports: by role, of what was changed before the last pass.
-    lines: what was told then."""
-
-    kept: Mapped | None = None
-    reports: t.Mapping[str, Mapped] = dataclasses.field(default_factory=dict)
-    lines: t.Sequence[str] = ()
-
-
-@dataclasses.dataclass(frozen=True)
-class SiteEnd(StepResult):
-    """Of the step end. reports: of this host, by role. lines: what is told of no single host. why: the host fails; empty when it does not."""
-
-    reports: t.Mapping[str, Mapped] = dataclasses.field(default_factory=dict)
-    lines: t.Sequence[str] = ()
-    why: str = ""
 
 
 class SiteEndSteps(Steps):

@@ -7,45 +7,22 @@
 from __future__ import annotations
 
 import dataclasses
-import typing as t
 
 from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.kubelet.kubelet_results import KubeletHost
 from ...module_utils._plan.kubernetes import control_plane_nodes
 from ...module_utils._plan.transaction import site
-from ...module_utils._plan.transaction.rollout import StepResult
-from ...module_utils._plan.transaction.site import NodeGroups, SiteDecision
+from ...module_utils._plan.transaction.site import BeginSettings, NodeGroups, PassNote, SiteDecision, SiteStart
 from .base_steps import BEGIN, SKIPPED
 from .inventory_check import InventoryCheck
 from .play_view import Json
 from .rollout_pass import RolloutPass, registered
-from .site_end import PassNote, SiteEndSteps
+from .site_end import SiteEndSteps
 
 # Those that can revert what they set, with the variable that says so.
 _STATES = {"control_plane": "control_plane_state", "node_kubelet": "node_kubelet_state"}
 _PRESENT = "present"
-
-
-@dataclasses.dataclass(frozen=True)
-class BeginSettings:
-    """What the task of the step begin gives it. groups: those of which one at least must have a host. roles: whose desired state the run applies; empty
-    for a playbook without one. required: as of C(InventoryCheck)."""
-
-    groups: t.Sequence[str] = ()
-    roles: t.Sequence[str] = ()
-    required: t.Sequence[str] = ()
-
-
-@dataclasses.dataclass(frozen=True)
-class SiteStart(StepResult):
-    """Of the step begin. named: the settings that variables name. roles: those of the run of which something is named. applied: all of the run, the guard
-    only where it is named. renamed: by group that plays use, the one that the inventory has instead, where that is another."""
-
-    named: t.Sequence[str] = ()
-    roles: t.Sequence[str] = ()
-    applied: t.Sequence[str] = ()
-    renamed: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 class SiteSteps(SiteEndSteps):

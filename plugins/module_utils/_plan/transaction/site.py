@@ -15,6 +15,7 @@ import typing as t
 
 from ..common import typed
 from ..common.ownership import Change
+from ..common.typed import Mapped
 from ..kubernetes import control_plane_nodes
 from . import rollout
 from .results import PartResult, Report
@@ -96,6 +97,27 @@ class NodeGroups:
 
 
 @dataclasses.dataclass(frozen=True)
+class BeginSettings:
+    """What the task of the step begin gives it. groups: those of which one at least must have a host. roles: whose desired state the run applies; empty
+    for a playbook without one. required: as of C(InventoryCheck)."""
+
+    groups: t.Sequence[str] = ()
+    roles: t.Sequence[str] = ()
+    required: t.Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class SiteStart(StepResult):
+    """Of the step begin. named: the settings that variables name. roles: those of the run of which something is named. applied: all of the run, the guard
+    only where it is named. renamed: by group that plays use, the one that the inventory has instead, where that is another."""
+
+    named: t.Sequence[str] = ()
+    roles: t.Sequence[str] = ()
+    applied: t.Sequence[str] = ()
+    renamed: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
 class SiteStep:
     """A file of tasks that a run includes after its plan. role, part: the tasks of a role that this file includes."""
 
@@ -126,6 +148,25 @@ class SiteDecision(StepResult):
     def looks_again(self) -> bool:
         """Whether the role node_resources runs once more."""
         return any(step.file == _LOOK_AGAIN for step in self.steps)
+
+
+@dataclasses.dataclass(frozen=True)
+class PassNote(StepResult):
+    """Of the steps split and note. kept: what the first of two passes leaves as it is. reports: by role, of what was changed before the last pass.
+    lines: what was told then."""
+
+    kept: Mapped | None = None
+    reports: t.Mapping[str, Mapped] = dataclasses.field(default_factory=dict)
+    lines: t.Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class SiteEnd(StepResult):
+    """Of the step end. reports: of this host, by role. lines: what is told of no single host. why: the host fails; empty when it does not."""
+
+    reports: t.Mapping[str, Mapped] = dataclasses.field(default_factory=dict)
+    lines: t.Sequence[str] = ()
+    why: str = ""
 
 
 def decide(
