@@ -7,62 +7,23 @@
 from __future__ import annotations
 
 import dataclasses
-import typing as t
 
-from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import Refusal
-from ...module_utils._plan.common.typed import Mapped, ModuleResult
 from ...module_utils._plan.kubernetes import control_plane_nodes
 from ...module_utils._plan.pod import report as pod_report
 from ...module_utils._plan.transaction import rollback
 from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.rollback import KubeletUndo, PodUndos, RollbackStart
-from ...module_utils._plan.transaction.rollout import ClusterFound, StepResult
-from ...module_utils._plan.upgrade import cluster as upgrade_cluster
+from ...module_utils._plan.transaction.rollout import ClusterFound, ClusterReaders, LinesEnd, StepResult
 from ...module_utils._plan.upgrade import findings as upgrade_checks
-from ...module_utils._plan.upgrade import prerequisites as upgrade_steps
 from ...module_utils._plan.upgrade import report as upgrade_report
-from ...module_utils._plan.upgrade.findings import Finding, UpgradeFindings
+from ...module_utils._plan.upgrade.report import UpgradeInfo, UpgradeResult
 from .base_steps import BEGIN, SKIPPED, Steps
-from .play_view import Json
 from .rollout_pass import registered, registered_as
 
 # What the tasks of these steps register.
 _END = "__play_end"
 _UPGRADE_INFO, _UPGRADE_CHECK, _UPGRADE_AGAIN = "__play_upgrade_info", "__play_upgrade_check", "__play_upgrade_again"
-
-
-@dataclasses.dataclass(frozen=True)
-class ClusterReaders(StepResult):
-    """Who may tell whose cluster it is: the control planes."""
-
-    api: tuple[ApiHost, ...] = typed.several(ApiHost.parse)
-
-
-@dataclasses.dataclass(frozen=True)
-class LinesEnd(StepResult):
-    """Of the steps end and summary of a playbook. lines: for people. report: for programs."""
-
-    lines: t.Sequence[str] = ()
-    report: Mapped | None = None
-    ansible_stats: Mapped | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class UpgradeInfo(ModuleResult):
-    """The result of C(upgrade_info). kubelets: versions by node."""
-
-    cluster_configuration: str = ""
-    kubelets: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
-class UpgradeResult(ModuleResult):
-    """The result of C(upgrade_check) of a node. versions: by component."""
-
-    node: str = ""
-    is_control_plane: bool = False
-    versions: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 class RollbackSteps(Steps):
@@ -120,12 +81,7 @@ class ResizeSteps(Steps):
     def summary(self) -> LinesEnd:
         """Tell what came of it."""
         result = self._given.result
-        told = {
-            **{name: result.get(name) or {} for name in ("pods", "templates")},
-            "unverified": result.get("unverified") or [],
-        }
-        stats = {"data": {"pod_resize_report": told}, "per_host": False, "aggregate": False}
-        return LinesEnd(lines=pod_report.lines(result), ansible_stats=stats)
+        return LinesEnd.of("pod_resize_report", pod_report.report(result), pod_report.lines(result))
 
 
 class UpgradeCheckSteps(Steps):
@@ -159,35 +115,20 @@ class UpgradeCheckSteps(Steps):
         told = upgrade_report.report(
             target,
             {host: dict(result.raw) for host, result in results.items()},
-            self._of_cluster(target, results),
+            upgrade_report.of_cluster(
+                target,
+                results,
+                registered_as(self._play, _UPGRADE_INFO, UpgradeInfo),
+                registered_as(self._play, _UPGRADE_AGAIN, UpgradeInfo),
+            ),
             self._accepted(),
         )
-        stats = {"data": {"upgrade_check_report": told}, "per_host": False, "aggregate": False}
-        return LinesEnd(report=told, lines=upgrade_report.report_lines(told), ansible_stats=stats)
+        end = LinesEnd.of("upgrade_check_report", told, upgrade_report.report_lines(told))
+        return dataclasses.replace(end, report=told)
 
     def summary(self) -> LinesEnd:
         """Show the lines, when all hosts have told whether they failed."""
         return LinesEnd(lines=registered_as(self._play, _END, LinesEnd).lines)
-
-    def _of_cluster(self, target: str, results: t.Mapping[str, UpgradeResult]) -> Json:
-        """What is found and not checked of no single host of the run. results: of all hosts."""
-        info = registered_as(self._play, _UPGRADE_INFO, UpgradeInfo)
-        again = registered_as(self._play, _UPGRADE_AGAIN, UpgradeInfo)
-        kubelets = {**info.kubelets, **again.kubelets}  # a node may join while others are checked
-        missing = upgrade_cluster.not_checked(kubelets, [each.node for each in results.values() if each.node])
-        own = UpgradeFindings(upgrade_cluster.unchecked_kubelets(kubelets, missing, target))
-        own.findings += self._mixed(results)
-        changed = upgrade_cluster.changed_meanwhile(info.cluster_configuration, again.cluster_configuration or None)
-        own.check(upgrade_checks.KUBEADM_CONFIG, changed)
-        for node in missing:
-            own.skip(f"{upgrade_checks.NODE}{node}", "the cluster has this node, and the run did not check it")
-        return {key: [*(info.raw.get(key) or ()), *more] for key, more in own.report().items()}
-
-    @staticmethod
-    def _mixed(results: t.Mapping[str, UpgradeResult]) -> list[Finding]:
-        """What it means that the control planes have several versions."""
-        planes = [result for result in results.values() if result.is_control_plane]
-        return upgrade_steps.mixed({each.node: str(each.versions[control_plane_nodes.API_SERVER]) for each in planes})
 
     def report(self) -> StepResult:
         """Fail on each host on which the upgrade breaks something, or that was not checked."""

@@ -26,6 +26,14 @@ def objection(names: t.Iterable[str], known: t.Sequence[str]) -> str:
     return ""
 
 
+def report(result: Json) -> dict[str, t.Any]:
+    """What came of it, for programs. result: as below."""
+    return {
+        **{name: result.get(name) or {} for name in ("pods", "templates")},
+        "unverified": result.get("unverified") or [],
+    }
+
+
 def lines(result: Json) -> list[str]:
     """What came of it, for people. result: of the module C(pod_resize); empty when it did not run."""
     pods, templates = result.get("pods") or {}, result.get("templates") or {}

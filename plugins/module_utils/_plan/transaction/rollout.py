@@ -104,10 +104,31 @@ class PassSummary(StepResult):
 
 
 @dataclasses.dataclass(frozen=True)
+class LinesEnd(StepResult):
+    """Of the steps end and summary of a playbook. lines: for people. report: for programs."""
+
+    lines: t.Sequence[str] = ()
+    report: Mapped | None = None
+    ansible_stats: Mapped | None = None
+
+    @classmethod
+    def of(cls, name: str, told: Mapped, lines: t.Sequence[str]) -> LinesEnd:
+        """With a report among the statistics of the run. name: of the report. told: it, for programs. lines: for people."""
+        return cls(lines=lines, ansible_stats={"data": {name: told}, "per_host": False, "aggregate": False})
+
+
+@dataclasses.dataclass(frozen=True)
 class Decision(StepResult):
     """Of the step decide. coordinator: the host that decides for all. What a role adds is on that one only."""
 
     coordinator: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class ClusterReaders(StepResult):
+    """Who may tell whose cluster it is: the control planes."""
+
+    api: tuple[ApiHost, ...] = typed.several(ApiHost.parse)
 
 
 @dataclasses.dataclass(frozen=True)

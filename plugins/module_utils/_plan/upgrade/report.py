@@ -6,9 +6,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
+from ..common.typed import ModuleResult
+from ..kubernetes.control_plane_nodes import API_SERVER
 from . import findings
+from .cluster import changed_meanwhile, not_checked, unchecked_kubelets
 from .findings import (
     BREAKS,
     COLLECTION,
@@ -22,7 +26,9 @@ from .findings import (
     STAYS,
     VANISHES,
     WARNS,
+    UpgradeFindings,
 )
+from .prerequisites import mixed
 
 Json = t.Mapping[str, t.Any]
 
@@ -43,6 +49,23 @@ _SETTERS = {
     INVENTORY: "set in the inventory",
     OTHER: "set by others",
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class UpgradeInfo(ModuleResult):
+    """The result of C(upgrade_info). kubelets: versions by node."""
+
+    cluster_configuration: str = ""
+    kubelets: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class UpgradeResult(ModuleResult):
+    """The result of C(upgrade_check) of a node. versions: by component."""
+
+    node: str = ""
+    is_control_plane: bool = False
+    versions: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def objection(names: t.Iterable[str], known: t.Sequence[str], accepted: t.Sequence[str] = ()) -> str:
@@ -98,6 +121,25 @@ def report(
         "refusal": findings.stale_refusal(accepted, missing, made) if is_complete else "",
     }
     return {**made_report, "safe": bool(nodes) and not any(failure(made_report, host) for host in nodes)}
+
+
+def of_cluster(
+    target: str, results: t.Mapping[str, UpgradeResult], info: UpgradeInfo, again: UpgradeInfo
+) -> dict[str, t.Any]:
+    """What is found and not checked of no single host of the run, as C(report) takes it.
+
+    results: of all hosts. info, again: what the API told before they were checked, and behind that.
+    """
+    kubelets = {**info.kubelets, **again.kubelets}  # a node may join while others are checked
+    missing = not_checked(kubelets, [each.node for each in results.values() if each.node])
+    own = UpgradeFindings(unchecked_kubelets(kubelets, missing, target))
+    planes = [result for result in results.values() if result.is_control_plane]
+    own.findings += mixed({each.node: str(each.versions[API_SERVER]) for each in planes})
+    changed = changed_meanwhile(info.cluster_configuration, again.cluster_configuration or None)
+    own.check(findings.KUBEADM_CONFIG, changed)
+    for node in missing:
+        own.skip(f"{findings.NODE}{node}", "the cluster has this node, and the run did not check it")
+    return {key: [*(info.raw.get(key) or ()), *more] for key, more in own.report().items()}
 
 
 def _check_state(result: Json) -> dict[str, t.Any]:
