@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import time
 import typing as t
@@ -17,9 +16,10 @@ from ansible.utils.display import Display
 
 from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import Refusal
-from ...module_utils._plan.common.typed import Mapped, ModuleResult
+from ...module_utils._plan.common.typed import Mapped
 from ...module_utils._plan.transaction import messages as outcome
 from ...module_utils._plan.transaction.messages import CONFIRMING, Transaction
+from ...module_utils._plan.transaction.results import News, StartedChange
 from .confirmer import Confirmer
 from .lock_waiter import show
 
@@ -36,45 +36,6 @@ _MAX_IDLE = 3
 _PATIENCE_SECONDS = 120
 
 
-@dataclasses.dataclass(frozen=True)
-class StartedTransaction:
-    """A transaction that a module has started. longest_seconds: the most that it takes until it ends by itself."""
-
-    id: str = ""
-    longest_seconds: int = 0
-
-
-@dataclasses.dataclass(frozen=True)
-class StartedChange(ModuleResult):
-    """The result of a module that may have started one."""
-
-    name: str = ""
-    node: str = ""
-    transaction: StartedTransaction | None = typed.one(StartedTransaction)
-    unverified: t.Sequence[str] = ()
-    warnings: t.Sequence[str] = ()
-
-    @property
-    def id(self) -> str:
-        """Of the transaction."""
-        return self.transaction.id if self.transaction else ""
-
-    @property
-    def longest_seconds(self) -> int:
-        """Of the transaction."""
-        return self.transaction.longest_seconds if self.transaction else 0
-
-
-@dataclasses.dataclass(frozen=True)
-class News(ModuleResult):
-    """The result of the module C(node_transaction). transaction: how it ended; None before that."""
-
-    phase: str = ""
-    message: str = ""
-    running: bool = False
-    transaction: Mapped | None = None
-
-
 class TransactionFollower(Confirmer):
     """The follower: waits for others, then progress lines, reconnects, and the outcome in the task's result."""
 
@@ -82,7 +43,7 @@ class TransactionFollower(Confirmer):
         """Run the module, and follow the transaction that it started, if it did."""
         result = super().run(tmp, task_vars)
         started = typed.parse(StartedChange, result)
-        if started.transaction is None or started.failed:
+        if not started.transaction.id or started.failed:
             return result
         try:
             ended, problem = self._follow(started, task_vars or {})
@@ -114,12 +75,12 @@ class TransactionFollower(Confirmer):
         controller = os.getppid()
         arguments: dict[str, t.Any] = {
             "name": started.name,
-            "id": started.id,
+            "id": started.transaction.id,
             "wait": _POLL_SECONDS,
             "seen": "",
             "acknowledge": self._task.args.get("acknowledge", True),
         }
-        while time.monotonic() - began < started.longest_seconds + _PATIENCE_SECONDS:
+        while time.monotonic() - began < started.transaction.longest_seconds + _PATIENCE_SECONDS:
             if os.getppid() != controller:
                 # Killed without a chance to end its workers: the next run is the one to be told, and to confirm.
                 return None, "its controller was killed"
@@ -154,7 +115,7 @@ class TransactionFollower(Confirmer):
                 f"waits for its confirmation, and confirm_url cannot be reached from this controller ({problem})",
                 began,
             )
-        return {"wait": _RETRY_SECONDS, "confirm": None if problem else started.id}
+        return {"wait": _RETRY_SECONDS, "confirm": None if problem else started.transaction.id}
 
     def _poll(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[News | None, str]:
         """One call of the follower; None and why, when it had no result: the node is at work all the same.
@@ -186,7 +147,7 @@ class TransactionFollower(Confirmer):
     @staticmethod
     def _lost(started: StartedChange, problem: str) -> str:
         return (
-            f"{started.node}: transaction {started.id} of {started.name} was started, but its end was not seen:"
+            f"{started.node}: transaction {started.transaction.id} of {started.name} was started, but its end was not seen:"
             f" {problem.rstrip('.')}. Check systemctl status nodecraft-kubeadm@{started.name} on the node; the next run resumes the"
             " transaction and reports its end."
         )

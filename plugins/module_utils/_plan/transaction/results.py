@@ -178,3 +178,32 @@ class LeaseResult(ModuleResult):
     def problem(self) -> str:
         """Why the Lease is not as requested; empty when it is. A failure may come without a message."""
         return self.msg or ("no answer." if self.has_failed else "")
+
+
+@dataclasses.dataclass(frozen=True)
+class StartedTransaction:
+    """A transaction that a module has started. longest_seconds: the most that it takes until it ends by itself."""
+
+    id: str = ""
+    longest_seconds: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class StartedChange(ModuleResult):
+    """The result of a module that may have started one; without, the transaction has no ID."""
+
+    name: str = ""
+    node: str = ""
+    transaction: StartedTransaction = typed.one(StartedTransaction, StartedTransaction())
+    unverified: t.Sequence[str] = ()
+    warnings: t.Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class News(ModuleResult):
+    """The result of the module C(node_transaction). transaction: how it ended; None before that."""
+
+    phase: str = ""
+    message: str = ""
+    running: bool = False
+    transaction: Mapped | None = None
