@@ -16,13 +16,11 @@ from ...module_utils._plan.common.typed import Mapped, ModuleResult
 from ...module_utils._plan.transaction import report, rollout
 from ...module_utils._plan.transaction.report import Part, Run
 from ...module_utils._plan.transaction.results import PartResult, Report
-from ...module_utils._plan.transaction.rollout import HostResults, PassEnd, StepResult
-from . import run_summary
+from ...module_utils._plan.transaction.rollout import HostResults, PassEnd, RunSummary, StepResult
 from .base_steps import Steps
 from .module_runner import ModuleRunner
 from .play_view import Json, PlayView
 from .rollout_pass import RolloutPass
-from .run_summary import RunSummary
 
 H = t.TypeVar("H", bound=HostResults[t.Any, t.Any])
 
@@ -60,7 +58,7 @@ class RoleSummary(Steps, t.Generic[H]):
         left = [] if self._play.check_mode else [report.left_host(name, each) for name, each in why.items() if each]
         later = sum(not self._pass.host(name).start.pass_id for name in self._play.excluded_by_serial())
         run = Run(hosts=hosts, parts=left, notes=self.notes(), causes=self.causes(), later=later, **self._of_run)
-        found = run_summary.summary(run.with_role(**self.in_run(reports)), self.statistics(reports))
+        found = RunSummary.of(run.with_role(**self.in_run(reports)), self.statistics(reports))
         return dataclasses.replace(found, passes={name: host.start.pass_id for name, host in part.items()})
 
     @functools.cached_property

@@ -6,10 +6,13 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 
+from ansible import constants
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
 
 from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import KubeadmError
@@ -24,7 +27,6 @@ from .placement_guard_rollout import PlacementGuardRollout
 from .play_view import Json, PlayView
 from .playbook_steps import ResizeSteps, RollbackSteps, UpgradeCheckSteps
 from .rollout_pass import STEPS
-from .run_summary import show_lines
 from .site_steps import SiteSteps
 
 # Roles, and playbooks.
@@ -47,6 +49,9 @@ _BEFORE_WRITES = ("begin", "decide", "admit")
 _SHOWING = ("begin", "summary")
 # Those whose result no step reads. Many hosts fail with them, and a failure shows all of it.
 _READ_BY_NONE = ("acknowledge", "report")
+_OF_RUNNER = "ORIGINAL_STDOUT_CALLBACK"  # in the environment: what was asked for, where ansible-runner puts its own
+# Callbacks whose output is read by programs, which more lines would break.
+_FOR_PROGRAMS = ("json", "jsonl", "junit", "null")
 
 
 class RolloutSteps(ActionBase):
@@ -101,3 +106,13 @@ def _told(result: StepResult | Json) -> Json:
     """The result of a step as Ansible takes it: without keys that mean something to it and are empty."""
     found: Json = typed.as_mapping(result)
     return {key: value for key, value in found.items() if value or key not in OF_ANSIBLE}
+
+
+def show_lines(lines: t.Sequence[str]) -> None:
+    """Print lines whatever the callback prints of results: C(display_ok_hosts=false) and C(minimal) would leave them out."""
+    callbacks = (
+        constants.config.get_config_value("DEFAULT_STDOUT_CALLBACK"),
+        os.environ.get(_OF_RUNNER, ""),
+    )
+    if lines and not any(str(name).rpartition(".")[2] in _FOR_PROGRAMS for name in callbacks):
+        Display().display("\n".join(lines))

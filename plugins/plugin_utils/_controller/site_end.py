@@ -13,9 +13,8 @@ import typing as t
 from ...module_utils._plan.common.typed import Mapped
 from ...module_utils._plan.transaction import rollout, site
 from ...module_utils._plan.transaction.report import Part, Run, left_host, pending_host
-from ...module_utils._plan.transaction.rollout import PassEnd, StepResult
+from ...module_utils._plan.transaction.rollout import PassEnd, RunSummary, StepResult
 from ...module_utils._plan.transaction.site import PassNote, SiteDecision, SiteEnd
-from . import run_summary
 from .base_steps import BEGIN, Steps
 from .control_plane_rollout import ControlPlaneRollout
 from .node_kubelet_rollout import NodeKubeletRollout
@@ -24,7 +23,6 @@ from .placement_guard_rollout import PlacementGuardRollout
 from .play_view import Json
 from .role_rollout import RoleRollout
 from .rollout_pass import registered_as
-from .run_summary import RunSummary
 
 # Those that are all planned before any of them changes something.
 _ROLES: dict[str, type[RoleRollout[t.Any]]] = {
@@ -153,7 +151,7 @@ class SiteEndSteps(Steps):
             statistics.update(role.statistics(reports))
         if self._play.check_mode and decided.in_pass == site.REST:
             run = run.with_role(notes=[site.SPLIT])
-        return run_summary.summary(run, statistics)
+        return RunSummary.of(run, statistics)
 
     def _hosts(self) -> t.Iterator[str]:
         """The hosts of the run: those of the play, or the ones that are reverted."""

@@ -19,8 +19,9 @@ from ..common.batch import joined
 from ..common.ownership import Change
 from ..common.plain import is_true
 from ..common.typed import Mapped, ModuleResult
+from . import report
 from .api_host import ApiHost
-from .report import operation
+from .report import Run, operation
 from .results import ChangeResult, Item, PartResult, Report
 
 S = t.TypeVar("S")
@@ -101,6 +102,28 @@ class PassSummary(StepResult):
     """Of the step summary, beside its lines. passes: of which pass of which host they tell."""
 
     passes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunSummary(PassSummary):
+    """Of the step summary. lines: for people. outcome: C(unchanged), C(changed), C(pending) or C(failed). hosts: by name, how many operations were
+    made (C(changed)) and were not (C(pending)), and whether it C(failed)."""
+
+    lines: t.Sequence[str] = ()
+    outcome: str = ""
+    hosts: t.Mapping[str, Mapped] = dataclasses.field(default_factory=dict)
+    ansible_stats: Mapped | None = None
+
+    @classmethod
+    def of(cls, run: Run, reports: Mapped) -> RunSummary:
+        """The last screen of a run. reports: what the statistics of the run have, by name."""
+        statistics = {**reports, "nodecraft_kubeadm_pending": report.pending(run)}
+        return cls(
+            lines=report.lines(run),
+            **report.as_data(run),
+            # AWX keeps the statistics of the whole run only: reports of several roles come together there, and numbers are added.
+            ansible_stats={"data": statistics, "per_host": False, "aggregate": True},
+        )
 
 
 @dataclasses.dataclass(frozen=True)

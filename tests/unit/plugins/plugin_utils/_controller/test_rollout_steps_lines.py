@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from ansible import constants
 from ansible.utils.display import Display
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.run_summary import show_lines
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.rollout_steps import show_lines
 
 
 @pytest.mark.parametrize(
