@@ -17,24 +17,7 @@ from .play_view import Json, PlayView
 H = t.TypeVar("H", bound=HostResults[t.Any, t.Any])
 C = t.TypeVar("C")
 
-STEPS = (
-    "begin",
-    "plan",
-    "decide",
-    "split",
-    "note",
-    "admit",
-    "look",
-    "turn",
-    "verify",
-    "apply",
-    "compare",
-    "end",
-    "acknowledge",
-    "report",
-    "summary",
-)
-# Of these steps, which try one host after the other, the last result counts.
+# Of those steps that try one host after the other, the last result counts.
 _LOOPING = ("decide", "admit", "apply", "compare")
 
 

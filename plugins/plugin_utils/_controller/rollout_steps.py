@@ -16,7 +16,7 @@ from ansible.utils.display import Display
 
 from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import KubeadmError
-from ...module_utils._plan.transaction.rollout import StepResult
+from ...module_utils._plan.transaction.rollout import STEPS, StepResult
 from .base_steps import Steps
 from .control_plane_rollout import ControlPlaneRollout
 from .device_plugin_rollout import DevicePluginRollout
@@ -26,7 +26,6 @@ from .node_resources_rollout import NodeResourcesRollout
 from .placement_guard_rollout import PlacementGuardRollout
 from .play_view import Json, PlayView
 from .playbook_steps import ResizeSteps, RollbackSteps, UpgradeCheckSteps
-from .rollout_pass import STEPS
 from .site_steps import SiteSteps
 
 # Roles, and playbooks.

@@ -28,7 +28,24 @@ S = t.TypeVar("S")
 P = t.TypeVar("P", bound=ModuleResult)
 K = t.TypeVar("K")
 
-# The steps of which a failure is no result of a change. A turn that does not begin says so itself.
+STEPS = (
+    "begin",
+    "plan",
+    "decide",
+    "split",
+    "note",
+    "admit",
+    "look",
+    "turn",
+    "verify",
+    "apply",
+    "compare",
+    "end",
+    "acknowledge",
+    "report",
+    "summary",
+)
+# Those of which a failure is no result of a change. A turn that does not begin says so itself.
 _DECIDING = ("decide", "admit", "apply", "verify", "compare")
 # How far a host is whose turn it was, is or will be: it has not begun; it may not begin; it began and has no end; its connection broke; and so on.
 WAITING, REFUSED, UNFINISHED, LOST, FAILED, DONE = "waiting", "refused", "unfinished", "lost", "failed", "done"
