@@ -152,15 +152,9 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         return found
 
     @property
-    def _decision(self) -> StaticPodDecision | None:
-        """What was decided for all; None before that."""
-        coordinator = self._coordinator
-        return coordinator.decision if coordinator else None
-
-    @property
     def _decided(self) -> StaticPodDecision:
-        """The same, in steps that are behind it."""
-        decision = self._decision
+        """What was decided for all, in steps that are behind it."""
+        decision = self._coordinator.decision
         if decision is None:
             raise Refusal(f"Nothing was changed on {self._play.host}: the role {self._role} has not decided there.")
         return decision
@@ -209,7 +203,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
 
     def admit(self) -> OwnPart:
         """Take this host's own part of what was decided: its files, the hosts that it observes first, and who uses the API for it."""
-        decision = self._decision
+        decision = self._coordinator.decision
         if decision and decision.failed:
             return OwnPart()
         barrier = rollout.step_refusal(self._pass.hosts(), "decide")

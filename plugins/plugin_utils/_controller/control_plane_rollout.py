@@ -47,7 +47,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
     def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
         """What was planned, by host and static pod, and of kubeadm-config."""
         found: dict[str, Report] = dict(control_planes.reports(self._pass.hosts(hosts), dry=True))
-        decision = self._decision
+        decision = self._coordinator.decision
         if decision and decision.persists:
             change = {"field": "kubeadm_config", "key": "settings", "before": None, "after": True}
             config = typed.parse(ComponentResult, {"operations": [change]})
@@ -131,7 +131,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         return {name: typed.parse(ComponentResult, each) for name, each in report.items() if isinstance(each, dict)}
 
     def _end(self) -> PassEnd:
-        decision, host = self._decision, self._play.host
+        decision, host = self._coordinator.decision, self._play.host
         # Where nothing was decided, each host has its own plan to tell of.
         hosts = self._pass.hosts(decision.planned if decision else [host])
         reports = control_planes.reports(hosts, dry=decision is None or decision.plan_only)

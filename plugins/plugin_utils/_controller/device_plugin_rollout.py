@@ -93,7 +93,8 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
     def turn(self) -> PluginTurn:
         """See whether this host is a node that gets the plugin and does not have its image."""
         node = self._variable("node_name") or self._on_node("kubelet_info", {}, KubeletInfo).node
-        if node not in self._decision.selected:
+        decision = self._coordinator.decision or PluginDecision()
+        if node not in decision.selected:
             return PluginTurn()
         image = self._on_node("node_image", {"name": self._variable("image")}, ImageState)
         return PluginTurn(loads=not image.present)
@@ -132,12 +133,6 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
             token_secret=desired.token_secret(settings.name) if settings.has_token else "",
         )
 
-    @property
-    def _decision(self) -> PluginDecision:
-        """What was decided for all."""
-        coordinator = self._coordinator
-        return (coordinator.decision if coordinator else None) or PluginDecision()
-
     def _files(self, settings: Settings) -> Json:
         """The files of the plugin by name, as texts."""
         if not settings.is_present:
@@ -174,7 +169,8 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
                 f"{settings.namespace}/{settings.name} was removed, but what kubelets still show of it is not known"
             )
             return Verified(kept=deployment.kept(settings, _successful(result, problem).nodes or {}))
-        if not deployment.waits(self._decision, own.written, self._mode):
+        decision = self._coordinator.decision or PluginDecision()
+        if not deployment.waits(decision, own.written, self._mode):
             return Verified()
         question = {**self._question(), "wait": True, "wait_timeout": self._variable("wait_timeout")}
         check = _successful(

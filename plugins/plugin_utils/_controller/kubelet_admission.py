@@ -81,18 +81,6 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             compares=api if compares else (),
         )
 
-    @property
-    def _decision(self) -> KubeletDecision:
-        """What was decided for all."""
-        coordinator = self._coordinator
-        return coordinator.decision if coordinator else KubeletDecision()
-
-    @property
-    def _admission(self) -> Admission | None:
-        """What the coordinator was told by the API."""
-        coordinator = self._coordinator
-        return coordinator.admission if coordinator else None
-
     def _api_hosts(
         self, candidates: t.Sequence[str], *, changing: t.Sequence[str] = (), lost: t.Sequence[str] = ()
     ) -> list[ApiHost]:
@@ -108,7 +96,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
 
     def admit(self) -> Admission:
         """Query the API on one host for what is against the restarts, and keep other runs out. The others take their own part of it."""
-        decision = self._decision
+        decision = self._coordinator.decision
         if not decision.coordinator or decision.failed:
             return Admission()
         turn_of = "" if self._plan_only else self._play.host
@@ -205,7 +193,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
 
     def compare(self) -> Comparison:
         """Compare kubelets again that were compared when a playbook planned, and that had nothing to change while others had."""
-        decision = self._decision
+        decision = self._coordinator.decision
         return self._compared(self._pass.hosts(decision.planned), decision)
 
     def _compared(self, hosts: Hosts[KubeletHost], decision: KubeletDecision) -> Comparison:
@@ -266,7 +254,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             admission.cluster,
             wait_timeout=own.lock_timeout,
             takeover=own.lease_takeover,
-            open_transactions=kubelets.open_transactions(self._pass.hosts(self._decision.planned)),
+            open_transactions=kubelets.open_transactions(self._pass.hosts(self._coordinator.decision.planned)),
         )
         refusal = kubelets.lease_refusal(result)
         if refusal:

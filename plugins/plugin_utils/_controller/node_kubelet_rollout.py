@@ -49,7 +49,7 @@ class NodeKubeletRollout(KubeletAdmission):
 
     def turn(self) -> KubeletTurn:
         """Let this host begin when those before it are done."""
-        admission, own = self._admission, self._pass.own
+        admission, own = self._coordinator.admission, self._pass.own
         own_admission = own.admission or Admission()
         before = self._pass.hosts(own_admission.before)
         is_refused = admission is None or admission.failed
@@ -61,7 +61,7 @@ class NodeKubeletRollout(KubeletAdmission):
         (batch,) = own_admission.batches
         # Of those that are as good, the one that responded: control planes that take no part may be down.
         responding = admission.api.host if admission.api else ""
-        candidates = sorted(self._decision.candidates, key=lambda host: host != responding)
+        candidates = sorted(self._coordinator.decision.candidates, key=lambda host: host != responding)
         found = KubeletTurn(
             api=self._api_hosts(candidates, changing=batch)[0],
             lease=lease,
@@ -80,7 +80,7 @@ class NodeKubeletRollout(KubeletAdmission):
     def verify(self) -> Verification:
         """Read from the API what became of the restarted kubelet, and tell what another run has changed there since it was planned."""
         found = self._verified()
-        lease = self._admission.lease if self._admission else None
+        lease = self._coordinator.admission.lease if self._coordinator.admission else None
         overtaken = kubelets.meanwhile(self._play.host, self._pass.own) if lease and lease.stale else []
         return dataclasses.replace(found, warnings=overtaken)
 
@@ -88,7 +88,7 @@ class NodeKubeletRollout(KubeletAdmission):
         """Read from the API whether the restarted kubelet uses what was asked for, what became of the pods, and whether the node has its devices
         back."""
         own, settings, turn = self._pass.own, self._pass.own.settings, self._pass.own.turn
-        change, admission = own.change, self._admission
+        change, admission = own.change, self._coordinator.admission
         is_due = settings.node_kubelet_check_api and kubelets.has_ended(change, check_mode=self._play.check_mode)
         if not is_due or turn is None or admission is None:
             return Verification()
@@ -125,7 +125,7 @@ class NodeKubeletRollout(KubeletAdmission):
         return info, kubelets.device_mismatch(node, info, kubelets.missing_devices(offered, info, node), seconds)
 
     def _end(self) -> PassEnd:
-        name, own, decision = self._play.host, self._pass.own, self._decision
+        name, own, decision = self._play.host, self._pass.own, self._coordinator.decision
         has_turn = bool(own.admission and own.admission.batches) and not self._play.check_mode
         stopped = self._stopped(decision) if has_turn else ()
         found = kubelets.judged(name, own, self._coordinator, stopped, has_turn=has_turn)
@@ -150,7 +150,7 @@ class NodeKubeletRollout(KubeletAdmission):
 
     def _with_notes(self, own_report: Json, decision: KubeletDecision) -> PassEnd:
         """What is told of no single host, on the host that speaks."""
-        admission = self._admission or Admission()
+        admission = self._coordinator.admission or Admission()
         hosts = self._pass.hosts([*decision.planned, *decision.excluded])
         turns = {name for batch in decision.batches for name in batch} if not self._play.check_mode else set()
         stopped = rollout.stopped_by(hosts)

@@ -140,15 +140,9 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         down = (host for host in hosts if self._plan_only and self._kubelet_plan(host, kind).problem)
         return resources.without_api(down)
 
-    @property
-    def _applied(self) -> Applied:
-        """The results of the tasks for all hosts."""
-        coordinator = self._coordinator
-        return coordinator.applied if coordinator else Applied()
-
     def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
         """What was planned, by host and kind."""
-        applied = self._applied
+        applied = self._coordinator.applied
         outcomes = {name: resources.outcome(host, applied) for name, host in self._pass.hosts(hosts).items()}
         return {
             name: {kind: result for kind in resources.TASKS if (result := outcome.of(kind))}
@@ -158,7 +152,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
     def _end(self) -> PassEnd:
         if not self.is_at_work:
             return self._ended({})
-        applied = self._applied
+        applied = self._coordinator.applied
         own, decision = resources.outcome(self._pass.own, applied), self._pass.own.decision
         # Of the coordinator alone these are named.
         outcomes = {name: resources.outcome(host, applied) for name, host in self._pass.hosts(decision.served).items()}
@@ -178,11 +172,12 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
 
     def failed_hosts(self) -> t.Iterator[str]:
         """As in all roles, and whose nodes have failed."""
-        return itertools.chain(self._applied.failed_hosts, super().failed_hosts())
+        return itertools.chain(self._coordinator.applied.failed_hosts, super().failed_hosts())
 
     def why_failed(self, parts: Report) -> str:
         """As in all roles, and why the request of this host for all was refused."""
-        return super().why_failed(parts) or (self._applied.refusal if self._coordinator is self._pass.own else "")
+        coordinator = self._coordinator
+        return super().why_failed(parts) or (coordinator.applied.refusal if coordinator is self._pass.own else "")
 
     def _parts(self, host: str, parts: Report) -> list[Part]:
         """One part of its Node for each end that taints, resources and labels came to."""

@@ -168,10 +168,10 @@ class RoleRollout(RoleEnd[H]):
         return self._given.plan_only
 
     @property
-    def _coordinator(self) -> H | None:
-        """The results of the host that decides for all, as this host noted it in its own step decide; none before that."""
+    def _coordinator(self) -> H:
+        """The results of the host that decides for all, as this host noted it in its own step decide; empty before that."""
         own = self._pass.own.of_pass("decide", Decision)
-        return self._pass.host(own.coordinator) if own and own.coordinator else None
+        return self._pass.host(own.coordinator) if own and own.coordinator else self._pass.no_host
 
     @property
     def is_at_work(self) -> bool:

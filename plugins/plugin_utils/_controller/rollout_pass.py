@@ -29,6 +29,8 @@ class RolloutPass(t.Generic[H]):
         self._role = role
         self._kind = kind
         self._hosts: dict[str, H] = {}
+        # What is read of no host: as of one that has registered nothing.
+        self.no_host = kind(lambda _register: {})
 
     def host(self, name: str) -> H:
         """What the tasks of the role left on a host."""
