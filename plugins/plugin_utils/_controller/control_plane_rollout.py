@@ -44,6 +44,8 @@ if t.TYPE_CHECKING:
 class ControlPlaneRollout(ControlPlaneDecision):
     """All steps of one host."""
 
+    _part_type = ComponentResult  # its parts are static pods
+
     def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
         """What was planned, by host and static pod, and of kubeadm-config."""
         found: dict[str, Report] = dict(control_planes.reports(self._pass.hosts(hosts), dry=True))
@@ -124,11 +126,6 @@ class ControlPlaneRollout(ControlPlaneDecision):
     def variable_of(self, field: str) -> str:
         """As in all roles."""
         return control_planes.variable_of(field)
-
-    @staticmethod
-    def parts_of(report: Json) -> Report:
-        """As in all roles: static pods."""
-        return {name: typed.parse(ComponentResult, each) for name, each in report.items() if isinstance(each, dict)}
 
     def _end(self) -> PassEnd:
         decision, host = self._coordinator.decision, self._play.host

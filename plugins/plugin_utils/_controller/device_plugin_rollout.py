@@ -13,7 +13,6 @@ import typing as t
 
 from ansible.plugins.filter.core import to_nice_yaml
 
-from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.common.typed import ModuleResult
 from ...module_utils._plan.device import deployment, desired
@@ -28,7 +27,7 @@ from ...module_utils._plan.device.deployment import (
 )
 from ...module_utils._plan.device.desired import Settings
 from ...module_utils._plan.transaction import api_host, rollout
-from ...module_utils._plan.transaction.results import KubeletInfo, NodesInfo, Report
+from ...module_utils._plan.transaction.results import KubeletInfo, NodesInfo
 from ...module_utils._plan.transaction.rollout import PassEnd, StepResult
 from .play_view import Json
 from .role_rollout import RoleRollout
@@ -60,8 +59,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
     """The steps of one host. One host, the coordinator, deploys the plugin for all; the others only load its image."""
 
     host_type = PluginHost
-    _changes_hosts = False
-    _plans_each_host = False
+    _object = "device plugin"
 
     # ---- the image, which is built on its own --------------------------------------------------------------------------
 
@@ -192,23 +190,6 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         warnings = deployment.hidden_warnings(own.written) if deployment.is_written(settings, own) else []
         lines = [] if decision.failed else deployment.lines(settings, decision, own.verified, changed=changed)
         return PassEnd(report=report, lines=lines, warnings=warnings)
-
-    def in_run(self, reports: t.Mapping[str, Json]) -> Json:
-        """As in all roles. There is one plugin, not one for each host."""
-        return {"objects": {"device plugin": any(typed.parse(ModuleResult, each).changed for each in reports.values())}}
-
-    def pending(self, own_report: Json) -> int:
-        """As in all roles: the plugin is one thing to change."""
-        return int(typed.parse(ModuleResult, own_report).changed)
-
-    def statistics(self, reports: t.Mapping[str, Json]) -> Json:
-        """As in all roles."""
-        return {f"{self._role}_report": each for each in reports.values()}
-
-    @staticmethod
-    def parts_of(report: Json) -> Report:
-        """As in all roles: none of a host."""
-        return {}
 
     # ---- variables ---------------------------------------------------------------------------------------------------
 

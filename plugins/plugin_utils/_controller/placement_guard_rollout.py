@@ -78,8 +78,7 @@ class PlacementGuardRollout(RoleRollout[GuardHost]):
     """The steps of one host."""
 
     host_type = GuardHost
-    _changes_hosts = False
-    _plans_each_host = False
+    _object = "placement guard"
 
     def _checked_settings(self) -> GuardSettings:
         names = self._play.argument_specs()["main"]["options"]
@@ -111,17 +110,3 @@ class PlacementGuardRollout(RoleRollout[GuardHost]):
         if own.decision.coordinator != self._play.host or self._plan_only:
             return self._ended({})
         return self._ended(own.guard.report(), own.guard.summary)
-
-    def in_run(self, reports: t.Mapping[str, Json]) -> Json:
-        """As in all roles. There is one guard, not one for each host."""
-        return {
-            "objects": {"placement guard": any(typed.parse(ModuleResult, each).changed for each in reports.values())}
-        }
-
-    def pending(self, own_report: Json) -> int:
-        """As in all roles: the guard is one thing to change."""
-        return int(typed.parse(ModuleResult, own_report).changed)
-
-    def statistics(self, reports: t.Mapping[str, Json]) -> Json:
-        """As in all roles."""
-        return {f"{self._role}_report": each for each in reports.values()}

@@ -29,8 +29,10 @@ class RoleSummary(Steps, t.Generic[H]):
     """What is told of all hosts of one role, in one pass."""
 
     host_type: t.ClassVar[type[HostResults[t.Any, t.Any]]]
-    # Whether the hosts of the play are what is changed, so that none of them may be missing.
-    _changes_hosts = True
+    # What there is once for all hosts, as a summary calls it; empty where each host is planned and changed by itself, and none of them may be missing.
+    _object = ""
+    # What became of a part of a host.
+    _part_type: t.ClassVar[type[PartResult]] = PartResult
 
     def __init__(self, play: PlayView, modules: ModuleRunner, role: str, settings: Json) -> None:
         super().__init__(play, modules, role, settings)
@@ -102,6 +104,9 @@ class RoleSummary(Steps, t.Generic[H]):
 
     def in_run(self, reports: t.Mapping[str, Json]) -> Json:
         """What a summary says of this role's reports, as fields of C(report.Run). reports: by host."""
+        if self._object:
+            is_changed = any(typed.parse(ModuleResult, each).changed for each in reports.values())
+            return {"objects": {self._object: is_changed}}
         return {"parts": self._all_parts(reports)}
 
     def _all_parts(self, reports: t.Mapping[str, Json]) -> list[Part]:
@@ -124,12 +129,15 @@ class RoleSummary(Steps, t.Generic[H]):
 
     def statistics(self, reports: t.Mapping[str, Json]) -> Json:
         """The same as the statistics of a run have it, by name."""
+        if self._object:
+            return {f"{self._role}_report": each for each in reports.values()}
         return {f"{self._role}_report": dict(reports)} if reports else {}
 
-    @staticmethod
-    def parts_of(report: Json) -> Report:
+    @classmethod
+    def parts_of(cls, report: Json) -> Report:
         """The parts of this role's report of a host, by name. report: as it is published."""
-        return {name: typed.parse(PartResult, each) for name, each in report.items() if isinstance(each, dict)}
+        given = {} if cls._object else report
+        return {name: typed.parse(cls._part_type, each) for name, each in given.items() if isinstance(each, dict)}
 
 
 class RoleEnd(RoleSummary[H]):
@@ -160,7 +168,7 @@ class RoleEnd(RoleSummary[H]):
             return ""
         number = self.pending(own_report) if self._fails_on_pending else 0
         is_unknown = (
-            self._changes_hosts
+            not self._object
             and not self.parts_of(own_report)
             and self._pass.own.takes_part
             and not self._play.check_mode
@@ -169,7 +177,9 @@ class RoleEnd(RoleSummary[H]):
         return report.pending_host(number) if number else rollout.not_planned(stopped) if stopped else ""
 
     def pending(self, own_report: Json) -> int:
-        """How many operations a plan has. own_report: of this host."""
+        """How many operations a plan has. own_report: of this host. What there is once is one thing to change."""
+        if self._object:
+            return int(typed.parse(ModuleResult, own_report).changed)
         return sum(len(each.operations or ()) for each in self.parts_of(own_report).values())
 
     def _end(self) -> PassEnd:

@@ -47,8 +47,6 @@ _AROUND = ("begin", "end", "acknowledge", "summary")
 class RoleRollout(RoleEnd[H]):
     """The steps of one role in one pass."""
 
-    # Whether each host is planned by itself, so that the results of one must not be those of all.
-    _plans_each_host = True
     # The module that plans one, with the arguments in the variable __ROLE_arguments; empty where the first step does not plan.
     _planner = ""
 
@@ -76,7 +74,7 @@ class RoleRollout(RoleEnd[H]):
         settings = self._checked_settings()
         # Beyond Ansible's forks a host begins when others have failed with the same task: 10 hosts, 5 forks, and four refused themselves for w1.
         lost = [host for host in self._play.lost_hosts() if self._pass.host(host).start.pass_id != self._play.task_id]
-        if lost and self._changes_hosts:
+        if lost and not self._object:
             raise Refusal(
                 "Nothing was changed: nodes that failed, could not be reached or were ended earlier in this play cannot"
                 f" be planned ({', '.join(lost)}), also behind a rescue. Repair them, or exclude them with --limit."
@@ -126,7 +124,7 @@ class RoleRollout(RoleEnd[H]):
             texts.append(
                 f"invalid strategy {strategy}: must be linear, because a turn begins only when every host has planned."
             )
-        if self._plans_each_host and self._play.is_run_once:
+        if not self._object and self._play.is_run_once:
             texts.append(
                 "invalid run_once true: must be false, because every host plans for itself. Name the hosts of the run with --limit."
             )
