@@ -79,8 +79,8 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             return StaticPodDecision(coordinator=coordinator)
         hosts, former = self._pass.hosts(), self._pass.own.decision
         # In check mode no kubelet was repaired. The plan has told what would change then.
-        plan_only = self._plan_only or (self._play.check_mode and bool(control_planes.kubelet_refusal(hosts, ())))
-        turns = [] if plan_only and not self._plan_only else control_planes.turns(hosts)
+        plan_only = self._given.plan_only or (self._play.check_mode and bool(control_planes.kubelet_refusal(hosts, ())))
+        turns = [] if plan_only and not self._given.plan_only else control_planes.turns(hosts)
         begun_at = min(host.start.at for host in hosts.values())
         # Where everything was planned again, that was after the last decision.
         planned_at = former.at if former and former.at is not None and not former.plan_only else begun_at
@@ -97,11 +97,11 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             told=self._told_of(hosts, former),
         )
         persistence = self._persistence(hosts)
-        refusal = (
-            control_planes.refusal(hosts, self._play.host, self._play.play_hosts, self._play.batch_hosts)
-            or self._kubelet_refusal(hosts)
-            or self._persist_refusal(persistence)
-        )
+        refusal = control_planes.refusal(hosts, self._play.host, self._play.play_hosts, self._play.batch_hosts)
+        refusal = refusal or self._kubelet_refusal(hosts)
+        # Where the run is asked to write kubeadm-config, and cannot: before its first write.
+        if not refusal and persistence and (why := persistence.refusal()):
+            refusal = f"Nothing was changed on {self._play.host}. {why}"
         if refusal:
             return dataclasses.replace(found, failed=True, msg=refusal)
         return self._admitted(found, hosts, persistence)
@@ -113,7 +113,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         writes = persistence is not None and persistence.work is not None
         # What could not be read fails the run at its end: it may be there to repair the API.
         persists = writes or (persistence is not None and bool(persistence.failure))
-        acquires = bool(found.turns or writes) and self._is_lease_wanted and not found.lease.held
+        acquires = bool(found.turns or writes) and self._pass.own.settings.control_plane_lease and not found.lease.held
         rights = [*(_LEASE_RIGHTS if acquires else ()), *(persistence.rights if persistence else ())]
         if rights and self._api(hosts).host != self._play.delegate_host:
             return StaticPodDecision(api_reachable=False)
@@ -169,14 +169,9 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
     def _persistence(self, hosts: Hosts[StaticPodHost]) -> Persistence | None:
         return self._persistences.of(hosts, check_mode=self._play.check_mode)
 
-    def _persist_refusal(self, persistence: Persistence | None) -> str:
-        """Why kubeadm-config cannot be written, where the run is asked for that: before its first write."""
-        why = persistence.refusal() if persistence else ""
-        return f"Nothing was changed on {self._play.host}. {why}" if why else ""
-
     def _kubelet_refusal(self, hosts: Hosts[StaticPodHost]) -> str:
         """Why a kubelet that does not work stops this run. A playbook over several roles decides that itself, and may have repaired it since."""
-        if self._plan_only or not control_planes.kubelet_refusal(hosts, ()):
+        if self._given.plan_only or not control_planes.kubelet_refusal(hosts, ()):
             return ""
         kubelets = RolloutPass(self._play, "node_kubelet", KubeletHost)
         repaired = [name for name in hosts if kubelets.host(name).state == rollout.DONE]
@@ -252,8 +247,4 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
     @property
     def _is_dry(self) -> bool:
         """Whether the Lease is only looked at: in check mode, and in the plan of a playbook."""
-        return self._play.check_mode or self._plan_only
-
-    @property
-    def _is_lease_wanted(self) -> bool:
-        return self._pass.own.settings.control_plane_lease
+        return self._play.check_mode or self._given.plan_only

@@ -76,7 +76,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         """Let this host begin when those before it are done and all others are ready."""
         decision, host = self._decided, self._play.host
         hosts = self._pass.hosts(decision.planned)
-        needs_lease = self._is_lease_wanted and not self._is_dry
+        needs_lease = self._pass.own.settings.control_plane_lease and not self._is_dry
         self._refuse(control_planes.turn_refusal(hosts, host, self._play.play_hosts, decision.turns))
         self._refuse(rollout_lease.turn_refusal(decision.lease, is_needed=needs_lease))
         if why := control_planes.readiness_refusal(hosts, host):
@@ -134,7 +134,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         reports = control_planes.reports(hosts, dry=decision is None or decision.plan_only)
         own = self.published(reports.get(host, {}), {})
         if decision is None or control_planes.speaker(hosts) != host:
-            return self._ended(own)
+            return PassEnd(report=own)
         warning, resumption = self._released(hosts, decision)
         # What a run that failed has left on a node its plan does not tell.
         has_stopped = bool(control_planes.stopped_by(hosts, self._play.play_hosts))
@@ -154,7 +154,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
             resumption,
         ]
         others = {name: self.published(reports[name], {}) for name in control_planes.lost(hosts)}
-        return self._ended(own, [line for line in lines if line], others)
+        return PassEnd(report=own, lines=[line for line in lines if line], others=others)
 
     def in_run(self, reports: t.Mapping[str, Json]) -> Json:
         """As in all roles, and of kubeadm-config, which no single host has, and of the mark on the Lease."""

@@ -99,7 +99,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         decision = self._coordinator.decision
         if not decision.coordinator or decision.failed:
             return Admission()
-        turn_of = "" if self._plan_only else self._play.host
+        turn_of = "" if self._given.plan_only else self._play.host
         if decision.coordinator != self._play.host:
             return kubelets.with_turn(Admission(api=self._end_api(decision)), decision, turn_of)
         hosts = self._pass.hosts(decision.planned)
@@ -123,7 +123,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
     def _repairs_control_planes(self) -> bool:
         """Whether this is the plan of a run that repairs a control plane, which must not wait for its API. The kubelets are compared after that."""
         planes = RolloutPass(self._play, "control_plane", StaticPodHost)
-        return self._plan_only and bool(control_planes.impaired(planes.hosts()))
+        return self._given.plan_only and bool(control_planes.impaired(planes.hosts()))
 
     def _end_api(self, decision: KubeletDecision) -> ApiHost:
         """Who uses the API for a host that does not decide: if it ends the rollout for all, those before it were lost."""
@@ -248,7 +248,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         """Keep other runs out while kubelets are restarted, and see whether one was at work since the plan. In check mode, and in the plan of a
         playbook, nothing is held."""
         own = self._pass.own.settings
-        if not own.node_kubelet_lease or self._plan_only:
+        if not own.node_kubelet_lease or self._given.plan_only:
             return admission
         result = self._held(
             admission.cluster,

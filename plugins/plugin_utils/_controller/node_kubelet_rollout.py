@@ -132,7 +132,7 @@ class NodeKubeletRollout(KubeletAdmission):
         planned = ((each, self._pass.host(each)) for each in decision.planned)
         own_report = dict(found.raw) if found else {}
         if rollout.speaker(planned) != name:
-            return self._ended(own_report)
+            return PassEnd(report=own_report)
         return self._with_notes(own_report, decision)
 
     def _stopped(self, decision: KubeletDecision) -> list[str]:
@@ -166,8 +166,7 @@ class NodeKubeletRollout(KubeletAdmission):
             *report.left_alone(kubelets.left_alone(shown)),
         ]
         others = {name: typed.as_mapping(reports[name]) or {} for name in lost}
-        ended = self._ended(own_report, lines, others)
-        return dataclasses.replace(ended, warnings=self._released(admission))
+        return PassEnd(report=own_report, lines=lines, others=others, warnings=self._released(admission))
 
     def why_failed(self, parts: Report) -> str:
         """As in all roles, and why a kubelet with nothing to change does not count as using what is desired."""

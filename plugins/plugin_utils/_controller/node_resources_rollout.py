@@ -95,7 +95,9 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         results: dict[str, t.Any] = {}
         refusal, warnings = "", list[str]()
         for kind, module in resources.TASKS.items():
-            result = self._modules.run(module, resources.arguments(kind, hosts), NodesResult, is_plan=self._plan_only)
+            result = self._modules.run(
+                module, resources.arguments(kind, hosts), NodesResult, is_plan=self._given.plan_only
+            )
             if result.unreachable and not is_last:
                 return Applied(api_reachable=False)
             if result.has_failed:
@@ -114,7 +116,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
     def _handed_on(self, result: NodesResult) -> NodesResult:
         """A result with what a diff shows by node. A plan changes nothing: what it found stands in its operations."""
         nodes = result.raw.get("nodes") or {}
-        if self._plan_only:
+        if self._given.plan_only:
             nodes = {node: {**each, "changed": False} for node, each in nodes.items()}
         return result.updated(nodes=nodes)
 
@@ -122,7 +124,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         """Why a run must not restart kubelets whose nodes it could not set right again afterwards, and what of that is not known. What is to change
         now was sent as a dry run."""
         kind = resources.NodeResult
-        plans = [self._kubelet_plan(name, kind) for name in hosts] if self._plan_only else []
+        plans = [self._kubelet_plan(name, kind) for name in hosts] if self._given.plan_only else []
         rights = resources.rights(hosts) if any(plan.operations for plan in plans) else []
         if not rights:
             return "", []
@@ -137,7 +139,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
     def _without_api(self, hosts: t.Iterable[str]) -> str:
         """What to do about kubelets that this run found down and has not repaired yet."""
         kind = resources.NodeResult
-        down = (host for host in hosts if self._plan_only and self._kubelet_plan(host, kind).problem)
+        down = (host for host in hosts if self._given.plan_only and self._kubelet_plan(host, kind).problem)
         return resources.without_api(down)
 
     def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
@@ -150,8 +152,8 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         }
 
     def _end(self) -> PassEnd:
-        if not self.is_at_work:
-            return self._ended({})
+        if not self._pass.own.is_at_work:
+            return PassEnd(report={})
         applied = self._coordinator.applied
         own, decision = resources.outcome(self._pass.own, applied), self._pass.own.decision
         # Of the coordinator alone these are named.
@@ -159,16 +161,9 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         # Without purge an empty variable reverts nothing. The first of two passes purges nothing by itself and tells all the same.
         purges = boolean(self._play.variable("node_resources_purge", True))
         unverified = resources.unverified(self._pass.hosts(decision.served), applied)
-        return dataclasses.replace(
-            self._ended(
-                own.report(),
-                [*left_alone(resources.left_alone(outcomes) if purges else ()), *limits(unverified)]
-                if outcomes
-                else [],
-            ),
-            changed=own.is_changed,
-            diff=own.diff(applied) or None,
-        )
+        lines = [*left_alone(resources.left_alone(outcomes) if purges else ()), *limits(unverified)]
+        report, diff = own.report(), own.diff(applied) or None
+        return PassEnd(report=report, lines=lines if outcomes else [], changed=own.is_changed, diff=diff)
 
     def failed_hosts(self) -> t.Iterator[str]:
         """As in all roles, and whose nodes have failed."""

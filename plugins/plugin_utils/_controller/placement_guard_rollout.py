@@ -107,6 +107,6 @@ class PlacementGuardRollout(RoleRollout[GuardHost]):
     def _end(self) -> PassEnd:
         own = self._pass.own
         # What is only planned is told when it is done, or is not begun.
-        if own.decision.coordinator != self._play.host or self._plan_only:
-            return self._ended({})
-        return self._ended(own.guard.report(), own.guard.summary)
+        if own.decision.coordinator != self._play.host or self._given.plan_only:
+            return PassEnd(report={})
+        return PassEnd(report=own.guard.report(), lines=own.guard.summary)

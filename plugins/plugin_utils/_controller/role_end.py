@@ -43,11 +43,6 @@ class RoleSummary(Steps, t.Generic[H]):
     def _begins(self) -> str:
         return f"__{self._role}_begin"
 
-    def _named_in(self, host: str, variable: str) -> str:
-        """Where a variable of a host comes from, as text behind a revert; empty where Ansible does not tell."""
-        place = self._play.place_of(host, variable)
-        return f"; {variable} is from {place}" if place else ""
-
     def summary(self) -> RunSummary:
         """Tell what became of all hosts, from one of them: the only one that runs the task, or the first that can where each of them does."""
         part = {name: host for name, host in self._hosts.items() if host.start.pass_id}
@@ -76,14 +71,10 @@ class RoleSummary(Steps, t.Generic[H]):
         found = {**others, **{name: dict(end.report) for name, end in ends.items() if end.report}}
         return {name: found[name] for name in ends if name in found}
 
-    def own_end(self) -> PassEnd:
-        """The end of this host; an empty one where it did not come there."""
-        return self._pass.own.end
-
     @property
-    def has_failed(self) -> bool:
-        """Whether a task of the role has failed on this host."""
-        return self._pass.own.has_failed
+    def own(self) -> H:
+        """What the tasks of the role left on this host."""
+        return self._pass.own
 
     def failed_hosts(self) -> t.Iterator[str]:
         """The hosts that failed in this role, and did not only wait for their turn, and those because of which a turn was refused."""
@@ -117,10 +108,11 @@ class RoleSummary(Steps, t.Generic[H]):
         return [self._part(host, name, result) for name, result in parts.items()]
 
     def _part(self, host: str, component: str, result: PartResult) -> Part:
-        texts = (
-            report.operation(each, self._named_in(host, self.variable_of(each.field)) if each.no_longer_desired else "")
-            for each in result.operations or ()
-        )
+        texts = []
+        for each in result.operations or ():
+            variable = self.variable_of(each.field)
+            place = self._play.place_of(host, variable) if each.no_longer_desired else ""
+            texts.append(report.operation(each, f"; {variable} is from {place}" if place else ""))
         return Part(host, component, result, tuple(texts))
 
     def variable_of(self, field: str) -> str:
@@ -146,7 +138,7 @@ class RoleEnd(RoleSummary[H]):
     def end(self) -> PassEnd:
         """Tell what became of this host. It fails where that is not what was to be done and no task of it has failed for that: it was not begun, or
         another host has sent what failed."""
-        return self.end_because_of(self._stopped_by)
+        return self.end_because_of(lambda: itertools.islice(self.failed_hosts(), 1))
 
     def end_because_of(self, stopped_by: t.Callable[[], t.Iterable[str]]) -> PassEnd:
         """The same. stopped_by: which hosts stopped the run, asked where something of this host is left."""
@@ -164,7 +156,7 @@ class RoleEnd(RoleSummary[H]):
 
     def _why_left(self, own_report: Json, stopped_by: t.Callable[[], t.Iterable[str]]) -> str:
         """Why a host fails of a role that is used alone: something is to change and was only planned, or nothing is known of it."""
-        if not self._is_alone:
+        if self._play.variable("__play_roles", []):
             return ""
         number = self.pending(own_report) if self._fails_on_pending else 0
         is_unknown = (
@@ -187,20 +179,6 @@ class RoleEnd(RoleSummary[H]):
         raise NotImplementedError
 
     @staticmethod
-    def _ended(report: Json, lines: t.Sequence[str] = (), others: Json | None = None) -> PassEnd:
-        """The result of the step end. report: of this host. lines: of no single one, on the host that speaks. others: reports of hosts that cannot."""
-        return PassEnd(report=report, lines=lines, others=others or {})
-
-    @property
-    def _is_alone(self) -> bool:
-        """Whether no playbook uses the role among others."""
-        return not self._play.variable("__play_roles", [])
-
-    def _stopped_by(self) -> t.Iterator[str]:
-        """The first host that stopped the run."""
-        return itertools.islice(self.failed_hosts(), 1)
-
-    @staticmethod
     def published(parts: Report, report: Json) -> Json:
         """A report with other parts."""
         return {**report, **{name: dict(part.raw) for name, part in parts.items()}}
@@ -208,7 +186,7 @@ class RoleEnd(RoleSummary[H]):
     def acknowledge(self) -> StepResult:
         """Tell this host what became of it, and note on the node which outcomes are reported of it: the task of the end may run elsewhere. Only behind
         the end: a run that is killed before it has verified a change leaves the next one its outcome."""
-        end = self.own_end()
+        end = self._pass.own.end
         self.acknowledge_all(end.report)
         return StepResult(failed=bool(end.why), msg=end.why)
 

@@ -53,7 +53,7 @@ class RoleRollout(RoleEnd[H]):
     def check(self, step: str) -> None:
         """Raise Refusal when a step is taken without the first one, which would do nothing and say nothing."""
         super().check(step)
-        if step not in _AROUND and not self.is_at_work:
+        if step not in _AROUND and not self._pass.own.is_at_work:
             raise Refusal(
                 f"Nothing was changed: the role {self._role} has not begun. Run it from its first task, without"
                 " --start-at-task."
@@ -161,20 +161,10 @@ class RoleRollout(RoleEnd[H]):
         return result, access.refusal(result, purpose)
 
     @property
-    def _plan_only(self) -> bool:
-        """Whether the step belongs to the plan of a playbook, which decides then whether anything is changed."""
-        return self._given.plan_only
-
-    @property
     def _coordinator(self) -> H:
         """The results of the host that decides for all, as this host noted it in its own step decide; empty before that."""
         own = self._pass.own.of_pass("decide", Decision)
         return self._pass.host(own.coordinator) if own and own.coordinator else self._pass.no_host
-
-    @property
-    def is_at_work(self) -> bool:
-        """Whether this host began the pass and has not ended it."""
-        return self._pass.own.is_at_work
 
     def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
         """What was planned, by host; of the roles that a playbook plans before it uses any. hosts: all that use the role, or these."""

@@ -83,20 +83,20 @@ class SiteEndSteps(Steps):
 
     def _ended(self, role: RoleRollout[t.Any]) -> PassEnd:
         """The end of a role on this host, which is made here where the role did not come so far."""
-        if not role.is_at_work:
-            return role.own_end()
-        end = role.end_because_of(lambda: self._stopped)
-        role.acknowledge_all(end.report)  # the others have done that behind their own end
+        end: PassEnd = role.own.end
+        if role.own.is_at_work:
+            end = role.end_because_of(lambda: self._stopped)
+            role.acknowledge_all(end.report)  # the others have done that behind their own end
         return end
 
     def _why_failed(self, ends: t.Mapping[str, PassEnd], reports: t.Mapping[str, Mapped]) -> str:
         """Why this host fails; empty when it does not, or has failed already. reports: of it, by role."""
         roles, guards = self._roles(), self._guard().values()
         is_refused = self._decided.failed and self._play.host == self._play.all_play_hosts[0]
-        if is_refused or any(role.has_failed for role in (*roles.values(), *guards)):
+        if is_refused or any(role.own.has_failed for role in (*roles.values(), *guards)):
             return ""
         number = sum(roles[name].pending(dict(each)) for name, each in reports.items())
-        number += sum(guard.pending(dict(guard.own_end().report or {})) for guard in guards)
+        number += sum(guard.pending(dict(guard.own.end.report or {})) for guard in guards)
         pending = pending_host(number) if number and self._fails_on_pending else ""
         why = next(filter(None, (end.why for end in ends.values())), self._left() or pending)
         is_begun = any(

@@ -106,7 +106,9 @@ class SiteSteps(SiteEndSteps):
     def split(self) -> PassNote:
         """What the first of two passes leaves as it is on this host."""
         host = self._play.host
-        planned = {name: role.planned([host]).get(host, {}) for name, role in self._roles().items() if role.is_at_work}
+        planned = {
+            name: role.planned([host]).get(host, {}) for name, role in self._roles().items() if role.own.is_at_work
+        }
         absent = [role for role, name in _STATES.items() if self._play.variable(name, _PRESENT) != _PRESENT]
         return PassNote(kept=site.kept(planned, absent))
 
@@ -115,7 +117,7 @@ class SiteSteps(SiteEndSteps):
         note = self._note() if self._is_split else PassNote()
         noted, lines = dict(note.reports), list(note.lines)
         for name in self._given.noted:
-            ended = self._steps_of(name).own_end()
+            ended = self._steps_of(name).own.end
             noted[name] = self._merged(name, noted.get(name, {}), ended.report or {})
             lines += ended.lines
         return dataclasses.replace(note, reports=noted, lines=lines)
