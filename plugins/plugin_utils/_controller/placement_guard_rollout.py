@@ -6,72 +6,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-import typing as t
-
-from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import Refusal
-from ...module_utils._plan.common.typed import ModuleResult
+from ...module_utils._plan.guard.rollout import GuardDecision, GuardHost, GuardSettings
 from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.api_host import ApiHost
-from ...module_utils._plan.transaction.rollout import ClusterFound, Decision, HostResults, PassEnd
-from .play_view import Json
+from ...module_utils._plan.transaction.rollout import ClusterFound, PassEnd
 from .role_rollout import RoleRollout
-
-_UNCHANGED: Json = {"enforced": False, "nodes": [], "added": [], "removed": [], "stale": [], "untainted": []}
-
-
-@dataclasses.dataclass(frozen=True)
-class GuardSettings:
-    """All variables of the role, each of which must be the same on all hosts."""
-
-    values: Json = dataclasses.field(default_factory=dict)
-    placement_guard_api_host: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
-class GuardDecision(Decision):
-    """Of the step decide. api: the control planes, each of which is read until one responds."""
-
-    api: tuple[ApiHost, ...] = typed.several(ApiHost.parse)
-
-
-@dataclasses.dataclass(frozen=True)
-class GuardResult(ModuleResult):
-    """The result of the module C(placement_guard); empty when it did not run."""
-
-    summary: t.Sequence[str] = ()
-
-    def report(self) -> Json:
-        """What became of a guard."""
-        return {"changed": self.changed, **{name: self.raw.get(name) or value for name, value in _UNCHANGED.items()}}
-
-
-class GuardHost(HostResults[GuardSettings, ModuleResult]):
-    """What the tasks of the role left on one host."""
-
-    settings_type = GuardSettings
-
-    @functools.cached_property
-    def decision(self) -> GuardDecision:
-        """Of the step decide; empty before that."""
-        return self.of_pass("decide", GuardDecision) or GuardDecision()
-
-    @functools.cached_property
-    def guard(self) -> GuardResult:
-        """Of the module; empty where it did not run in this pass."""
-        return self.result("change", GuardResult) if self.of_pass("admit", ClusterFound) else GuardResult()
-
-    @property
-    def has_failed(self) -> bool:
-        """As in all rollouts."""
-        return super().has_failed or self.guard.failed
-
-    @property
-    def causes(self) -> list[str]:
-        """As in all rollouts."""
-        return [*super().causes, *([f"{self.guard.reason}."] if self.guard.has_failed else [])]
 
 
 class PlacementGuardRollout(RoleRollout[GuardHost]):
