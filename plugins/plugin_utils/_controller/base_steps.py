@@ -20,6 +20,7 @@ from .rollout_pass import registered
 
 FAIL_ON_PENDING = "nodecraft_kubeadm_fail_on_pending"
 BEGIN = "__play_begin"  # what the first task of a playbook registers
+UNCHANGED = "Nothing was changed. "  # in front of a reason
 SKIPPED = "The first task was skipped. Run it from there, without --start-at-task."
 
 
@@ -65,10 +66,10 @@ class Steps:
         return site.outdated(self._in_pass, is_stale=is_stale)
 
     @staticmethod
-    def _refuse(reason: str) -> None:
-        """Raise Refusal when there is a reason."""
+    def _refuse(reason: str, before: str = "") -> None:
+        """Raise Refusal when there is a reason. before: what is told in front of it."""
         if reason:
-            raise Refusal(reason)
+            raise Refusal(f"{before}{reason}")
 
     @property
     def _fails_on_pending(self) -> bool:

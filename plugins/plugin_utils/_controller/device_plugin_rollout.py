@@ -29,6 +29,7 @@ from ...module_utils._plan.device.desired import Settings
 from ...module_utils._plan.transaction import api_host, rollout
 from ...module_utils._plan.transaction.results import KubeletInfo, NodesInfo
 from ...module_utils._plan.transaction.rollout import PassEnd, StepResult
+from .base_steps import UNCHANGED
 from .play_view import Json
 from .role_rollout import RoleRollout
 from .run_key import digest
@@ -110,16 +111,17 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         if coordinator != self._play.host:
             return PluginDecision(coordinator=coordinator)
         digests = {name: host.settings.digests for name, host in self._pass.hosts().items()}
-        _refuse(deployment.difference(digests))
+        self._refuse(deployment.difference(digests), UNCHANGED)
         settings = self._role_settings()
         files = self._files(settings)
         if settings.is_present:
-            _refuse(" ".join(desired.objections(settings)))
-            _refuse(desired.config_problem(self._validation(files) if settings.is_ours else {}, sys.executable))
+            self._refuse(" ".join(desired.objections(settings)), UNCHANGED)
+            validation = self._validation(files) if settings.is_ours else {}
+            self._refuse(desired.config_problem(validation, sys.executable), UNCHANGED)
         check = self._check_nodes(settings)
         config_map = desired.config_map(settings.name, files) if files else ""
         found = deployment.sort_out(settings, config_map, check.objects, check.others)
-        _refuse(deployment.refusal(settings, found))
+        self._refuse(deployment.refusal(settings, found), UNCHANGED)
         return dataclasses.replace(
             deployment.decision(settings, found, self._mode, has_files=bool(files), check=check),
             coordinator=coordinator,
@@ -155,7 +157,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
 
     def admit(self) -> StepResult:
         """Let the coordinator write when no node is without the image."""
-        _refuse(rollout.step_refusal(self._pass.hosts(), "turn"))
+        self._refuse(rollout.step_refusal(self._pass.hosts(), "turn"), UNCHANGED)
         return StepResult()
 
     def verify(self) -> Verified:
@@ -218,12 +220,6 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
             pod_spec=self._variable("pod_spec"),
             excluded=self._play.excluded_by_serial(),
         )
-
-
-def _refuse(reason: str) -> None:
-    """Raise Refusal when there is a reason, as sentences."""
-    if reason:
-        raise Refusal(f"Nothing was changed. {reason}")
 
 
 def _successful(result: R, otherwise: str) -> R:

@@ -11,7 +11,6 @@ import itertools
 import time
 import typing as t
 
-from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.kubelet import rollout as kubelets
 from ...module_utils._plan.kubelet.kubelet_results import (
     Admission,
@@ -28,6 +27,7 @@ from ...module_utils._plan.transaction import report, rollout
 from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.results import LeaseResult, NodesInfo
 from ...module_utils._plan.transaction.rollout import Hosts, PassStart
+from .base_steps import UNCHANGED
 from .lease_holder import holder
 from .play_view import Json
 from .role_rollout import RoleRollout
@@ -103,9 +103,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         if decision.coordinator != self._play.host:
             return kubelets.with_turn(Admission(api=self._end_api(decision)), decision, turn_of)
         hosts = self._pass.hosts(decision.planned)
-        barrier = rollout.step_refusal(hosts, "decide")
-        if barrier:
-            raise Refusal(f"Nothing was changed. {barrier}")
+        self._refuse(rollout.step_refusal(hosts, "decide"), UNCHANGED)
         turns = [host for batch in decision.batches for host in batch]
         here = next(each for each in decision.api if each.host == self._play.delegate_host)
         admission = kubelets.with_turn(Admission(api=here, cluster=kubelets.cluster(hosts)), decision, turn_of)

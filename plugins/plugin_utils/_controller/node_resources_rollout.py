@@ -23,6 +23,7 @@ from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.report import Part, left_alone, limits
 from ...module_utils._plan.transaction.results import KubeletInfo, PartResult, Report
 from ...module_utils._plan.transaction.rollout import PassEnd, PassStart
+from .base_steps import UNCHANGED
 from .play_view import Json
 from .role_rollout import RoleRollout
 from .rollout_pass import registered_as
@@ -65,9 +66,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
             return
         read = node if node.arguments is not None else self._read_node()[0]
         arguments = [each.argument for each in read.arguments or ()]
-        refusal = labels.refusal(settings.node, settings.labels, arguments)
-        if refusal:
-            raise Refusal(f"Nothing was changed. {refusal}")
+        self._refuse(labels.refusal(settings.node, settings.labels, arguments), UNCHANGED)
 
     def decide(self) -> NodesDecision:
         """See on one host whether one task can serve all, and who uses the API. The others do not."""
@@ -76,9 +75,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
             return NodesDecision(coordinator=coordinator)
         hosts = self._pass.hosts()
         served = rollout.participants(hosts)
-        refusal = self._excluded_refusal(hosts) or resources.refusal(served)
-        if refusal:
-            raise Refusal(f"Nothing was changed. {refusal}")
+        self._refuse(self._excluded_refusal(hosts) or resources.refusal(served), UNCHANGED)
         candidates = list(dict.fromkeys([*resources.control_planes(served), *self._play.control_planes()]))
         named = self._pass.own.settings.node_resources_api_host
         api = self._play.api_hosts(candidates, named, reachable=self._play.play_hosts)

@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.guard.rollout import GuardDecision, GuardHost, GuardSettings
 from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.rollout import ClusterFound, PassEnd
+from .base_steps import UNCHANGED
 from .role_rollout import RoleRollout
 
 
@@ -32,10 +32,8 @@ class PlacementGuardRollout(RoleRollout[GuardHost]):
             return GuardDecision(coordinator=coordinator)
         values = {name: host.settings.values for name, host in self._pass.hosts().items()}
         different = rollout.different_values(values, list(self._pass.own.settings.values))
-        if different:
-            raise Refusal(
-                f"Nothing was changed. {different} Nodes with another purpose need a guard with another placement_guard_name."
-            )
+        another = "Nodes with another purpose need a guard with another placement_guard_name."
+        self._refuse(f"{different} {another}" if different else "", UNCHANGED)
         planes = self._play.control_planes() or [self._play.host]
         return GuardDecision(coordinator=coordinator, api=tuple(ApiHost(host, become=True) for host in planes))
 

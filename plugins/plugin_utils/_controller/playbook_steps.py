@@ -18,7 +18,7 @@ from ...module_utils._plan.transaction.rollout import ClusterFound, ClusterReade
 from ...module_utils._plan.upgrade import findings as upgrade_checks
 from ...module_utils._plan.upgrade import report as upgrade_report
 from ...module_utils._plan.upgrade.report import UpgradeInfo, UpgradeResult
-from .base_steps import BEGIN, SKIPPED, Steps
+from .base_steps import BEGIN, SKIPPED, UNCHANGED, Steps
 from .rollout_pass import registered, registered_as
 
 # What the tasks of these steps register.
@@ -33,7 +33,7 @@ class RollbackSteps(Steps):
         """Read what shall be reverted, and whom to look at for it."""
         play = self._play
         ignored = play.variable("rollback_ignored_variables", [])
-        self._refuse(self._begun(rollback.misnamed(play.variable_names(), ignored)))
+        self._refuse(rollback.misnamed(play.variable_names(), ignored), UNCHANGED)
         request = self._request()
         planes, hosts = play.group(control_plane_nodes.GROUP), play.all_play_hosts
         return RollbackStart(
@@ -52,16 +52,12 @@ class RollbackSteps(Steps):
             pods = registered_as(self._play, pods_register, PodUndos, host)
             kubelet = registered_as(self._play, kubelet_register, KubeletUndo, host)
             undos[host], unread[host] = rollback.undos_of(pods, kubelet), pods.unreadable_files
-        self._refuse(self._begun(rollback.objection(self._request(), undos, self._play.all_play_hosts, unread)))
+        self._refuse(rollback.objection(self._request(), undos, self._play.all_play_hosts, unread), UNCHANGED)
         return StepResult()
 
     def _request(self) -> rollback.RollbackRequest:
         nodes = rollback.listed(self._play.variable("rollback_nodes")) or self._play.all_play_hosts
         return rollback.RollbackRequest(rollback.listed(self._play.variable("rollback_components")), nodes)
-
-    @staticmethod
-    def _begun(objection: str) -> str:
-        return f"Nothing was changed. {objection}" if objection else ""
 
 
 class ResizeSteps(Steps):
@@ -69,8 +65,7 @@ class ResizeSteps(Steps):
 
     def begin(self) -> ClusterReaders:
         """Check the names of the variables, and see which control planes may tell whose cluster it is."""
-        objection = pod_report.objection(self._play.variable_names(), self._given.known)
-        self._refuse(f"Nothing was changed. {objection}" if objection else "")
+        self._refuse(pod_report.objection(self._play.variable_names(), self._given.known), UNCHANGED)
         planes = [] if self._play.has_api_credentials() else self._play.group(control_plane_nodes.GROUP)
         return ClusterReaders(api=tuple(ApiHost(host, become=True) for host in planes))
 
@@ -94,7 +89,7 @@ class UpgradeCheckSteps(Steps):
         ) or upgrade_checks.differing_refusal(
             [self._play.host_variables(host).get(upgrade_checks.ACCEPT) for host in self._play.all_play_hosts]
         )
-        self._refuse(f"Nothing was checked. {objection}" if objection else "")
+        self._refuse(objection, "Nothing was checked. ")
         return ClusterReaders(api=tuple(ApiHost(host, become=True) for host in self._play.control_planes()))
 
     def _accepted(self) -> list[str]:

@@ -19,6 +19,7 @@ from ...module_utils._plan.kubernetes.access import AccessResult
 from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.results import KubeletInfo, Report
 from ...module_utils._plan.transaction.rollout import Decision, HostResults, Hosts, PassStart
+from .base_steps import UNCHANGED
 from .inventory_check import value_objections
 from .play_view import Json
 from .role_end import RoleEnd
@@ -132,8 +133,7 @@ class RoleRollout(RoleEnd[H]):
             texts.append(
                 f"invalid delegate_to {self._play.delegate_host}: must not be set, because the role itself says where its tasks run."
             )
-        if objections := found + texts:
-            raise Refusal(f"Nothing was changed. {' '.join(objections)}")
+        self._refuse(" ".join(found + texts), UNCHANGED)
 
     def _read_node(self) -> tuple[KubeletInfo, str]:
         """What the node tells of itself, and why it cannot be reached; empty when it can. What else is wrong with it, its plan tells."""
