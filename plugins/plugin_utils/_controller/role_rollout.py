@@ -26,21 +26,6 @@ from .role_end import RoleEnd
 
 H = t.TypeVar("H", bound=HostResults[t.Any, t.Any])
 
-# Of a plan that failed, what others read: Ansible shows all that its task hands on, which were 9,000 characters for a gate that does not exist.
-_OF_FAILED_PLAN = (
-    "failed",
-    "unreachable",
-    "changed",
-    "msg",
-    "busy",
-    "node",
-    "cluster",
-    "control_plane",
-    "operations",
-    "rehearsal",
-    "open_transaction",
-    "previous_transaction",
-)
 # The first step, and those that are taken whatever became of it.
 _AROUND = ("begin", "end", "acknowledge", "summary")
 
@@ -87,14 +72,7 @@ class RoleRollout(RoleEnd[H]):
         """With the plan of this host, which fails or is lost with the module that plans."""
         arguments = self._play.variable(f"__{self._role}_arguments", {})
         plan = self._modules.run(self._planner, arguments, ModuleResult, is_plan=True, is_complete=True)
-        if plan.unreachable and getattr(start.settings, "max_unreachable", False):
-            return dataclasses.replace(start, excluded=plan.msg or "no answer")
-        # A plan changes nothing. What it found is in its operations.
-        found = {**plan.raw, "changed": False}
-        if plan.has_failed:
-            found = {name: found[name] for name in _OF_FAILED_PLAN if name in found}
-        msg = (plan.msg or "no answer") if plan.has_failed else ""
-        return dataclasses.replace(start, plan=found, failed=plan.failed, unreachable=plan.unreachable, msg=msg)
+        return rollout.with_plan(start, plan)
 
     def _checked_settings(self) -> t.Any:
         """The settings of the step begin in their types. Raises Refusal for those that cannot be used."""

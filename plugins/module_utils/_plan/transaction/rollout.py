@@ -47,6 +47,21 @@ STEPS = (
 )
 # Those of which a failure is no result of a change. A turn that does not begin says so itself.
 _DECIDING = ("decide", "admit", "apply", "verify", "compare")
+# Of a plan that failed, what others read: Ansible shows all that its task hands on, which were 9,000 characters for a gate that does not exist.
+_OF_FAILED_PLAN = (
+    "failed",
+    "unreachable",
+    "changed",
+    "msg",
+    "busy",
+    "node",
+    "cluster",
+    "control_plane",
+    "operations",
+    "rehearsal",
+    "open_transaction",
+    "previous_transaction",
+)
 # How far a host is whose turn it was, is or will be: it has not begun; it may not begin; it began and has no end; its connection broke; and so on.
 WAITING, REFUSED, UNFINISHED, LOST, FAILED, DONE = "waiting", "refused", "unfinished", "lost", "failed", "done"
 
@@ -360,6 +375,18 @@ def coordinator(hosts: t.Iterable[tuple[str, HostResults[t.Any, t.Any]]]) -> str
 
 
 # ---- before the first write ------------------------------------------------------------------------------------------
+
+
+def with_plan(start: PassStart, plan: ModuleResult) -> PassStart:
+    """The beginning of a pass with the plan of its host, with which it fails or is lost."""
+    if plan.unreachable and getattr(start.settings, "max_unreachable", False):
+        return dataclasses.replace(start, excluded=plan.msg or "no answer")
+    # A plan changes nothing. What it found is in its operations.
+    found = {**plan.raw, "changed": False}
+    if plan.has_failed:
+        found = {name: found[name] for name in _OF_FAILED_PLAN if name in found}
+    msg = (plan.msg or "no answer") if plan.has_failed else ""
+    return dataclasses.replace(start, plan=found, failed=plan.failed, unreachable=plan.unreachable, msg=msg)
 
 
 def planning_refusal(hosts: Hosts[t.Any], reachable: t.Collection[str]) -> str:
