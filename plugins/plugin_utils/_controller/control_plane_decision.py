@@ -167,7 +167,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         return Persistence
 
     def _persistence(self, hosts: Hosts[StaticPodHost]) -> Persistence | None:
-        return self._persistences.of(hosts, check_mode=self._play.check_mode)
+        return self._persistences.of(hosts, dry=self._play.check_mode)
 
     def _kubelet_refusal(self, hosts: Hosts[StaticPodHost]) -> str:
         """Why a kubelet that does not work stops this run. A playbook over several roles decides that itself, and may have repaired it since."""

@@ -117,7 +117,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         hosts = self._pass.hosts(self._decided.planned)
         if stopped := control_planes.stopped_by(hosts, self._play.play_hosts):
             raise Refusal(f"kubeadm-config was not written, because {', '.join(stopped)} failed or was lost.")
-        persistence = self._persistences(hosts, check_mode=self._play.check_mode)
+        persistence = self._persistences(hosts, dry=self._play.check_mode)
         work = persistence.work
         if work is None:
             raise Refusal(persistence.failure)

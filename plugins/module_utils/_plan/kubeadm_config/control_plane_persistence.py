@@ -31,19 +31,19 @@ _WITHOUT = "To continue without that, run with -e control_plane_persist=false."
 
 @dataclasses.dataclass(frozen=True)
 class Persistence:
-    """What one host works out for all. hosts: those that take part. check_mode: whether nothing may be written."""
+    """What one host works out for all. hosts: those that take part. dry: whether nothing may be written."""
 
     hosts: Hosts[StaticPodHost]
-    check_mode: bool
+    dry: bool
 
     @classmethod
-    def of(cls, hosts: Hosts[StaticPodHost], *, check_mode: bool) -> Persistence | None:
+    def of(cls, hosts: Hosts[StaticPodHost], *, dry: bool) -> Persistence | None:
         """None where the plans do not tell, or a later pass of the run does."""
         plans = [host.plan for host in hosts.values()]
         known = [pod.persistable for plan in plans for pod in plan.static_pods.values()]
         is_last = all(host.settings.persists for host in hosts.values())
         is_told = bool(plans) and all(plan.kubeadm_config for plan in plans) and None not in known
-        return cls(hosts, check_mode) if is_last and is_told else None
+        return cls(hosts, dry) if is_last and is_told else None
 
     # ---- what the plans tell -----------------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class Persistence:
     @property
     def work(self) -> ConfigPlan | None:
         """What is to be written into kubeadm-config at the end of the run; None when nothing is."""
-        if not self.is_asked or self.check_mode or self._reason:
+        if not self.is_asked or self.dry or self._reason:
             return None
         return self._plan if self._plan and self._plan.operations else None
 
@@ -129,7 +129,7 @@ class Persistence:
     def failure(self) -> str:
         """Why a run that was asked to write could not find out whether it has to; empty otherwise."""
         is_unknown = bool(self._known.problem) and bool(self._entries.wanted)
-        is_told = self.is_asked and not self.check_mode and is_unknown
+        is_told = self.is_asked and not self.dry and is_unknown
         return f"kubeadm-config was not written: {self._refusal} Run again." if is_told else ""
 
     # ---- requests ----------------------------------------------------------------------------------------------------
@@ -186,6 +186,6 @@ class Persistence:
             return report.NOT_ASKED
         if self._plan is not None and not self._plan.operations:
             return report.UNCHANGED
-        if self.check_mode:
+        if self.dry:
             return report.PLANNED
         return report.WRITTEN if written and written.operations and not written.failed else report.FAILED

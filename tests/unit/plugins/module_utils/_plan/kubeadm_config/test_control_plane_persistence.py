@@ -44,7 +44,7 @@ def hosts(
 
 
 def decided(registers: dict[str, Json], *, check_mode: bool = False) -> Persistence | None:
-    return Persistence.of({name: results(each) for name, each in registers.items()}, check_mode=check_mode)
+    return Persistence.of({name: results(each) for name, each in registers.items()}, dry=check_mode)
 
 
 def of(known: Json | None = None, *, check_mode: bool = False, asked: bool = True, **more: t.Any) -> Persistence:
