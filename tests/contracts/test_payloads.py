@@ -22,7 +22,7 @@ KILOBYTES = {
     "kubeadm_config_check": 241,
     "kubelet": 207,
     "kubelet_info": 129,
-    "node_image": 70,
+    "node_image": 69,
     "node_transaction": 26,
     "static_pod": 248,
     "static_pod_info": 147,

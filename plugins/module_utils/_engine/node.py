@@ -12,7 +12,6 @@ import json
 import os
 import pathlib
 import re
-import stat
 import subprocess
 import typing as t
 
@@ -165,24 +164,20 @@ class Host(t.NamedTuple):
 
 
 def _changed_at(path: str) -> float | None:
-    """When a file came into its place as it is; None when there is none."""
+    """When a file came into its place as it is; None when there is none. A link that was turned leads to another one, however old that is."""
     try:
         found = os.stat(path)
-        return max(found.st_mtime, found.st_ctime, *_turned_at(path))
+        return max(found.st_mtime, found.st_ctime, *(os.lstat(link).st_ctime for link in _links_to(path)))
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def _turned_at(path: str) -> t.Iterator[float]:
-    """When the links and directories on the way to a file came into their places: they lead to another one then, however old that is. A directory that
-    was renamed, or got another mode, is younger than the last change of what is in it."""
+def _links_to(path: str) -> t.Iterator[str]:
+    """The links on the way to a file, and on theirs."""
     for place in map(str, [*reversed(pathlib.PurePath(path).parents), path]):
-        found = os.lstat(place)
-        if stat.S_ISLNK(found.st_mode):
-            yield found.st_ctime
-            yield from _turned_at(os.path.join(os.path.dirname(place), os.readlink(place)))
-        elif stat.S_ISDIR(found.st_mode) and found.st_ctime > found.st_mtime:
-            yield found.st_ctime
+        if os.path.islink(place):
+            yield place
+            yield from _links_to(os.path.join(os.path.dirname(place), os.readlink(place)))
 
 
 def log_files(directories: t.Iterable[str], container: str) -> list[str]:

@@ -174,28 +174,6 @@ def test_file_behind_a_link_that_was_turned_was_changed(
     assert node.host.changed_since_start(1, [place]) == {place: None}
 
 
-def test_file_in_a_directory_that_was_renamed_was_changed(
-    node: FakeNode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "new").mkdir()
-    (tmp_path / "new/policy.yaml").write_text("x", encoding="ascii")
-    started = time.time()
-    monkeypatch.setattr(Host, "started", lambda host, pid: started)
-    monkeypatch.setattr(f"{Host.__module__}.CLOCK_SECONDS", 0)
-    place = str(tmp_path / "current/policy.yaml")
-    while (tmp_path / "new").exists() and (tmp_path / "new").stat().st_ctime <= started:
-        (tmp_path / "new").rename(tmp_path / "current")
-        (tmp_path / "current").rename(tmp_path / "new")
-    (tmp_path / "new").rename(tmp_path / "current")
-    assert [*node.host.changed_since_start(1, [place])] == [place]
-    # What is added beside it does not turn it.
-    started = time.time()
-    while (tmp_path / "current").stat().st_ctime <= started:
-        (tmp_path / "current/other.yaml").touch()
-        (tmp_path / "current/other.yaml").unlink()
-    assert not node.host.changed_since_start(1, [place])
-
-
 @pytest.mark.parametrize(
     ("arguments", "exactly", "of_image"),
     [
