@@ -107,9 +107,9 @@ class Outcome:
 
     @property
     def reports(self) -> list[str]:
-        """What was shown of all hosts, one text for each time, with one space between columns."""
+        """What was shown of all hosts, one text for each time, with one space between columns. Others may end the task before the one that shows it."""
         shown = re.findall(
-            r"^TASK \[[^]]*Show what (?:became|the upgrade) [^]]*\] \*+\n(?:skipping: \S+\n)*(.*?)^(?:ok|fatal|skipping): ",
+            r"^TASK \[[^]]*Show what (?:became|the upgrade) [^]]*\] \*+\n(?:(?:skipping|ok): \S+\n)*(.*?)^(?:ok|fatal|skipping): ",
             self.output,
             re.DOTALL | re.MULTILINE,
         )
