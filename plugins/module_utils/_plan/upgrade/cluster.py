@@ -10,6 +10,7 @@ import re
 import typing as t
 
 from ..kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE
+from ..kubeadm_config.settings import COMPONENTS
 from ..kubernetes.pods import Labels, selects
 from . import prerequisites
 from .findings import BREAKS, COLLECTION, CONFIG_MAP, WARNS, Finding, NotChecked
@@ -42,10 +43,9 @@ _WRITTEN: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {
 }
 # The labels of these, as kubeadm 1.37 sets them; others have none that people select by.
 _OF_DNS = {"k8s-app": "kube-dns", "kubernetes.io/cluster-service": "true", "kubernetes.io/name": "CoreDNS"}
-_STATIC_PODS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 _LABELS: dict[str, tuple[dict[str, str], ...]] = {
     "configmaps": ({}, {"app": "kube-proxy"}),
-    "pods": ({}, *({"component": name, "tier": "control-plane"} for name in _STATIC_PODS)),
+    "pods": ({}, *({"component": name, "tier": "control-plane"} for name in COMPONENTS)),
     "services": (_OF_DNS,),
     "daemonsets": ({"k8s-app": "kube-proxy"},),
     "deployments": ({"k8s-app": "kube-dns"},),
