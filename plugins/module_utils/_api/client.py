@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Requests to the Kubernetes API: plain JSON over connections that are kept.
+"""Requests to the Kubernetes API: plain JSON over connections that are reused.
 
-An API server that restarts is waited for. What it answers for good ends in an error that holds its own words.
+An API server that restarts is waited for. A final refusal becomes an error with the API server's own message.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ Connect = t.Callable[[], "Client"]
 USER_AGENT = "nodecraft.kubeadm"
 PAGE = 500  # as kubectl has it; a thousand bare nodes are 0.9 to 1.3 MB
 # Seconds that an API server has to come back. Seen on a single control plane: 41 s, of which 30 s to stop.
-PATIENCE = 60.0
+OUTAGE_TIMEOUT = 60.0
 
 _TIMEOUT = 30.0
-_TIMEOUT_BEHIND = 15.0  # of what the API server passes a request on to
+_PROXY_TIMEOUT = 15.0  # of a request that the API server proxies to a pod or a kubelet
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 2.0
-# Of a server that is busy, stops or starts (/readyz then has 500), or of a load balancer that reaches none.
+# Statuses of a server that is busy, stops or starts (/readyz then has 500), or of a load balancer that reaches none.
 _BUSY = (429, 500, 502, 503, 504)
-_NO_BACKEND = (502, 503, 504)  # as a load balancer says it
-# What there is to do about a refusal that Kubernetes' own words leave open.
+_NO_BACKEND = (502, 503, 504)  # of a load balancer without an API server
+# What to do about a refusal, where the API server's message does not say it.
 _ADVICE: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "The credentials are not known there, or have expired.",
     HTTPStatus.FORBIDDEN: "Grant the account this right, or use another account for the task.",
 }
-_STATUS = "Status"  # the kind of what an API server says itself
+_STATUS = "Status"  # the kind of the API server's own messages, as opposed to proxied responses
 _JSON = "application/json"
-# An object without spec, data and status: what an API server does not send, nothing can show.
+# Objects without spec, data and status: what is not sent cannot leak.
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 _JSON_PATCH = "application/json-patch+json"
 _STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
-_LACKS_A_RIGHT = re.compile(r"\bcannot [a-z]+ (?:resource|path) ")  # admission forbids in other words
+_RBAC_DENIAL = re.compile(r"\bcannot [a-z]+ (?:resource|path) ")  # admission has other messages
 
 
 class ApiError(KubeadmError):
-    """The API server declined. status: its HTTP status."""
+    """The API server refused a request. status: its HTTP status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -65,31 +65,31 @@ class ApiError(KubeadmError):
 
 
 class NoResponse(ApiError):
-    """No API server answered in time: what was sent may have taken effect all the same. status: of the last answer in its place; 0 for none."""
+    """No API server responded in time; the request may have taken effect. status: of the last response of something else; 0 for none."""
 
 
-class ApiAnswer(t.NamedTuple):
-    """What came back. status: of HTTP; None for no answer. found: its JSON object, if it is one. text: else its words.
+class ApiResponse(t.NamedTuple):
+    """One response. status: of HTTP; None for no response. body: its JSON object, if it is one. text: else its body.
 
-    wait: seconds for which the sender asks to be left alone. problem: what is wrong, as far as it is.
-    warnings: what the API server says of a request that it accepts.
+    wait: seconds of its Retry-After header. problem: status and reason, for an error.
+    warnings: the texts of its Warning headers, which come with requests that are accepted.
     """
 
     status: int | None
     problem: str
-    found: Json | None = None
+    body: Json | None = None
     text: str = ""
     wait: float = 0.0
     warnings: tuple[str, ...] = ()
 
 
 class Addresses:
-    """The addresses of one API. Sends a request, once, to each of them until one answers, which is asked first from then on.
+    """The addresses of one API. Sends a request, once, to each of them until one responds, which is tried first from then on.
 
-    It is apart from C(Client) because it knows neither objects nor what a refusal means, and waits for nothing but an answer.
+    It is apart from C(Client) because it knows neither objects nor what a refusal means, and retries nothing.
 
     headers: what each request carries (a list: one header for each entry), determined again because tokens run out.
-    server: by which address an API server answered last, if any. date: what its clock said then.
+    server: the address of the API server that responded last, if any. date: the Date header of that response.
     """
 
     def __init__(self, pools: t.Sequence[Pool], headers: t.Callable[[], HeaderValues]) -> None:
@@ -107,67 +107,67 @@ class Addresses:
         *,
         headers: t.Mapping[str, str] | None = None,
         timeout: float = _TIMEOUT,
-    ) -> ApiAnswer:
-        """Send one request, once, to each address until one answers."""
-        sent = [*{"Accept": _JSON, "User-Agent": USER_AGENT, **(headers or {})}.items()]
+    ) -> ApiResponse:
+        """Send one request, once, to each address until one responds."""
+        own_headers = [*{"Accept": _JSON, "User-Agent": USER_AGENT, **(headers or {})}.items()]
         content = None
         if body is not None:
             content = json.dumps(body).encode()
-            sent.append(("Content-Type", _content_type(verb, body)))
+            own_headers.append(("Content-Type", _content_type(verb, body)))
         first = self.pool
         failure: ConnectionFailure | None = None
-        answer: ApiAnswer | None = None
+        response: ApiResponse | None = None
         for pool in (first, *(other for other in self._pools if other is not first)):
             try:
-                answer = self._send_to(pool, verb, target, headers=sent, body=content, timeout=timeout)
+                response = self._send_to(pool, verb, target, headers=own_headers, body=content, timeout=timeout)
             except ConnectionFailure as exc:
                 failure = failure or exc
                 continue
-            if answer.status in _NO_BACKEND and answer.found is None:
+            if response.status in _NO_BACKEND and response.body is None:
                 continue
             self.pool = pool
-            return answer
-        if answer is not None:
-            return answer
-        if failure is not None and failure.lasting:
+            return response
+        if response is not None:
+            return response
+        if failure is not None and failure.permanent:
             raise KubeadmError(f"no connection to the API server {first.url}: {failure}") from failure
-        return ApiAnswer(None, str(failure))
+        return ApiResponse(None, str(failure))
 
     def _send_to(
         self, pool: Pool, verb: str, target: str, *, headers: Headers, body: bytes | None, timeout: float
-    ) -> ApiAnswer:
+    ) -> ApiResponse:
         try:
-            own = header_lines(self._headers())
-            response = pool.request(verb, target, headers=[*headers, *own], body=body, timeout=timeout)
+            credentials = header_lines(self._headers())
+            response = pool.request(verb, target, headers=[*headers, *credentials], body=body, timeout=timeout)
         except ReadTimeout as exc:
-            # As an API server says it of what is behind it.
-            return ApiAnswer(HTTPStatus.GATEWAY_TIMEOUT, str(exc), {"kind": _STATUS})
-        except ValueError:  # its words would show the token
+            # As an API server reports it of a kubelet or pod.
+            return ApiResponse(HTTPStatus.GATEWAY_TIMEOUT, str(exc), {"kind": _STATUS})
+        except ValueError:  # its message would show the token
             raise KubeadmError(
                 f"the request to {pool.url} cannot be sent: api_key or another credential has a line break or a character that"
                 " no HTTP header may have."
             ) from None
         self.date = response.headers.get("Date", "")
-        answer = _answer_of(response)
-        if answer.found is not None or answer.status not in _NO_BACKEND:
+        parsed = _parse_response(response)
+        if parsed.body is not None or parsed.status not in _NO_BACKEND:
             self.server = pool.url
-        return answer
+        return parsed
 
 
 class Outage:
-    """The time in which an API server does not answer. One for all threads of a client, or each would wait for it on its own.
+    """The time in which an API server does not respond. One for all threads of a client, or each would wait for it on its own.
 
-    It is apart from C(Client) because it alone knows the time. patience: seconds for which it is asked again.
+    It is apart from C(Client) because it alone measures the time. timeout: seconds for which requests are sent again.
     """
 
-    def __init__(self, patience: float, *, clock: t.Callable[[], float], sleep: t.Callable[[float], None]) -> None:
-        self.patience = patience
+    def __init__(self, timeout: float, *, clock: t.Callable[[], float], sleep: t.Callable[[float], None]) -> None:
+        self.timeout = timeout
         self._clock = clock
         self._sleep = sleep
         self._began: float | None = None
 
     def end(self) -> None:
-        """Something was answered."""
+        """An API server responded."""
         self._began = None
 
     def wait(self, seconds: float, *, url: str, problem: str, status: int) -> None:
@@ -175,10 +175,10 @@ class Outage:
         now, began = self._clock(), self._began
         if began is None:  # another thread may end it meanwhile
             began = self._began = now
-        left = began + self.patience - now
+        left = began + self.timeout - now
         if left <= 0:
             raise NoResponse(
-                f"the API server {url} did not answer for {self.patience:.0f} s. Check that it runs and that this is its address."
+                f"the API server {url} did not answer for {self.timeout:.0f} s. Check that it runs and that this is its address."
                 f" The last attempt was {problem}",
                 status,
             )
@@ -188,10 +188,10 @@ class Outage:
 class Client:
     """One API. Its methods may be called from several threads at once.
 
-    pools: connections to it; where there are several addresses, the next one is asked when one does not answer.
+    pools: connections to it; where there are several addresses, the next one is tried when one does not respond.
     headers: what each request carries (a list: one header for each entry), determined again because tokens run out.
-    patience: seconds for which an API server that does not answer is asked again.
-    advice: what there is to do about a refusal, by its status. check: called once, before the first request; what it raises ends that.
+    outage_timeout: seconds for which requests to an API server that does not respond are sent again.
+    advice: what to do about a refusal, by its status. check: called once, before the first request; what it raises ends that.
     reach: makes connections to another address of the same API.
     """
 
@@ -200,7 +200,7 @@ class Client:
         pools: t.Sequence[Pool],
         headers: t.Callable[[], HeaderValues],
         *,
-        patience: float = PATIENCE,
+        outage_timeout: float = OUTAGE_TIMEOUT,
         advice: t.Mapping[int, str] = MappingProxyType({}),
         check: t.Callable[[Client], None] | None = None,
         reach: t.Callable[[str], Pool] = lambda url: Pool(Server(url)),
@@ -211,7 +211,7 @@ class Client:
         self.sleep = sleep
         self.warnings: dict[str, None] = {}  # the API server's own, each once
         self._addresses = Addresses(pools, headers)
-        self._outage = Outage(patience, clock=clock, sleep=sleep)
+        self._outage = Outage(outage_timeout, clock=clock, sleep=sleep)
         self._headers = headers
         self._advice = {**_ADVICE, **advice}
         self._check = check
@@ -220,25 +220,25 @@ class Client:
 
     @property
     def url(self) -> str:
-        """The address that is asked at present."""
+        """The address that requests go to at present."""
         return self._addresses.pool.url
 
     @property
     def server(self) -> str:
-        """The address by which an API server answered last, if any."""
+        """The address of the API server that responded last, if any."""
         return self._addresses.server
 
-    def once(self) -> Client:
-        """The same API server, but asked only once: for what is good to know, and not worth waiting for."""
+    def without_retries(self) -> Client:
+        """A client of the same API server that sends each request once: for what is good to know, and not worth waiting for."""
         pools = [self._addresses.pool]
-        return Client(pools, self._headers, patience=0.0, check=self._check, clock=self.clock, sleep=self.sleep)
+        return Client(pools, self._headers, outage_timeout=0.0, check=self._check, clock=self.clock, sleep=self.sleep)
 
     def at(self, url: str) -> Client:
-        """One API server of the same cluster, at an address of its own, with the same credentials. It is asked only once."""
-        return Client([self._reach(url)], self._headers, patience=0.0, clock=self.clock, sleep=self.sleep)
+        """One API server of the same cluster, at an address of its own, with the same credentials and without retries."""
+        return Client([self._reach(url)], self._headers, outage_timeout=0.0, clock=self.clock, sleep=self.sleep)
 
-    def servers(self) -> list[str]:
-        """The addresses of all API servers, as each of them notes its own."""
+    def list_server_urls(self) -> list[str]:
+        """The addresses of all API servers, as they register themselves in the endpoints of the Service kubernetes."""
         slices = self.list(SLICES, labelSelector="kubernetes.io/service-name=kubernetes")
         return [
             f"https://{f'[{address}]' if ':' in address else address}:{port['port']}"
@@ -265,13 +265,13 @@ class Client:
                 raise
             return None
 
-    def get_behind(self, path: str, headers: t.Mapping[str, str]) -> ApiAnswer:
-        """Read what a pod answers to a request that the API server passes on, whatever it is. path: with C(proxy) in it.
+    def get_proxied(self, path: str, headers: t.Mapping[str, str]) -> ApiResponse:
+        """Send a GET that the API server proxies to a pod or kubelet, and return its response, whatever that is. path: with C(proxy) in it.
 
-        headers: besides the usual ones. Raises ApiError when the request is refused or does not get there; that is not tried
-        again, because one pod that is silent says nothing of the API server.
+        headers: besides the usual ones. Raises ApiError when the API server refuses the request or does not reach its target; that is
+        not tried again, because a pod that does not respond is no outage of the API server.
         """
-        return self._answer("GET", path, behind=True, headers=headers)
+        return self._send_with_retries("GET", path, proxied=True, headers=headers)
 
     def create(self, path: str, content: Json, *, dry_run: bool) -> Json:
         """Make an object in the list at a path."""
@@ -290,23 +290,22 @@ class Client:
         condition: t.Callable[[], bool],
         timeout: float,
         interval: float,
-        look: t.Callable[[], object] = lambda: None,
+        refresh: t.Callable[[], object] = lambda: None,
     ) -> bool:
-        """Wait, by our own clock, until something is so. Returns whether it is, which is checked once more when the time is over.
+        """Wait, by our own clock, until a condition holds. Returns whether it does, which is checked once more when the time is over.
 
-        interval: only tells how soon it is seen, and how many requests that takes. look: asks for what the condition goes by, before each check
-        but the first.
+        timeout, interval: in seconds. refresh: reads again what the condition goes by, before each check but the first.
         """
         deadline = self.clock() + timeout
         while not condition():
             if self.clock() >= deadline:
                 return False
             self.sleep(interval)
-            look()
+            refresh()
         return True
 
     def server_time(self) -> float:
-        """What the clock of the API server said in its last answer, in seconds since 1970. Whole seconds."""
+        """The time by the API server's clock in its last response, in whole seconds since 1970."""
         try:
             return email.utils.parsedate_to_datetime(self._addresses.date).timestamp()
         except (TypeError, ValueError) as exc:
@@ -323,7 +322,7 @@ class Client:
             except ApiError as exc:
                 if exc.status != HTTPStatus.GONE or not following:
                     raise
-                # The list as it was when it was begun is forgotten.
+                # The continue token has expired, so the list is read from its start.
                 items, following = [], ""
                 continue
             items += page.get("items") or []
@@ -337,7 +336,7 @@ class Client:
             "PATCH", path, body=list(operations), fieldManager=USER_AGENT, dryRun="All" if dry_run else ""
         )
 
-    def merge(self, path: str, content: Json, *, dry_run: bool) -> Json:
+    def strategic_merge(self, path: str, content: Json, *, dry_run: bool) -> Json:
         """Send a strategic merge patch, which finds entries of lists by their names, and return the object after it.
 
         It is refused (409) when content has a resourceVersion that the object is not at any more.
@@ -345,47 +344,48 @@ class Client:
         return self._request("PATCH", path, body=content, fieldManager=USER_AGENT, dryRun="All" if dry_run else "")
 
     def _request(self, verb: str, path: str, *, body: t.Any = None, accept: str = _JSON, **query: str) -> Json:
-        answer = self._answer(verb, path, body=body, query=query, headers={"Accept": accept})
-        if answer.found is None:
+        response = self._send_with_retries(verb, path, body=body, query=query, headers={"Accept": accept})
+        if response.body is None:
             raise KubeadmError(f"{self.url} is not a Kubernetes API server: its response to {verb} {path} is not JSON.")
-        return answer.found
+        return response.body
 
-    def _answer(
+    def _send_with_retries(
         self,
         verb: str,
         path: str,
         *,
         body: t.Any = None,
         query: t.Mapping[str, str] | None = None,
-        behind: bool = False,
+        proxied: bool = False,
         headers: t.Mapping[str, str] | None = None,
-    ) -> ApiAnswer:
-        """Send a request until it is answered. behind: it is passed on, and only what the API server says itself is an error."""
+    ) -> ApiResponse:
+        """Send a request until it gets a final response. proxied: the API server passes it on, and only a refusal of its own is an error."""
         arguments = urlencode({key: value for key, value in (query or {}).items() if value})
         place = path if path.startswith("/") else f"/api/v1/{path}"
         target = quote(place, safe="/:") + (f"?{arguments}" if arguments else "")
-        timeout = _TIMEOUT_BEHIND if behind else _TIMEOUT
-        busy = (HTTPStatus.TOO_MANY_REQUESTS,) if behind else _BUSY
-        pause, believed = _FIRST_PAUSE, False
+        timeout = _PROXY_TIMEOUT if proxied else _TIMEOUT
+        busy = (HTTPStatus.TOO_MANY_REQUESTS,) if proxied else _BUSY
+        pause, is_final = _FIRST_PAUSE, False
         self._check_once()
         while True:
-            answer = self._addresses.send(verb, target, body, headers=headers or {}, timeout=timeout)
-            self.warnings.update(dict.fromkeys(answer.warnings))
-            if behind and answer.status is not None and (answer.found or {}).get("kind") != _STATUS:
+            response = self._addresses.send(verb, target, body, headers=headers or {}, timeout=timeout)
+            self.warnings.update(dict.fromkeys(response.warnings))
+            if proxied and response.status is not None and (response.body or {}).get("kind") != _STATUS:
                 self._outage.end()
-                return answer
-            if answer.status == HTTPStatus.FORBIDDEN and not believed:
+                return response
+            if response.status == HTTPStatus.FORBIDDEN and not is_final:
                 # An API server that just started knows no client's rights yet and forbids everything.
-                believed = self._is_ready()
-                if believed:
+                is_final = self._is_ready()
+                if is_final:
                     continue
-            elif answer.status is not None and answer.status not in busy:
+            elif response.status is not None and response.status not in busy:
                 self._outage.end()
-                if answer.status >= 400:
-                    raise ApiError(f"{self.url} refused {verb} {path}: {_advised(answer, self._advice)}", answer.status)
-                return answer
-            problem = f"{verb} {path}: {answer.problem}"
-            self._outage.wait(max(answer.wait, pause), url=self.url, problem=problem, status=answer.status or 0)
+                if response.status >= 400:
+                    problem = _with_advice(response, self._advice)
+                    raise ApiError(f"{self.url} refused {verb} {path}: {problem}", response.status)
+                return response
+            problem = f"{verb} {path}: {response.problem}"
+            self._outage.wait(max(response.wait, pause), url=self.url, problem=problem, status=response.status or 0)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _check_once(self) -> None:
@@ -402,18 +402,18 @@ class Client:
                     raise
 
     def _is_ready(self) -> bool:
-        """Whether the API server says that its start is behind it."""
+        """Whether the API server reports that it has started."""
         return self._addresses.send("GET", "/readyz").status == HTTPStatus.OK
 
 
-def _answer_of(response: Response) -> ApiAnswer:
+def _parse_response(response: Response) -> ApiResponse:
     wait = response.headers.get("Retry-After", "")
-    found = _decoded(response.data)
-    return ApiAnswer(
+    body = _decode_object(response.data)
+    return ApiResponse(
         response.status,
-        _problem(response.status, found),
-        found,
-        "" if found else response.data.decode(errors="replace").strip(),
+        _problem(response.status, body),
+        body,
+        "" if body else response.data.decode(errors="replace").strip(),
         float(wait) if wait.isdigit() else 0.0,
         tuple(
             re.sub(r"\\(.)", r"\1", text)
@@ -423,7 +423,7 @@ def _answer_of(response: Response) -> ApiAnswer:
     )
 
 
-def _decoded(data: bytes) -> Json | None:
+def _decode_object(data: bytes) -> Json | None:
     try:
         found = json.loads(data)
     except ValueError:
@@ -431,12 +431,12 @@ def _decoded(data: bytes) -> Json | None:
     return found if isinstance(found, dict) else None
 
 
-def _advised(answer: ApiAnswer, advice: t.Mapping[int, str]) -> str:
-    """What is wrong, and what there is to do about it."""
-    own = advice.get(answer.status or 0)
-    if own is None or (answer.status == HTTPStatus.FORBIDDEN and not _LACKS_A_RIGHT.search(answer.problem)):
-        return answer.problem
-    return f"{answer.problem}. {own}"
+def _with_advice(response: ApiResponse, advice: t.Mapping[int, str]) -> str:
+    """What is wrong, and what to do about it."""
+    own = advice.get(response.status or 0)
+    if own is None or (response.status == HTTPStatus.FORBIDDEN and not _RBAC_DENIAL.search(response.problem)):
+        return response.problem
+    return f"{response.problem}. {own}"
 
 
 def _content_type(verb: str, body: t.Any) -> str:
@@ -445,6 +445,6 @@ def _content_type(verb: str, body: t.Any) -> str:
     return _JSON_PATCH if isinstance(body, list) else _STRATEGIC_MERGE_PATCH
 
 
-def _problem(status: int, answer: Json | None) -> str:
-    words = (answer or {}).get("message") or (answer or {}).get("reason") or "no reason was given"
-    return f"{status}, {words}"
+def _problem(status: int, body: Json | None) -> str:
+    reason = (body or {}).get("message") or (body or {}).get("reason") or "no reason was given"
+    return f"{status}, {reason}"

@@ -15,7 +15,7 @@ from .._engine.kubeconfig import Credentials
 from .._plan.documents import configuration
 from .._plan.kubernetes.clusters import OwnCluster, own_address
 from . import sources
-from .client import PATIENCE, Client
+from .client import OUTAGE_TIMEOUT, Client
 from .credentials import pool_of
 from .objects import read_nodes
 
@@ -46,7 +46,7 @@ def connect(module: t.Any) -> Client:
     client = Client(
         pools,
         credentials.user.headers,
-        patience=params["wait_timeout"] if params.get("wait") else PATIENCE,
+        outage_timeout=params["wait_timeout"] if params.get("wait") else OUTAGE_TIMEOUT,
         advice=_advice(params["admin_conf"]) if is_admin else {},
         check=_check(credentials, OwnCluster.parse(params.get("cluster")), params["concurrency"]),
         reach=functools.partial(pool_of, credentials),

@@ -72,7 +72,7 @@ def _read_nodes(client: Client, params: Params, warn: t.Callable[[str], None]) -
         warn(warning)
     fewest = len(_problems(checks))
 
-    def look() -> None:
+    def refresh() -> None:
         nonlocal checks
         checks = reader.look()
 
@@ -82,7 +82,7 @@ def _read_nodes(client: Client, params: Params, warn: t.Callable[[str], None]) -
         return fewest < former
 
     # With each node that works the time begins again: a rollout goes on, node by node, and a large cluster has many.
-    while params["wait"] and fewest and client.poll(are_fewer, params["wait_timeout"], _LOOK_AGAIN, look=look):
+    while params["wait"] and fewest and client.poll(are_fewer, params["wait_timeout"], _LOOK_AGAIN, refresh=refresh):
         pass
     if _problems(checks) and reader.observed.daemon_set is not None:
         checks = reader.look_closer()
@@ -257,7 +257,9 @@ class _Reader:
     def _warnings(self) -> dict[tuple[str, str], str]:
         """The newest warning of each object in the namespace; none where the account may not read them."""
         try:
-            events = self._client.once().list(f"namespaces/{self._namespace}/events", fieldSelector="type=Warning")
+            events = self._client.without_retries().list(
+                f"namespaces/{self._namespace}/events", fieldSelector="type=Warning"
+            )
         except KubeadmError:
             return {}
         events.sort(key=lambda event: event.get("lastTimestamp") or event.get("eventTime") or "")
@@ -273,7 +275,7 @@ class _Reader:
         """What our own plugin says of its devices; nothing where it does not answer."""
         path = f"namespaces/{self._namespace}/pods/{pod['metadata']['name']}:{PORT}/proxy/devices"
         try:
-            found = self._client.once().get(path)
+            found = self._client.without_retries().get(path)
         except KubeadmError:
             return {}
         # Another program may listen there.

@@ -24,11 +24,11 @@ _NO_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
 
 class ConnectionFailure(Exception):
-    """Nothing was answered. lasting: it is the address or a certificate, and no sign of a restart."""
+    """Nothing was answered. permanent: the cause is the address or a certificate, and no restart of the server."""
 
-    def __init__(self, problem: str, *, lasting: bool = False) -> None:
+    def __init__(self, problem: str, *, permanent: bool = False) -> None:
         super().__init__(problem)
-        self.lasting = lasting
+        self.permanent = permanent
 
 
 class ReadTimeout(Exception):
@@ -92,9 +92,9 @@ class Pool:
 def _failure(error: Exception) -> ConnectionFailure:
     words = getattr(error, "strerror", None) or str(error) or type(error).__name__
     if "EOF" in words:
-        lasting = False  # a load balancer with no API server behind it hangs up before it shows a certificate
+        permanent = False  # a load balancer with no API server behind it hangs up before it shows a certificate
     elif isinstance(error, socket.gaierror):
-        lasting = error.errno in _NO_NAME
+        permanent = error.errno in _NO_NAME
     else:
-        lasting = isinstance(error, ssl.SSLError)
-    return ConnectionFailure(words, lasting=lasting)
+        permanent = isinstance(error, ssl.SSLError)
+    return ConnectionFailure(words, permanent=permanent)

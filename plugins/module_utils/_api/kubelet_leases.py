@@ -33,7 +33,7 @@ def _read(client: Client, nodes: t.Collection[str]) -> Silence:
     now = client.server_time()
     waiting = [name for name in nodes if name in first and not kubelet_lease.was_just_renewed(first[name], now)]
 
-    def look() -> None:
+    def refresh() -> None:
         nonlocal leases
         leases = _list(client)
 
@@ -42,7 +42,7 @@ def _read(client: Client, nodes: t.Collection[str]) -> Silence:
         return not waiting
 
     longest = max((kubelet_lease.renewal_interval(first[name]) for name in waiting), default=0.0)
-    client.poll(are_renewed, longest, _POLL_INTERVAL, look=look)
+    client.poll(are_renewed, longest, _POLL_INTERVAL, refresh=refresh)
     missing = [name for name in nodes if name not in first]
     return Silence(
         dict.fromkeys(waiting, client.clock() - began),

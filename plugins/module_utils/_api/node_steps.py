@@ -156,7 +156,7 @@ class NodeWatch:
         waiting = [target for target in observed.healthy if target.plan and target.tried and self._will_show(target)]
         known = [target for target in waiting if not self._missing(target)]
 
-        def look() -> None:
+        def refresh() -> None:
             names = [target.name for target in waiting]
             current = read_nodes(self._client, names, None, workers=self._params["concurrency"])
             for name, node in current.items():
@@ -169,7 +169,7 @@ class NodeWatch:
         timeout = self._params["wait_timeout"]
         place = " in allocatable" if self._kind.needs_kubelet else ""
         try:
-            self._client.poll(is_shown, timeout, _POLL_INTERVAL, look=look)
+            self._client.poll(is_shown, timeout, _POLL_INTERVAL, refresh=refresh)
         except KubeadmError as exc:  # the nodes are changed all the same
             for target in waiting:
                 target.error = f"{target.name}: whether it shows{place} what is desired is not known: {exc}"

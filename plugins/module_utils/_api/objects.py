@@ -19,7 +19,7 @@ from .parallel import for_each
 
 def server_version(client: Client) -> str:
     """The version of the API server."""
-    return str(client.once().get("/version").get("gitVersion"))
+    return str(client.without_retries().get("/version").get("gitVersion"))
 
 
 def version_warnings(client: Client, nodes: t.Iterable[Json] = ()) -> list[str]:
@@ -34,9 +34,9 @@ def version_warnings(client: Client, nodes: t.Iterable[Json] = ()) -> list[str]:
 
 FEW = 8  # so many objects are rather read one by one than together with all others
 
-_KUBELET_PATIENCE = 30.0  # seconds that the API server has to reach a kubelet
+_KUBELET_TIMEOUT = 30.0  # seconds that the API server has to reach a kubelet
 _PAUSE = 1.0
-_SHOWN = 200  # characters of what is no configuration
+_MAX_EXCERPT = 200  # characters of a response that is no configuration
 # Statuses of an error: the API server gave no answer of its own, and it did not reach what it passes a request on to.
 _SILENT = (0, HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS)
 _UNREACHED = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
@@ -101,10 +101,10 @@ def read_kubelets(client: Client, names: t.Sequence[str], *, workers: int) -> di
 
 def _read_kubelet(client: Client, name: str) -> Json | str:
     """One of them. A kubelet that was just started may still wait for its serving certificate."""
-    deadline = client.clock() + _KUBELET_PATIENCE
+    deadline = client.clock() + _KUBELET_TIMEOUT
     while True:
         try:
-            answer = client.get_behind(f"nodes/{name}/proxy/configz", {})
+            response = client.get_proxied(f"nodes/{name}/proxy/configz", {})
         except ApiError as exc:
             if exc.status in _SILENT:
                 raise
@@ -113,11 +113,11 @@ def _read_kubelet(client: Client, name: str) -> Json | str:
             if client.clock() >= deadline:
                 return _unreached(str(exc))
         else:
-            config = (answer.found or {}).get("kubeletconfig")
+            config = (response.body or {}).get("kubeletconfig")
             return (
                 config
                 if isinstance(config, dict)
-                else f"its kubelet answers {answer.status} at /configz: {answer.text[:_SHOWN]}"
+                else f"its kubelet answers {response.status} at /configz: {response.text[:_MAX_EXCERPT]}"
             )
         client.sleep(_PAUSE)
 

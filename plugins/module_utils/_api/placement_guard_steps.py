@@ -322,7 +322,7 @@ class GuardProof:
         planes: how many nodes are control planes. An API server that is down, or that notes no address of its own, is not listed.
         """
         try:
-            urls = self._client.servers()
+            urls = self._client.list_server_urls()
         except KubeadmError as exc:
             self._note_unverified(f"whether each API server uses the guard: {exc}")
             return

@@ -232,7 +232,7 @@ class PodPatcher:
         return not target.error
 
     def _patch(self, target: PodTarget, place: str, *, dry_run: bool) -> bool:
-        target.latest = self._client.merge(place, target.patch, dry_run=dry_run)
+        target.latest = self._client.strategic_merge(place, target.patch, dry_run=dry_run)
         target.sent, target.outcome = True, ACCEPTED
         target.doubted = pod_resize_state.resize_conditions(target.read)
         return True
@@ -273,7 +273,7 @@ class PodWatch:
         """Wait until pods have what was asked for, with one request for all of them at a time. ready: and are Ready."""
         waiting, timeout = list(targets), self._timeout
 
-        def look() -> None:
+        def refresh() -> None:
             found = self._workloads.look([target.name for target in waiting])
             for target in waiting:
                 self._watched.add(target.name)
@@ -283,7 +283,7 @@ class PodWatch:
             waiting[:] = [target for target in waiting if not self._is_over(target, ready=ready)]
             return not waiting
 
-        self._client.poll(is_over, timeout, _POLL_INTERVAL, look=look)
+        self._client.poll(is_over, timeout, _POLL_INTERVAL, refresh=refresh)
         for target in waiting:
             state = pod_resize_state.state(target.latest, target.desired)
             if state.outcome == INFEASIBLE:

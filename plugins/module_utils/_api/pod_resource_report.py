@@ -42,14 +42,14 @@ class _Asking:
         name = pods.full_name(pod)
         path = f"namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}:{self.place}"
         try:
-            answer = self.client.get_behind(path, self.headers)
+            response = self.client.get_proxied(path, self.headers)
         except ApiError as exc:
             if exc.status in _OF_ALL:
                 raise
             raise Untold(pod_resources.unreached(name, str(exc))) from exc
-        if answer.status != HTTPStatus.OK:
-            raise Untold(pod_resources.refusal(name, answer.status, answer.text or answer.problem))
-        return pod_resources.read_view(name, answer.found)
+        if response.status != HTTPStatus.OK:
+            raise Untold(pod_resources.refusal(name, response.status, response.text or response.problem))
+        return pod_resources.read_view(name, response.body)
 
 
 def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> dict[str, t.Any]:

@@ -156,7 +156,7 @@ class Templates:
 
         def attempt() -> Json:
             patch = pod_templates.patch(template.latest, template.operations)
-            return self._client.merge(place, patch, dry_run=dry_run)
+            return self._client.strategic_merge(place, patch, dry_run=dry_run)
 
         def replan(_refusal: ApiError) -> Json | None:
             template.read = template.latest = self._client.get(place)

@@ -98,7 +98,7 @@ def _text_of(client: Client, name: str, key: str) -> str:
 
 
 def _deprecated_apis(own: Cluster) -> t.Iterator[Finding]:
-    yield from cluster.deprecated_apis(own.client.get_behind("/metrics", {}).text, own.target)
+    yield from cluster.deprecated_apis(own.client.get_proxied("/metrics", {}).text, own.target)
 
 
 def _webhooks(own: Cluster) -> t.Iterator[Finding]:

@@ -52,7 +52,7 @@ class ConfigMaps:
         """No time passes."""
         return 0.0
 
-    def once(self) -> ConfigMaps:
+    def without_retries(self) -> ConfigMaps:
         """As the client does."""
         return self
 

@@ -314,4 +314,4 @@ def client_of(url: str, clock: Clock, *others: str, **more: t.Any) -> Client:
     """A client as a module would have it. others: more addresses of the API."""
     pools = [Pool(Server(each)) for each in (url, *others)]
     headers = {"authorization": "Bearer t"}
-    return Client(pools, lambda: headers, patience=60.0, clock=clock, sleep=clock.sleep, **more)
+    return Client(pools, lambda: headers, outage_timeout=60.0, clock=clock, sleep=clock.sleep, **more)

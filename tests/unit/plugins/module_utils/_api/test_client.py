@@ -45,7 +45,7 @@ def test_a_header_with_several_values(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("token", ["geh\neim", "geheim\u2603"])
-def test_a_token_that_is_none_is_not_shown(serve: Serve, token: str) -> None:
+def test_invalid_token_is_not_in_the_error(serve: Serve, token: str) -> None:
     client = Client([Pool(Server(serve(node("w1")).url))], lambda: {"authorization": f"Bearer {token}"})
     with pytest.raises(KubeadmError, match="api_key or another credential") as caught:
         client.get("nodes/w1")
@@ -87,7 +87,7 @@ def test_a_list_that_was_forgotten_is_begun_again(serve: Serve) -> None:
     assert len(api.requests) == 4
 
 
-def test_a_busy_server_says_when_to_come_back(serve: Serve) -> None:
+def test_retry_after_of_a_busy_server_is_waited_for(serve: Serve) -> None:
     api, clock = serve(node("w1")), Clock()
     api.troubles = [Refused(429, "too many requests", Retry_After="7"), Refused(429, "again")]
     assert client_of(api.url, clock).get("nodes/w1")
@@ -162,7 +162,7 @@ def test_a_server_that_does_not_come_back(serve: Serve) -> None:
         (403, "exceeded quota: q, requested: requests.cpu=2$"),
     ],
 )
-def test_a_refusal_is_told_in_the_servers_words(serve: Serve, status: int, words: str) -> None:
+def test_refusal_has_the_message_of_the_api_server(serve: Serve, status: int, words: str) -> None:
     api = serve(node("w1"))
     api.before_patch = lambda name: _raise(Refused(status, words.partition(". ")[0].rstrip("$")))
     with pytest.raises(ApiError, match=f"refused PATCH nodes/w1/status: {status}, {words}") as caught:
@@ -186,11 +186,11 @@ def test_a_dry_run_changes_nothing(serve: Serve) -> None:
     assert "fieldManager=nodecraft.kubeadm" in api.requests[-1]
 
 
-def test_a_strategic_merge_patch_says_that_it_is_one(serve: Serve) -> None:
+def test_strategic_merge_patch_has_its_content_type(serve: Serve) -> None:
     api = serve(node("w1"))
     api._patched = lambda name, content, **_more: {"name": name, **content}  # type: ignore[method-assign]
     client = client_of(api.url, Clock())
-    assert client.merge("nodes/w1", {"spec": {}}, dry_run=True) == {"name": "w1", "spec": {}}
+    assert client.strategic_merge("nodes/w1", {"spec": {}}, dry_run=True) == {"name": "w1", "spec": {}}
     assert api.headers[-1]["Content-Type"] == "application/strategic-merge-patch+json"
     assert api.requests[-1].endswith("?fieldManager=nodecraft.kubeadm&dryRun=All")
 
@@ -219,13 +219,13 @@ def test_the_time_of_the_api_server(serve: Serve) -> None:
     assert client.server_time() == now
 
 
-# ---- what an API server passes on ------------------------------------------------------------------------------------
+# ---- proxied requests ------------------------------------------------------------------------------------------------
 
-BEHIND = "namespaces/s/pods/p:9808/proxy/pod-resources"
+PROXIED = "namespaces/s/pods/p:9808/proxy/pod-resources"
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "found", "text"),
+    ("sent", "status", "body", "text"),
     [
         ({"a": 1}, 200, {"a": 1}, ""),
         ((200, "words"), 200, None, "words"),
@@ -234,40 +234,40 @@ BEHIND = "namespaces/s/pods/p:9808/proxy/pod-resources"
         ((429, "later"), 429, None, "later"),
     ],
 )
-def test_a_pods_own_answer_is_taken_whatever_it_is(
-    serve: Serve, said: t.Any, status: int, found: t.Any, text: str
+def test_response_of_a_pod_is_returned_whatever_its_status(
+    serve: Serve, sent: t.Any, status: int, body: t.Any, text: str
 ) -> None:
     api, clock = serve(), Clock()
-    api.behind["p"] = said
-    answer = client_of(api.url, clock).get_behind(BEHIND, {"X-Token": "secret"})
-    assert (answer.status, answer.found, answer.text) == (status, found, text)
+    api.behind["p"] = sent
+    response = client_of(api.url, clock).get_proxied(PROXIED, {"X-Token": "secret"})
+    assert (response.status, response.body, response.text) == (status, body, text)
     assert (len(api.requests), clock.pauses) == (1, [])
     assert (api.headers[0]["X-Token"], api.headers[0]["authorization"]) == ("secret", "Bearer t")
 
 
 @pytest.mark.parametrize("status", [404, 500, 503])
-def test_a_pod_that_is_not_reached_is_not_asked_again(serve: Serve, status: int) -> None:
+def test_unreached_pod_gets_no_second_request(serve: Serve, status: int) -> None:
     api, clock = serve(), Clock()
     api.behind["p"] = Refused(status, "error trying to reach service: connection refused")
     with pytest.raises(ApiError, match="error trying to reach service: connection refused") as caught:
-        client_of(api.url, clock).get_behind(BEHIND, {})
+        client_of(api.url, clock).get_proxied(PROXIED, {})
     assert (caught.value.status, clock.pauses) == (status, [])
 
 
 @pytest.mark.parametrize("trouble", [None, Refused(429, "too many")])
-def test_an_api_server_that_passes_nothing_on_is_asked_again(serve: Serve, trouble: Refused | None) -> None:
+def test_request_to_a_busy_api_server_is_repeated(serve: Serve, trouble: Refused | None) -> None:
     api, clock = serve(), Clock()
     api.behind["p"] = {}
     api.troubles = [trouble]
-    assert client_of(api.url, clock).get_behind(BEHIND, {}).status == 200
+    assert client_of(api.url, clock).get_proxied(PROXIED, {}).status == 200
     assert len(clock.pauses) == 1
 
 
-def test_rights_are_believed_once_the_api_server_is_ready(serve: Serve) -> None:
+def test_forbidden_is_final_once_the_api_server_is_ready(serve: Serve) -> None:
     api, clock = serve(), Clock()
     api.behind["p"] = Refused(403, 'cannot get resource "pods/proxy"')
     with pytest.raises(ApiError, match="Grant the account this right") as caught:
-        client_of(api.url, clock).get_behind(BEHIND, {})
+        client_of(api.url, clock).get_proxied(PROXIED, {})
     assert caught.value.status == 403
     assert [path for path in api.asked("GET") if path == "/readyz"]
 
@@ -290,7 +290,7 @@ def test_a_pod_that_hangs_is_given_up_soon_and_an_api_server_is_not() -> None:
     pool, clock = HangingPool(), Clock()
     client = Client([t.cast(Pool, pool)], dict, clock=clock, sleep=clock.sleep)
     with pytest.raises(ApiError, match="no answer within 15 s") as caught:
-        client.get_behind(BEHIND, {})
+        client.get_proxied(PROXIED, {})
     assert (caught.value.status, pool.timeouts, clock.pauses) == (504, [15.0], [])
     with pytest.raises(ApiError, match="did not answer for 60 s"):
         client.get("nodes/w1")
@@ -298,27 +298,27 @@ def test_a_pod_that_hangs_is_given_up_soon_and_an_api_server_is_not() -> None:
 
 
 class Watch:
-    """What is polled: it comes true after so many looks. checks: when it was checked."""
+    """What is polled: it comes true after so many refreshes. checks: when it was checked."""
 
-    def __init__(self, looks: int) -> None:
+    def __init__(self, refreshes: int) -> None:
         self.clock = Clock()
         self.client = client_of("http://127.0.0.1:1", self.clock)
-        self.looks = looks
+        self.refreshes = refreshes
         self.checks: list[float] = []
 
-    def look(self) -> None:
-        self.looks -= 1
+    def refresh(self) -> None:
+        self.refreshes -= 1
 
     def is_true(self) -> bool:
         self.checks.append(self.clock.now)
-        return self.looks <= 0
+        return self.refreshes <= 0
 
     def poll(self, timeout: float) -> bool:
-        return self.client.poll(self.is_true, timeout, 2.0, look=self.look)
+        return self.client.poll(self.is_true, timeout, 2.0, refresh=self.refresh)
 
 
 @pytest.mark.parametrize(
-    ("looks", "timeout", "came", "checks"),
+    ("refreshes", "timeout", "came", "checks"),
     [
         (0, 0, True, [0.0]),
         (1, 0, False, [0.0]),
@@ -328,8 +328,8 @@ class Watch:
         (3, 3, False, [0.0, 2.0, 4.0]),
     ],
 )
-def test_a_condition_is_polled(looks: int, timeout: float, came: bool, checks: list[float]) -> None:
-    watch = Watch(looks)
+def test_a_condition_is_polled(refreshes: int, timeout: float, came: bool, checks: list[float]) -> None:
+    watch = Watch(refreshes)
     assert watch.poll(timeout) is came
     assert watch.checks == checks
 

@@ -54,11 +54,11 @@ def fixture_admin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> t.Callable
     return admin
 
 
-def test_patience_is_what_the_task_waits_for() -> None:
+def test_wait_timeout_of_the_task_bounds_an_outage() -> None:
     for params, seconds in (({}, 60), ({"wait": True, "wait_timeout": 5}, 5), ({"wait": False, "wait_timeout": 5}, 60)):
         module = Module(host="https://a/", **params)
         client = connection.connect(module)
-        assert (client.url, client._outage.patience, module.client) == ("https://a", seconds, client)
+        assert (client.url, client._outage.timeout, module.client) == ("https://a", seconds, client)
 
 
 def test_an_unchecked_certificate_is_told_unless_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ def test_an_api_has_to_be_that_of_the_nodes(serve: Serve) -> None:
         with pytest.raises(Refusal, match=r"w1 ran on other machines .*credentials come from"):
             client.patch("nodes/w1", [], dry_run=False)
         with pytest.raises(Refusal):
-            client.once().get("nodes/w1")
+            client.without_retries().get("nodes/w1")
     assert api.asked("PATCH") == []
 
 

@@ -83,7 +83,7 @@ def test_what_is_not_answered_in_time() -> None:
 def test_what_refuses_connections() -> None:
     with pytest.raises(ConnectionFailure, match=r"^Connection refused$") as caught:
         get(Pool(http_requests.Server("http://127.0.0.1:1")))
-    assert not caught.value.lasting
+    assert not caught.value.permanent
 
 
 def test_a_header_that_cannot_be_sent(server: Server) -> None:
@@ -92,7 +92,7 @@ def test_a_header_that_cannot_be_sent(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "lasting"),
+    ("error", "permanent"),
     [
         (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), True),
         (socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"), False),
@@ -101,11 +101,11 @@ def test_a_header_that_cannot_be_sent(server: Server) -> None:
         (OSError(113, "No route to host"), False),
     ],
 )
-def test_what_does_not_pass(monkeypatch: pytest.MonkeyPatch, error: OSError, lasting: bool) -> None:
+def test_permanent_failures_are_distinguished(monkeypatch: pytest.MonkeyPatch, error: OSError, permanent: bool) -> None:
     def fail(*_arguments: t.Any, **_more: t.Any) -> t.NoReturn:
         raise error
 
     monkeypatch.setattr(socket, "create_connection", fail)
     with pytest.raises(ConnectionFailure) as caught:
         get(Pool(http_requests.Server("http://api.example.com")))
-    assert caught.value.lasting is lasting
+    assert caught.value.permanent is permanent
