@@ -126,7 +126,7 @@ EXAMPLES = r"""
     kube_proxy_configuration: "{{ cluster.kube_proxy_configuration }}"
   register: checked
   failed_when: >-
-    checked.findings | selectattr('fate', 'eq', 'breaks') | length > 0
+    checked.findings | selectattr('impact', 'eq', 'broken') | length > 0
     or checked.not_rehearsed | length > 0
 """
 
@@ -152,7 +152,7 @@ seconds:
   returned: success
   type: float
 findings:
-  description: The fate of each setting that is no default of kubeadm, and other findings.
+  description: What the upgrade does to each setting that is no default of kubeadm, and other findings.
   returned: success
   type: list
   elements: dict
@@ -168,10 +168,10 @@ findings:
     key:
       description: The setting in it; of a certificate the name that kubeadm gives it; of a user namespace the UID of the pod, or V(kubelet).
       type: str
-    fate:
+    impact:
       description: >-
-        V(stays); V(returns), it vanishes and the desired state brings it back; V(vanishes), nothing brings it back; V(breaks), the new component
-        refuses it; or V(warns), for your information.
+        V(kept); V(reapplied), the upgrade removes it and the desired state sets it again; V(removed), nothing sets it again; V(broken), the new
+        component refuses it; or V(warns), for your information.
       type: str
     set_by:
       description: >-

@@ -51,13 +51,13 @@ def check(cluster: Cluster, **variables: t.Any) -> tuple[int, Json]:
     return ended.rc, ended.report["global_custom_stats"]["upgrade_check_report"]
 
 
-def found(report: Json, *fates: str) -> list[Json]:
-    """Findings of these fates, of the cluster and of all nodes."""
+def found(report: Json, *impacts: str) -> list[Json]:
+    """Findings of these impacts, of the cluster and of all nodes."""
     return [
         {**finding, "node": node}
         for node, told in {"": report["cluster"], **report["nodes"]}.items()
         for finding in told["findings"]
-        if finding["fate"] in fates
+        if finding["impact"] in impacts
     ]
 
 
@@ -65,7 +65,7 @@ def the_one_that_breaks(cluster: Cluster, node: Node, **variables: t.Any) -> tup
     """The single thing that breaks on a node: component, field, key, who set it, the variable, and the words of it."""
     status, report = check(cluster, **variables)
     assert (status, report["safe"]) == (2, False)
-    (finding,) = (finding for finding in found(report, "breaks") if finding["node"] == node.name)
+    (finding,) = (finding for finding in found(report, "broken") if finding["node"] == node.name)
     return tuple(finding[name] for name in ("component", "field", "key", "set_by", "variable", "message"))
 
 
@@ -132,7 +132,7 @@ def configure(cluster: Cluster, section: str, name: str, value: str) -> None:
 
 def test_nothing_breaks_or_vanishes_on_a_clean_cluster(cluster: Cluster) -> None:
     status, report = check(cluster)
-    assert (status, report["safe"], found(report, "breaks", "vanishes", "returns")) == (0, True, [])
+    assert (status, report["safe"], found(report, "broken", "removed", "reapplied")) == (0, True, [])
 
 
 def test_all_that_the_nodes_have_is_rehearsed(cluster: Cluster) -> None:
@@ -153,7 +153,7 @@ def test_missing_image_is_not_safe_until_accepted(cluster: Cluster) -> None:
     node.run("ctr", "--namespace", "k8s.io", "images", "remove", "--sync", image)
     try:
         status, report = check(cluster)
-        assert (status, report["safe"], found(report, "breaks")) == (2, False, [])
+        assert (status, report["safe"], found(report, "broken")) == (2, False, [])
         (entry,) = report["nodes"][node.name]["not_rehearsed"]
         assert (entry["name"], entry["accepted"]) == (SCHEDULER, False)
         assert image in entry["reason"]
@@ -237,7 +237,7 @@ def test_a_configuration_api_that_is_gone(cluster: Cluster) -> None:
     upgrades.write_kubeadm_config(cluster, text)
     status, report = check(cluster)
     assert (status, report["safe"]) == (2, False)
-    told = [tuple(finding[name] for name in ("component", "field", "key")) for finding in found(report, "breaks")]
+    told = [tuple(finding[name] for name in ("component", "field", "key")) for finding in found(report, "broken")]
     # What is known of it with its line, and what the new kubeadm says of it itself.
     assert told == [("kubeadm", "config", "apiVersion"), ("kubeadm", "", "")]
 

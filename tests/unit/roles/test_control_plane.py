@@ -102,7 +102,7 @@ def test_a_failure_leaves_later_nodes_untouched_and_is_reported(play: Play) -> N
     assert 'fatal: [cp3]: FAILED! => {"changed": false, "msg": "Not changed, because cp2 failed."}' in outcome.output
     assert outcome.statistics["nodecraft_kubeadm_pending"] == 2
     found = outcome.statistics["control_plane_report"]
-    assert [(found[host][API_SERVER]["failed"], found[host][API_SERVER].get("begun")) for host in ("cp1", "cp3")] == [
+    assert [(found[host][API_SERVER]["failed"], found[host][API_SERVER].get("started")) for host in ("cp1", "cp3")] == [
         (False, None),
         (True, False),
     ]

@@ -140,7 +140,7 @@ def test_workers_are_changed_in_batches_behind_the_control_plane(play: Play) -> 
         " To continue when that is repaired, run again with --limit w2,w3"
     )
     told = outcome.statistics["node_kubelet_report"]["w3"]
-    assert (told["failed"], told["begun"], told["msg"]) == (True, False, "Not changed, because w2 failed.")
+    assert (told["failed"], told["started"], told["msg"]) == (True, False, "Not changed, because w2 failed.")
 
 
 def test_nothing_is_changed_behind_a_failure_that_is_ignored(play: Play) -> None:

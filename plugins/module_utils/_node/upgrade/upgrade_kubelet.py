@@ -19,7 +19,7 @@ from ..._plan.kubelet.desired import parse_desired
 from ..._plan.kubelet.plan import KubeletPlan
 from ..._plan.upgrade import kubelets as upgrade
 from ..._plan.upgrade import prerequisites, refusals
-from ..._plan.upgrade.findings import BREAKS, INVENTORY, KUBELET_GATES, Finding, UpgradeFindings
+from ..._plan.upgrade.findings import BROKEN, INVENTORY, KUBELET_GATES, Finding, UpgradeFindings
 from ..._plan.upgrade.refusals import Setting
 from ..kubelet import kubelet_rehearsal
 from ..kubelet.kubelet_reader import version_of
@@ -80,7 +80,7 @@ class KubeletUpgrade:
         plan = None if wanted is None else self._planned(wanted, found)
         if prerequisites.may_rehearse_kubelet(target):
             # Where the kubelet does not start, it says so itself.
-            found.findings += [finding for finding in cgroup if finding.fate != BREAKS]
+            found.findings += [finding for finding in cgroup if finding.impact != BROKEN]
             trial = _Trial(unit, today, self.programs.path(KUBELET_NAME), run, self.clock)
             desired = dataclasses.replace(trial, plan=plan) if plan and plan.operations else None
             refused, again = _rehearse_both(KUBELET_NAME, trial, desired, found)
@@ -102,7 +102,7 @@ class KubeletUpgrade:
             return upgrade.as_kubeadm_leaves(plan, self.version)
         except Refusal as exc:
             message = f"site would not work after the upgrade: {exc}"
-            found.findings.append(Finding(KUBELET_NAME, BREAKS, message, set_by=INVENTORY))
+            found.findings.append(Finding(KUBELET_NAME, BROKEN, message, set_by=INVENTORY))
             return None
 
     def _validate_gates(

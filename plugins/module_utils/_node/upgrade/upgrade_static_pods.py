@@ -12,7 +12,7 @@ from ..._plan.kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, End
 from ..._plan.kubernetes import versions
 from ..._plan.static_pod.manifest import image_tag
 from ..._plan.upgrade import prerequisites
-from ..._plan.upgrade.findings import BREAKS, CONFIG_MAP, WARNS, Finding, UpgradeFindings
+from ..._plan.upgrade.findings import BROKEN, CONFIG_MAP, WARNS, Finding, UpgradeFindings
 from ..static_pod.static_pods import API_SERVER, ETCD
 from . import upgrade_checks
 from .control_plane_upgrade import ControlPlane
@@ -32,7 +32,7 @@ def check(node: ControlPlane, found: UpgradeFindings) -> str | None:
         new = generate(kubeadm)
     except NotGenerated as exc:
         message = f"the new kubeadm generates no manifests, so the upgrade does not begin: {exc}"
-        found.findings.append(Finding(KUBEADM, BREAKS, message, set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE))
+        found.findings.append(Finding(KUBEADM, BROKEN, message, set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE))
         _skip_others(node, {}, "there is no new manifest", found)
         return image_tag(api_server.manifest)
     found.findings += [

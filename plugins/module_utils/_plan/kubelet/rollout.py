@@ -596,5 +596,5 @@ def judged(
     if host.state == rollout.LOST:
         known = known.updated(failed=True)
     if has_turn and host.has_begun:
-        return known.updated(begun=True)
+        return known.updated(started=True)
     return known if found else None

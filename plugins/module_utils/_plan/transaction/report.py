@@ -175,7 +175,7 @@ def pending(run: Run) -> int:
 
 def left_host(host: str, why: str) -> Part:
     """What is told of a host of which nothing else is: it did not begin."""
-    return Part(host, "", PartResult(failed=True, begun=False, msg=why))
+    return Part(host, "", PartResult(failed=True, started=False, msg=why))
 
 
 def pending_host(number: int) -> str:

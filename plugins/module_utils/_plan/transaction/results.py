@@ -43,7 +43,7 @@ class PodLosses:
 class PartResult(ModuleResult):
     """What is planned of a part of a node, or was done to it: of a static pod, of its kubelet, or of a kind of what its Node has.
 
-    operations: None where there is no plan. begun: only in reports of a rollout, None where there was nothing to change. compared: only of a kubelet
+    operations: None where there is no plan. started: only in reports of a rollout, None where there was nothing to change. compared: only of a kubelet
     that does not count as using what is desired, or cannot be compared; whether a step has failed for that.
     """
 
@@ -52,7 +52,7 @@ class PartResult(ModuleResult):
     transaction: Transaction | None = typed.one(Transaction)
     previous_transaction: Transaction | None = typed.one(Transaction)
     open_transaction: Transaction | None = typed.one(Transaction)
-    begun: bool | None = None
+    started: bool | None = None
     compared: bool | None = None
 
     @property
@@ -63,7 +63,7 @@ class PartResult(ModuleResult):
     @property
     def is_waiting(self) -> bool:
         """Whether its turn did not come."""
-        return self.failed and self.begun is False
+        return self.failed and self.started is False
 
 
 Report = t.Mapping[str, PartResult]  # of the parts of a host, by name

@@ -505,7 +505,7 @@ def speaker(hosts: t.Iterable[tuple[str, HostResults[t.Any, t.Any]]]) -> str:
 
 def not_begun(stopped: t.Sequence[str]) -> dict[str, t.Any]:
     """What is told of a host whose turn did not come, the same on all of them. stopped: the hosts that stopped the run, as far as known."""
-    return {"failed": True, "begun": False, "changed": False, "msg": not_changed(stopped)}
+    return {"failed": True, "started": False, "changed": False, "msg": not_changed(stopped)}
 
 
 def not_changed(stopped: t.Sequence[str]) -> str:
@@ -533,7 +533,7 @@ def left(report: Report, stopped: t.Sequence[str]) -> Report:
     return {
         name: each.updated(**not_begun(stopped))
         for name, each in report.items()
-        if each.operations and not each.changed and not each.failed and not each.begun
+        if each.operations and not each.changed and not each.failed and not each.started
     }
 
 

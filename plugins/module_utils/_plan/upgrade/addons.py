@@ -16,7 +16,7 @@ from ..documents import configuration
 from ..kubelet.config import GATES, ConfigDocument
 from ..transaction import rehearsal
 from . import refusals
-from .findings import BREAKS, KUBE_PROXY, OTHER, WARNS, Finding, NotChecked
+from .findings import BROKEN, KUBE_PROXY, OTHER, WARNS, Finding, NotChecked
 
 PROXY_KEY = "config.conf"  # of the ConfigMap kube-proxy
 PROXY_FILE = f"{rehearsal.DIRECTORY}/kube-proxy.yaml"
@@ -96,7 +96,7 @@ def broken_proxy(text: str, setting: tuple[str, str] | None, message: str) -> Fi
     field, key = setting or ("", "")
     line = _line(text, ("featureGates", key)) if field == GATES else None
     advice = "" if line is None else f"featureGates in the {_PROXY_SOURCE}"
-    return Finding(KUBE_PROXY, BREAKS, message, field, key, OTHER, _PROXY_SOURCE, line, advice)
+    return Finding(KUBE_PROXY, BROKEN, message, field, key, OTHER, _PROXY_SOURCE, line, advice)
 
 
 def _line(text: str, path: tuple[str, ...]) -> int | None:

@@ -13,7 +13,7 @@ import typing as t
 from ..documents import configuration
 from ..kubeadm_config.cluster_configuration import CURRENT, GROUP, IN_CONFIG_MAP, ClusterConfiguration
 from . import prerequisites
-from .findings import BREAKS, CONFIG_MAP, WARNS, Finding
+from .findings import BROKEN, CONFIG_MAP, WARNS, Finding
 
 _LAST_READER = {f"{GROUP}v1beta2": (1, 26), f"{GROUP}v1beta3": (1, 36)}
 _API_SERVER = "apiserver.config.k8s.io"
@@ -41,7 +41,7 @@ def api_version_findings(configuration: ClusterConfiguration, target: tuple[int,
     return [
         Finding(
             "kubeadm",
-            BREAKS,
+            BROKEN,
             message,
             "config",
             "apiVersion",

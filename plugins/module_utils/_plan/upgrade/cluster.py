@@ -13,7 +13,7 @@ from ..kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE
 from ..kubeadm_config.settings import COMPONENTS
 from ..kubernetes.pods import Labels, selects
 from . import prerequisites
-from .findings import BREAKS, COLLECTION, CONFIG_MAP, WARNS, Finding, NotChecked
+from .findings import BROKEN, COLLECTION, CONFIG_MAP, WARNS, Finding, NotChecked
 
 CLUSTER = "cluster"
 _REQUESTED_NAME = "apiserver_requested_deprecated_apis"
@@ -81,7 +81,7 @@ def deprecated_apis(metrics: str, target: str) -> t.Iterator[Finding]:
             f"clients asked for {name} since the API server was started, and {release[0]} no longer serves it. The audit log shows which (annotation"
             " k8s.io/deprecated); move them to another version first."
         )
-        yield Finding(CLUSTER, BREAKS, message, "api", name)
+        yield Finding(CLUSTER, BROKEN, message, "api", name)
     if unread:
         raise NotChecked(
             f"the metric {_REQUESTED_NAME} has no release as its label {_RELEASE_LABEL}, as with --allow-metric-labels ({'; '.join(unread)})"
@@ -143,7 +143,7 @@ def silent_webhooks(webhooks: t.Iterable[Closing], ready: t.Container[Service]) 
     return [
         Finding(
             CLUSTER,
-            WARNS if webhook.is_conditional else BREAKS,
+            WARNS if webhook.is_conditional else BROKEN,
             f"the webhook fails closed and nothing is ready behind its Service {'/'.join(webhook.service)}, so what the upgrade writes is"
             f" refused ({', '.join(webhook.written)}{'; unless its matchConditions skip that' if webhook.is_conditional else ''})."
             " Repair what serves it, or remove the webhook for the upgrade.",
@@ -188,7 +188,7 @@ def not_checked(kubelets: t.Mapping[str, str], checked: t.Collection[str]) -> li
 def unchecked_kubelets(kubelets: t.Mapping[str, str], missing: t.Sequence[str], target: str) -> list[Finding]:
     """What breaks of the nodes that are skipped, by all that is known of them. kubelets: as above."""
     return [
-        Finding(CLUSTER, finding.fate, f"{node}: {finding.message}", "kubelet", node)
+        Finding(CLUSTER, finding.impact, f"{node}: {finding.message}", "kubelet", node)
         for node in missing
         for finding in prerequisites.kubelet_skew(kubelets[node], target)
     ]
@@ -206,4 +206,4 @@ def changed_meanwhile(before: str, after: str | None) -> t.Iterator[Finding]:
             "it was written while this run checked the nodes, so the findings are about its former content. Find out what writes it, such as an upgrade"
             " that has begun, and check again."
         )
-        yield Finding(CLUSTER, BREAKS, message, set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE)
+        yield Finding(CLUSTER, BROKEN, message, set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE)

@@ -132,10 +132,10 @@ def stale_refusal(names: t.Iterable[str], missing: t.Collection[str], made: t.Co
 
 Json = dict[str, t.Any]
 
-# Fates. A setting stays; vanishes and site brings it back; vanishes and nothing brings it back; or breaks the component. What changes nothing
+# Impacts. A setting stays; vanishes and site brings it back; vanishes and nothing brings it back; or breaks the component. What changes nothing
 # and has to be known all the same is worth a warning.
-STAYS, RETURNS, VANISHES, BREAKS, WARNS = "stays", "returns", "vanishes", "breaks", "warns"
-FATES = (BREAKS, VANISHES, RETURNS, WARNS, STAYS)  # the worst first
+KEPT, REAPPLIED, REMOVED, BROKEN, WARNS = "kept", "reapplied", "removed", "broken", "warns"
+IMPACTS = (BROKEN, REMOVED, REAPPLIED, WARNS, KEPT)  # the worst first
 
 COLLECTION, KUBEADM, CONFIG_MAP, PATCHES, INVENTORY, OTHER = (
     "collection",
@@ -152,12 +152,12 @@ class Finding:
     """What an upgrade does to one setting.
 
     component: a static pod, C(kubelet), or C(node) for what belongs to none. field, key: as in the modules; empty for what is no single setting.
-    fate: one of FATES. message: the component's own words where it breaks. set_by: who set it; empty where that is no question. file, line:
+    impact: one of IMPACTS. message: the component's own words where it breaks. set_by: who set it; empty where that is no question. file, line:
     where it is set; empty and None when unknown. variable: the one to change; empty when there is none.
     """
 
     component: str
-    fate: str
+    impact: str
     message: str
     field: str = ""
     key: str = ""

@@ -22,7 +22,7 @@ from ..kubelet.layout import FRAGMENT, Layout
 from ..kubelet.plan import KubeletFileChange, KubeletPlan
 from ..kubernetes import flags
 from . import refusals
-from .findings import BREAKS, COLLECTION, INVENTORY, KUBEADM, OTHER, USER_NAMESPACES, Finding
+from .findings import BROKEN, COLLECTION, INVENTORY, KUBEADM, OTHER, USER_NAMESPACES, Finding
 
 KUBELET = "kubelet"
 _API_SERVER = "kube-apiserver"
@@ -77,7 +77,7 @@ def broken(layout: Layout, blame: tuple[str, str] | None, message: str, *, by_si
     """
     told = f"site would not work after the upgrade: {message}" if by_site else message
     if blame is None:
-        return Finding(KUBELET, BREAKS, told, set_by=INVENTORY if by_site else "")
+        return Finding(KUBELET, BROKEN, told, set_by=INVENTORY if by_site else "")
     field, key = blame
     sources = layout.settings.sources(field, key)
     path, line = (sources[-1].path, sources[-1].line) if sources else ("", None)
@@ -86,7 +86,7 @@ def broken(layout: Layout, blame: tuple[str, str] | None, message: str, *, by_si
     if set_by == COLLECTION and not still_named:
         told, variable = f"{told}. The inventory no longer names it: run site before the upgrade", ""
     return Finding(
-        KUBELET, BREAKS, told, field, key, set_by, "" if by_site else path, None if by_site else line, variable
+        KUBELET, BROKEN, told, field, key, set_by, "" if by_site else path, None if by_site else line, variable
     )
 
 
@@ -210,14 +210,14 @@ def user_namespace_findings(
             f"the range of the user kubelet is {allowed}, and from 1.38 on a kubelet does not start with one that ends at or past {_IDS - 1}. Lower its"
             f" count by {ids_per_pod} or more in /etc/subuid and /etc/subgid."
         )
-        findings.append(Finding(KUBELET, BREAKS, message, USER_NAMESPACES, KUBELET, file=_SUBORDINATES))
+        findings.append(Finding(KUBELET, BROKEN, message, USER_NAMESPACES, KUBELET, file=_SUBORDINATES))
     for path, ids in pods.items():
         if ids.first < allowed.first or ids.end > min(allowed.end, _IDS - 1):
             message = (
                 f"an earlier kubelet gave this pod the IDs {ids}, which are not within {allowed}, so the new one does not start (id {ids.first} is out of"
                 " range). Delete the pod, or drain the node, before the upgrade."
             )
-            findings.append(Finding(KUBELET, BREAKS, message, USER_NAMESPACES, _pod_of(path), file=path))
+            findings.append(Finding(KUBELET, BROKEN, message, USER_NAMESPACES, _pod_of(path), file=path))
     return findings
 
 

@@ -15,7 +15,7 @@ import typing as t
 
 from ..common.errors import Refusal
 from ..kubernetes import versions
-from .findings import BREAKS, CHECKS, CONFIG_MAP, KUBELET_MANIFESTS, WARNS, Finding, NotChecked
+from .findings import BROKEN, CHECKS, CONFIG_MAP, KUBELET_MANIFESTS, WARNS, Finding, NotChecked
 
 Version = tuple[int, int, int]
 
@@ -134,7 +134,7 @@ def kubelet_skew(kubelet: str, target: str) -> list[Finding]:
     return [
         Finding(
             "kubelet",
-            BREAKS,
+            BROKEN,
             f"kubelet {shown(found)} is more than {_KUBELET_BEHIND} minor versions older than {target}, which the new API server does not support."
             " Upgrade this kubelet first.",
         )
@@ -162,7 +162,7 @@ def etcd_step(current: str, following: str) -> list[Finding]:
     if before is None or after is None:
         tag = current if before is None else following
         message = f"the image of etcd has the tag {tag!r}, which is not a version, and kubeadm compares versions. Set etcd.local.imageTag to one."
-        return [Finding("etcd", BREAKS, message, set_by="" if before is None else CONFIG_MAP)]
+        return [Finding("etcd", BROKEN, message, set_by="" if before is None else CONFIG_MAP)]
     told = f"etcd goes from {shown(before)} to {shown(after)}"
     if after < before:
         message = (
@@ -174,7 +174,7 @@ def etcd_step(current: str, following: str) -> list[Finding]:
         return [
             Finding(
                 "etcd",
-                BREAKS,
+                BROKEN,
                 f"{told}: etcd supports one minor version at a time. Upgrade etcd to the one between first.",
             )
         ]
@@ -206,7 +206,7 @@ def cgroup_objection(target: str, *, has_v2: bool, fails: bool | None) -> list[F
             f"the node has cgroup v1, and from {_CGROUP_V1_FAILS[0]}.{_CGROUP_V1_FAILS[1]} on a kubelet does not start there unless failCgroupV1 is"
             " false. Boot with cgroup v2, or set that field for now."
         )
-        return [Finding("kubelet", BREAKS, message, "config", "failCgroupV1", variable="node_kubelet_config")]
+        return [Finding("kubelet", BROKEN, message, "config", "failCgroupV1", variable="node_kubelet_config")]
     return [Finding("node", WARNS, "the node has cgroup v1, whose support Kubernetes ends. Boot with cgroup v2.")]
 
 
@@ -273,7 +273,7 @@ def space_objection(
         )
     else:
         return []
-    return [Finding("node", BREAKS, f"the file system of {directory} {problem}")]
+    return [Finding("node", BROKEN, f"the file system of {directory} {problem}")]
 
 
 def unread_data(directory: str, problem: str | None) -> Finding:
@@ -282,7 +282,7 @@ def unread_data(directory: str, problem: str | None) -> Finding:
         f"kubeadm copies etcd's data before it changes anything, and {directory}, which kubeadm-config names as etcd's dataDir, cannot be read:"
         f" {problem}. Correct etcd.local.dataDir there, or repair the directory."
     )
-    return Finding("node", BREAKS, message)
+    return Finding("node", BROKEN, message)
 
 
 FIELD = "certificates"
@@ -304,21 +304,21 @@ def certificate_findings(told: Json) -> list[Finding]:
     """
     found = [(entry["name"], _of_certificate(entry)) for entry in told["certificates"]]
     found += [(entry["name"], _of_authority(entry)) for entry in told["certificateAuthorities"]]
-    return [Finding(_NODE, fate, message, FIELD, name) for name, (fate, message) in found if fate]
+    return [Finding(_NODE, impact, message, FIELD, name) for name, (impact, message) in found if impact]
 
 
 def _of_certificate(entry: Json) -> tuple[str, str]:
-    """The fate of one certificate and why; empty when nothing is wrong."""
+    """The impact of one certificate and why; empty when nothing is wrong."""
     name, left = entry["name"], entry["residualTime"]
     if entry["missing"]:
-        return ("", "") if name == _OPTIONAL else (BREAKS, _missing(name))
+        return ("", "") if name == _OPTIONAL else (BROKEN, _missing(name))
     is_external = entry["externallyManaged"]
     remedy = (
         "have it signed again by its authority" if is_external else f"renew it before, with kubeadm certs renew {name}"
     )
     until = entry["expirationDate"]
     if left <= 0:
-        return BREAKS, f"it has expired ({until}), so connections with it fail, those of kubeadm among them: {remedy}."
+        return BROKEN, f"it has expired ({until}), so connections with it fail, those of kubeadm among them: {remedy}."
     if is_external and left < _NOTICE:
         return (
             WARNS,
@@ -343,7 +343,7 @@ def _of_authority(entry: Json) -> tuple[str, str]:
         return "", ""
     remedy = "no upgrade renews an authority. Replace it manually, as the documentation of Kubernetes describes (Manual Rotation of CA Certificates)."
     if left <= 0:
-        return BREAKS, f"the authority has expired ({until}), and with it all that it signed; {remedy}"
+        return BROKEN, f"the authority has expired ({until}), and with it all that it signed; {remedy}"
     return (
         WARNS,
         f"the authority ends in {left // _DAY} days ({until}), before the certificates that the upgrade renews; {remedy}",

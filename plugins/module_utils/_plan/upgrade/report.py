@@ -14,17 +14,17 @@ from ..kubernetes.control_plane_nodes import API_SERVER
 from . import findings
 from .cluster import changed_meanwhile, not_checked, unchecked_kubelets
 from .findings import (
-    BREAKS,
+    BROKEN,
     COLLECTION,
     CONFIG_MAP,
-    FATES,
+    IMPACTS,
     INVENTORY,
+    KEPT,
     KUBEADM,
     OTHER,
     PATCHES,
-    RETURNS,
-    STAYS,
-    VANISHES,
+    REAPPLIED,
+    REMOVED,
     WARNS,
     UpgradeFindings,
 )
@@ -34,13 +34,13 @@ Json = t.Mapping[str, t.Any]
 
 PREFIX = "upgrade_check_"
 _NEEDED = ("target", "programs")
-_FATES = {
-    BREAKS: "BREAKS",
-    VANISHES: "vanishes, and nothing brings it back",
-    RETURNS: "vanishes, and site brings it back",
+_DISPLAYED_IMPACTS = {
+    BROKEN: "BREAKS",
+    REMOVED: "vanishes, and nothing brings it back",
+    REAPPLIED: "vanishes, and site brings it back",
     WARNS: "to be known",
 }
-_ADVICE = {BREAKS: "change", VANISHES: "to have it again, name it in", WARNS: "see"}
+_ADVICE = {BROKEN: "change", REMOVED: "to have it again, name it in", WARNS: "see"}
 _SETTERS = {
     COLLECTION: "set by this collection",
     KUBEADM: "set by kubeadm",
@@ -193,7 +193,7 @@ def _parts(report: Json) -> list[Json]:
 def _lines_of_node(host: str, node: Json) -> list[str]:
     if not node["checked"]:
         return [f"{host}: NOT CHECKED: {node['msg']}"]
-    shown = [finding for finding in _sorted(node["findings"]) if finding["fate"] != STAYS]
+    shown = [finding for finding in _sorted(node["findings"]) if finding["impact"] != KEPT]
     staying = len(node["findings"]) - len(shown)
     found = [_line(host, finding) for finding in shown] or [f"{host}: nothing vanishes and nothing breaks"]
     if staying:
@@ -228,18 +228,18 @@ def _unrehearsed_lines(report: Json) -> list[str]:
 
 
 def _sorted(findings: t.Iterable[Json]) -> list[Json]:
-    return sorted(findings, key=lambda each: (FATES.index(each["fate"]), each["component"], each["field"], each["key"]))
+    return sorted(
+        findings, key=lambda each: (IMPACTS.index(each["impact"]), each["component"], each["field"], each["key"])
+    )
 
 
 def _line(host: str, finding: Json) -> str:
     what = " ".join(filter(None, (host, finding["component"], finding["field"], finding["key"])))
     place = f"{finding['file']}:{finding['line']}" if finding["line"] else finding["file"]
     where = ", ".join(filter(None, (place, _SETTERS.get(finding["set_by"], ""))))
-    advice = _ADVICE.get(finding["fate"]) if finding["variable"] else None
+    advice = _ADVICE.get(finding["impact"]) if finding["variable"] else None
     change = f"; {advice} {finding['variable']}" if advice else ""
-    return (
-        f"{what}: {_FATES[finding['fate']]}{f' ({where})' if where else ''}: {finding['message'].rstrip('.')}{change}"
-    )
+    return f"{what}: {_DISPLAYED_IMPACTS[finding['impact']]}{f' ({where})' if where else ''}: {finding['message'].rstrip('.')}{change}"
 
 
 def failure(report: Json, host: str) -> str:
@@ -277,4 +277,4 @@ def failure(report: Json, host: str) -> str:
 
 
 def _breaking(part: Json) -> list[Json]:
-    return [finding for finding in part["findings"] if finding["fate"] == BREAKS]
+    return [finding for finding in part["findings"] if finding["impact"] == BROKEN]

@@ -17,16 +17,16 @@ from ..static_pod.manifest import Manifest, image_tag
 from ..static_pod.plan import StaticPodPlan
 from . import prerequisites, refusals
 from .findings import (
-    BREAKS,
+    BROKEN,
     COLLECTION,
     CONFIG_MAP,
     INVENTORY,
+    KEPT,
     KUBEADM,
     OTHER,
     PATCHES,
-    RETURNS,
-    STAYS,
-    VANISHES,
+    REAPPLIED,
+    REMOVED,
     WARNS,
     Finding,
 )
@@ -85,7 +85,7 @@ def unchanged(manifest: Manifest, before: Manifest) -> StaticPodPlan:
 
 
 def compare(sides: Sides) -> list[Finding]:
-    """The fate of each setting that is none of kubeadm's own defaults."""
+    """The impact of each setting that is none of kubeadm's own defaults."""
     now, new, then, _base = sides.tables
     places = {(field, key): None for values in (now, new, then) for field, keys in values.items() for key in keys}
     return [finding for field, key in places for finding in _compare_one(sides, field, key)]
@@ -109,29 +109,29 @@ def _compare_one(sides: Sides, field: str, key: str) -> list[Finding]:
     is_ours = _is_ours(sides, field, key)
     if values.now == values.new:
         through = ", set by this collection through kubeadm-config" if is_ours and is_configured else ""
-        told = _told(sides, field, key, STAYS, f"{_shown(field, values.now)}{through}")
+        told = _told(sides, field, key, KEPT, f"{_shown(field, values.now)}{through}")
         return [told] if is_ours or is_configured else []
     if sides.baseline is not None and values.now == values.base and not is_ours:
         return []  # kubeadm changes a default of its own
-    fate = _fate(values, is_named=(field, key) in sides.named, is_pending=is_configured and not is_ours)
-    message = _change(field, values, fate)
-    if fate == RETURNS and (field, key) in sides.asked_about:
+    impact = _impact(values, is_named=(field, key) in sides.named, is_pending=is_configured and not is_ours)
+    message = _change(field, values, impact)
+    if impact == REAPPLIED and (field, key) in sides.asked_about:
         message += f"; {_ASKED}"
-    return [_told(sides, field, key, fate, message)]
+    return [_told(sides, field, key, impact, message)]
 
 
-def _fate(values: _Values, *, is_named: bool, is_pending: bool) -> str:
+def _impact(values: _Values, *, is_named: bool, is_pending: bool) -> str:
     """What becomes of a setting that the new manifest has not. is_named: by the desired state. is_pending: it stands in
     kubeadm-config, and the node does not have it so yet."""
     if values.then == values.now or (is_named and values.then != values.new):
-        return RETURNS
-    return WARNS if is_pending else VANISHES
+        return REAPPLIED
+    return WARNS if is_pending else REMOVED
 
 
-def _change(field: str, values: _Values, fate: str) -> str:
+def _change(field: str, values: _Values, impact: str) -> str:
     """The values of today and of the new manifest, and that of site where it is neither."""
     told = f"{_shown(field, values.now)} -> {_shown(field, values.new)}"
-    if fate == WARNS:
+    if impact == WARNS:
         return f"{told}: kubeadm-config says so and the node does not have it yet, the upgrade sets it"
     return (
         f"{told}; site makes it {_shown(field, values.then)}" if values.then not in (values.now, values.new) else told
@@ -154,14 +154,14 @@ def _shown(field: str, value: t.Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _told(sides: Sides, field: str, key: str, fate: str, message: str) -> Finding:
+def _told(sides: Sides, field: str, key: str, impact: str, message: str) -> Finding:
     configured = sides.configuration.line(sides.component, field, key)
     set_by = COLLECTION if _is_ours(sides, field, key) else CONFIG_MAP if configured else OTHER
-    is_ours_to_set = (field, key) in sides.named or set_by == COLLECTION or fate == VANISHES
+    is_ours_to_set = (field, key) in sides.named or set_by == COLLECTION or impact == REMOVED
     live = sides.live.line(field, key)
     return Finding(
         component=sides.component,
-        fate=fate,
+        impact=impact,
         message=message,
         field=field,
         key=key,
@@ -175,8 +175,8 @@ def _told(sides: Sides, field: str, key: str, fate: str, message: str) -> Findin
 def worst(findings: t.Iterable[Finding]) -> list[Finding]:
     """Without what is told of a setting that breaks: it neither stays nor comes back then."""
     found = list(findings)
-    broken = {finding.place for finding in found if finding.fate == BREAKS and finding.key}
-    return [finding for finding in found if finding.fate == BREAKS or finding.place not in broken]
+    broken = {finding.place for finding in found if finding.impact == BROKEN and finding.key}
+    return [finding for finding in found if finding.impact == BROKEN or finding.place not in broken]
 
 
 # ---- what a rehearsal refused --------------------------------------------------------------------------------------------
@@ -185,14 +185,14 @@ def worst(findings: t.Iterable[Finding]) -> list[Finding]:
 def broken_by_kubeadm(sides: Sides, blame: tuple[str, str] | None, message: str) -> Finding:
     """What the new component refuses of the manifest that kubeadm generates. blame: the setting; None when the words do not tell."""
     if blame is None:
-        return Finding(sides.component, BREAKS, message, set_by=KUBEADM, file=CONFIG_MAP_SOURCE)
+        return Finding(sides.component, BROKEN, message, set_by=KUBEADM, file=CONFIG_MAP_SOURCE)
     field, key = blame
     line = sides.configuration.line(sides.component, field, key)
     # What kubeadm adds by itself its own version takes.
     set_by = CONFIG_MAP if line else PATCHES if sides.patches else KUBEADM
     return Finding(
         component=sides.component,
-        fate=BREAKS,
+        impact=BROKEN,
         message=message,
         field=field,
         key=key,
@@ -214,13 +214,13 @@ def broken_by_site(sides: Sides, blame: tuple[str, str] | None, message: str) ->
     told = f"site would not work after the upgrade: {message}"
     if blame is None:
         return Finding(
-            sides.component, BREAKS, told, set_by=INVENTORY, variable=f"control_plane_components.{sides.component}"
+            sides.component, BROKEN, told, set_by=INVENTORY, variable=f"control_plane_components.{sides.component}"
         )
     field, key = blame
     line = sides.live.line(field, key)
     return Finding(
         component=sides.component,
-        fate=BREAKS,
+        impact=BROKEN,
         message=told,
         field=field,
         key=key,

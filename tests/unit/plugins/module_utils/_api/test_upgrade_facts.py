@@ -159,7 +159,7 @@ def test_cluster_without_addons_and_resources_is_checked(api: FakeApi) -> None:
 def test_mode_ipvs_is_told(api: FakeApi) -> None:
     api.answers[f"{NAMESPACE}/configmaps/kube-proxy"] = {"data": {"config.conf": f"{PROXY}mode: ipvs\n"}}
     (finding,) = read(api)["findings"]
-    assert (finding["component"], finding["key"], finding["fate"]) == ("kube-proxy", "mode", "warns")
+    assert (finding["component"], finding["key"], finding["impact"]) == ("kube-proxy", "mode", "warns")
 
 
 @pytest.mark.parametrize(

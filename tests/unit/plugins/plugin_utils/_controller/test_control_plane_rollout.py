@@ -264,7 +264,7 @@ def test_what_was_only_planned_is_decided_about_once_more() -> None:
     # Where the run ends with it, it is left undone.
     ended = its_pass.take("end")
     told = (True, "Not changed, because the run ended before.", False)
-    assert (bool(ended["why"]), ended["why"], ended["report"][API_SERVER]["begun"]) == told
+    assert (bool(ended["why"]), ended["why"], ended["report"][API_SERVER]["started"]) == told
     decided(its_pass)
     applied = its_pass.hosts()["cp1"]["decide"]
     assert (planned["lease"]["held"], applied["lease"]["held"]) == (False, True)

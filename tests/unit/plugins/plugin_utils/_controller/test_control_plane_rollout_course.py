@@ -435,7 +435,7 @@ def test_the_first_static_pod_that_fails_ends_the_turn() -> None:
     pods = {ETCD: pod(ON, **REHEARSED), **CHANGES}
     found = run(pods, pods, changes={"cp1": FAILED})
     assert found.changed == ["cp1"]
-    assert found.report("cp1")[API_SERVER]["begun"] is False
+    assert found.report("cp1")[API_SERVER]["started"] is False
     assert found.failures.keys() == {"cp1 change", "cp2 end"}
     lines = [
         f"cp1 {name} + feature gate A=true ({ending})" for name, ending in ((ETCD, "failed"), (API_SERVER, "not begun"))

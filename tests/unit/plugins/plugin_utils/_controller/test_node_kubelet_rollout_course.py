@@ -118,10 +118,10 @@ def test_check_mode_asks_and_changes_nothing_for_good() -> None:
     limits = {"cp1": {"max_pods": 1}, "w1": {"max_pods": 1}}
     assert (look["restarted_nodes"], look["readmission"], look["limits"]) == (["cp1", "w1"], True, limits)
     assert [call.dry for call in found.play.calls("rollout_lease")] == [True]
-    assert "begun" not in found.report("w1")
+    assert "started" not in found.report("w1")
     # A turn that does not come is told of runs that change something only.
     stopped = run("cp1", "w1", check_mode=True, changes={"cp1": FAILED})
-    assert "begun" not in stopped.report("w1")
+    assert "started" not in stopped.report("w1")
     assert "run again" not in stopped.lines
 
 
@@ -362,7 +362,7 @@ def test_a_run_that_misses_its_control_planes_hears_of_them_before_its_pods() ->
 
 def test_in_check_mode_no_turn_is_missed() -> None:
     found = run("cp1", "w1", check_mode=True, changes={"cp1": FAILED})
-    assert "begun" not in found.report("w1")
+    assert "started" not in found.report("w1")
 
 
 # ---- what the API knows ----------------------------------------------------------------------------------------------
@@ -497,7 +497,7 @@ def test_a_failure_leaves_later_nodes_untouched(how: Json, ending: str) -> None:
     assert "w2, w3: Not changed, because w1 failed." in found.lines
     assert "run again with --limit w1,w2,w3" in found.lines
     stats = found.statistics["node_kubelet_report"]
-    assert (stats["w1"]["failed"], stats["w2"]["begun"], stats["w2"]["msg"]) == (
+    assert (stats["w1"]["failed"], stats["w2"]["started"], stats["w2"]["msg"]) == (
         True,
         False,
         "Not changed, because w1 failed.",

@@ -140,5 +140,5 @@ def test_what_was_not_changed_in_its_turn_is_compared_all_the_same() -> None:
     found.desire(config={"maxPods": 50})
     found.run()
     assert found.failures == {}
-    assert (found.report("w1")["failed"], found.report("w1")["begun"]) == (False, True)
+    assert (found.report("w1")["failed"], found.report("w1")["started"]) == (False, True)
     assert asked(found)[-1]["kubelets"] == {"w1": {"feature_gates": {}, "config": {"maxPods": 50}}}

@@ -366,7 +366,7 @@ def test_what_was_planned_and_did_not_begin_fails_and_is_in_the_limit_that_goes_
     assert site.work == ["control_plane"]
     # A task of cp1 has failed already.
     assert (site.why("cp1"), site.why("w1")) == ("", "Not changed, because cp1 failed.")
-    assert site.ended("w1")["reports"]["node_kubelet"]["begun"] is False
+    assert site.ended("w1")["reports"]["node_kubelet"]["started"] is False
     # What had nothing to change is not missed.
     assert "failed" not in site.ended("w1")["reports"]["node_resources"]
     found = site.summary()
@@ -489,7 +489,7 @@ def test_a_second_pass_that_is_refused_hides_nothing_of_the_first_one(in_pass: s
     api = found["reports"]["control_plane"][API_SERVER]
     assert api["operations"] == ([ON, OFF] if is_second else [OFF])
     # What goes is not told as gone.
-    assert (api.get("changed"), api.get("begun")) == (is_second, False)
+    assert (api.get("changed"), api.get("started")) == (is_second, False)
     # That it was refused has failed a task of this host.
     assert "failed" not in found
 
@@ -497,7 +497,7 @@ def test_a_second_pass_that_is_refused_hides_nothing_of_the_first_one(in_pass: s
 def test_each_role_that_did_not_begin_is_told() -> None:
     site = Site([ON], [ON], changes={"control_plane": {"cp1": FAILED}}, answers={"node_label": labels}).run()
     reports = site.ended("w1")["reports"]
-    assert [reports["node_kubelet"]["begun"], reports["node_resources"]["labels"]["begun"]] == [False, False]
+    assert [reports["node_kubelet"]["started"], reports["node_resources"]["labels"]["started"]] == [False, False]
 
 
 def test_run_whose_first_task_was_skipped_is_refused_before_its_first_write() -> None:

@@ -166,7 +166,7 @@ OPTIONS = ["target", "programs", "patches"]
 ASKED: Json = {"upgrade_check_target": "1.37.2", "upgrade_check_programs": "/new"}
 BROKEN: Json = {
     "component": "kubelet",
-    "fate": "breaks",
+    "impact": "broken",
     "message": "unrecognized feature gate: Gone",
     "field": "feature_gates",
     "key": "Gone",
@@ -284,13 +284,13 @@ def test_check_of_the_api_that_was_not_made_fails_the_run() -> None:
 def test_a_node_that_cannot_be_checked_and_what_the_run_leaves_out() -> None:
     info: Json = {
         "kubelets": {"cp1": "v1.36.3", "w1": "v1.36.3", "w9": "v1.33.0"},
-        "findings": [{**BROKEN, "fate": "warns"}],
+        "findings": [{**BROKEN, "impact": "warns"}],
     }
     play = upgrade(info, cp1=checked("cp1", plane=True), w1={"unreachable": True, "msg": "gone"})
     found = ended(play)
     assert (found["report"]["safe"], found["report"]["nodes"]["w1"]["checked"]) == (False, False)
     assert "w1: NOT CHECKED: gone" in found["lines"]
-    assert {**BROKEN, "fate": "warns"} in found["report"]["cluster"]["findings"]
+    assert {**BROKEN, "impact": "warns"} in found["report"]["cluster"]["findings"]
     assert found["report"]["not_checked"] == ["w1", "w9"]
     assert play.take("upgrade_check", "report", "cp1")["failed"]
 

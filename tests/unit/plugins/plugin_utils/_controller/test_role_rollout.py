@@ -132,9 +132,9 @@ class AtItsEnd(Unplanned):
     [
         ({}, ""),
         ({"failed": True, "msg": "bad"}, "bad"),  # as another host found
-        ({"begun": False, "failed": False, "msg": "bad"}, ""),
-        ({"begun": True, "failed": True, "msg": "bad"}, "bad"),
-        ({"begun": False, "failed": True, "msg": "Not changed."}, "Not changed."),
+        ({"started": False, "failed": False, "msg": "bad"}, ""),
+        ({"started": True, "failed": True, "msg": "bad"}, "bad"),
+        ({"started": False, "failed": True, "msg": "Not changed."}, "Not changed."),
         ({"operations": [CHANGE]}, "Not changed, because the run ended before."),
         ({"operations": [CHANGE], "changed": True}, ""),
         ({"operations": []}, ""),
@@ -150,8 +150,8 @@ def test_a_host_that_has_not_become_what_was_desired_fails_at_its_end(became: Js
     found = role.end()
     expected = "" if check_mode and became.get("operations") else why
     assert found.why == expected
-    assert found.report["kubelet"].get("begun") == (
-        False if expected.startswith("Not changed") else became.get("begun")
+    assert found.report["kubelet"].get("started") == (
+        False if expected.startswith("Not changed") else became.get("started")
     )
 
 

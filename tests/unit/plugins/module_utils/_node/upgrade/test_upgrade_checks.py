@@ -21,7 +21,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_co
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
-    BREAKS,
+    BROKEN,
     WARNS,
     UpgradeFindings,
 )
@@ -231,7 +231,7 @@ def test_runtime_of_unknown_version_is_not_checked(
         worker.run.answers["containerd"] = answer
     found = worker("container-runtime")
     assert (found.checks == ["container-runtime"]) is is_checked
-    assert [each.fate for each in found.findings] == [WARNS] * is_checked
+    assert [each.impact for each in found.findings] == [WARNS] * is_checked
     assert [each["name"] for each in found.not_rehearsed] == ["container-runtime"] * (not is_checked)
 
 
@@ -286,9 +286,9 @@ def test_each_gate_that_proxy_refuses_breaks(proxy: Proxy) -> None:
         refused("failed complete: unrecognized feature gate: NodeSwap"),
     ]
     found = proxy(PROXY)
-    assert [(each.fate, each.key, each.line) for each in found.findings] == [
-        (BREAKS, "Gone", 2),
-        (BREAKS, "NodeSwap", 2),
+    assert [(each.impact, each.key, each.line) for each in found.findings] == [
+        (BROKEN, "Gone", 2),
+        (BROKEN, "NodeSwap", 2),
     ]
 
 
@@ -305,7 +305,7 @@ def test_table_names_removed_gate_of_proxy_without_program(proxy: Proxy) -> None
     proxy.run.answers["crictl"] = (1, "", "no such image")
     proxy.target = "1.38.0"
     found = proxy(PROXY)
-    assert [(each.fate, each.key) for each in found.findings] == [(BREAKS, "NodeSwap")]
+    assert [(each.impact, each.key) for each in found.findings] == [(BROKEN, "NodeSwap")]
     assert [each["name"] for each in found.not_rehearsed] == ["kube-proxy"]
 
 

@@ -20,7 +20,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import prerequisites
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
-    BREAKS,
+    BROKEN,
     COLLECTION,
     INVENTORY,
     WARNS,
@@ -99,7 +99,7 @@ def test_a_gate_of_ours_that_the_new_kubelet_dropped(upgrade: Check) -> None:
     upgrade.run.says["kubelet"] = [GONE]
     found = upgrade({"feature_gates": {"Gone": True}})
     (finding,) = found.findings
-    assert (finding.fate, finding.set_by, finding.file, finding.line) == (BREAKS, COLLECTION, FRAGMENT, 1)
+    assert (finding.impact, finding.set_by, finding.file, finding.line) == (BROKEN, COLLECTION, FRAGMENT, 1)
     assert finding.message == "unrecognized feature gate: Gone"
     assert finding.variable == "node_kubelet_feature_gates"
 
@@ -118,7 +118,7 @@ def test_one_that_only_the_inventory_names(upgrade: Check) -> None:
 
 def test_a_desired_state_that_site_would_refuse(upgrade: Check) -> None:
     (finding,) = upgrade({"config": {"staticPodPath": "/x"}}).findings
-    assert (finding.fate, finding.set_by) == (BREAKS, INVENTORY)
+    assert (finding.impact, finding.set_by) == (BROKEN, INVENTORY)
     assert "staticPodPath decides which pods this node runs" in finding.message
 
 
@@ -126,7 +126,7 @@ def test_what_the_new_kubelet_passes_over(upgrade: Check) -> None:
     words = 'E1 "x" err="strict decoding error: unknown field \\"old\\""\n'
     upgrade.run.says["kubelet"] = [words + ACCEPTED["kubelet"]]
     (finding,) = upgrade(None).findings
-    assert (finding.fate, finding.message) == (WARNS, 'kubelet says: strict decoding error: unknown field "old"')
+    assert (finding.impact, finding.message) == (WARNS, 'kubelet says: strict decoding error: unknown field "old"')
 
 
 def test_a_flag_that_kubeadm_itself_takes_out_breaks_nothing(upgrade: Check) -> None:
@@ -191,7 +191,7 @@ def test_gates_of_the_command_line_are_validated_too(newer: Check) -> None:
 def test_gate_that_kube_apiserver_refuses_breaks_the_kubelet(newer: Check) -> None:
     newer.run.says[GATES] = [GONE]
     (finding,) = newer({"feature_gates": {"Gone": True}}).findings
-    assert (finding.component, finding.fate, finding.key, finding.set_by) == ("kubelet", BREAKS, "Gone", COLLECTION)
+    assert (finding.component, finding.impact, finding.key, finding.set_by) == ("kubelet", BROKEN, "Gone", COLLECTION)
     assert (finding.file, finding.line, finding.variable) == (FRAGMENT, 1, "node_kubelet_feature_gates")
     assert finding.message == "unrecognized feature gate: Gone"
 
@@ -219,9 +219,9 @@ def test_table_names_removed_gates_without_kube_apiserver(newer: Check) -> None:
     record = {"feature_gates": {"InPlacePodVerticalScaling": Owned(True, None)}}
     newer.state = dataclasses.replace(newer.state, fragments=(TextFile.of(FRAGMENT, gates),), record=record)
     found = newer({"feature_gates": {"NodeSwap": True}})
-    assert [(each.fate, each.key, each.set_by) for each in found.findings] == [
-        (BREAKS, "InPlacePodVerticalScaling", COLLECTION),
-        (BREAKS, "NodeSwap", INVENTORY),
+    assert [(each.impact, each.key, each.set_by) for each in found.findings] == [
+        (BROKEN, "InPlacePodVerticalScaling", COLLECTION),
+        (BROKEN, "NodeSwap", INVENTORY),
     ]
     assert all("Kubernetes 1.38 removes this feature gate" in each.message for each in found.findings)
 
@@ -235,7 +235,7 @@ def test_kubelet_without_gates_has_none_to_validate(newer: Check) -> None:
 
 def test_desired_state_is_planned_for_a_kubelet_that_is_not_started(newer: Check) -> None:
     (finding,) = newer({"config": {"staticPodPath": "/x"}}).findings
-    assert (finding.fate, finding.set_by) == (BREAKS, INVENTORY)
+    assert (finding.impact, finding.set_by) == (BROKEN, INVENTORY)
 
 
 def test_rehearsed_kubelet_needs_no_kube_apiserver(upgrade: Check) -> None:
@@ -245,4 +245,4 @@ def test_rehearsed_kubelet_needs_no_kube_apiserver(upgrade: Check) -> None:
 
 def test_a_kubelet_too_old_for_the_new_api_server(upgrade: Check) -> None:
     upgrade.run.answers["/usr/bin/kubelet --version"] = (0, "Kubernetes v1.33.3\n", "")
-    assert [finding.fate for finding in upgrade(None).findings] == [BREAKS]
+    assert [finding.impact for finding in upgrade(None).findings] == [BROKEN]

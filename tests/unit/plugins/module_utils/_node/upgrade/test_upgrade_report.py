@@ -95,7 +95,7 @@ def names(result: dict[str, t.Any]) -> list[str]:
 
 
 def broken(result: dict[str, t.Any]) -> list[str]:
-    return [each["message"] for each in result["findings"] if each["fate"] == "breaks"]
+    return [each["message"] for each in result["findings"] if each["impact"] == "broken"]
 
 
 def test_a_control_plane(upgrade: Check) -> None:

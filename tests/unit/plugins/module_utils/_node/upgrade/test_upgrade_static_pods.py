@@ -22,11 +22,11 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_co
     ClusterConfiguration,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
-    BREAKS,
+    BROKEN,
     CONFIG_MAP,
     INVENTORY,
-    RETURNS,
-    VANISHES,
+    REAPPLIED,
+    REMOVED,
     WARNS,
     Finding,
     UpgradeFindings,
@@ -103,7 +103,7 @@ def fixture_upgrade(master: FakeNode, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def told(found: UpgradeFindings) -> list[tuple[str, str, str]]:
-    return [(each.field, each.key, each.fate) for each in found.findings]
+    return [(each.field, each.key, each.impact) for each in found.findings]
 
 
 def only(found: UpgradeFindings) -> Finding:
@@ -123,9 +123,9 @@ def test_a_clean_control_plane(upgrade: Check, master: FakeNode) -> None:
 
 
 def test_what_vanishes_and_what_site_brings_back(upgrade: Check) -> None:
-    assert told(upgrade()) == [("args", "v", VANISHES)]
+    assert told(upgrade()) == [("args", "v", REMOVED)]
     found = upgrade(args={"v": 1})
-    assert told(found) == [("args", "v", RETURNS)]
+    assert told(found) == [("args", "v", REAPPLIED)]
     assert [each["what"] for each in found.rehearsed] == ["generated", "desired"]
     assert upgrade.run.started(NAME)[-1][:2] == [NAME, "--v=1"]
 
@@ -143,7 +143,7 @@ def test_our_only_setting_in_a_manifest_of_the_same_image(upgrade: Check, image:
     record = {"args": {"v": Owned(["1"], None)}}
     owned_record.write_record(NAME, before={}, after=record, notes=owned_record.Notes(None, image))
     finding = only(upgrade(args={"v": 1}))
-    assert (finding.fate, finding.set_by) == (RETURNS, "collection")
+    assert (finding.impact, finding.set_by) == (REAPPLIED, "collection")
     assert ("control_plane_restore_removed=true" in finding.message) is asks
     assert [each["what"] for each in upgrade().rehearsed] == ["generated"]
 
@@ -153,7 +153,7 @@ def test_what_kubeadm_config_breaks_is_heard_to_the_end(upgrade: Check) -> None:
     upgrade.configuration += "apiServer:\n  extraArgs:\n  - name: gone\n    value: '1'\n"
     upgrade.run.says[NAME] = ["Error: unknown flag: --gone\n", "Error: unknown flag: --lost\n"]
     found = upgrade()
-    broken = [each for each in found.findings if each.fate == BREAKS]
+    broken = [each for each in found.findings if each.impact == BROKEN]
     assert [(each.key, each.set_by, each.message) for each in broken] == [
         ("gone", CONFIG_MAP, "unknown flag: --gone"),
         ("lost", "kubeadm", "unknown flag: --lost"),
@@ -168,7 +168,7 @@ def test_what_only_the_inventory_breaks(upgrade: Check) -> None:
     accepted = refused("initializing audit webhook: stat /rehearsal-ends-here: no such file or directory")
     upgrade.run.says[NAME] = [accepted, refused("unrecognized feature gate: Gone")]
     finding = only(upgrade(feature_gates={"Gone": True}))
-    assert (finding.fate, finding.set_by, finding.key) == (BREAKS, INVENTORY, "Gone")
+    assert (finding.impact, finding.set_by, finding.key) == (BROKEN, INVENTORY, "Gone")
 
 
 def test_what_breaks_anyhow_is_told_once(upgrade: Check) -> None:
@@ -176,13 +176,15 @@ def test_what_breaks_anyhow_is_told_once(upgrade: Check) -> None:
     gone = "Error: unknown flag: --gone\n"
     accepted = refused("initializing audit webhook: stat /rehearsal-ends-here: no such file or directory")
     upgrade.run.says[NAME] = [gone, accepted, gone]
-    assert [each.message for each in upgrade(args={"v": 2}).findings if each.fate == BREAKS] == ["unknown flag: --gone"]
+    assert [each.message for each in upgrade(args={"v": 2}).findings if each.impact == BROKEN] == [
+        "unknown flag: --gone"
+    ]
 
 
 def test_a_desired_state_that_site_would_refuse(upgrade: Check) -> None:
     upgrade.generated(pod("--v=1"))
     finding = only(upgrade(args={"audit-policy-file": "/none/policy.yaml"}))
-    assert (finding.fate, finding.set_by, finding.key) == (BREAKS, INVENTORY, "audit-policy-file")
+    assert (finding.impact, finding.set_by, finding.key) == (BROKEN, INVENTORY, "audit-policy-file")
     assert finding.message.startswith(
         "site would not work after the upgrade: args: --audit-policy-file=/none/policy.yaml"
     )
@@ -190,7 +192,7 @@ def test_a_desired_state_that_site_would_refuse(upgrade: Check) -> None:
 
 def test_a_new_manifest_that_names_a_file_which_no_volume_shows(upgrade: Check) -> None:
     upgrade.generated(pod("--v=1", "--audit-policy-file=/none/policy.yaml"))
-    broken = [each for each in upgrade().findings if each.fate == BREAKS]
+    broken = [each for each in upgrade().findings if each.impact == BROKEN]
     assert "no volume of the static pod is mounted over /none/policy.yaml" in broken[0].message
     assert broken[0].key == "audit-policy-file"
 
@@ -199,7 +201,7 @@ def test_a_kubeadm_that_generates_nothing(upgrade: Check) -> None:
     upgrade.run.manifests[f"v{TARGET}"] = "error: old API spec\n"
     found = upgrade()
     finding = only(found)
-    assert (finding.component, finding.fate) == ("kubeadm", BREAKS)
+    assert (finding.component, finding.impact) == ("kubeadm", BROKEN)
     assert "error: old API spec" in finding.message
     assert [each["name"] for each in found.not_rehearsed] == [
         "etcd",
@@ -213,14 +215,14 @@ def test_a_kubeadm_that_generates_nothing(upgrade: Check) -> None:
 def test_what_kubeadm_passes_over(upgrade: Check) -> None:
     upgrade.generated(pod("--v=1"))
     upgrade.run.complaint = 'error: strict decoding error: unknown field "x"\n'
-    assert (only(upgrade()).fate, only(upgrade()).component) == (WARNS, "kubeadm")
+    assert (only(upgrade()).impact, only(upgrade()).component) == (WARNS, "kubeadm")
 
 
 def test_without_the_program_nothing_is_rehearsed_and_all_is_compared(upgrade: Check) -> None:
     (upgrade.programs / NAME).unlink()
     upgrade.run.answers["crictl"] = (1, "", "no such image")
     found = upgrade()
-    assert told(found) == [("args", "v", VANISHES)]
+    assert told(found) == [("args", "v", REMOVED)]
     entry = found.not_rehearsed[0]
     assert entry["name"] == NAME
     assert "nor the image" in entry["reason"]
@@ -260,7 +262,7 @@ def test_table_names_removed_gates_of_a_component_without_program(upgrade: Check
     upgrade.target = "1.38.0"
     upgrade.run.manifests["v1.38.0"] = {NAME: pod("--v=1", "--feature-gates=NodeSwap=true")}
     found = upgrade(feature_gates={"KubeletTracing": True, "NodeSwap": True})
-    broken = [each for each in found.findings if each.fate == BREAKS]
+    broken = [each for each in found.findings if each.impact == BROKEN]
     assert [(each.key, each.set_by) for each in broken] == [("NodeSwap", "kubeadm"), ("KubeletTracing", INVENTORY)]
     assert all("Kubernetes 1.38 removes this feature gate" in each.message for each in broken)
 
@@ -268,7 +270,7 @@ def test_table_names_removed_gates_of_a_component_without_program(upgrade: Check
 def test_rehearsed_component_is_not_looked_up_in_the_table(upgrade: Check) -> None:
     upgrade.target = "1.38.0"
     upgrade.run.manifests["v1.38.0"] = {NAME: pod("--v=1", "--feature-gates=NodeSwap=true")}
-    assert [each for each in upgrade().findings if each.fate == BREAKS] == []
+    assert [each for each in upgrade().findings if each.impact == BROKEN] == []
 
 
 def test_the_nodes_own_kubeadm_tells_what_is_kubeadms(
@@ -344,4 +346,4 @@ def test_where_the_api_server_is(upgrade: Check, text: str, endpoint: tuple[str,
 
 def test_an_image_with_a_digest_has_the_version_of_its_tag(upgrade: Check) -> None:
     upgrade.write(LIVE.replace(CURRENT, f"{CURRENT}@sha256:{'0' * 64}"))
-    assert told(upgrade()) == [("args", "v", VANISHES)]
+    assert told(upgrade()) == [("args", "v", REMOVED)]

@@ -158,7 +158,7 @@ def test_task_that_did_not_run_has_left_what_other_nodes_name_there() -> None:
         "taints": {"failed": True, "nodes": {"w1": NOTHING, "w2": {**NOTHING, "failed": True}}},
         "failed_hosts": ["host-of-w2"],
     }
-    left = {**NOTHING, "failed": True, "begun": False, "msg": "Not changed, because host-of-w2 failed."}
+    left = {**NOTHING, "failed": True, "started": False, "msg": "Not changed, because host-of-w2 failed."}
     own = outcome(host("w1", resources=None), failed).report()
     assert (own["taints"], own["resources"], own["labels"]) == (NOTHING, None, left)
     # One that failed itself tells why.

@@ -394,7 +394,7 @@ def test_a_change_goes_on_top_of_its_plan_and_only_known_keys_are_kept() -> None
 def test_a_host_whose_turn_did_not_come_names_who_stopped_the_rollout(stopper: Json, name: str) -> None:
     hosts = three(cp1=begun(host("cp1"), COMMITTED), cp2=stopper)
     found = rollout.reports(parsed(hosts), dry=False)["cp3"][API_SERVER]
-    assert (found.raw["failed"], found.raw["begun"], found.raw["changed"]) == (True, False, False)
+    assert (found.raw["failed"], found.raw["started"], found.raw["changed"]) == (True, False, False)
     assert found.msg == f"Not changed, because {name} failed."
 
 
@@ -411,8 +411,8 @@ def test_what_was_done_and_what_has_nothing_to_do_did_not_fail() -> None:
     hosts = three(cp1=begun(host("cp1"), COMMITTED), cp2=begun(host("cp2"), {"failed": True}), cp3=host("cp3", planned))
     found = rollout.reports(parsed(hosts), dry=False)
     assert found["cp1"][API_SERVER].raw["failed"] is False
-    assert "begun" not in {**found["cp2"][API_SERVER].raw, **found["cp3"][SCHEDULER].raw}
-    assert found["cp3"][API_SERVER].raw["begun"] is False
+    assert "started" not in {**found["cp2"][API_SERVER].raw, **found["cp3"][SCHEDULER].raw}
+    assert found["cp3"][API_SERVER].raw["started"] is False
 
 
 @pytest.mark.parametrize("step", ["decide", "admit"])

@@ -17,7 +17,7 @@ GATE = {"field": "feature_gates", "key": "A", "before": None, "after": True}
 REHEARSAL = {"verdict": "accepted", "seconds": 0.25}
 COMMITTED = {"outcome": "committed", "seconds": 9.04, "outage_seconds": 2.0, "proof": {"pid": 7, "uid": "u"}}
 DONE: dict[str, t.Any] = {"changed": True, "transaction": COMMITTED}
-WAITING: dict[str, t.Any] = {"failed": True, "begun": False, "msg": "Not changed, because w2 failed."}
+WAITING: dict[str, t.Any] = {"failed": True, "started": False, "msg": "Not changed, because w2 failed."}
 LIMIT = "whether feature gates A are as desired: 403"
 
 
@@ -142,7 +142,7 @@ def test_a_run_that_failed_ends_with_its_cause_and_how_to_continue() -> None:
 
 
 def test_host_of_which_a_part_was_changed_did_begin() -> None:
-    cause: dict[str, t.Any] = {"begun": True, "failed": True, "msg": "w1: no"}
+    cause: dict[str, t.Any] = {"started": True, "failed": True, "msg": "w1: no"}
     shown = lines(
         *(part("w1", **cause), part("w2", **DONE), part("w2", "Node", **WAITING), part("w3", **WAITING)),
         hosts=["w1", "w2", "w3", "w4"],
@@ -265,7 +265,7 @@ def test_a_change_without_a_rehearsal_is_not_told_as_rehearsed(rehearsal: t.Any,
 
 def test_a_change_that_its_rehearsal_refused_is_told_by_its_cause_alone() -> None:
     refused = {"verdict": "refused", "message": "unknown flag: --x"}
-    found = lines(part(failed=True, begun=False, rehearsal=refused), causes={"w1": ["unknown flag: --x"]})
+    found = lines(part(failed=True, started=False, rehearsal=refused), causes={"w1": ["unknown flag: --x"]})
     assert not [line for line in found if "rehearsed" in line]
     assert "w1: unknown flag: --x" in found
 

@@ -253,7 +253,7 @@ def test_the_first_host_that_was_not_lost_speaks() -> None:
 def test_what_is_told_of_a_host_that_has_not_begun() -> None:
     """The same of all, so that Ansible shows its error once."""
     found = rollout.not_begun(["w1", "w2"])
-    assert found == {"failed": True, "begun": False, "changed": False, "msg": "Not changed, because w1, w2 failed."}
+    assert found == {"failed": True, "started": False, "changed": False, "msg": "Not changed, because w1, w2 failed."}
     assert rollout.not_begun([])["msg"] == "Not changed, because the run ended before."
     assert rollout.not_planned(["w1"]) == "Not planned, because w1 failed."
 

@@ -306,7 +306,7 @@ def test_the_report_of_two_passes_has_what_each_changed() -> None:
     # Once more, by a host on which the role did not run meanwhile.
     assert both_of_kubelet(merged, second) == merged
     assert (both_of_kubelet({}, second), both_of_kubelet(first, {})) == (second, first)
-    missed = {**done("b", changed=False, failed=True), "begun": False}
+    missed = {**done("b", changed=False, failed=True), "started": False}
     found = both_of_kubelet(first, missed)
     assert (found["changed"], found["failed"], len(found["operations"])) == (True, True, 2)
     failed = {**idle, "failed": True, "msg": "no API"}

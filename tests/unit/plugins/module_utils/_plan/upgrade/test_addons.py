@@ -9,7 +9,7 @@ import re
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import addons
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS, WARNS, NotChecked
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BROKEN, WARNS, NotChecked
 
 PROXY = """\
 apiVersion: kubeproxy.config.k8s.io/v1alpha1
@@ -50,7 +50,7 @@ COREFILE = """\
 
 def test_mode_ipvs_is_a_warning() -> None:
     (finding,) = addons.proxy_findings(PROXY)
-    assert (finding.fate, finding.key, finding.line) == (WARNS, "mode", 8)
+    assert (finding.impact, finding.key, finding.line) == (WARNS, "mode", 8)
     assert "Kubernetes 1.40 disables it by default, and 1.43 removes it" in finding.message
     assert addons.proxy_findings(PROXY.replace("ipvs", "iptables")) == []
     assert addons.proxy_findings(PROXY.replace("mode: ipvs\n", "")) == []
@@ -73,7 +73,7 @@ def test_proxy_is_rehearsed_with_a_kubeconfig_that_is_missing() -> None:
 
 def test_refused_proxy_gate_has_its_line() -> None:
     finding = addons.broken_proxy(PROXY, ("feature_gates", "Gone"), "unrecognized feature gate: Gone")
-    assert (finding.component, finding.fate, finding.key, finding.line) == ("kube-proxy", BREAKS, "Gone", 6)
+    assert (finding.component, finding.impact, finding.key, finding.line) == ("kube-proxy", BROKEN, "Gone", 6)
     assert finding.variable == "featureGates in the ConfigMap kube-system/kube-proxy (config.conf)"
     finding = addons.broken_proxy(PROXY, None, "failed validate")
     assert (finding.field, finding.line, finding.variable) == ("", None, "")

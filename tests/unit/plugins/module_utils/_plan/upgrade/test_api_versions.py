@@ -11,7 +11,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_co
     ClusterConfiguration,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import api_versions
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS, WARNS
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BROKEN, WARNS
 
 TEXT = "apiServer: {}\napiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\n"
 
@@ -27,7 +27,7 @@ TEXT = "apiServer: {}\napiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfigur
 )
 def test_a_version_that_the_target_does_not_read_breaks(version: str, target: tuple[int, ...], breaks: bool) -> None:
     found = api_versions.api_version_findings(ClusterConfiguration.parse(TEXT.replace("v1beta4", version)), target)
-    assert [(each.fate, each.line) for each in found] == ([(BREAKS, 2)] if breaks else [])
+    assert [(each.impact, each.line) for each in found] == ([(BROKEN, 2)] if breaks else [])
     assert all("kubeadm config migrate" in each.message for each in found)
 
 
@@ -59,4 +59,6 @@ def test_each_configuration_in_a_file_is_held_against_the_target() -> None:
 def test_what_ends(kind: str, version: str, target: str, ends: bool) -> None:
     content = json.dumps({"kind": kind, "apiVersion": version}).encode()
     found = api_versions.ending("kube-apiserver", "authentication-config", "/a.yaml", content, target)
-    assert [(each.fate, each.key, each.file) for each in found] == [(WARNS, "authentication-config", "/a.yaml")] * ends
+    assert [(each.impact, each.key, each.file) for each in found] == [
+        (WARNS, "authentication-config", "/a.yaml")
+    ] * ends

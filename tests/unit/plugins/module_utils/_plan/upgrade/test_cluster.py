@@ -9,7 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import cluster
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
-    BREAKS,
+    BROKEN,
     CONFIG_MAP,
     WARNS,
     NotChecked,
@@ -27,7 +27,7 @@ apiserver_request_total{code="200"} 1
 
 def test_apis_that_the_target_serves_no_more() -> None:
     (finding,) = cluster.deprecated_apis(METRICS, "1.37.2")
-    assert (finding.fate, finding.key) == (BREAKS, "flow.io/v1beta3/schemas")
+    assert (finding.impact, finding.key) == (BROKEN, "flow.io/v1beta3/schemas")
     assert "1.37 no longer serves it" in finding.message
     assert list(cluster.deprecated_apis(METRICS, "1.36.9")) == []
     assert len(list(cluster.deprecated_apis(METRICS, "1.40.0"))) == 2
@@ -126,7 +126,7 @@ def test_webhooks_that_keep_kubeadm_from_its_work(hook: dict[str, t.Any], writte
 def test_webhooks_behind_which_nothing_is_ready() -> None:
     hooks = [webhook("closes"), webhook("works"), webhook("may", matchConditions=[{"expression": "false"}])]
     found = cluster.silent_webhooks(cluster.closing_webhooks([{"webhooks": hooks}], {}), [("ns", "works")])
-    assert [(each.key, each.fate) for each in found] == [("closes", BREAKS), ("may", WARNS)]
+    assert [(each.key, each.impact) for each in found] == [("closes", BROKEN), ("may", WARNS)]
     assert "Service ns/closes, so what the upgrade writes is refused (pods)" in found[0].message
     assert "(pods; unless its matchConditions skip that)" in found[1].message
 
@@ -138,28 +138,28 @@ def test_device_classes_that_offer_what_we_set() -> None:
         {"metadata": {"name": "empty"}, "spec": None},
     ]
     (finding,) = cluster.device_classes(classes, {"w1": ["example.com/gpu"], "w2": ["example.com/nic"]})
-    assert (finding.fate, finding.key) == (WARNS, "example.com/gpu")
+    assert (finding.impact, finding.key) == (WARNS, "example.com/gpu")
     assert finding.message.endswith("Provide one name in one way: w1.")
 
 
 @pytest.mark.parametrize(
-    ("kubelets", "not_checked", "fates"),
+    ("kubelets", "not_checked", "impacts"),
     [
         ({"cp1": "v1.36.3"}, [], []),
         ({"w2": "v1.36.3", "cp1": "v1.36.3", "w1": "v1.36.3"}, ["w1", "w2"], []),
-        ({"cp1": "v1.36.3", "w1": "v1.33.3"}, ["w1"], [BREAKS]),
+        ({"cp1": "v1.36.3", "w1": "v1.33.3"}, ["w1"], [BROKEN]),
     ],
 )
-def test_nodes_that_the_run_did_not_check(kubelets: dict[str, str], not_checked: list[str], fates: list[str]) -> None:
+def test_nodes_that_the_run_did_not_check(kubelets: dict[str, str], not_checked: list[str], impacts: list[str]) -> None:
     missing = cluster.not_checked(kubelets, ["cp1", "gone"])
     assert missing == not_checked
-    assert [finding.fate for finding in cluster.unchecked_kubelets(kubelets, missing, "1.37.2")] == fates
+    assert [finding.impact for finding in cluster.unchecked_kubelets(kubelets, missing, "1.37.2")] == impacts
 
 
 def test_a_configuration_that_was_written_meanwhile() -> None:
     assert list(cluster.changed_meanwhile("a: 1\n", "a: 1\n")) == []
     (finding,) = cluster.changed_meanwhile("a: 1\n", "a: 2\n")
-    assert (finding.fate, finding.set_by) == (BREAKS, CONFIG_MAP)
+    assert (finding.impact, finding.set_by) == (BROKEN, CONFIG_MAP)
     assert "check again" in finding.message
 
 

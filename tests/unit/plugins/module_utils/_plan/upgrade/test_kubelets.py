@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import kubelets as upgrade
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
-    BREAKS,
+    BROKEN,
     COLLECTION,
     INVENTORY,
     KUBEADM,
@@ -67,7 +67,7 @@ def test_values() -> None:
 )
 def test_who_set_what_is_refused(blame: tuple[str, str], set_by: str, file: str, line: int, variable: str) -> None:
     finding = upgrade.broken(with_fragment().layout(), blame, "no", by_site=False, still_named=True)
-    assert (finding.fate, finding.set_by, finding.variable) == (BREAKS, set_by, variable)
+    assert (finding.impact, finding.set_by, finding.variable) == (BROKEN, set_by, variable)
     assert (finding.file, finding.line, finding.message) == (file, line, "no")
 
 
@@ -178,7 +178,7 @@ def test_id_range_outside_of_what_1_38_takes_breaks(
     configured: upgrade.IdRange | None, first: int, broken: list[str]
 ) -> None:
     found = upgrade.user_namespace_findings(configured, LENGTH, {USERNS: upgrade.IdRange(first, LENGTH)})
-    assert [(each.fate, each.file) for each in found] == [(BREAKS, path) for path in broken]
+    assert [(each.impact, each.file) for each in found] == [(BROKEN, path) for path in broken]
 
 
 def test_id_range_finding_names_pod_and_numbers() -> None:

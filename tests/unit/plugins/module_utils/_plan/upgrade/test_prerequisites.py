@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import prerequisites
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
-    BREAKS,
+    BROKEN,
     CONFIG_MAP,
     WARNS,
     Finding,
@@ -19,8 +19,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.fi
 )
 
 
-def fates(found: list[Finding]) -> list[str]:
-    return [finding.fate for finding in found]
+def impacts(found: list[Finding]) -> list[str]:
+    return [finding.impact for finding in found]
 
 
 @pytest.mark.parametrize(
@@ -118,33 +118,33 @@ def test_a_kubelet_that_is_too_old_for_the_new_api_server() -> None:
     assert prerequisites.kubelet_skew("Kubernetes v1.34.4", "1.37.2") == []
     assert prerequisites.kubelet_skew("no answer", "1.37.2") == []
     (finding,) = prerequisites.kubelet_skew("Kubernetes v1.33.1", "1.37.2")
-    assert (finding.component, finding.fate) == ("kubelet", BREAKS)
+    assert (finding.component, finding.impact) == ("kubelet", BROKEN)
 
 
 def test_control_planes_of_several_versions() -> None:
     assert prerequisites.mixed({"cp1": "v1.36.3", "cp2": "v1.36.4", "cp3": "?"}) == []
     (finding,) = prerequisites.mixed({"cp1": "v1.36.3", "cp2": "v1.37.2"})
-    assert finding.fate == WARNS
+    assert finding.impact == WARNS
     assert "cp1 v1.36.3, cp2 v1.37.2" in finding.message
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "fate"),
+    ("before", "after", "impact"),
     [
         ("3.6.8-0", "3.7.0-0", []),
         ("3.6.8-0", "3.6.8-0", []),
         ("3.5.16-0", "3.6.5-0", [WARNS]),
         ("3.5.24-0", "3.6.5-0", []),
         ("3.5.20-0", "3.6.5-0", []),
-        ("3.6.8-0", "4.6.0-0", [BREAKS]),
-        ("3.5.24-0", "3.7.0-0", [BREAKS]),
+        ("3.6.8-0", "4.6.0-0", [BROKEN]),
+        ("3.5.24-0", "3.7.0-0", [BROKEN]),
         ("3.7.0-0", "3.6.8-0", [WARNS]),
-        ("custom", "3.6.8-0", [BREAKS]),
-        ("3.6.8-0", "custom", [BREAKS]),
+        ("custom", "3.6.8-0", [BROKEN]),
+        ("3.6.8-0", "custom", [BROKEN]),
     ],
 )
-def test_steps_of_etcd(before: str, after: str, fate: list[str]) -> None:
-    assert fates(prerequisites.etcd_step(before, after)) == fate
+def test_steps_of_etcd(before: str, after: str, impact: list[str]) -> None:
+    assert impacts(prerequisites.etcd_step(before, after)) == impact
 
 
 def test_an_etcd_that_kubeadm_would_make_older_is_left_alone() -> None:
@@ -166,17 +166,17 @@ def test_a_kubelet_newer_than_tested_is_not_started() -> None:
 
 
 @pytest.mark.parametrize(
-    ("has_v2", "fails", "target", "fate"),
+    ("has_v2", "fails", "target", "impact"),
     [
         (True, None, "1.37.2", []),
-        (False, None, "1.37.2", [BREAKS]),
+        (False, None, "1.37.2", [BROKEN]),
         (False, False, "1.37.2", [WARNS]),
-        (False, None, "1.35.0", [BREAKS]),
+        (False, None, "1.35.0", [BROKEN]),
         (False, None, "1.34.2", [WARNS]),
     ],
 )
-def test_cgroups(has_v2: bool, fails: bool | None, target: str, fate: list[str]) -> None:
-    assert fates(prerequisites.cgroup_objection(target, has_v2=has_v2, fails=fails)) == fate
+def test_cgroups(has_v2: bool, fails: bool | None, target: str, impact: list[str]) -> None:
+    assert impacts(prerequisites.cgroup_objection(target, has_v2=has_v2, fails=fails)) == impact
 
 
 CONTAINERD = "containerd github.com/containerd/containerd v1.7.24 88bf19b"
@@ -192,7 +192,7 @@ CONTAINERD = "containerd github.com/containerd/containerd v1.7.24 88bf19b"
 def test_old_containerd_is_a_warning(target: str, words: str) -> None:
     """Whether the kubelet of 1.38 has its fallback is known once it is released."""
     (finding,) = prerequisites.runtime_objection(target, "containerd", CONTAINERD)
-    assert finding.fate == WARNS
+    assert finding.impact == WARNS
     assert words in finding.message
 
 
@@ -211,7 +211,7 @@ def test_unknown_runtime_is_not_checked_from_1_38(name: str, printed: str, words
     with pytest.raises(NotChecked, match=re.escape(words)):
         prerequisites.runtime_objection("1.38.0", name, printed)
     (finding,) = prerequisites.runtime_objection("1.37.2", name, printed)
-    assert finding.fate == WARNS
+    assert finding.impact == WARNS
     assert words in finding.message
 
 
@@ -240,7 +240,7 @@ def test_room_for_copies() -> None:
     assert prerequisites.space_objection("/etc/kubernetes", 400_000_000, 300_000_000) == []
     assert len(prerequisites.space_objection("/etc/kubernetes", 399_999_999, 300_000_000)) == 1
     (finding,) = prerequisites.space_objection("/etc/kubernetes", 50_000_000, 300_000_000)
-    assert finding.fate == BREAKS
+    assert finding.impact == BROKEN
     assert "has 50 MB free" in finding.message
     assert "400 MB" in finding.message
 

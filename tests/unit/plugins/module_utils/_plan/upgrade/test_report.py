@@ -10,11 +10,11 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import findings, report
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
-    BREAKS,
+    BROKEN,
     COLLECTION,
     CONFIG_MAP,
-    RETURNS,
-    STAYS,
+    KEPT,
+    REAPPLIED,
     WARNS,
     Finding,
 )
@@ -55,11 +55,11 @@ def result(*findings: Finding, **more: t.Any) -> dict[str, t.Any]:
     }
 
 
-GONE = Finding("kube-apiserver", RETURNS, "4 -> unset", "args", "v", COLLECTION, "/m.yaml", 34, "variable")
-BROKEN = Finding(
-    "kube-controller-manager", BREAKS, "unknown flag: --x", "args", "x", CONFIG_MAP, "ConfigMap", 3, "extraArgs"
+GONE = Finding("kube-apiserver", REAPPLIED, "4 -> unset", "args", "v", COLLECTION, "/m.yaml", 34, "variable")
+BROKEN_FLAG = Finding(
+    "kube-controller-manager", BROKEN, "unknown flag: --x", "args", "x", CONFIG_MAP, "ConfigMap", 3, "extraArgs"
 )
-STAYING = Finding("kube-apiserver", STAYS, "stays as it is", "args", "a", CONFIG_MAP)
+STAYING = Finding("kube-apiserver", KEPT, "stays as it is", "args", "a", CONFIG_MAP)
 
 
 NO_ETCD = findings.unrehearsed("etcd", "there is no program etcd", "pull its image")
@@ -68,7 +68,7 @@ END = "docs/upgrade.md says what the check cannot see."
 
 
 def test_one_line_for_each_node_and_setting_the_worst_first() -> None:
-    outcome = report.report("1.37.2", {"cp1": result(GONE, STAYING, BROKEN)})
+    outcome = report.report("1.37.2", {"cp1": result(GONE, STAYING, BROKEN_FLAG)})
     assert report.report_lines(outcome) == [
         "cp1 kube-controller-manager args x: BREAKS (ConfigMap:3, set by kubeadm-config): unknown flag: --x; change extraArgs",
         "cp1 kube-apiserver args v: vanishes, and site brings it back (/m.yaml:34, set by this collection): 4 -> unset",
@@ -128,7 +128,7 @@ def test_accepting_one_name_leaves_the_others() -> None:
 
 
 def test_what_breaks_cannot_be_accepted() -> None:
-    outcome = report.report("1.37.2", {"cp1": result(BROKEN, not_rehearsed=[NO_ETCD])}, accepted=["etcd"])
+    outcome = report.report("1.37.2", {"cp1": result(BROKEN_FLAG, not_rehearsed=[NO_ETCD])}, accepted=["etcd"])
     assert not outcome["safe"]
     assert report.report_lines(outcome)[-1].startswith("Upgrade to 1.37.2: DO NOT UPGRADE")
 

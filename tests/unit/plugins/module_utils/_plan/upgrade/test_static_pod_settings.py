@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fate of each setting of a static pod."""
+"""The impact of each setting of a static pod."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_co
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import static_pod_settings
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
-    BREAKS,
+    BROKEN,
     CONFIG_MAP,
     INVENTORY,
     KUBEADM,
     PATCHES,
-    RETURNS,
+    REAPPLIED,
     Finding,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.static_pod_settings import Sides
@@ -70,14 +70,14 @@ def owned(field: str, key: str, value: t.Any) -> Record:
 
 
 def told(compared: Sides) -> list[str]:
-    """What is found, each in a line: the setting; its fate, who set it; where; in which words; the variable to change."""
+    """What is found, each in a line: the setting; its impact, who set it; where; in which words; the variable to change."""
     lines = ["", *compared.live.text.splitlines()]
 
     def place(each: Finding) -> str:
         return lines[each.line or 0].strip() if each.file == samples.SOURCE else f"{each.file}:{each.line}"
 
     return [
-        f"{each.component} {each.field} {each.key} | {each.fate}, {each.set_by} | {place(each)} | {each.message} | {each.variable or '-'}"
+        f"{each.component} {each.field} {each.key} | {each.impact}, {each.set_by} | {place(each)} | {each.message} | {each.variable or '-'}"
         for each in static_pod_settings.compare(compared)
     ]
 
@@ -111,10 +111,10 @@ CASES = {
     "default that kubeadm changes": partial(sides, samples.API_SERVER, FASTER),
     "checksum of files": partial(sides, annotated("nodecraft.kubeadm/files-checksum: a")),
     "etcd, flags of a join": partial(sides, JOINED, FIRST, name="etcd", baseline=None),
-    "ours, in kubeadm-config: stays": partial(sides, V4, V4, OURS, desired=FOUR, configuration=CONFIGURED),
-    "ours, generated: stays": partial(sides, V4, V4, OURS),
-    "of kubeadm-config: stays": partial(sides, V4, V4, baseline=LATER, configuration=CONFIGURED),
-    "ours, other value in kubeadm-config: vanishes": partial(
+    "ours, in kubeadm-config: kept": partial(sides, V4, V4, OURS, desired=FOUR, configuration=CONFIGURED),
+    "ours, generated: kept": partial(sides, V4, V4, OURS),
+    "of kubeadm-config: kept": partial(sides, V4, V4, baseline=LATER, configuration=CONFIGURED),
+    "ours, other value in kubeadm-config: removed": partial(
         sides, V5, V4, owned("args", "v", ["5"]), baseline=None, after=None, configuration=CONFIGURED
     ),
     "of kubeadm-config, not live: warns": partial(
@@ -123,28 +123,28 @@ CASES = {
     "of kubeadm-config, not live, no baseline: warns": partial(
         sides, samples.API_SERVER, V4, baseline=None, after=None, configuration=CONFIGURED
     ),
-    "ours, named: returns": partial(sides, V4, record=OURS, desired=FOUR),
-    "ours, named with another value: returns": partial(sides, V4, record=OURS, desired={"args": {"v": 6}}),
-    "another's, named: returns": partial(sides, V4, desired=FOUR),
-    "not named, set by site: returns": partial(sides, POLICY, after=samples.manifest(POLICY), baseline=None),
-    "named, taken for removed: returns when told to": partial(sides, V4, desired=FOUR, asked_about=TAKEN_OUT),
-    "not named, taken for removed: vanishes": partial(sides, V4, asked_about=TAKEN_OUT, after=None),
-    "named, site refused: vanishes": partial(sides, V4, baseline=None, after=None, named=frozenset({("args", "v")})),
-    "gate of ours: vanishes": partial(sides, GATE, record=owned("feature_gates", "A", True)),
-    "gate of another: vanishes": partial(sides, GATE),
-    "ours, default that kubeadm changes: vanishes": partial(sides, samples.API_SERVER, WEBHOOK, NODE_RBAC),
-    "changed after us: another's, vanishes": partial(sides, V5, record=OURS),
-    "no baseline, other than generated: vanishes": partial(sides, samples.API_SERVER, WEBHOOK, baseline=None),
-    "annotation: vanishes": partial(sides, annotated("example.com/Who: Me")),
-    "variable: vanishes untold": partial(sides, changed(env={"TOKEN": "secret"})),
-    "plugin and volume: vanish": partial(sides, TWO),
-    "flag of etcd: vanishes": partial(sides, LIMITED, ETCD.text, name="etcd", baseline=ETCD, after=None),
+    "ours, named: reapplied": partial(sides, V4, record=OURS, desired=FOUR),
+    "ours, named with another value: reapplied": partial(sides, V4, record=OURS, desired={"args": {"v": 6}}),
+    "another's, named: reapplied": partial(sides, V4, desired=FOUR),
+    "not named, set by site: reapplied": partial(sides, POLICY, after=samples.manifest(POLICY), baseline=None),
+    "named, taken for removed: reapplied when told to": partial(sides, V4, desired=FOUR, asked_about=TAKEN_OUT),
+    "not named, taken for removed: removed": partial(sides, V4, asked_about=TAKEN_OUT, after=None),
+    "named, site refused: removed": partial(sides, V4, baseline=None, after=None, named=frozenset({("args", "v")})),
+    "gate of ours: removed": partial(sides, GATE, record=owned("feature_gates", "A", True)),
+    "gate of another: removed": partial(sides, GATE),
+    "ours, default that kubeadm changes: removed": partial(sides, samples.API_SERVER, WEBHOOK, NODE_RBAC),
+    "changed after us: another's, removed": partial(sides, V5, record=OURS),
+    "no baseline, other than generated: removed": partial(sides, samples.API_SERVER, WEBHOOK, baseline=None),
+    "annotation: removed": partial(sides, annotated("example.com/Who: Me")),
+    "variable: removed, hidden value": partial(sides, changed(env={"TOKEN": "secret"})),
+    "plugin and volume: removed": partial(sides, TWO),
+    "flag of etcd: removed": partial(sides, LIMITED, ETCD.text, name="etcd", baseline=ETCD, after=None),
     "removal of ours: undone": partial(sides, NOT_PRIVILEGED, record=NO_PRIVILEGES),
-    "removal of ours, named: returns": partial(
+    "removal of ours, named: reapplied": partial(
         sides, NOT_PRIVILEGED, record=NO_PRIVILEGES, desired={"args": {"allow-privileged": None}}
     ),
 }
-GOLDEN = data_text("fates_of_settings.txt")
+GOLDEN = data_text("impacts_of_settings.txt")
 # Of each case its name, and below it what is found.
 FOUND = {name: lines for name, *lines in (text.split("\n  ") for text in re.findall(r"\S.*(?:\n  .+)*", GOLDEN))}
 
@@ -170,7 +170,7 @@ def test_a_manifest_that_comes_in_the_place_of_another() -> None:
 def test_what_kubeadm_config_breaks() -> None:
     compared = sides(V4, V4, configuration=CONFIGURED)
     finding = static_pod_settings.broken_by_kubeadm(compared, ("args", "v"), "unknown flag: --v")
-    assert (finding.fate, finding.set_by, finding.line) == (BREAKS, CONFIG_MAP, 5)
+    assert (finding.impact, finding.set_by, finding.line) == (BROKEN, CONFIG_MAP, 5)
     assert finding.file == "ConfigMap kube-system/kubeadm-config (ClusterConfiguration)"
     assert finding.variable == "apiServer.extraArgs in kubeadm-config"
     assert finding.message == "unknown flag: --v"
@@ -182,7 +182,7 @@ def test_what_kubeadm_config_breaks() -> None:
 def test_what_the_inventory_breaks() -> None:
     compared = sides(GATE, desired={"feature_gates": {"A": True}})
     finding = static_pod_settings.broken_by_site(compared, ("feature_gates", "A"), "unrecognized feature gate: A")
-    assert (finding.fate, finding.set_by) == (BREAKS, INVENTORY)
+    assert (finding.impact, finding.set_by) == (BROKEN, INVENTORY)
     assert finding.message == "site would not work after the upgrade: unrecognized feature gate: A"
     assert finding.variable.startswith("control_plane_feature_gates or ")
     assert (finding.file, finding.line) == (samples.SOURCE, compared.live.line("feature_gates", "A"))
@@ -200,11 +200,11 @@ def test_more_is_heard_without_what_was_refused() -> None:
 
 def test_what_breaks_neither_stays_nor_comes_back() -> None:
     found = [
-        Finding(NAME, RETURNS, "", "args", "v"),
-        Finding(NAME, BREAKS, "", "args", "v", CONFIG_MAP),
-        Finding(NAME, BREAKS, "", "args", "v", INVENTORY),
-        Finding("etcd", RETURNS, "", "args", "v"),
-        Finding(NAME, BREAKS, "it crashed"),
+        Finding(NAME, REAPPLIED, "", "args", "v"),
+        Finding(NAME, BROKEN, "", "args", "v", CONFIG_MAP),
+        Finding(NAME, BROKEN, "", "args", "v", INVENTORY),
+        Finding("etcd", REAPPLIED, "", "args", "v"),
+        Finding(NAME, BROKEN, "it crashed"),
     ]
     assert static_pod_settings.worst(found) == found[1:]
 
