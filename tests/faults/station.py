@@ -290,4 +290,4 @@ class UnitStation(Place, FakeUnit):
 
     def api(self, kubeconfig: str, path: str) -> tuple[Json | None, str]:
         """The API server."""
-        return self.ask(kubeconfig, path)
+        return self.http_get(kubeconfig, path)

@@ -111,7 +111,7 @@ def run_engine(code: types.SimpleNamespace, test: Test, order: Json) -> int:
     with open(order["program"], "rb") as stream:
         assert stream.read() == code.packed, f"{order['program']} is not the program that is loaded here"
     host = code.packed_node.Host(**order["host"])
-    inject = {"host": host, "clock": test.monotonic, "sleep": test.sleep, "run": test.run, "ask": test.ask_api}
+    inject = {"host": host, "clock": test.monotonic, "sleep": test.sleep, "run": test.run, "http_get": test.ask_api}
     program = code.packed_program
     program.Engine = functools.partial(program.Engine, **inject)
     # What goes to systemd's journal is no file's.

@@ -48,8 +48,8 @@ class ApiServer(t.NamedTuple):
             return {"clients": clients, "silent": silent}
         response = self._request_until("before", mirror["kubeconfig"], mirror["path"], _carries(uid), limit)
         # A kubelet that was answered, and may not read its mirror pod, has none there: nothing relates the node to it.
-        is_told = response.is_ok() or response.status == HTTPStatus.FORBIDDEN
-        mirrored = _carries(uid)(response) if is_told else None
+        is_known = response.is_ok() or response.status == HTTPStatus.FORBIDDEN
+        mirrored = _carries(uid)(response) if is_known else None
         unverified = [f"{_REPORTED}: before the change {_describe_mirror(response, uid)}"] if mirrored is False else []
         return {"clients": clients, "silent": silent, "mirrored": mirrored, "unverified": unverified}
 

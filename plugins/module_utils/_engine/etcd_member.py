@@ -77,52 +77,52 @@ class Etcd:
         except (OSError, CredentialError) as exc:
             raise EtcdError(f"{self.url}: {exc}") from exc
 
-    def ask(self, path: str, question: Json | None = None, url: str | None = None) -> Json:
-        """A member's answer. url: of another one."""
+    def post(self, path: str, body: Json | None = None, url: str | None = None) -> Json:
+        """The body of a member's response. url: of another member."""
         url = url or self.url
         try:
             server = Server(url, context=self._context)
-            response = server.request("POST", path, body=json.dumps(question or {}).encode(), timeout=PROBE_TIMEOUT)
-            answer = json.loads(response.data) if response.status == 200 else None
+            response = server.request("POST", path, body=json.dumps(body or {}).encode(), timeout=PROBE_TIMEOUT)
+            content = json.loads(response.data) if response.status == 200 else None
         except (CredentialError, *FAILURES) as exc:
             raise EtcdError(f"{url}: {describe_failure(exc)}") from exc
-        if not isinstance(answer, dict):
-            raise EtcdError(f"{url}{path} answers {response.status}{_words(response.data)}", response.status)
-        return answer
+        if not isinstance(content, dict):
+            raise EtcdError(f"{url}{path} answers {response.status}{_error_message(response.data)}", response.status)
+        return content
 
     def write(self, value: str) -> int:
         """Write a key through this member and delete it again: the revision that its cluster has then."""
         key = _text(PROOF_KEY)
-        self.ask(PUT, {"key": key, "value": _text(value)})
-        answer = self.ask(DELETE, {"key": key})
-        if _number(answer.get("deleted")) < 1:
+        self.post(PUT, {"key": key, "value": _text(value)})
+        response = self.post(DELETE, {"key": key})
+        if _number(response.get("deleted")) < 1:
             # With a status: it answered, so this is no silence.
             raise EtcdError(f"{self.url} did not delete the key that was written through it", 200)
-        return revision_of(answer)
+        return revision_of(response)
 
     def alarms(self) -> list[str]:
         """The alarms of all members, each as kind and member."""
-        found = self.ask(ALARMS, {"action": "GET"}).get("alarms") or []
+        found = self.post(ALARMS, {"action": "GET"}).get("alarms") or []
         return sorted(f"{entry.get('alarm', 'NONE')} of member {entry.get('memberID')}" for entry in found)
 
     def members(self) -> list[Json]:
         """All members of its cluster."""
-        return list(self.ask(MEMBERS).get("members") or [])
+        return list(self.post(MEMBERS).get("members") or [])
 
     def others(self) -> list[Json]:
         """Each other member. One that was not started yet has neither name nor addresses."""
-        answer = self.ask(MEMBERS)
-        this = _this(answer)
-        return [entry for entry in answer.get("members") or [] if entry.get("ID") != this]
+        response = self.post(MEMBERS)
+        this = _this(response)
+        return [entry for entry in response.get("members") or [] if entry.get("ID") != this]
 
     def status(self, urls: t.Sequence[str], member: str) -> Json | None:
         """What a member says of itself at these addresses; None when it does not answer. That another member answers there, such as
         this one at an address of its own host, tells nothing of it."""
         for url in urls:
             with contextlib.suppress(EtcdError):
-                answer = self.ask(STATUS, url=url)
-                if _this(answer) == member:
-                    return answer
+                response = self.post(STATUS, url=url)
+                if _this(response) == member:
+                    return response
         return None
 
     def revision(self, urls: t.Sequence[str], member: str) -> int | None:
@@ -143,9 +143,9 @@ def _number(value: t.Any) -> int:
         return 0
 
 
-def _this(answer: Json) -> str:
+def _this(response: Json) -> str:
     """The member that answers."""
-    return str((answer.get("header") or {}).get("member_id"))
+    return str((response.get("header") or {}).get("member_id"))
 
 
 def name_of(entry: Json) -> str:
@@ -153,12 +153,12 @@ def name_of(entry: Json) -> str:
     return entry.get("name") or str(entry.get("ID"))
 
 
-def revision_of(answer: Json) -> int:
+def revision_of(response: Json) -> int:
     """The revision of the store that an answer tells."""
-    return _number((answer.get("header") or {}).get("revision"))
+    return _number((response.get("header") or {}).get("revision"))
 
 
-def _words(body: bytes) -> str:
+def _error_message(body: bytes) -> str:
     try:
         message = json.loads(body).get("message")
     except (ValueError, AttributeError):

@@ -54,7 +54,7 @@ class HealthWaiter:
     def is_healthy_before(self) -> bool:
         """Whether the component is healthy now. One failed probe of a busy node does not mean that it is not."""
         limit = self.clock() + HICCUP_SECONDS
-        while not self.watcher.look().healthy:
+        while not self.watcher.observe().healthy:
             if self.clock() >= limit:
                 return False
             self.sleep(POLL_SECONDS)
@@ -71,7 +71,7 @@ class HealthWaiter:
         ready_since: float | None = None
         identity: Process | None = None
         while True:
-            observation = self.watcher.look()
+            observation = self.watcher.observe()
             now = self.clock()
             self.times.note_observation(observation)
             edited = self.files.describe_edit()
@@ -103,7 +103,7 @@ class HealthWaiter:
         """
         self.open_journal.publish_progress("is healthy, waits for its confirmation")
         while True:
-            observation = self.watcher.look()
+            observation = self.watcher.observe()
             self.times.note_observation(observation)
             failure = self.files.describe_edit()
             if failure is None and observation.healthy and self.open_journal.is_confirmed():

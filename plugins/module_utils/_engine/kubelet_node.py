@@ -14,7 +14,7 @@ import typing as t
 from .files import Json
 from .journal import ON_TRIAL, PREPARED, Former, Progress, Reports, UnitWatch
 from .node import Host, Process
-from .probes import Ask
+from .probes import HttpGet
 from .watcher import retry_until
 
 # For these the kubelet evicts pods.
@@ -57,14 +57,14 @@ class KubeletNode:
         journal: Progress,
         watch: UnitWatch,
         host: Host,
-        ask: Ask,
+        http_get: HttpGet,
         clock: t.Callable[[], float],
         sleep: t.Callable[[float], None],
     ) -> None:
         self.journal = journal
         self.watch = watch
         self.host = host
-        self.ask = ask
+        self.http_get = http_get
         self.clock = clock
         self.sleep = sleep
         self._last: tuple[float, Json | None, str] | None = None
@@ -160,14 +160,14 @@ class KubeletNode:
     def _renewed(self) -> str | None:
         """When the Node's Lease was renewed."""
         node = self.watch["node"]
-        lease, dummy = self.ask(node["kubeconfig"], f"{LEASES}/{node['name']}")
+        lease, dummy = self.http_get(node["kubeconfig"], f"{LEASES}/{node['name']}")
         renewed: str | None = lease["spec"].get("renewTime") if lease else None
         return renewed
 
     def _read(self) -> tuple[Json | None, str]:
         if self._last is None or self.clock() - self._last[0] >= NODE_SECONDS:
             node = self.watch["node"]
-            found = self.ask(node["kubeconfig"], f"/api/v1/nodes/{node['name']}")
+            found = self.http_get(node["kubeconfig"], f"/api/v1/nodes/{node['name']}")
             self._last = (self.clock(), *found)
         return self._last[1], self._last[2]
 
@@ -247,7 +247,7 @@ class KubeletNode:
     def _static_pods(self) -> tuple[dict[str, bool] | None, str]:
         """Whether each static pod of this node is ready, by what the API server knows of it; None, and why, when it does not tell."""
         path = f"/api/v1/pods?fieldSelector=spec.nodeName%3D{self.watch['node']['name']}"
-        found, why = self.ask(self.watch["node"]["kubeconfig"], path)
+        found, why = self.http_get(self.watch["node"]["kubeconfig"], path)
         if found is None:
             return None, why
         return {

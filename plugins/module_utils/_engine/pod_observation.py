@@ -20,7 +20,7 @@ import typing as t
 from .files import Json
 from .journal import Instance, Logs, Probe
 from .node import Host, Process, entries, log_files
-from .probes import Ask, run_probe
+from .probes import HttpGet, run_probe
 
 _UID = re.compile(r"[0-9a-f]{32}")
 _LOG_DIRECTORY = re.compile(r"(?P<pod>[^_/]+_[^_/]+_)(?P<uid>[0-9a-f]{32})")
@@ -111,7 +111,12 @@ def config_hash(pod: Json) -> str | None:
 
 
 def judge_mirror_pod(
-    ask: Ask, credential: tuple[str, str], process: Process | None, probes: t.Sequence[Probe], *, is_demanded: bool
+    http_get: HttpGet,
+    credential: tuple[str, str],
+    process: Process | None,
+    probes: t.Sequence[Probe],
+    *,
+    is_demanded: bool,
 ) -> tuple[bool | None, str]:
     """Whether the probes of a container pass that only the kubelet runs, by its own word, and what that was; None when it is not known.
 
@@ -121,7 +126,7 @@ def judge_mirror_pod(
     name = f"{' and '.join(sorted({probe['kind'] for probe in probes}))} probe"
     if process is None:
         return False, f"{name}: there is no process"
-    pod, why = ask(*credential)
+    pod, why = http_get(*credential)
     if pod is not None:
         is_ready = _is_ready(pod, process.container_id)
         return is_ready, f"{name}: the kubelet reports the container {'as ready' if is_ready else 'not as ready yet'}"
@@ -218,14 +223,14 @@ class PodObservation(t.NamedTuple):
         return "runs, not ready yet"
 
 
-def look(
+def observe_pod(
     host: Host,
     watch: Logs,
     wanted: Instance,
     *,
     acceptable: t.Callable[[str], bool],
     baseline: t.Mapping[str, int],
-    ask: Ask,
+    http_get: HttpGet,
     is_reported: bool = False,
 ) -> PodObservation:
     """Look at a static pod once.
@@ -246,7 +251,7 @@ def look(
     inside = [probe for probe in wanted["probes"] if probe["kind"] not in OUTSIDE]
     if inside:
         credential = host.kubelet_conf, mirror_pod_path(watch["log_prefix"])
-        results.append(judge_mirror_pod(ask, credential, process, inside, is_demanded=is_reported))
+        results.append(judge_mirror_pod(http_get, credential, process, inside, is_demanded=is_reported))
     starts, logs = _starts(
         {uid: paths for uid, paths in found.logs.items() if acceptable(uid)}, watch["container"], baseline
     )

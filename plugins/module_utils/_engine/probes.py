@@ -23,7 +23,7 @@ PROBE_TIMEOUT = 5.0
 REFUSED = (401, 403)
 _TARGET_CHARACTERS = "%/?:@!$&'()*+,;=[]"  # that are sent as they stand, besides letters and digits
 
-Ask = t.Callable[[str, str], tuple[t.Optional[Json], str]]
+HttpGet = t.Callable[[str, str], tuple[t.Optional[Json], str]]
 
 
 def run_probe(probe: Probe) -> tuple[bool, str]:

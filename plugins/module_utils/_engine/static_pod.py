@@ -28,8 +28,8 @@ from .journal import (
     content_of,
 )
 from .node import KUBELET, Host, Run, last_words
-from .pod_observation import PodObservation, count_starts, find_processes, look, unmatched_message
-from .probes import Ask, read_gates, unread_gates, wrong_gates
+from .pod_observation import PodObservation, count_starts, find_processes, observe_pod, unmatched_message
+from .probes import HttpGet, read_gates, unread_gates, wrong_gates
 from .watcher import WANTED, Observation, retry_until
 
 # A component that crashed this often without ever becoming ready does not come up later by waiting.
@@ -55,7 +55,7 @@ class StaticPodWatcher:
         watch: StaticPodWatch,
         host: Host,
         run: Run,
-        ask: Ask,
+        http_get: HttpGet,
         clock: t.Callable[[], float],
         sleep: t.Callable[[float], None],
     ) -> None:
@@ -63,7 +63,7 @@ class StaticPodWatcher:
         self.watch = watch
         self.host = host._replace(**self.watch.get("places", {}))
         self.run = run
-        self.ask = ask
+        self.http_get = http_get
         self.clock = clock
         self.sleep = sleep
         self.api_server = ApiServer(journal, watch, clock, sleep)
@@ -89,7 +89,7 @@ class StaticPodWatcher:
             return False
         credential = self.host.kubelet_conf, pod_observation.mirror_pod_path(self.watch["log_prefix"])
         report, dummy = retry_until(
-            lambda report: report[0] is not None, lambda: self.ask(*credential), self.clock, self.sleep
+            lambda report: report[0] is not None, lambda: self.http_get(*credential), self.clock, self.sleep
         )
         return report is not None
 
@@ -97,17 +97,17 @@ class StaticPodWatcher:
         """Whether there are probes that only the kubelet can run."""
         return any(probe["kind"] not in pod_observation.OUTSIDE for probe in self.watch[side]["probes"])
 
-    def look(self) -> PodObservation:
+    def observe(self) -> PodObservation:
         """One look at the pod's processes and probes."""
         phase = self.journal["phase"]
         acceptable = {PREPARED: lambda uid: True, VERIFYING: self._may_be_former}.get(phase, self._may_be_new)
-        return look(
+        return observe_pod(
             self.host,
             self.watch,
             self.watch[WANTED[phase]],
             acceptable=acceptable,
             baseline=self.journal.get("before", {}).get("starts", {}),
-            ask=self.ask,
+            http_get=self.http_get,
             is_reported=phase in ON_TRIAL and self.journal["before"].get("reported", False),
         )
 
@@ -143,7 +143,7 @@ class StaticPodWatcher:
 
     def verify(self) -> str | None:
         """Whether an API server answers its clients, etcd takes writes, and the process itself reports the wanted feature gates."""
-        observation = self.look()
+        observation = self.observe()
         if observation.process is None:
             return f"{self.journal['name']} was healthy, and is gone"
         for text in observation.unverified():
@@ -163,7 +163,7 @@ class StaticPodWatcher:
 
     def unverified(self) -> list[str]:
         """What its probes leave open."""
-        observation = self.look()
+        observation = self.observe()
         return observation.unverified() if observation.healthy else []
 
     def log(self, observation: Observation) -> list[str]:

@@ -27,7 +27,7 @@ from .journal import (
 )
 from .kubelet_node import KubeletNode
 from .node import Host, Process, Run, unit_log
-from .probes import Ask, run_probe
+from .probes import HttpGet, run_probe
 from .state_files import StateFiles
 from .watcher import WANTED, Observation, retry_until
 
@@ -171,7 +171,7 @@ class UnitWatcher:
         watch: UnitWatch,
         host: Host,
         run: Run,
-        ask: Ask,
+        http_get: HttpGet,
         clock: t.Callable[[], float],
         sleep: t.Callable[[float], None],
     ) -> None:
@@ -180,7 +180,7 @@ class UnitWatcher:
         self.host = host
         self.unit = SystemdUnit(watch["unit"], run, clock, sleep)
         self.state_files = StateFiles(watch["set_aside"])
-        self.node = KubeletNode(journal, watch, host, ask, clock, sleep)
+        self.node = KubeletNode(journal, watch, host, http_get, clock, sleep)
         self._former_restarts: int | None = None
 
     def what_runs(self) -> Former:
@@ -189,7 +189,7 @@ class UnitWatcher:
         complaints = [*self.unit.read_complaints(invocation)[0], self._health_doubt(self.unit.show_known())]
         return {"invocation": invocation, **self.node.observe(), "complaints": complaints}
 
-    def look(self) -> UnitObservation:
+    def observe(self) -> UnitObservation:
         """One look at unit, process, probes and Node."""
         shown, phase = self.unit.show(), self.journal["phase"]
         wanted = self.watch[WANTED[phase]]

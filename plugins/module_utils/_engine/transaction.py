@@ -42,7 +42,7 @@ from .journal import (
 )
 from .node import NODE, Host, Run, boot_id, hide, run_program, utc_now
 from .open_journal import ChangedFiles, OpenJournal, TransactionTimes
-from .probes import Ask, api_get
+from .probes import HttpGet, api_get
 from .static_pod import StaticPodWatcher
 from .systemd_unit import UnitWatcher
 from .watcher import Observation, Watcher
@@ -64,12 +64,12 @@ class Engine:
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
         run: Run = run_program,
-        ask: Ask = api_get,
+        http_get: HttpGet = api_get,
     ) -> None:
         self.directory = directory
         self.host = host
         self.run_program = run
-        self.ask = ask
+        self.http_get = http_get
         self.clock = clock
         self.sleep = sleep
         self.journal: Journal
@@ -107,9 +107,11 @@ class Engine:
         """The watcher for the kind of component that the journal is about."""
         watch = self.journal["watch"]
         if is_of_static_pod(watch):
-            return StaticPodWatcher(self.journal, watch, self.host, self.run_program, self.ask, self.clock, self.sleep)
+            return StaticPodWatcher(
+                self.journal, watch, self.host, self.run_program, self.http_get, self.clock, self.sleep
+            )
         if is_of_unit(watch):
-            return UnitWatcher(self.journal, watch, self.host, self.run_program, self.ask, self.clock, self.sleep)
+            return UnitWatcher(self.journal, watch, self.host, self.run_program, self.http_get, self.clock, self.sleep)
         raise EngineError(
             f"{os.path.join(self.directory, 'journal.json')} is about a {watch['kind']}, which this engine does not know"
         )

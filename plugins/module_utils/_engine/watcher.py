@@ -92,7 +92,7 @@ class Watcher(t.Protocol):
     def what_runs(self) -> Former:
         """What is remembered of the former instance, to tell the new one from it. Raises EngineError where that cannot be told."""
 
-    def look(self) -> Observation:
+    def observe(self) -> Observation:
         """Look once for the instance that the journal's phase wants."""
 
     def has_seen_change(self) -> bool:

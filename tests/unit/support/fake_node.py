@@ -280,7 +280,10 @@ class FakeNode:
         self.allowed = {OLD.encode(), NEW.encode()}
         self.messages: list[str] = []
         # What the API tells the kubelet, and so the engine.
-        self.ask: t.Callable[[str, str], tuple[Json | None, str]] = lambda kubeconfig, path: (None, "there is none")
+        self.http_get: t.Callable[[str, str], tuple[Json | None, str]] = lambda kubeconfig, path: (
+            None,
+            "there is none",
+        )
         self.write_manifest(OLD)
         (self.proc / "stat").write_text("cpu 1 2\nbtime 1700000000\n", encoding="ascii")
         self.add_process(1, None, ["/sbin/init"])
@@ -436,7 +439,7 @@ class FakeNode:
     def new_engine(self) -> Engine:
         """An engine of this node."""
         sleep, run = self.clock.sleep, self.kubelet.systemctl
-        return Engine(str(self.state), host=self.host, clock=self.clock, sleep=sleep, run=run, ask=self.ask)
+        return Engine(str(self.state), host=self.host, clock=self.clock, sleep=sleep, run=run, http_get=self.http_get)
 
     def run(self) -> Json:
         """Take the open transaction to its end; its result."""

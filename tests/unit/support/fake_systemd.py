@@ -196,7 +196,7 @@ class FakeUnit:
             f"InvocationID={self.invocation}\nNRestarts={self.restarts}\n"
         )
 
-    def ask(self, kubeconfig: str, path: str) -> tuple[Json | None, str]:
+    def http_get(self, kubeconfig: str, path: str) -> tuple[Json | None, str]:
         """The API server. What stands in a Node stays there until its kubelet writes it again."""
         assert kubeconfig == "/kubelet.conf"
         if not self.api_is_up:
@@ -288,7 +288,12 @@ class FakeUnit:
     def new_engine(self) -> Engine:
         """An engine of this node."""
         return Engine(
-            str(self.state), host=self.host, clock=self.clock, sleep=self.clock.sleep, run=self.run, ask=self.ask
+            str(self.state),
+            host=self.host,
+            clock=self.clock,
+            sleep=self.clock.sleep,
+            run=self.run,
+            http_get=self.http_get,
         )
 
     def change(self, **given: t.Any) -> Json:

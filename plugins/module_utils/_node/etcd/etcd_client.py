@@ -233,7 +233,7 @@ def read_cluster(access: Access) -> Cluster:
     """
     try:
         member = Etcd(access.client())
-        answer = member.ask(MEMBERS)
+        answer = member.post(MEMBERS)
         this = answer["header"]["member_id"]
         context = context_of(access.client())
         status = {entry["ID"]: member.status(_urls(entry, this, access), entry["ID"]) for entry in answer["members"]}

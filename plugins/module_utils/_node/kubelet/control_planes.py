@@ -29,7 +29,7 @@ _LOCK = re.compile(r"^\d+: (?:FLOCK|POSIX|OFDLCK)\s.*\s[0-9a-f]+:[0-9a-f]+:(\d+)
 
 
 def reasons(
-    unit: KubeletUnit, host: Host, *, etcd_data: str = ETCD_DATA, ask: probes.Ask = probes.api_get
+    unit: KubeletUnit, host: Host, *, etcd_data: str = ETCD_DATA, ask: probes.HttpGet = probes.api_get
 ) -> list[str]:
     """Why this node counts as a control plane; empty when it does not.
 
@@ -39,7 +39,7 @@ def reasons(
     return found or _label(unit, ask)
 
 
-def has_api_server(unit: KubeletUnit, host: Host, *, ask: probes.Ask = probes.api_get) -> bool:
+def has_api_server(unit: KubeletUnit, host: Host, *, ask: probes.HttpGet = probes.api_get) -> bool:
     """Whether this node has an API server, whatever its manifest is called. The Node's label tells of one whose manifest was moved away. Raises
     KubeadmError where nothing else tells and the Node cannot be read."""
     if any(component == API_SERVER for component, dummy in _components(unit, host)):
@@ -53,7 +53,7 @@ def has_api_server(unit: KubeletUnit, host: Host, *, ask: probes.Ask = probes.ap
     return role_label(node) is not None
 
 
-def _label(unit: KubeletUnit, ask: probes.Ask) -> list[str]:
+def _label(unit: KubeletUnit, ask: probes.HttpGet) -> list[str]:
     node, dummy = ask(unit.kubeconfig, _node_path(unit))
     label = role_label(node)
     return [f"its Node has the label {label}"] if label else []

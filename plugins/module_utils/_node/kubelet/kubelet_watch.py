@@ -54,7 +54,7 @@ def watch_until_healthy(
     watcher = UnitWatcher({"phase": PREPARED}, watch, host, run, probes.api_get, clock, sleep)
     limit = clock() + seconds
     while True:
-        observation = watcher.look()
+        observation = watcher.observe()
         if (observation.process is not None and observation.probes_ok) or clock() >= limit:
             short = watcher.node.reported_shortage()
             idle = [] if observation.node_ok else [f"whether it works: {observation.node}"]

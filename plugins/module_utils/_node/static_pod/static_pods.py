@@ -15,9 +15,8 @@ import typing as t
 from ..._engine.files import POLL_SECONDS
 from ..._engine.journal import Instance, Logs
 from ..._engine.node import Host, Process
-from ..._engine.pod_observation import PodObservation, find_processes, unmatched_message
-from ..._engine.pod_observation import look as look_for
-from ..._engine.probes import Ask, api_get
+from ..._engine.pod_observation import PodObservation, find_processes, observe_pod, unmatched_message
+from ..._engine.probes import HttpGet, api_get
 from ..._plan.common import ownership, times
 from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.common.file_values import FileVersion
@@ -238,9 +237,11 @@ def refuse_unmatched(pod: StaticPod, host: Host) -> None:
 STABLE_SECONDS = 60.0
 
 
-def look(pod: StaticPod, host: Host, ask: Ask = api_get) -> PodObservation:
+def look(pod: StaticPod, host: Host, ask: HttpGet = api_get) -> PodObservation:
     """Look once whether a component runs what its manifest says, alone, and is ready."""
-    return look_for(host, pod.logs, instance_of(pod.manifest), acceptable=lambda uid: True, baseline={}, ask=ask)
+    return observe_pod(
+        host, pod.logs, instance_of(pod.manifest), acceptable=lambda uid: True, baseline={}, http_get=ask
+    )
 
 
 def watch_until_healthy(

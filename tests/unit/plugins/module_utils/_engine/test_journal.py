@@ -98,7 +98,7 @@ def restoring(node: FakeNode) -> t.Any:
     """A transaction whose manifest is written and has to go back."""
     journal = node.journal()
     watcher = StaticPodWatcher(
-        journal, journal["watch"], node.host, node.kubelet.systemctl, node.ask, node.clock, node.clock.sleep
+        journal, journal["watch"], node.host, node.kubelet.systemctl, node.http_get, node.clock, node.clock.sleep
     )
     before = {"healthy": True, **watcher.what_runs()}
     node.write_manifest(NEW)

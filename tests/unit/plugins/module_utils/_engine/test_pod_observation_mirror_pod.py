@@ -39,11 +39,11 @@ def heard(
 ) -> tuple[bool | None, str]:
     """What is made of an answer of the API."""
 
-    def ask(kubeconfig: str, path: str) -> tuple[Json | None, str]:
+    def http_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
         assert (kubeconfig, path) == CREDENTIAL
         return answer, "refused"
 
-    return judge_mirror_pod(ask, CREDENTIAL, process, probes or [EXEC], is_demanded=demanded)
+    return judge_mirror_pod(http_get, CREDENTIAL, process, probes or [EXEC], is_demanded=demanded)
 
 
 def test_where_it_is() -> None:
@@ -98,13 +98,13 @@ def change(node: FakeNode, *, ready: bool, heard_before: bool = True, heard_afte
     """A change of a component with an exec probe only, of which the kubelet says that the new one is ready, or not."""
     state = {"heard": heard_before}
 
-    def ask(kubeconfig: str, path: str) -> tuple[Json | None, str]:
+    def http_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
         (process,) = node.host.processes([instance.uid for instance in node.kubelet.instances]) or [PROCESS]
         assert (kubeconfig, path) == (str(node.kubelet_conf), MIRROR)
         report = pod(process.container_id, ready=ready or "--v=1" in process.arguments)
         return (report, "") if state["heard"] else (None, "no answer")
 
-    node.ask = ask
+    node.http_get = http_get
     before, after = ({**node.instance(text), "probes": [EXEC]} for text in (OLD, NEW))
     node.prepare(watch={"before": before, "after": after})
     node.once(WAITING, lambda: state.update(heard=heard_after))

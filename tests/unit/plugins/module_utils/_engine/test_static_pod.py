@@ -119,7 +119,7 @@ def test_probes_that_only_the_kubelet_runs_need_its_report(node: FakeNode, is_re
         statuses = [{"ready": True, "containerID": f"containerd://{container}"}]
         return {"metadata": {}, "status": {"containerStatuses": statuses}}, ""
 
-    node.ask = report
+    node.http_get = report
     result = node.change(watch=sides)
     assert result["outcome"] == COMMITTED
     limit = "whether its probes pass: exec probe: what the kubelet reports is not known (forbidden)"
