@@ -21,7 +21,7 @@ description:
   - Derives, from the desired state of a control plane as a whole, the option O(nodecraft.kubeadm.static_pod_plan#module:static_pods). The
     role C(control_plane) uses it.
   - V(etcd) gets C(only_if_changed) where the desired state does not name it.
-positional: kept
+positional: preserved
 options:
   _input:
     description:
@@ -32,9 +32,9 @@ options:
       - C(components), what a single component gets besides, by its name; it wins over the others.
     type: dict
     required: true
-  kept:
+  preserved:
     description:
-      - What a pass that only adds keeps, as the step C(split) tells. A static pod with C(waits) set to V(true) has no request.
+      - What a pass that only adds leaves as it is, as the step C(split) returns it. A static pod with C(waits) set to V(true) has no request.
     type: dict
     default: {}
 """
@@ -66,10 +66,12 @@ class FilterModule:
         return {"static_pod_requests": _requests}
 
 
-def _requests(desired: t.Mapping[str, t.Any], kept: t.Mapping[str, t.Any] | None = None) -> dict[str, dict[str, t.Any]]:
+def _requests(
+    desired: t.Mapping[str, t.Any], preserved: t.Mapping[str, t.Any] | None = None
+) -> dict[str, dict[str, t.Any]]:
     given = plain(desired)
     for name in role_variables.SETTINGS["control_plane"]:
         option = name.removeprefix("control_plane_")
         for objection in role_variables.value_objections(name, given.get(option, {}), {"type": "dict"}):
             raise Refusal(objection)
-    return requests.requests(**given, kept=plain(kept or {}).get("control_plane", {}))
+    return requests.requests(**given, preserved=plain(preserved or {}).get("control_plane", {}))

@@ -38,7 +38,7 @@ if t.TYPE_CHECKING:
 
 # To acquire, renew and release it.
 _LEASE_RIGHTS = access.of_lease(LEASE_NAME, LEASE_NAMESPACE)
-_PLAN_AGAIN, _REPAIRS_FIRST, _TURN, _PERSIST = "plan_again.yml", "repairs_first.yml", "turn.yml", "persist.yml"
+_REPLAN, _REPAIRS_FIRST, _TURN, _PERSIST = "replan.yml", "repairs_first.yml", "turn.yml", "persist.yml"
 _ALL = "all nodes"
 
 
@@ -209,7 +209,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         lost = decision.planned[: decision.planned.index(host)]
         end_api = self._api(hosts, lost=lost)
         if decision.lease.stale:
-            return OwnPart(files=(IncludedFile(_PLAN_AGAIN, _ALL),), end_api=end_api)
+            return OwnPart(files=(IncludedFile(_REPLAN, _ALL),), end_api=end_api)
         # Files are included in the order of the hosts, so what the last one includes is behind all others.
         is_last = decision.persists and host == decision.planned[-1]
         persist = (IncludedFile(_PERSIST, host),) if is_last else ()
@@ -218,8 +218,8 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         turn = (IncludedFile(_TURN, host),) if host in decision.turns else ()
         if turn:
             is_first = host == decision.turns[0]
-            asked = [] if is_first and decision.is_ready else decision.planned
-            found = dataclasses.replace(found, asked=asked, turn_api=self._api(hosts, changing=[host]))
+            observes = [] if is_first and decision.is_ready else decision.planned
+            found = dataclasses.replace(found, observes=observes, turn_api=self._api(hosts, changing=[host]))
         # What is down and repaired has its turn before the others.
         first, then = (turn, persist) if control_planes.repairs(self._pass.own) else ((), (*turn, *persist))
         is_repair = any(control_planes.repairs(hosts[name]) for name in decision.turns)

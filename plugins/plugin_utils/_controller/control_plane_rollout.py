@@ -4,7 +4,7 @@
 
 """The steps of the role C(control_plane) in a turn and at the end: the nodes that must be ready, kubeadm-config, and what became of each node.
 
-Tasks that only some runs have are in three files of the role: C(plan_again.yml) for all hosts, C(turn.yml) for a host that has its turn, and
+Tasks that only some runs have are in three files of the role: C(replan.yml) for all hosts, C(turn.yml) for a host that has its turn, and
 C(persist.yml) for the last one, when all turns are over.
 """
 
@@ -56,7 +56,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
             found[decision.coordinator] = {**found.get(decision.coordinator, {}), "kubeadm-config": config}
         return found
 
-    def look(self) -> PodsObserved:
+    def observe(self) -> PodsObserved:
         """Read the static pods of one host, on behalf of the one whose turn it is."""
         host = self._play.delegate_host
         info = self._modules.run("static_pod_info", {}, PodsInfo)

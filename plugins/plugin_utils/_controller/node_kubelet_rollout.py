@@ -116,11 +116,11 @@ class NodeKubeletRollout(KubeletAdmission):
         """Wait until a node offers what it did before. A restarted kubelet has nothing of a device plugin until that has registered again.
         Returns the last result, and what is said of a node that offers less."""
         seconds = self._pass.own.settings.allocatable_timeout
-        look_again = self._given.look_again
-        for _attempt in range(max(1, seconds // max(1, look_again))):
+        poll_interval = self._given.poll_interval
+        for _attempt in range(max(1, seconds // max(1, poll_interval))):
             if not kubelets.missing_devices(offered, info, node):
                 return info, ""
-            time.sleep(look_again)
+            time.sleep(poll_interval)
             info = self._modules.run("node_resource_info", question, NodesInfo)
         return info, kubelets.device_mismatch(node, info, kubelets.missing_devices(offered, info, node), seconds)
 

@@ -23,7 +23,11 @@ from .rollout_pass import registered, registered_as
 
 # What the tasks of these steps register.
 _END = "__play_end"
-_UPGRADE_INFO, _UPGRADE_CHECK, _UPGRADE_AGAIN = "__play_upgrade_info", "__play_upgrade_check", "__play_upgrade_again"
+_UPGRADE_INFO, _UPGRADE_CHECK, _UPGRADE_INFO_AFTER = (
+    "__play_upgrade_info",
+    "__play_upgrade_check",
+    "__play_upgrade_info_after",
+)
 
 
 class RollbackSteps(Steps):
@@ -47,7 +51,7 @@ class RollbackSteps(Steps):
     def decide(self) -> StepResult:
         """Refuse what cannot be reverted at once."""
         undos, unread = {}, {}
-        pods_register, kubelet_register = self._given.looks
+        pods_register, kubelet_register = self._given.registers
         for host in self._play.play_hosts:
             pods = registered_as(self._play, pods_register, PodUndos, host)
             kubelet = registered_as(self._play, kubelet_register, KubeletUndo, host)
@@ -114,7 +118,7 @@ class UpgradeCheckSteps(Steps):
                 target,
                 results,
                 registered_as(self._play, _UPGRADE_INFO, UpgradeInfo),
-                registered_as(self._play, _UPGRADE_AGAIN, UpgradeInfo),
+                registered_as(self._play, _UPGRADE_INFO_AFTER, UpgradeInfo),
             ),
             self._accepted(),
         )

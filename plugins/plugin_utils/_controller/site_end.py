@@ -14,7 +14,7 @@ from ...module_utils._plan.common.typed import Mapped
 from ...module_utils._plan.transaction import rollout, site
 from ...module_utils._plan.transaction.report import Part, Run, left_host, pending_host
 from ...module_utils._plan.transaction.rollout import PassEnd, RunSummary, StepResult
-from ...module_utils._plan.transaction.site import PassNote, SiteDecision, SiteEnd
+from ...module_utils._plan.transaction.site import PassRecord, SiteDecision, SiteEnd
 from .base_steps import BEGIN, Steps
 from .control_plane_rollout import ControlPlaneRollout
 from .node_kubelet_rollout import NodeKubeletRollout
@@ -31,7 +31,7 @@ _ROLES: dict[str, type[RoleRollout[t.Any]]] = {
     "node_resources": NodeResourcesRollout,
 }
 # What the tasks of these steps register.
-_DECIDE, _NOTE, _END = "__play_decide", "__play_note", "__play_end"
+_DECIDE, _RECORD, _END = "__play_decide", "__play_record", "__play_end"
 
 
 class SiteEndSteps(Steps):
@@ -44,9 +44,9 @@ class SiteEndSteps(Steps):
         merged = site.both(role.parts_of(dict(first)), role.parts_of(dict(last)))
         return role.published(merged, dict(last or first))
 
-    def _note(self) -> PassNote:
-        """What was noted of the passes before."""
-        return registered_as(self._play, _NOTE, PassNote)
+    def _record(self) -> PassRecord:
+        """What was recorded in the passes before."""
+        return registered_as(self._play, _RECORD, PassRecord)
 
     @functools.cached_property
     def _decided(self) -> SiteDecision:
@@ -69,16 +69,18 @@ class SiteEndSteps(Steps):
         there, which no task of it has failed with."""
         decided = self._decided
         # What is left of an earlier import of a playbook does not count.
-        note = self._note() if self._is_split or decided.looks_again else PassNote()
+        record = self._record() if self._is_split or decided.rechecks else PassRecord()
         ends = {name: self._ended(role) for name, role in self._roles().items()}
         reports = {
-            name: self._merged(name, first, end.report or {}) if (first := note.reports.get(name)) else end.report or {}
+            name: self._merged(name, first, end.report or {})
+            if (first := record.reports.get(name))
+            else end.report or {}
             for name, end in ends.items()
         }
         return SiteEnd(
             why=self._why_failed(ends, reports),
             reports=reports,
-            lines=[*note.lines, *(line for end in ends.values() for line in end.lines)],
+            lines=[*record.lines, *(line for end in ends.values() for line in end.lines)],
         )
 
     def _ended(self, role: RoleRollout[t.Any]) -> PassEnd:
@@ -119,7 +121,7 @@ class SiteEndSteps(Steps):
             return rollout.not_planned(self._stopped)
         # A first pass that is refused has changed nothing, and is run again as it was.
         is_waiting = decided.in_pass == site.ADDITIONS and not decided.failed
-        role = next(iter(self._note().kept or {}), "") if is_waiting else ""
+        role = next(iter(self._record().preserved or {}), "") if is_waiting else ""
         return site.not_removed(role, self._stopped) if role else ""
 
     @functools.cached_property

@@ -13,7 +13,7 @@ from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.kubelet.kubelet_results import KubeletHost
 from ...module_utils._plan.kubernetes import control_plane_nodes
 from ...module_utils._plan.transaction import site
-from ...module_utils._plan.transaction.site import BeginSettings, NodeGroups, PassNote, SiteDecision, SiteStart
+from ...module_utils._plan.transaction.site import BeginSettings, NodeGroups, PassRecord, SiteDecision, SiteStart
 from .base_steps import BEGIN, SKIPPED
 from .inventory_check import InventoryCheck
 from .play_view import Json
@@ -35,7 +35,7 @@ class SiteSteps(SiteEndSteps):
             raise Refusal(f"Nothing was changed. {SKIPPED}")
 
     def begin(self) -> SiteStart | Json:
-        """Check the groups of the inventory, and the variables of all nodes for all roles; note which settings are named. Refuses a run that names none,
+        """Check the groups of the inventory, and the variables of all nodes for all roles; report which settings are named. Refuses a run that names none,
         unless its playbook applies no desired state."""
         tags = self._play.deselecting_tags()
         if tags:
@@ -103,21 +103,21 @@ class SiteSteps(SiteEndSteps):
             check_mode=self._play.check_mode,
         )
 
-    def split(self) -> PassNote:
+    def split(self) -> PassRecord:
         """What the first of two passes leaves as it is on this host."""
         host = self._play.host
         planned = {
             name: role.planned([host]).get(host, {}) for name, role in self._roles().items() if role.own.is_at_work
         }
         absent = [role for role, name in _STATES.items() if self._play.variable(name, _PRESENT) != _PRESENT]
-        return PassNote(kept=site.kept(planned, absent))
+        return PassRecord(preserved=site.preserved_settings(planned, absent))
 
-    def note(self) -> PassNote:
-        """Remember what roles that run once more have changed on this host."""
-        note = self._note() if self._is_split else PassNote()
-        noted, lines = dict(note.reports), list(note.lines)
-        for name in self._given.noted:
+    def record(self) -> PassRecord:
+        """Record what roles that run once more have changed on this host."""
+        before = self._record() if self._is_split else PassRecord()
+        reports, lines = dict(before.reports), list(before.lines)
+        for name in self._given.recorded_roles:
             ended = self._steps_of(name).own.end
-            noted[name] = self._merged(name, noted.get(name, {}), ended.report or {})
+            reports[name] = self._merged(name, reports.get(name, {}), ended.report or {})
             lines += ended.lines
-        return dataclasses.replace(note, reports=noted, lines=lines)
+        return dataclasses.replace(before, reports=reports, lines=lines)

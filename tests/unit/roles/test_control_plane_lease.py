@@ -14,7 +14,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json,
 API_SERVER = "kube-apiserver"
 ROLE = {"role": "nodecraft.kubeadm.control_plane"}
 # There is no wait here.
-BRISK: Json = {"__control_plane_look_again": 0, "__control_plane_look_retries": 1, "control_plane_lock_timeout": 3}
+BRISK: Json = {"__control_plane_poll_interval": 0, "__control_plane_poll_retries": 1, "control_plane_lock_timeout": 3}
 
 Play = t.Callable[..., Outcome]
 

@@ -287,7 +287,7 @@ def test_the_next_control_plane_is_asked_where_the_first_cannot_be_reached(stage
 # ---- what device plugins offer ---------------------------------------------------------------------------------------
 
 # There is no sleep between two looks, of which there are three.
-BRISK = ["-e", '{"__node_kubelet_look_again": 0, "node_kubelet_allocatable_timeout": 2}']
+BRISK = ["-e", '{"__node_kubelet_poll_interval": 0, "node_kubelet_allocatable_timeout": 2}']
 
 
 def looks(outcome: Outcome, node: str) -> int:

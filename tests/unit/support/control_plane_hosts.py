@@ -87,7 +87,7 @@ def looked(registers: Json, **told: t.Sequence[Json] | str) -> Json:
         else {"host": name, "static_pods": list(pods)}
         for name, pods in told.items()
     ]
-    return {**registers, "look": {"results": results}}
+    return {**registers, "observe": {"results": results}}
 
 
 def observed(name: str, problem: str | None = None) -> Json:

@@ -196,7 +196,7 @@ class FakePlay:
         variables["lookup"] = lambda _name, of: {
             name.removeprefix(f"{of}_"): variables[name] for name in role_variables.SETTINGS[of] if name in variables
         }
-        for name in ("kept", "is_named", "gates", "desired"):
+        for name in ("preserved", "is_named", "gates", "desired"):
             variables[f"__{role}_{name}"] = self._rendered(own.get(f"__{role}_{name}", ""), variables)
         variables[f"__{role}_options"] = {
             "state": self._rendered(own.get(f"__{role}_options", {}).get("state", ""), variables)

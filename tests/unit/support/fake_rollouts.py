@@ -150,7 +150,7 @@ class ControlPlanes(Course):
         }
         for part in ("first", "then") if "repairs_first.yml" in parts else ("files",):
             files = {host: self.result("admit", host).get(part) or [] for host in hosts if host not in self.play.lost}
-            again = [host for host, found in files.items() if found and found[0]["file"] == "plan_again.yml"]
+            again = [host for host, found in files.items() if found and found[0]["file"] == "replan.yml"]
             if again:
                 self.play.each(self.role, "plan", again, register="begin")
                 self._decide(again)
@@ -173,15 +173,15 @@ class ControlPlanes(Course):
 
         def look(_host: str) -> Json:
             results = []
-            for asked in admitted["asked"]:
+            for observed in admitted["observes"]:
                 for _look in range(_LOOKS):
-                    found = self.play.take(self.role, "look", host, on=asked)
+                    found = self.play.take(self.role, "observe", host, on=observed)
                     if not found.get("awaited"):
                         break
                 results.append(found)
             return {"results": results}
 
-        self.play.register("__control_plane_look", look, [host], step="look", is_fatal=False)
+        self.play.register("__control_plane_observe", look, [host], step="observe", is_fatal=False)
         self.play.each(self.role, "turn", [host], on=lambda _host: str(admitted["turn_api"]["host"]))
 
         def change(_host: str) -> Json:
@@ -228,7 +228,7 @@ class Kubelets(Course):
 
     def apply(self, hosts: t.Sequence[str]) -> None:
         files = {each["file"] for host in hosts for each in self.result("admit", host).get("files") or ()}
-        for is_plane in (True, False) if files == {"planes_first.yml"} else (None,):
+        for is_plane in (True, False) if files == {"control_planes_first.yml"} else (None,):
             own = [
                 host
                 for host in hosts
@@ -259,7 +259,7 @@ class Kubelets(Course):
             "verify",
             verified,
             on=lambda host: self.result("turn", host)["api"]["host"],
-            settings={"look_again": 0},
+            settings={"poll_interval": 0},
         )
 
     def compare(self, hosts: t.Sequence[str]) -> None:

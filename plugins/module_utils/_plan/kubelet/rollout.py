@@ -74,7 +74,7 @@ _USE = "whether it uses what is desired"
 # Said by the engine where nothing of the new kubelet was seen in the API.
 UNREPORTED = "whether its Node is ready and evicts no pods: "
 # Files of the role's tasks.
-BATCH, PLANES_FIRST = "batch.yml", "planes_first.yml"
+BATCH, CONTROL_PLANES_FIRST = "batch.yml", "control_planes_first.yml"
 _NOT_COMPARED = "nothing is to change, but whether kubelets use what is desired could not be compared"
 _OVERTAKEN = (
     "Another run held the Lease since everything was planned, and may have set that: run again to take it back."
@@ -103,7 +103,7 @@ def batches(hosts: Hosts[KubeletHost], size: int) -> list[list[str]]:
 def file_of_turns(hosts: Hosts[KubeletHost]) -> str:
     """The file of tasks that hosts with a turn include. Files are included in the order of the play, and control planes are changed before others."""
     are_planes = [host.is_control_plane for host in hosts.values() if host.has_turn]
-    return BATCH if are_planes == sorted(are_planes, reverse=True) else PLANES_FIRST
+    return BATCH if are_planes == sorted(are_planes, reverse=True) else CONTROL_PLANES_FIRST
 
 
 def settings_refusal(settings: KubeletSettings) -> str:

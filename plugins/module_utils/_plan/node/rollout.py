@@ -236,19 +236,21 @@ def unverified(hosts: Hosts[NodeHost], applied: Applied) -> list[str]:
 def keeping(settings: Json) -> dict[str, t.Any]:
     """The settings of a host, with its desired state by kind, None where no variable names it; without the keys for the two passes.
 
-    The first of two passes leaves what they remove: by kind under C(kept), in a field of the same name. That is not set to the value it had,
+    The first of two passes leaves what they remove: by kind under C(preserved), in a field of the same name. That is not set to the value it had,
     for it may be gone meanwhile: it is not named, and nothing is purged.
     """
     desired = {kind: settings["desired"].get(_VARIABLES.get(kind, kind)) for kind in TASKS}
-    found = {key: value for key, value in settings.items() if key not in ("desired", "first_of_two", "kept")} | desired
+    found = {
+        key: value for key, value in settings.items() if key not in ("desired", "first_of_two", "preserved")
+    } | desired
     if settings["first_of_two"]:
         found["node_resources_purge"] = False
-    for kind, part in settings["kept"].items():
-        kept, option = part[kind], found[kind]
+    for kind, part in settings["preserved"].items():
+        preserved, option = part[kind], found[kind]
         if kind == taints.TAINTS.field:
-            found[kind] = taints.without(option, kept)
+            found[kind] = taints.without(option, preserved)
         else:
-            found[kind] = {key: value for key, value in option.items() if key not in kept}
+            found[kind] = {key: value for key, value in option.items() if key not in preserved}
     return found
 
 

@@ -22,7 +22,7 @@ def requests(
     static_pods: str | t.Sequence[str],
     *,
     state: str,
-    kept: t.Mapping[str, Settings],
+    preserved: t.Mapping[str, Settings],
     feature_gates: Settings | None = None,
     admission_plugins: Settings | None = None,
     components: t.Mapping[str, Settings] | None = None,
@@ -36,17 +36,17 @@ def requests(
     etcd is planned on a node where the desired state names it; elsewhere only where this collection has changed it, and an etcd that is no
     static pod is left alone.
 
-    kept: what has its present value in a pass that only adds, by name and option; with C(waits) nothing is asked of the static pod.
+    preserved: what has its present value in a pass that only adds, by name and option; with C(waits) nothing is asked of the static pod.
     """
     selected = named(static_pods)
-    names = [name for name in selected if not kept.get(name, {}).get("waits")]
+    names = [name for name in selected if not preserved.get(name, {}).get("waits")]
     if state != _PRESENT:
         return {name: _optional(name, is_wanted=len(selected) < _ALL) for name in names}
     own = components or {}
     shared = {"feature_gates": feature_gates, "admission_plugins": admission_plugins}
     return {
         name: {
-            **_settings(name, _keeping(own.get(name, {}), kept.get(name, {})), shared),
+            **_settings(name, _keeping(own.get(name, {}), preserved.get(name, {})), shared),
             **_optional(name, is_wanted=name in own),
         }
         for name in names
@@ -74,8 +74,8 @@ def _is_for(option: str, name: str) -> bool:
     return name != _ETCD if option == "feature_gates" else name == _API_SERVER
 
 
-def _keeping(own: Settings, kept: Settings) -> Settings:
-    options = {option: keys for option, keys in kept.items() if option != "waits"}
+def _keeping(own: Settings, preserved: Settings) -> Settings:
+    options = {option: keys for option, keys in preserved.items() if option != "waits"}
     return {**own, **{option: {**own.get(option, {}), **keys} for option, keys in options.items()}}
 
 

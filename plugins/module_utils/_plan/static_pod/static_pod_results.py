@@ -138,7 +138,7 @@ class PlannedChange:
 class StaticPodDecision(Decision):
     """Of the step decide. planned: the hosts of the rollout. turns: those that change, in their order. planned_at, at: in seconds since 1970, when
     everything was planned, and when this was decided. persists: whether kubeadm-config is to be written. is_ready: whether the first turn may begin
-    without another look. told: warnings for the report. outdated: what was planned before another run may have changed something."""
+    without another observation. told: warnings for the report. outdated: what was planned before another run may have changed something."""
 
     api_reachable: bool = True
     plan_only: bool = False
@@ -164,13 +164,13 @@ class IncludedFile:
 @dataclasses.dataclass(frozen=True)
 class OwnPart(StepResult):
     """Of the step admit: what one host does. files: of tasks, in their order. first, then: its turn where it is repaired, before the other nodes are
-    changed, and what it does among them. asked: the hosts that are observed before its turn. verifies: those on which the last host verifies
+    changed, and what it does among them. observes: the hosts that are observed before its turn. verifies: those on which the last host verifies
     kubeadm-config. turn_api, end_api: who uses the API for it."""
 
     files: tuple[IncludedFile, ...] = typed.several(IncludedFile)
     first: tuple[IncludedFile, ...] = typed.several(IncludedFile)
     then: tuple[IncludedFile, ...] = typed.several(IncludedFile)
-    asked: t.Sequence[str] = ()
+    observes: t.Sequence[str] = ()
     verifies: t.Sequence[str] | None = None
     turn_api: ApiHost | None = typed.one(ApiHost.parse)
     end_api: ApiHost | None = typed.one(ApiHost.parse)
@@ -178,7 +178,7 @@ class OwnPart(StepResult):
 
 @dataclasses.dataclass(frozen=True)
 class PodsObserved(StepResult):
-    """Of the step look: the static pods of one host before a turn. static_pods: None where they could not be read, msg says why. awaited: what the
+    """Of the step observe: the static pods of one host before a turn. static_pods: None where they could not be read, msg says why. awaited: what the
     turn waits for, the host itself where it does not answer."""
 
     host: str = ""
@@ -188,7 +188,7 @@ class PodsObserved(StepResult):
 
 @dataclasses.dataclass(frozen=True)
 class Observations:
-    """Of a loop with the step look."""
+    """Of a loop with the step observe."""
 
     results: tuple[PodsObserved, ...] = typed.several(PodsObserved)
 
@@ -249,7 +249,7 @@ class StaticPodHost(HostResults[StaticPodSettings, PodPlans]):
     @functools.cached_property
     def observations(self) -> tuple[PodsObserved, ...]:
         """What was observed before the turn of the host."""
-        return self.result("look", Observations).results
+        return self.result("observe", Observations).results
 
     @functools.cached_property
     def verified(self) -> tuple[ConfigVerified, ...]:

@@ -33,9 +33,9 @@ STEPS = (
     "plan",
     "decide",
     "split",
-    "note",
+    "record",
     "admit",
-    "look",
+    "observe",
     "turn",
     "verify",
     "apply",
@@ -70,18 +70,18 @@ WAITING, REFUSED, UNFINISHED, LOST, FAILED, DONE = "waiting", "refused", "unfini
 class StepSettings:
     """What tasks of roles and playbooks give their steps, each some of these.
 
-    plan_only: whether the step belongs to the plan of a playbook, which decides then whether anything is changed. look_again: the seconds between two
-    looks. roles: of the run. named: the settings that variables name. in_pass: one of C(site.PASSES). noted: the roles that run once more. looks: the
-    registers of what was read. known: the names of variables. planes: hosts of control planes. target: a version. result: of a module.
+    plan_only: whether the step belongs to the plan of a playbook, which decides then whether anything is changed. poll_interval: the seconds between two
+    observations. roles: of the run. named: the settings that variables name. in_pass: one of C(site.PASSES). recorded_roles: those that run once more.
+    registers: of what was read. known: the names of variables. planes: hosts of control planes. target: a version. result: of a module.
     """
 
     plan_only: bool = typed.one(is_true, False)
-    look_again: int = typed.one(int, 0)
+    poll_interval: int = typed.one(int, 0)
     roles: t.Sequence[str] = ()
     named: t.Sequence[str] = ()
     in_pass: str = ""
-    noted: t.Sequence[str] = ()
-    looks: t.Sequence[str] = ()
+    recorded_roles: t.Sequence[str] = ()
+    registers: t.Sequence[str] = ()
     known: t.Sequence[str] = ()
     planes: t.Sequence[str] = ()
     target: str = ""

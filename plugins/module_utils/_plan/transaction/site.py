@@ -36,7 +36,7 @@ _SWITCHED = {"feature_gates": False, "admission_plugins": "disabled"}
 # Which pass a run is in. The plan of the whole shows whether there are two; rollback says itself that it takes a single one.
 WHOLE, SINGLE, ADDITIONS, REST = PASSES = ("whole", "single", "additions", "rest")
 # Files of the playbooks' tasks.
-_ROLE, _LOOK_AGAIN = "role.yml", "look_again.yml"
+_ROLE, _RECHECK = "role.yml", "recheck.yml"
 # What check mode says of a run that is split.
 SPLIT = (
     "This run makes two passes: it adds first, and then removes. What does both is restarted twice. Both passes were rehearsed; the changes above"
@@ -119,11 +119,11 @@ class SiteStart(StepResult):
 
 @dataclasses.dataclass(frozen=True)
 class SiteStep:
-    """A file of tasks that a run includes after its plan. role, part: the tasks of a role that this file includes."""
+    """A file of tasks that a run includes after its plan. role, tasks_from: the tasks of a role that this file includes."""
 
     file: str = ""
     role: str = ""
-    part: str = ""
+    tasks_from: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,17 +145,17 @@ class SiteDecision(StepResult):
     is_refused: bool = False
 
     @property
-    def looks_again(self) -> bool:
+    def rechecks(self) -> bool:
         """Whether the role node_resources runs once more."""
-        return any(step.file == _LOOK_AGAIN for step in self.steps)
+        return any(step.file == _RECHECK for step in self.steps)
 
 
 @dataclasses.dataclass(frozen=True)
-class PassNote(StepResult):
-    """Of the steps split and note. kept: what the first of two passes leaves as it is. reports: by role, of what was changed before the last pass.
+class PassRecord(StepResult):
+    """Of the steps split and record. preserved: what the first of two passes leaves as it is. reports: by role, of what was changed before the last pass.
     lines: what was told then."""
 
-    kept: Mapped | None = None
+    preserved: Mapped | None = None
     reports: t.Mapping[str, Mapped] = dataclasses.field(default_factory=dict)
     lines: t.Sequence[str] = ()
 
@@ -188,7 +188,7 @@ def decide(
     repairs = any(result.problem and result.has_work for result in planned.get(_KUBELETS, ()))
     if repairs:
         work.sort(key=lambda role: role != _KUBELETS)
-    looks_again = removed > 0 and _KUBELETS in work and RESOURCES in work and not check_mode
+    rechecks = removed > 0 and _KUBELETS in work and RESOURCES in work and not check_mode
     compares = _KUBELETS in planned and _KUBELETS not in work and in_pass != ADDITIONS
     work = [] if check_mode and in_pass == ADDITIONS else work
     is_split = 0 < removed < len(ordered) and in_pass == WHOLE and not repairs
@@ -196,7 +196,7 @@ def decide(
         work.append(GUARD)  # always after the nodes: it protects those that are tainted now
     steps = (
         *(SiteStep(_ROLE, role, "apply") for role in work),
-        *([SiteStep(_LOOK_AGAIN, RESOURCES, "again")] * looks_again),
+        *([SiteStep(_RECHECK, RESOURCES, "plan_and_apply")] * rechecks),
         *([SiteStep(_ROLE, _KUBELETS, "compare")] * compares),
     )
     return SiteDecision(work=work, is_split=is_split, steps=steps, in_pass=in_pass)
@@ -240,10 +240,10 @@ def changed_hosts(planned: t.Mapping[str, Report]) -> list[str]:
     return [host for host, report in planned.items() if any(each.has_work for each in report.values())]
 
 
-def kept(planned: t.Mapping[str, Report], absent: t.Collection[str]) -> dict[str, t.Any]:
+def preserved_settings(planned: t.Mapping[str, Report], absent: t.Collection[str]) -> dict[str, t.Any]:
     """What the first of two passes leaves as it is on a host.
 
-    planned: by role. absent: the roles that revert what they set, and so name nothing that could be kept.
+    planned: by role. absent: the roles that revert what they set, and so name nothing that could be preserved.
 
     By role and part, of those that something is removed from: C(waits), whether the second pass changes it as a whole, and by field the
     present values of what goes (None: not set). What only removes waits, so that it is restarted once; flags that belong to what goes stay

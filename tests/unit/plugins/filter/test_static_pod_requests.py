@@ -13,8 +13,8 @@ def test_it_hands_over() -> None:
     requests = FilterModule().filters()["static_pod_requests"]
     asked = {"state": "present", "feature_gates": {"A": True}, "admission_plugins": {}, "components": {}}
     assert requests({"static_pods": "kube-scheduler", **asked})["kube-scheduler"]["feature_gates"] == {"A": True}
-    kept = {"control_plane": {"kube-scheduler": {"waits": False, "feature_gates": {"B": False}}}}
-    found = requests({"static_pods": "kube-scheduler", **asked}, kept)
+    preserved = {"control_plane": {"kube-scheduler": {"waits": False, "feature_gates": {"B": False}}}}
+    found = requests({"static_pods": "kube-scheduler", **asked}, preserved)
     assert found["kube-scheduler"]["feature_gates"] == {"A": True, "B": False}
 
 

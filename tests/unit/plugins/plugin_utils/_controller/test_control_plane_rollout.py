@@ -203,9 +203,7 @@ def test_a_lease_that_is_looked_at_is_not_held() -> None:
 
 def test_a_plan_that_another_run_made_old_is_made_again_with_the_same_lease() -> None:
     its_pass = decided(FakePass(two(), answer={**HELD, "stale": True}))
-    assert [its_pass.as_host(name).take("admit")["files"][0]["file"] for name in ("cp1", "cp2")] == [
-        "plan_again.yml"
-    ] * 2
+    assert [its_pass.as_host(name).take("admit")["files"][0]["file"] for name in ("cp1", "cp2")] == ["replan.yml"] * 2
     before = its_pass.hosts()["cp1"]["decide"]
     again = its_pass.as_host("cp1").take("decide")
     assert (again["lease"]["held"], again["lease"]["stale"]) == (True, False)
@@ -244,9 +242,9 @@ def test_each_host_takes_its_own_part() -> None:
     first, repair, nothing = (its_pass.as_host(name).take("admit") for name in hosts)
     assert (first["first"], first["then"]) == ([], [{"file": "turn.yml", "host": "cp1"}])
     assert (repair["first"], repair["then"]) == ([{"file": "turn.yml", "host": "cp2"}], [])
-    assert (nothing["first"], nothing["then"], nothing["asked"]) == ([], [], [])
+    assert (nothing["first"], nothing["then"], nothing["observes"]) == ([], [], [])
     # What is down was not ready, so that the plan does not do.
-    assert first["asked"] == repair["asked"] == ["cp1", "cp2", "cp3"]
+    assert first["observes"] == repair["observes"] == ["cp1", "cp2", "cp3"]
     assert (first["turn_api"]["host"], first["end_api"]["host"]) == ("cp3", "cp1")
     # Where the third speaks, those before it were lost.
     assert nothing["end_api"]["host"] == "cp3"
@@ -254,7 +252,7 @@ def test_each_host_takes_its_own_part() -> None:
 
 def test_only_the_first_turn_goes_by_the_plan() -> None:
     its_pass = decided(FakePass(two(), answer=HELD))
-    assert [its_pass.as_host(name).take("admit")["asked"] for name in ("cp1", "cp2")] == [[], ["cp1", "cp2"]]
+    assert [its_pass.as_host(name).take("admit")["observes"] for name in ("cp1", "cp2")] == [[], ["cp1", "cp2"]]
 
 
 def test_what_was_only_planned_is_decided_about_once_more() -> None:
@@ -294,7 +292,7 @@ def test_a_kubelet_that_does_not_work_stops_the_rollout_unless_this_run_repaired
 
 def test_a_host_whose_kubelet_does_not_work_counts_as_one_that_cannot_be_asked() -> None:
     answer: Json = {"static_pods": [observed("kube-apiserver")], "kubelet_problem": PROBLEM}
-    told = FakePass({name: host(name) for name in ("cp1", "cp2")}, answer=answer).take("look")
+    told = FakePass({name: host(name) for name in ("cp1", "cp2")}, answer=answer).take("observe")
     assert (told.get("static_pods"), told["msg"]) == (None, PROBLEM)
 
 
@@ -326,7 +324,7 @@ def test_a_host_is_asked_for_another() -> None:
     pods = [{**observed("etcd", "starts"), "env": ["A"]}]
     its_pass = FakePass(two(), answer={"static_pods": pods})
     its_pass.delegate_host = "cp2"
-    found = its_pass.take("look")
+    found = its_pass.take("observe")
     assert (found["host"], found["awaited"]) == ("cp2", ["etcd"])
     assert found["static_pods"] == [{"name": "etcd", "ready": False, "problem": "starts", "unverified": []}]
 
@@ -341,14 +339,14 @@ def test_a_host_is_asked_for_another() -> None:
     ],
 )
 def test_a_host_that_does_not_answer_is_waited_for(answer: Json, told: str) -> None:
-    found = FakePass(two(), answer=answer).take("look")
+    found = FakePass(two(), answer=answer).take("observe")
     assert (found.get("static_pods"), found["msg"], found["awaited"]) == (None, told, ["cp1"])
 
 
 def test_host_with_unreadable_manifest_instead_of_etcd_is_unknown() -> None:
     pods = [observed(API_SERVER)]
     answer = {"static_pods": pods, "unreadable_files": ["/m/etcd.yaml"]}
-    found = FakePass(two(), answer=answer).take("look")
+    found = FakePass(two(), answer=answer).take("observe")
     assert (found.get("static_pods"), found["awaited"]) == (None, [])
     assert found["msg"] == "/m/etcd.yaml cannot be read, and may be etcd"
 

@@ -92,8 +92,8 @@ def test_one_host_asks_for_all_before_and_after() -> None:
 
 def test_an_image_is_built_without_a_pass() -> None:
     found = course(OURS)
-    found.play.each("device_plugin", "look", ["w1"])
-    assert (found.failures, found.result("look", "w1")["check_mode"]) == ({}, False)
+    found.play.each("device_plugin", "plan", ["w1"])
+    assert (found.failures, found.result("plan", "w1")["check_mode"]) == ({}, False)
 
 
 def test_what_works_already_is_not_waited_for() -> None:
@@ -417,11 +417,11 @@ def test_what_they_show_may_not_be_known() -> None:
 @pytest.mark.parametrize("check_mode", [False, True])
 def test_what_builds_the_image_is_no_pass(check_mode: bool) -> None:
     play = FakePlay({"localhost": {}}, check_mode=check_mode)
-    assert play.take("device_plugin", "look", "localhost") == {
+    assert play.take("device_plugin", "plan", "localhost") == {
         "changed": False,
         "check_mode": check_mode,
     }
-    misspelt = FakePlay({"localhost": {"device_plugin_image_bas": 1}}).take("device_plugin", "look", "localhost")
+    misspelt = FakePlay({"localhost": {"device_plugin_image_bas": 1}}).take("device_plugin", "plan", "localhost")
     assert "did you mean device_plugin_image_base?" in misspelt["msg"]
 
 

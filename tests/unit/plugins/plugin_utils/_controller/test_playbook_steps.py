@@ -203,7 +203,7 @@ def test_idle_kubelet_that_is_not_as_desired_fails_the_run_at_its_end(api: list[
 
 
 @pytest.mark.parametrize(
-    ("api", "kubelets", "work", "is_split", "looks_again"),
+    ("api", "kubelets", "work", "is_split", "rechecks"),
     [
         ([], [], [], False, False),
         ([ON], [ON], ROLES, False, False),
@@ -213,13 +213,13 @@ def test_idle_kubelet_that_is_not_as_desired_fails_the_run_at_its_end(api: list[
     ],
 )
 def test_what_is_added_and_what_goes(
-    api: list[Json], kubelets: list[Json], work: list[str], is_split: bool, looks_again: bool
+    api: list[Json], kubelets: list[Json], work: list[str], is_split: bool, rechecks: bool
 ) -> None:
     site = Site(api, kubelets)
     site.run()
     decided = site.play.hostvars["w1"]["__play_decide"]
-    again = "again" in [step["part"] for step in decided["steps"]]
-    assert (decided["work"], decided["is_split"], again) == (work, is_split, looks_again)
+    again = "plan_and_apply" in [step["tasks_from"] for step in decided["steps"]]
+    assert (decided["work"], decided["is_split"], again) == (work, is_split, rechecks)
     assert (
         site.play.take("site", "decide", "cp1", settings={"roles": [], "named": [], "in_pass": "single"})["work"] == []
     )
@@ -290,17 +290,17 @@ def test_a_control_plane_outside_its_group_is_refused_where_settings_would_miss_
 def test_what_the_first_pass_keeps_on_each_host() -> None:
     site = planned_site([ON, OFF], [OFF])
     settings = {"roles": ROLES}
-    cp1, w1 = (site.play.take("site", "split", name, settings=settings)["kept"] for name in ("cp1", "w1"))
+    cp1, w1 = (site.play.take("site", "split", name, settings=settings)["preserved"] for name in ("cp1", "w1"))
     assert cp1["control_plane"] == {API_SERVER: {"waits": False, "feature_gates": {OFF["key"]: OFF["before"]}}}
     assert w1 == {"node_kubelet": {"kubelet": {"waits": True, "feature_gates": {OFF["key"]: OFF["before"]}}}}
     site.play.hostvars["cp1"]["control_plane_state"] = "previous"
-    assert site.play.take("site", "split", "cp1", settings=settings)["kept"]["control_plane"][API_SERVER]["waits"]
+    assert site.play.take("site", "split", "cp1", settings=settings)["preserved"]["control_plane"][API_SERVER]["waits"]
 
 
 def test_nothing_is_kept_on_a_host_without_a_static_pod_in_its_plan() -> None:
     site = planned_site([ON, OFF], [])
     site.play.hostvars["cp1"]["__control_plane_begin"]["plan"]["static_pods"] = {}
-    assert site.play.take("site", "split", "cp1", settings={"roles": ROLES})["kept"] == {}
+    assert site.play.take("site", "split", "cp1", settings={"roles": ROLES})["preserved"] == {}
 
 
 # ---- the end ---------------------------------------------------------------------------------------------------------
@@ -426,7 +426,7 @@ def decided(in_pass: str, **more: t.Any) -> Json:
     return {"__play_decide": {"work": ["node_kubelet"], "in_pass": in_pass, "pass_id": "run", **more}}
 
 
-KEPT: Json = {"__play_note": {"kept": {"control_plane": {API_SERVER: {"waits": True}}}}}
+PRESERVED: Json = {"__play_record": {"preserved": {"control_plane": {API_SERVER: {"waits": True}}}}}
 CHANGED: Json = {"operations": [ON], "changed": True}
 _TURN: Json = {"name": "w1", "pass_id": "k"}
 FAILED_KUBELET: Json = {
@@ -440,7 +440,7 @@ FAILED_KUBELET: Json = {
 @pytest.mark.parametrize(("in_pass", "is_left"), [("additions", True), ("rest", False)])
 def test_a_host_whose_removals_did_not_come_fails_and_is_in_the_limit(in_pass: str, is_left: bool) -> None:
     """Every role of the first pass has ended."""
-    hosts = {"cp1": KEPT, "w1": FAILED_KUBELET, "w2": KEPT}
+    hosts = {"cp1": PRESERVED, "w1": FAILED_KUBELET, "w2": PRESERVED}
     begun: Json = {"__play_begin": {"pass_id": "run"}}
     play = FakePlay({name: {**begun, **each, **decided(in_pass)} for name, each in hosts.items()})
     for name in hosts:
@@ -457,7 +457,9 @@ def test_what_the_first_pass_changed_is_in_the_report_of_the_run() -> None:
     play = FakePlay(
         {"w1": {**begun, "__node_kubelet_end": {"report": CHANGED, "lines": ["told"]}, **decided("additions")}}
     )
-    play.hostvars["w1"]["__play_note"] = play.take("site", "note", "w1", settings={"noted": ["node_kubelet"]})
+    play.hostvars["w1"]["__play_record"] = play.take(
+        "site", "record", "w1", settings={"recorded_roles": ["node_kubelet"]}
+    )
     play.hostvars["w1"]["__node_kubelet_end"] = {"report": {"operations": [], "changed": False}}
     # Also where the second pass could not be planned.
     assert play.take("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"] == CHANGED
@@ -465,13 +467,13 @@ def test_what_the_first_pass_changed_is_in_the_report_of_the_run() -> None:
     found = play.take("site", "end", "w1", settings={"roles": ROLES})
     assert (found["reports"]["node_kubelet"], found["lines"]) == (CHANGED, ["told"])
     # What is noted again goes on top, and what an earlier import left counts for nothing.
-    note = play.take("site", "note", "w1", settings={"noted": ["node_kubelet"]})
-    assert note["reports"] == {"node_kubelet": CHANGED}
+    record = play.take("site", "record", "w1", settings={"recorded_roles": ["node_kubelet"]})
+    assert record["reports"] == {"node_kubelet": CHANGED}
     play.hostvars["w1"].update(decided("whole"))
     assert play.take("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"]["changed"] is False
-    note = play.take("site", "note", "w1", settings={"noted": ["node_kubelet"]})
-    assert note["reports"] == {"node_kubelet": {"operations": [], "changed": False}}
-    play.hostvars["w1"].update(decided("whole", steps=[{"file": "look_again.yml"}]))
+    record = play.take("site", "record", "w1", settings={"recorded_roles": ["node_kubelet"]})
+    assert record["reports"] == {"node_kubelet": {"operations": [], "changed": False}}
+    play.hostvars["w1"].update(decided("whole", steps=[{"file": "recheck.yml"}]))
     assert play.take("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"] == CHANGED
 
 
@@ -484,7 +486,9 @@ def test_a_second_pass_that_is_refused_hides_nothing_of_the_first_one(in_pass: s
     assert refused["failed"]
     assert refused["msg"].startswith("The first of two passes is done, and what it changed stays. ") is is_second
     reports = {"control_plane": {API_SERVER: CHANGED}} if is_second else {}
-    site.play.hostvars["cp1"].update(__play_decide=refused, __play_note={**KEPT["__play_note"], "reports": reports})
+    site.play.hostvars["cp1"].update(
+        __play_decide=refused, __play_record={**PRESERVED["__play_record"], "reports": reports}
+    )
     found = site.play.take("site", "end", "cp1", settings={"roles": ROLES})
     api = found["reports"]["control_plane"][API_SERVER]
     assert api["operations"] == ([ON, OFF] if is_second else [OFF])

@@ -22,7 +22,7 @@ PLANE: Json = {"control_plane": ["etcd runs"]}
     [
         ({"c1": PLANE, "c2": PLANE, "w1": {}}, "batch.yml"),
         ({"w1": {}, "w2": {}}, "batch.yml"),
-        ({"w1": {}, "c1": PLANE}, "planes_first.yml"),
+        ({"w1": {}, "c1": PLANE}, "control_planes_first.yml"),
         ({"w1": IDLE, "c1": PLANE}, "batch.yml"),  # it has no turn
     ],
 )
@@ -37,9 +37,9 @@ def test_each_host_knows_its_batch_and_the_one_before() -> None:
     assert (second.files, second.before) == ((IncludedBatch("batch.yml", ["w1", "w2"]),), ["c1"])
     assert none == Admission()
     # One file for all of them, in which each includes its batch.
-    several = KubeletDecision(batches=decision.batches, file="planes_first.yml")
+    several = KubeletDecision(batches=decision.batches, file="control_planes_first.yml")
     assert {rollout.with_turn(Admission(), several, name).files for name in ("c1", "w1", "w2")} == {
-        (IncludedBatch("planes_first.yml", ()),)
+        (IncludedBatch("control_planes_first.yml", ()),)
     }
 
 

@@ -61,12 +61,12 @@ def test_the_first_of_two_passes_leaves_what_goes() -> None:
     desired = {"taints": taints, "labels": {"a": "b", "c": None}, "extended_resources": {}}
     settings = {"desired": desired, "node_resources_purge": True}
     known = {"taints": taints, "labels": {"a": "b", "c": None}, "resources": {}, "node_resources_purge": True}
-    kept = {
+    preserved = {
         "taints": {"waits": True, "taints": {"y:NoExecute": "v"}},
         "labels": {"waits": False, "labels": {"c": "d", "e": "f"}},
         "resources": {"waits": True, "resources": {"a.com/b": "2"}},
     }
-    assert rollout.keeping({**settings, "first_of_two": True, "kept": kept}) == {
+    assert rollout.keeping({**settings, "first_of_two": True, "preserved": preserved}) == {
         "taints": [
             taints[0],
             {"key": "y", "effect": "NoSchedule", "state": "absent"},
@@ -78,22 +78,22 @@ def test_the_first_of_two_passes_leaves_what_goes() -> None:
         "node_resources_purge": False,
     }
     # One task serves all hosts, so that purge must be the same where nothing goes.
-    assert rollout.keeping({**settings, "first_of_two": True, "kept": {}}) == {
+    assert rollout.keeping({**settings, "first_of_two": True, "preserved": {}}) == {
         **known,
         "node_resources_purge": False,
     }
-    assert rollout.keeping({**settings, "first_of_two": False, "kept": {}}) == known
+    assert rollout.keeping({**settings, "first_of_two": False, "preserved": {}}) == known
 
 
 def test_what_no_variable_names_is_not_asked_for() -> None:
-    settings = {"desired": {"labels": {}}, "first_of_two": False, "kept": {}}
+    settings = {"desired": {"labels": {}}, "first_of_two": False, "preserved": {}}
     assert rollout.keeping(settings) == {"taints": None, "labels": {}, "resources": None}
 
 
 def test_the_first_of_two_passes_names_a_taint_that_was_removed_before() -> None:
     taints = [{"key": "x", "state": "absent"}, {"key": "y", "effect": "NoExecute", "state": "absent"}]
-    kept = {"taints": {"taints": {"x:NoSchedule": ""}}}
-    settings = {"desired": {"taints": taints}, "first_of_two": True, "kept": kept}
+    preserved = {"taints": {"taints": {"x:NoSchedule": ""}}}
+    settings = {"desired": {"taints": taints}, "first_of_two": True, "preserved": preserved}
     others = [{"key": "x", "effect": effect, "state": "absent"} for effect in ("PreferNoSchedule", "NoExecute")]
     assert rollout.keeping(settings)["taints"] == [*others, taints[1]]
 

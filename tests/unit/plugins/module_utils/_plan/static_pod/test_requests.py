@@ -14,7 +14,7 @@ ALL = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"]
 
 def asked(static_pods: str | list[str], *, state: str = "present", **more: t.Any) -> dict[str, dict[str, t.Any]]:
     """The requests."""
-    return requests(static_pods, state=state, **{"kept": {}, **more})
+    return requests(static_pods, state=state, **{"preserved": {}, **more})
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_what_a_component_gets_besides_wins() -> None:
 
 
 def test_a_pass_that_only_adds_keeps_what_goes_and_leaves_out_what_waits() -> None:
-    kept = {
+    preserved = {
         "kube-apiserver": {"waits": False, "feature_gates": {"B": True}, "admission_plugins": {"P": None}},
         "kube-scheduler": {"waits": True, "feature_gates": {"B": True}},
     }
@@ -73,7 +73,7 @@ def test_a_pass_that_only_adds_keeps_what_goes_and_leaves_out_what_waits() -> No
         ["kube-apiserver", "kube-controller-manager", "kube-scheduler"],
         feature_gates={"A": True, "B": False},
         components={"kube-apiserver": {"feature_gates": {"B": False}, "args": {"v": 4}}},
-        kept=kept,
+        preserved=preserved,
     )
     assert found == {
         "kube-apiserver": {
@@ -105,7 +105,7 @@ def test_etcd_takes_part_where_it_is_named(
 
 
 def test_an_etcd_that_is_none_of_ours_stays_optional_while_others_wait() -> None:
-    found = asked(ALL, state="absent", kept={"kube-apiserver": {"waits": True}})
+    found = asked(ALL, state="absent", preserved={"kube-apiserver": {"waits": True}})
     assert found == {
         "etcd": {"only_if_changed": True},
         "kube-controller-manager": {},

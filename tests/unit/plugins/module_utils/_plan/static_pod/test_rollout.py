@@ -240,7 +240,7 @@ def test_a_node_that_is_not_ready_keeps_another_from_its_turn() -> None:
 def test_a_node_that_was_not_asked_is_not_known() -> None:
     told = looked(host("cp1"), cp1=[observed(API_SERVER)], cp2=[observed(API_SERVER)])
     assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(parsed(three(cp1=told)), "cp1")
-    told["look"]["results"].append({"host": "cp3", "static_pods": None})
+    told["observe"]["results"].append({"host": "cp3", "static_pods": None})
     assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(parsed(three(cp1=told)), "cp1")
 
 

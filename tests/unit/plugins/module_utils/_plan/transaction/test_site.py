@@ -124,25 +124,25 @@ def decide(
     return site.decide(by_role, has_guard=has_guard, in_pass=in_pass, check_mode=check_mode)
 
 
-def decision(work: list[str], is_split: bool, looks_again: bool, in_pass: str = site.WHOLE) -> SiteDecision:
+def decision(work: list[str], is_split: bool, rechecks: bool, in_pass: str = site.WHOLE) -> SiteDecision:
     compares = KUBELETS not in work and in_pass != site.ADDITIONS
     steps = (
         *(SiteStep("role.yml", role, "apply") for role in work),
-        *([SiteStep("look_again.yml", NODES, "again")] * looks_again),
+        *([SiteStep("recheck.yml", NODES, "plan_and_apply")] * rechecks),
         *([SiteStep("role.yml", KUBELETS, "compare")] * compares),
     )
     return SiteDecision(work=work, is_split=is_split, steps=steps, in_pass=in_pass)
 
 
-def kept(plans: t.Mapping[str, t.Mapping[str, Json]], absent: t.Collection[str]) -> Json:
-    return site.kept({role: parts(results) for role, results in plans.items()}, absent)
+def preserved(plans: t.Mapping[str, t.Mapping[str, Json]], absent: t.Collection[str]) -> Json:
+    return site.preserved_settings({role: parts(results) for role, results in plans.items()}, absent)
 
 
 ON, OFF, FLAG, LABEL = ("feature_gates", True), ("feature_gates", False), ("args", None), ("labels", "a")
 
 
 @pytest.mark.parametrize(
-    ("operations", "work", "is_split", "looks_again"),
+    ("operations", "work", "is_split", "rechecks"),
     [
         ({}, [], False, False),
         ({PLANES: [ON]}, [PLANES], False, False),
@@ -166,9 +166,9 @@ ON, OFF, FLAG, LABEL = ("feature_gates", True), ("feature_gates", False), ("args
     ],
 )
 def test_what_changes_something_and_in_which_order(
-    operations: dict[str, list[tuple[str, t.Any]]], work: list[str], is_split: bool, looks_again: bool
+    operations: dict[str, list[tuple[str, t.Any]]], work: list[str], is_split: bool, rechecks: bool
 ) -> None:
-    assert decide(planned(**operations)) == decision(work, is_split, looks_again)
+    assert decide(planned(**operations)) == decision(work, is_split, rechecks)
 
 
 def test_the_guard_is_behind_the_nodes_and_in_the_last_pass() -> None:
@@ -178,7 +178,10 @@ def test_the_guard_is_behind_the_nodes_and_in_the_last_pass() -> None:
     assert decide(both, has_guard=True, in_pass=site.REST).work == [NODES, KUBELETS, PLANES, "placement_guard"]
     only = decide(planned(), has_guard=True)
     # What is compared is compared at the end.
-    assert [(step.role, step.part) for step in only.steps] == [("placement_guard", "apply"), (KUBELETS, "compare")]
+    assert [(step.role, step.tasks_from) for step in only.steps] == [
+        ("placement_guard", "apply"),
+        (KUBELETS, "compare"),
+    ]
 
 
 def test_a_run_that_must_not_split_takes_one_pass() -> None:
@@ -247,7 +250,7 @@ def test_the_first_pass_keeps_what_goes_where_something_comes_and_leaves_the_res
         KUBELETS: {"kubelet": {"operations": []}},
         NODES: {"labels": {"operations": [operation("labels", "a", "b", None), operation("labels", "c", None, "d")]}},
     }
-    assert kept(plans, []) == {
+    assert preserved(plans, []) == {
         PLANES: {
             "kube-apiserver": {"waits": False, "feature_gates": {"B": True}, "admission_plugins": {"P": None}},
             "kube-scheduler": {"waits": True, "feature_gates": {"B": True}},
@@ -261,22 +264,22 @@ def test_what_was_switched_off_and_is_no_more_is_added(field: str, off: t.Any) -
     """Its default may be on, so it begins where it is offered."""
     plans = {role: [{"operations": [operation(field, "B", off, None)]}] for role in (PLANES, KUBELETS)}
     assert decide(plans).work == [PLANES, KUBELETS]
-    assert kept({PLANES: {"kube-apiserver": plans[PLANES][0]}}, []) == {}
+    assert preserved({PLANES: {"kube-apiserver": plans[PLANES][0]}}, []) == {}
 
 
 def test_resources_of_a_container_have_no_order() -> None:
-    """Their keys are no option of a static pod, so they could not be kept as they are."""
+    """Their keys are no option of a static pod, so they could not be preserved."""
     amount = operation("resources", "requests.cpu", "250m", None)
     plans = {PLANES: {"kube-apiserver": {"operations": [GATE_ON, amount]}}}
-    assert kept(plans, []) == {}
+    assert preserved(plans, []) == {}
     assert not decide({PLANES: list(plans[PLANES].values())}).is_split
     of_node = {NODES: {"resources": {"operations": [operation("resources", "a.com/b", "2", None)]}}}
-    assert kept(of_node, []) == {NODES: {"resources": {"waits": True, "resources": {"a.com/b": "2"}}}}
+    assert preserved(of_node, []) == {NODES: {"resources": {"waits": True, "resources": {"a.com/b": "2"}}}}
 
 
 def test_a_role_that_reverts_all_it_set_waits_though_something_is_added() -> None:
     plans = {KUBELETS: {"kubelet": {"operations": [GATE_ON, GATE_OFF]}}}
-    assert [kept(plans, absent)[KUBELETS]["kubelet"]["waits"] for absent in ([], [KUBELETS])] == [False, True]
+    assert [preserved(plans, absent)[KUBELETS]["kubelet"]["waits"] for absent in ([], [KUBELETS])] == [False, True]
 
 
 WORK: Json = {"operations": [{"field": "labels", "key": "a", "before": None, "after": "b"}], "failed": False}
