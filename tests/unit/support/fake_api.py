@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A real HTTP server in the test's process that speaks as much of the Kubernetes API as the modules use.
 
-Its answers were compared with a real API server's: a failed C(test) is a 422, and a test of null holds for a missing member.
+Its responses were compared with a real API server's: a failed C(test) is a 422, and a test of null holds for a missing member.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def node_lease(name: str, renewed: float) -> Json:
     return {"metadata": {"name": name}, "spec": {"leaseDurationSeconds": 40, "renewTime": times.text_of(renewed)}}
 
 
-class Refused(Exception):
-    """An answer that is no success."""
+class ErrorResponse(Exception):
+    """An error status with its message, as an API server sends it."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     """Hands one connection's requests to a FakeApi."""
 
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # or each answer waits for the client's next word
+    disable_nagle_algorithm = True  # or each response waits for the client's next packet
 
     def __init__(self, api: FakeApi, *arguments: t.Any) -> None:
         self._api = api
@@ -58,13 +58,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         super().setup()
 
     def do_GET(self) -> None:
-        self._answer(b"")
+        self._respond(b"")
 
     def do_DELETE(self) -> None:
-        self._answer(b"")
+        self._respond(b"")
 
     def do_PATCH(self) -> None:
-        self._answer(self.rfile.read(int(self.headers["Content-Length"])))
+        self._respond(self.rfile.read(int(self.headers["Content-Length"])))
 
     def do_POST(self) -> None:
         self.do_PATCH()
@@ -75,38 +75,38 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def date_time_string(self, timestamp: float | None = None) -> str:
         return super().date_time_string(self._api.now if timestamp is None else timestamp)
 
-    def _answer(self, body: bytes) -> None:
+    def _respond(self, body: bytes) -> None:
         with self._api._lock:
             self._api.requests.append(f"{self.command} {self.path}")
             self._api.headers.append(self.headers)
-            troubles, self._api.troubles[:1] = self._api.troubles[:1], []
-        if troubles == [None]:
+            failures, self._api.failures[:1] = self._api.failures[:1], []
+        if failures == [None]:
             self.close_connection = True
             return
-        if self._api.balancer:
-            self._send(self._api.balancer, "no server is available")
+        if self._api.balancer_status:
+            self._send(self._api.balancer_status, "no server is available")
             return
         try:
-            for refusal in filter(None, troubles):
+            for refusal in filter(None, failures):
                 raise refusal
             if "/proxy/pod-resources" in self.path:
-                self._pass_on()
+                self._send_proxied()
                 return
-            warning = {"Warning": self._api.warns} if self._api.warns and body else {}
-            self._send(200, self._api._way(self.path)(self.command, self.path, body), warning)
-        except Refused as exc:
+            warning = {"Warning": self._api.warning} if self._api.warning and body else {}
+            self._send(200, self._api._route(self.path)(self.command, self.path, body), warning)
+        except ErrorResponse as exc:
             self._send(exc.status, {"kind": "Status", "message": str(exc)}, exc.headers)
 
-    def _pass_on(self) -> None:
-        """Answer as a pod does."""
-        said = self._api.behind[unquote(self.path).split("/")[6].partition(":")[0]]
-        if isinstance(said, Refused):
-            raise said
-        status, answer = said if isinstance(said, tuple) else (200, said)
-        self._send(status, answer)
+    def _send_proxied(self) -> None:
+        """Respond as a pod does."""
+        response = self._api.proxied[unquote(self.path).split("/")[6].partition(":")[0]]
+        if isinstance(response, ErrorResponse):
+            raise response
+        status, body = response if isinstance(response, tuple) else (200, response)
+        self._send(status, body)
 
-    def _send(self, status: int, answer: Json | str, headers: dict[str, str] | None = None) -> None:
-        content = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
+    def _send(self, status: int, body: Json | str, headers: dict[str, str] | None = None) -> None:
+        content = (body if isinstance(body, str) else json.dumps(body)).encode()
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name.replace("_", "-"), value)
@@ -115,25 +115,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_arguments: t.Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 class FakeApi:
-    """The server. objects: nodes by name. pods: all pods. requests: what was asked, with the query.
+    """The server. objects: nodes by name. pods: all pods. requests: verb and path of each request, with the query.
 
-    version: of the API server. kubelets: what the kubelet of a node answers at /configz, by name: always the same, or one answer after the other.
-    behind: what a pod answers by the API server's proxy, by its name: a mapping, a status with words, or what the API server
-    refuses. secrets: by their names.
-    troubles: what comes instead of the next answers: an exception, or None for hanging up.
-    balancer: the status that a load balancer in front answers with, while there is no server behind it.
-    warns: what it says of each write that it accepts, as headers have it.
-    ready: whether /readyz is well; while it is not, everything is forbidden.
+    version: of the API server. kubelets: the response of a node's kubelet at /configz, by name: always the same, or one after the other.
+    proxied: the response of a pod by the API server's proxy, by its name: a mapping, a status with a text, or the API server's own
+    error. secrets: by their names.
+    failures: what comes instead of the next responses: an error, or None for a closed connection.
+    balancer_status: the status of a load balancer in front, while there is no server behind it.
+    warning: the header Warning of each write that is accepted.
+    ready: whether /readyz succeeds; while it does not, everything is forbidden.
     before_patch: called with the name of the node before a patch of it is applied.
-    answers: what is answered at other paths, without the query: an object, a list of items, a text, or a refusal. Without one at NODE_LEASES
+    responses: those at other paths, without the query: an object, a list of items, a text, or an error. Without one at NODE_LEASES
     every kubelet has just renewed its Lease.
     leases: Leases by name, each with a resourceVersion that every write raises; before_write: called before one is written.
     granted: what the account may do, as verb and name of the object, empty for all.
-    now: what its clock says, in seconds since 1970; None for the true time.
+    now: the time by its clock, in seconds since 1970; None for the true time.
     connections: how many were opened.
     """
 
@@ -141,13 +141,13 @@ class FakeApi:
         self.objects = {node["metadata"]["name"]: copy.deepcopy(node) for node in nodes}
         self.pods: list[Json] = []
         self.version = "v1.37.2"
-        self.kubelets: dict[str, Json | Refused | list[Json | Refused]] = {}
-        self.behind: dict[str, Json | tuple[int, str] | Refused] = {}
+        self.kubelets: dict[str, Json | ErrorResponse | list[Json | ErrorResponse]] = {}
+        self.proxied: dict[str, Json | tuple[int, str] | ErrorResponse] = {}
         self.secrets: dict[str, Json] = {}
-        self.answers: dict[str, Json | list[Json] | str | Refused] = {}
+        self.responses: dict[str, Json | list[Json] | str | ErrorResponse] = {}
         self.requests: list[str] = []
         self.headers: list[Message[str, str]] = []
-        self.troubles: list[Refused | None] = []
+        self.failures: list[ErrorResponse | None] = []
         self.before_patch: t.Callable[[str], None] = lambda name: None
         self.leases: dict[str, Json] = {}
         self.before_write: t.Callable[[], None] = lambda: None
@@ -155,8 +155,8 @@ class FakeApi:
         self.now: float | None = None
         self.connections = 0
         self.ready = True
-        self.balancer: int | None = None
-        self.warns = ""
+        self.balancer_status: int | None = None
+        self.warning = ""
         self._lock = threading.Lock()
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, self))
         self._server.daemon_threads = True
@@ -171,13 +171,13 @@ class FakeApi:
             self._server.server_close()
             self._thread.join()
 
-    def asked(self, verb: str) -> list[str]:
-        """The paths that were asked for with one verb."""
+    def requested_paths(self, verb: str) -> list[str]:
+        """The paths of the requests with one verb."""
         return [request.partition(" ")[2] for request in self.requests if request.startswith(verb)]
 
-    def _found(self, verb: str, path: str, body: bytes) -> Json:
+    def _serve_core(self, verb: str, path: str, body: bytes) -> Json:
         if not self.ready:
-            raise Refused(403, "forbidden: RBAC is not there yet")
+            raise ErrorResponse(403, "forbidden: RBAC is not there yet")
         parts = urlsplit(path)
         if parts.path == "/readyz":
             return {}
@@ -185,49 +185,49 @@ class FakeApi:
         kind, *names = unquote(parts.path)[len("/api/v1/") :].split("/")
         with self._lock:
             if kind in ("namespaces", "pods"):
-                return self._namespaced(names, query)
+                return self._list_namespaced(names, query)
             if not names:
                 nodes = [self.objects[name] for name in sorted(self.objects)]
-                return self._page(self._labelled(query.get("labelSelector"), nodes), query)
+                return self._page(self._filter_by_label(query.get("labelSelector"), nodes), query)
             if names[0] not in self.objects:
-                raise Refused(404, f'nodes "{names[0]}" not found')
+                raise ErrorResponse(404, f'nodes "{names[0]}" not found')
             if names[1:] == ["proxy", "configz"]:
-                answers = self.kubelets[names[0]]
-                answer = answers.pop(0) if isinstance(answers, list) else answers
-                if isinstance(answer, Refused):
-                    raise answer
-                return answer
+                responses = self.kubelets[names[0]]
+                response = responses.pop(0) if isinstance(responses, list) else responses
+                if isinstance(response, ErrorResponse):
+                    raise response
+                return response
             if verb == "GET":
                 return self.objects[names[0]]
             self.before_patch(names[0])
-            return self._patched(names[0], json.loads(body), status=len(names) > 1, dry="dryRun" in query)
+            return self._patch(names[0], json.loads(body), status=len(names) > 1, dry="dryRun" in query)
 
-    def _namespaced(self, names: list[str], query: dict[str, str]) -> Json:
+    def _list_namespaced(self, names: list[str], query: dict[str, str]) -> Json:
         """What has a namespace; without names the pods of all. names: of the namespace, the kind, and the object, if any."""
         if names[1:2] == ["secrets"]:
             if names[2] not in self.secrets:
-                raise Refused(404, f'secrets "{names[2]}" not found')
+                raise ErrorResponse(404, f'secrets "{names[2]}" not found')
             return self.secrets[names[2]]
         own = [pod for pod in self.pods if not names or pod["metadata"]["namespace"] == names[0]]
-        return self._page(self._labelled(query.get("labelSelector"), self._selected(own, query)), query)
+        return self._page(self._filter_by_label(query.get("labelSelector"), self._filter_by_field(own, query)), query)
 
-    def _way(self, path: str) -> t.Callable[[str, str, bytes], Json | str]:
-        if unquote(urlsplit(path).path) in self.answers:
-            return self._response
+    def _route(self, path: str) -> t.Callable[[str, str, bytes], Json | str]:
+        if unquote(urlsplit(path).path) in self.responses:
+            return self._canned_response
         if path == "/version":
             return lambda *_request: {"gitVersion": self.version}
         if path.startswith("/apis/auth"):
             return self._review
         if path.startswith(NODE_LEASES):
             return self._node_leases
-        return self._lease if path.startswith(LEASES) else self._found
+        return self._lease if path.startswith(LEASES) else self._serve_core
 
-    def _response(self, _verb: str, path: str, _body: bytes) -> Json | str:
-        answer = self.answers[unquote(urlsplit(path).path)]
-        if isinstance(answer, Refused):
-            raise answer
+    def _canned_response(self, _verb: str, path: str, _body: bytes) -> Json | str:
+        response = self.responses[unquote(urlsplit(path).path)]
+        if isinstance(response, ErrorResponse):
+            raise response
         query = {key: values[0] for key, values in parse_qs(urlsplit(path).query).items()}
-        return self._page(answer, query) if isinstance(answer, list) else answer
+        return self._page(response, query) if isinstance(response, list) else response
 
     def _node_leases(self, _verb: str, _path: str, _body: bytes) -> Json:
         now = time.time() if self.now is None else self.now
@@ -250,7 +250,7 @@ class FakeApi:
         with self._lock:
             if verb == "GET":
                 if name not in self.leases:
-                    raise Refused(404, f'leases "{name}" not found')
+                    raise ErrorResponse(404, f'leases "{name}" not found')
                 return self.leases[name]
             self.before_write()
             lease: Json = json.loads(body)
@@ -258,7 +258,7 @@ class FakeApi:
             found = self.leases.get(name)
             version = found["metadata"]["resourceVersion"] if found else None
             if (verb == "POST") is bool(found) or lease["metadata"].get("resourceVersion") != version:
-                raise Refused(409, f'leases "{name}": the object has been modified')
+                raise ErrorResponse(409, f'leases "{name}": the object has been modified')
             lease["metadata"]["resourceVersion"] = str(int(version or 0) + 1)
             if "dryRun" not in query:
                 self.leases[name] = lease
@@ -269,21 +269,21 @@ class FakeApi:
         following = {"continue": str(start + limit)} if len(items) > start + limit else {}
         return {"metadata": following, "items": items[start : start + limit]}
 
-    def _labelled(self, selector: str | None, objects: list[Json]) -> list[Json]:
+    def _filter_by_label(self, selector: str | None, objects: list[Json]) -> list[Json]:
         key, _equals, value = (selector or "").partition("=")
         return [entry for entry in objects if not selector or entry["metadata"].get("labels", {}).get(key) == value]
 
-    def _selected(self, pods: list[Json], query: dict[str, str]) -> list[Json]:
+    def _filter_by_field(self, pods: list[Json], query: dict[str, str]) -> list[Json]:
         selector = query.get("fieldSelector")
         return [pod for pod in pods if not selector or f"spec.nodeName={pod['spec']['nodeName']}" == selector]
 
-    def _patched(self, name: str, operations: list[Json], *, status: bool, dry: bool) -> Json:
+    def _patch(self, name: str, operations: list[Json], *, status: bool, dry: bool) -> Json:
         node = copy.deepcopy(self.objects[name])
         for operation in operations:
             found = jsonpointer.resolve_pointer(node, operation["path"], None)
             if operation["op"] == "test":
                 if found != operation["value"]:
-                    raise Refused(422, "the server rejected our request due to an error in our request")
+                    raise ErrorResponse(422, "the server rejected our request due to an error in our request")
             else:
                 node = jsonpatch.apply_patch(node, [operation])
         if not status:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An API server, beside the one for nodes, that keeps admission policies and takes them up while a caller waits."""
+"""An API server with admission policies, which come into force while a caller waits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.poli
     TRIAL_LABEL,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.protection import WORKLOADS
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi, Json, Refused
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import ErrorResponse, FakeApi, Json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import expressions
 
 Place = tuple[str, str]
@@ -31,13 +31,14 @@ PODS = "/api/v1/namespaces/default/pods"
 
 
 class FakeGuards(FakeApi):
-    """The server. guards: the objects by kind and name. served: the kinds that it has. writes: what was kept, in its order.
+    """The server. guards: the objects by kind and name. served: the kinds that it has. writes: the stored writes, in order.
 
-    in_force: the objects that pods meet, which are those that were there at the last look. taken_up: whether looks take them up. hurries: whether
-    it looks before every pod.
-    looks_at: called with verb, place and whether it is a dry run before an object is touched, and with a pod; it may refuse.
-    unacknowledged: objects of which the next write is kept and not answered.
-    checked: what the controller manager says of a policy; None: it does not look at any. made: pods that were no dry runs.
+    in_force: the objects that pods meet, which are those of the last sync. syncs: whether it syncs at all. syncs_before_pods: whether
+    it does so before every pod.
+    before_object, before_pod: called before an object is read or written, with verb, place and whether it is a dry run, and before a pod is
+    admitted; they may raise an ErrorResponse. requested_pods: all pods that were sent. created_pods: those that were no dry runs.
+    unacknowledged: objects whose next write is stored, but gets an error.
+    checked: the status that the controller manager writes into a policy; None: it writes none.
     """
 
     def __init__(
@@ -48,39 +49,39 @@ class FakeGuards(FakeApi):
     ) -> None:
         super().__init__(*nodes)
         for kind, path in WORKLOADS.items():
-            self.answers[path] = list((workloads or {}).get(kind, ()))
-        self.answers[SLICES] = [
+            self.responses[path] = list((workloads or {}).get(kind, ()))
+        self.responses[SLICES] = [
             {"ports": [{"name": "https", "port": 6443}], "endpoints": [{"addresses": ["127.0.0.1"]}]}
         ]
         self.served = served
         self.guards: dict[Place, Json] = {}
         self.in_force: dict[Place, Json] = {}
-        self.taken_up = True
-        self.hurries = False
+        self.syncs = True
+        self.syncs_before_pods = False
         self.writes: list[str] = []
-        self.asked_pods: list[Json] = []
-        self.made: list[Json] = []
-        self.looks_at: t.Callable[[str, Place, bool], None] = lambda verb, place, dry: None
+        self.requested_pods: list[Json] = []
+        self.created_pods: list[Json] = []
+        self.before_object: t.Callable[[str, Place, bool], None] = lambda verb, place, dry: None
         self.unacknowledged: list[Place] = []
-        self.looks_at_pod: t.Callable[[Json], None] = lambda pod: None
+        self.before_pod: t.Callable[[Json], None] = lambda pod: None
         self.checked: Json | None = {"observedGeneration": 1}
 
-    def look(self) -> None:
-        """Take up what was written."""
+    def sync_policies(self) -> None:
+        """Put what was written into force, as an API server does after a moment."""
         with self._lock:
-            if self.taken_up:
+            if self.syncs:
                 self.in_force = copy.deepcopy(self.guards)
             for (kind, _name), found in self.guards.items():
                 if kind == POLICY and self.checked is not None:
                     found["status"] = self.checked
 
-    def _way(self, path: str) -> t.Callable[[str, str, bytes], Json | str]:
+    def _route(self, path: str) -> t.Callable[[str, str, bytes], Json | str]:
         place = urlsplit(path).path
         if place == GROUP:
             return self._discovery
         if place.startswith(f"{GROUP}/"):
             return self._guard
-        return self._pod if place == PODS else super()._way(path)
+        return self._pod if place == PODS else super()._route(path)
 
     def _discovery(self, _verb: str, _path: str, _body: bytes) -> Json:
         return {
@@ -92,16 +93,16 @@ class FakeGuards(FakeApi):
     def _guard(self, verb: str, path: str, body: bytes) -> Json:
         plural, *names = unquote(urlsplit(path).path)[len(GROUP) + 1 :].split("/")
         if verb == "GET" and not names:
-            return self._listed(PLURALS[plural], dict(parse_qsl(urlsplit(path).query)).get("labelSelector", ""))
+            return self._list(PLURALS[plural], dict(parse_qsl(urlsplit(path).query)).get("labelSelector", ""))
         sent = json.loads(body) if body else {}
         place = (PLURALS[plural], names[0] if names else sent["metadata"]["name"])
         dry = "dryRun" in path
         if PLURALS[plural] not in self.served:
-            raise Refused(404, "the server could not find the requested resource")
+            raise ErrorResponse(404, "the server could not find the requested resource")
         with self._lock:
-            self.looks_at(verb, place, dry)
+            self.before_object(verb, place, dry)
             if verb in ("GET", "DELETE", "PUT") and place not in self.guards:
-                raise Refused(404, f'{plural} "{place[1]}" not found')
+                raise ErrorResponse(404, f'{plural} "{place[1]}" not found')
             if verb == "GET":
                 return self.guards[place]
             if not dry:
@@ -110,28 +111,28 @@ class FakeGuards(FakeApi):
                 if not dry:
                     del self.guards[place]
                 return {"kind": "Status", "status": "Success"}
-            return self._kept(verb, place, sent, dry)
+            return self._store(verb, place, sent, dry)
 
-    def _listed(self, kind: str, selector: str) -> Json:
+    def _list(self, kind: str, selector: str) -> Json:
         label, _equals, value = selector.partition("=")
         found = [entry for place, entry in self.guards.items() if place[0] == kind]
         return {"items": [entry for entry in found if entry["metadata"].get("labels", {}).get(label) == value]}
 
-    def _kept(self, verb: str, place: Place, sent: Json, dry: bool) -> Json:
+    def _store(self, verb: str, place: Place, sent: Json, dry: bool) -> Json:
         version = self.guards[place]["metadata"]["resourceVersion"] if place in self.guards else None
         if (verb == "POST") is (place in self.guards) or sent["metadata"].get("resourceVersion") != version:
-            raise Refused(409, f'Operation cannot be fulfilled on "{place[1]}": the object has been modified')
+            raise ErrorResponse(409, f'Operation cannot be fulfilled on "{place[1]}": the object has been modified')
         found = _with_defaults(sent)
         found["metadata"]["resourceVersion"] = str(int(version or 0) + 1)
         if not dry:
             self.guards[place] = found
             if place in self.unacknowledged:
                 self.unacknowledged.remove(place)
-                raise Refused(503, "etcd is gone")
+                raise ErrorResponse(503, "etcd is gone")
         return found
 
     def touch(self, place: Place) -> None:
-        """Change an object, so that who read it before comes too late."""
+        """Change an object, so that a writer who read it before gets a conflict."""
         metadata = self.guards[place]["metadata"]
         metadata["resourceVersion"] = str(int(metadata["resourceVersion"]) + 1)
 
@@ -139,21 +140,21 @@ class FakeGuards(FakeApi):
 
     def _pod(self, _verb: str, path: str, body: bytes) -> Json:
         pod: Json = json.loads(body)
-        if self.hurries:
-            self.look()
+        if self.syncs_before_pods:
+            self.sync_policies()
         with self._lock:
-            self.asked_pods.append(pod)
+            self.requested_pods.append(pod)
             if "dryRun" not in path:
-                self.made.append(pod)
-            self.looks_at_pod(pod)
-            for name in self._bound(MUTATION_BINDING, pod):
+                self.created_pods.append(pod)
+            self.before_pod(pod)
+            for name in self._bound_policies(MUTATION_BINDING, pod):
                 self._mutate(name, pod)
-            for name in self._bound(BINDING, pod):
+            for name in self._bound_policies(BINDING, pod):
                 self._validate(name, pod)
         return pod
 
-    def _bound(self, kind: str, pod: Json) -> list[str]:
-        """The policies that concern a pod."""
+    def _bound_policies(self, kind: str, pod: Json) -> list[str]:
+        """The names of the policies whose bindings of a kind select a pod."""
         found = [entry for (own, _name), entry in self.in_force.items() if own == kind]
         return [entry["spec"]["policyName"] for entry in found if _selects(entry, pod)]
 
@@ -167,21 +168,21 @@ class FakeGuards(FakeApi):
         policy, binding = self.in_force.get((POLICY, name)), self.in_force[BINDING, name]
         limits = pod["spec"]["containers"][0]["resources"]["limits"]
         node, requests = pod["spec"].get("nodeName"), any("/" in resource for resource in limits)
-        said = ""
+        reason = ""
         if not requests and _keys(policy) & {toleration["key"] for toleration in pod["spec"].get("tolerations", [])}:
-            said = "the pod tolerates a taint"
+            reason = "the pod tolerates a taint"
         if node in placement_policies.nodes_of(policy) and not requests:
-            said = f"the pod names the node {node}, which is kept for others"
-        if policy and said and placement_policies.denies(binding):
+            reason = f"the pod names the node {node}, which is kept for others"
+        if policy and reason and placement_policies.denies(binding):
             stamp = f"({name} {placement_policies.revision_of(policy)})"
-            raise Refused(
+            raise ErrorResponse(
                 403,
-                f"pods is forbidden: ValidatingAdmissionPolicy '{name}' with binding '{name}' denied request: {said} {stamp}",
+                f"pods is forbidden: ValidatingAdmissionPolicy '{name}' with binding '{name}' denied request: {reason} {stamp}",
             )
 
 
 def _keys(policy: Json | None) -> set[str]:
-    """The keys of the taints that a policy knows."""
+    """The keys of the taints in a policy."""
     taints = expressions(policy).get("taints", "[]") if policy else "[]"
     return {taint["key"] for taint in json.loads(taints)}
 

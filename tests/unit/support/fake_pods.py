@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An API server, beside the one for nodes, whose pods can be resized, with kubelets that do it while a caller waits."""
+"""An API server, beside the one for nodes, whose pods can be resized, with kubelets that do it while a caller pending."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import typing as t
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.pod import templates as pod_templates
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi, Json, Refused
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import ErrorResponse, FakeApi, Json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.sized_pods import RESTART
 
-# The words of Kubernetes 1.31 and older for a patch that changes what may not be changed.
+# The message of Kubernetes 1.31 and older for a patch of an immutable field.
 IMMUTABLE = (
     'Pod "web-1" is invalid: spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,'
     "`spec.tolerations` (only additions to existing tolerations)"
@@ -25,9 +25,9 @@ class FakePods(FakeApi):
     """The server. pods: its pods. controllers: by kind and name.
 
     subresource: whether it serves pods/resize, as from 1.32 on; otherwise the pod itself is patched, and its status has the field
-    resize. gate: whether it does the latter. refusals: of patches of a pod or a template, by its name.
-    waits: pods that the kubelet does not resize, by name, with the reason and its words.
-    before_pod_patch: called with the name before a pod or a template is patched. conflicts: how many patches come too late.
+    resize. gate: whether it accepts that (the feature gate). refusals: of patches of a pod or a template, by its name.
+    pending: pods that the kubelet does not resize, by name, with the reason and message of the condition.
+    before_pod_patch: called with the name before a pod or a template is patched.
     """
 
     def __init__(self, *pods: Json, controllers: t.Iterable[tuple[str, Json]] = (), subresource: bool = True) -> None:
@@ -36,10 +36,10 @@ class FakePods(FakeApi):
         self.controllers = {(kind, entry["metadata"]["name"]): copy.deepcopy(entry) for kind, entry in controllers}
         self.subresource = subresource
         self.gate = True
-        self.refusals: dict[str, Refused] = {}
-        self.waits: dict[str, tuple[str, str]] = {}
+        self.refusals: dict[str, ErrorResponse] = {}
+        self.pending: dict[str, tuple[str, str]] = {}
         self.before_pod_patch: t.Callable[[str], None] = lambda name: None
-        self.looks = 0
+        self.reconciliations = 0
         self.down: list[int] = []
 
     def pod(self, name: str) -> Json:
@@ -47,7 +47,7 @@ class FakePods(FakeApi):
         return next(pod for pod in self.pods if pod["metadata"]["name"] == name)
 
     def resources(self, name: str, index: int = 0) -> Json:
-        """What the spec of a pod says of a container."""
+        """The resources of a container in the spec of a pod."""
         return t.cast(Json, self.pod(name)["spec"]["containers"][index]["resources"])
 
     def _kubelets(self) -> t.Iterable[str]:
@@ -56,19 +56,19 @@ class FakePods(FakeApi):
     @property
     def patched(self) -> list[str]:
         """What was patched, without the query."""
-        return [path.partition("?")[0] for path in self.asked("PATCH")]
+        return [path.partition("?")[0] for path in self.requested_paths("PATCH")]
 
-    def _selected(self, pods: list[Json], query: dict[str, str]) -> list[Json]:
+    def _filter_by_field(self, pods: list[Json], query: dict[str, str]) -> list[Json]:
         field, _equals, name = query.get("fieldSelector", "").partition("=")
         return [pod for pod in pods if field != "metadata.name" or pod["metadata"]["name"] == name]
 
-    def _way(self, path: str) -> t.Callable[[str, str, bytes], Json | str]:
+    def _route(self, path: str) -> t.Callable[[str, str, bytes], Json | str]:
         place = urlsplit(path).path
         if place == "/api/v1":
             return self._discovery
         if place.startswith("/apis/apps/v1/"):
             return self._apps
-        return self._pod if "/pods/" in place else super()._way(path)
+        return self._pod if "/pods/" in place else super()._route(path)
 
     def _discovery(self, _verb: str, _path: str, _body: bytes) -> Json:
         names = ["pods", "pods/status", *(["pods/resize"] if self.subresource else [])]
@@ -82,10 +82,10 @@ class FakePods(FakeApi):
                 query = {key: values[0] for key, values in parse_qs(urlsplit(path).query).items()}
                 return self._page([entry for (found, _name), entry in self.controllers.items() if found == kind], query)
             if (kind, names[0]) not in self.controllers:
-                raise Refused(404, f'{plural}.apps "{names[0]}" not found')
+                raise ErrorResponse(404, f'{plural}.apps "{names[0]}" not found')
             if verb == "GET":
                 return self.controllers[kind, names[0]]
-            after = self._merged(names[0], lambda: self.controllers[kind, names[0]], body)
+            after = self._apply_patch(names[0], lambda: self.controllers[kind, names[0]], body)
             if "dryRun" not in path:
                 self.controllers[kind, names[0]] = after
             return after
@@ -95,12 +95,12 @@ class FakePods(FakeApi):
         with self._lock:
             known = [pod["metadata"]["name"] for pod in self.pods]
             if name not in known:
-                raise Refused(404, f'pods "{name}" not found')
+                raise ErrorResponse(404, f'pods "{name}" not found')
             if verb == "GET":
                 return self.pod(name)
             if subresource != (["resize"] if self.subresource else []) or not (self.subresource or self.gate):
-                raise Refused(422, IMMUTABLE)
-            after = self._merged(name, lambda: self._present(name), body)
+                raise ErrorResponse(422, IMMUTABLE)
+            after = self._apply_patch(name, lambda: self._require_pod(name), body)
             after["metadata"]["generation"] += 1
             if not self.subresource:
                 after["status"]["resize"] = "Proposed"
@@ -108,19 +108,19 @@ class FakePods(FakeApi):
                 self.pods[known.index(name)] = after
             return after
 
-    def _present(self, name: str) -> Json:
+    def _require_pod(self, name: str) -> Json:
         found = [pod for pod in self.pods if pod["metadata"]["name"] == name]
         if not found:
-            raise Refused(404, f'pods "{name}" not found')
+            raise ErrorResponse(404, f'pods "{name}" not found')
         return found[0]
 
-    def _merged(self, name: str, read: t.Callable[[], Json], body: bytes) -> Json:
+    def _apply_patch(self, name: str, read: t.Callable[[], Json], body: bytes) -> Json:
         self.before_pod_patch(name)
         if name in self.refusals:
             raise self.refusals[name]
         thing, patch = copy.deepcopy(read()), json.loads(body)
         if patch["metadata"]["resourceVersion"] != thing["metadata"]["resourceVersion"]:
-            raise Refused(409, f'Operation cannot be fulfilled on "{name}": the object has been modified')
+            raise ErrorResponse(409, f'Operation cannot be fulfilled on "{name}": the object has been modified')
         thing["metadata"]["resourceVersion"] = str(int(thing["metadata"]["resourceVersion"]) + 1)
         into, spec = thing["spec"], patch["spec"]
         if "template" in spec:
@@ -133,42 +133,42 @@ class FakePods(FakeApi):
         return thing
 
     def touch(self, name: str) -> None:
-        """Change a pod, so that who read it before comes too late."""
+        """Change a pod, so that a writer who read it before gets a conflict."""
         metadata = self.pod(name)["metadata"]
         metadata["resourceVersion"] = str(int(metadata["resourceVersion"]) + 1)
 
     # ---- the kubelets --------------------------------------------------------------------------------------------------
 
-    def look(self) -> None:
-        """What the kubelets do in a moment: the first shows a restart, a later one the end of it."""
+    def reconcile(self) -> None:
+        """Act once as all kubelets: the first time after a patch containers restart, the next time they are Ready."""
         with self._lock:
-            self.looks += 1
+            self.reconciliations += 1
             self.down.append(sum(not _is_ready(pod) for pod in self.pods))
             for pod in self.pods:
-                self._look_at(pod)
+                self._reconcile_pod(pod)
 
-    def _look_at(self, pod: Json) -> None:
+    def _reconcile_pod(self, pod: Json) -> None:
         status, generation = pod["status"], pod["metadata"]["generation"]
         status["observedGeneration"] = generation
         name = pod["metadata"]["name"]
         status["conditions"] = [entry for entry in status["conditions"] if not entry["type"].startswith("PodResize")]
         status.pop("resize", None)
-        if name in self.waits:
-            self._put_off(status, generation, *self.waits[name])
+        if name in self.pending:
+            self._set_pending(status, generation, *self.pending[name])
             return
         _set_ready(status, "True")
         for entry in pod["spec"]["containers"]:
-            self._size(status, entry)
+            self._resize_container(status, entry)
 
-    def _put_off(self, status: Json, generation: int, reason: str, words: str) -> None:
+    def _set_pending(self, status: Json, generation: int, reason: str, message: str) -> None:
         if not self.subresource:
             status["resize"] = reason
             return
-        condition = {"type": "PodResizePending", "status": "True", "reason": reason, "message": words}
+        condition = {"type": "PodResizePending", "status": "True", "reason": reason, "message": message}
         status["conditions"].append({**condition, "observedGeneration": generation})
 
     @staticmethod
-    def _size(status: Json, entry: Json) -> None:
+    def _resize_container(status: Json, entry: Json) -> None:
         (own,) = [one for one in status["containerStatuses"] if one["name"] == entry["name"]]
         if own["resources"] == entry["resources"]:
             return

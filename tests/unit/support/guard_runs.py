@@ -20,7 +20,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Cl
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_guards import FakeGuards
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import NAME, NODES, PARAMS, TRIAL
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course, Run, go_through
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Run, StepRunner, run_steps
 
 ENFORCED: Json = {"enforce": True}
 AFFINITY: Json = {**ENFORCED, "on_node_name": "affinity"}
@@ -34,24 +34,24 @@ class GuardRun(Run):
 
     @property
     def message(self) -> str:
-        """How it failed, in words."""
+        """The error; empty when it did not fail."""
         return str(self.error or "")
 
 
 def run(api: FakeGuards, *, dry: bool = False, **params: t.Any) -> GuardRun:
-    """Go through the steps as the runner does, while the API server takes up what is written."""
+    """Run the steps as the runner does, while the API server puts what is written into force."""
     clock = Clock()
-    clock.on_sleep = api.look
+    clock.on_sleep = api.sync_policies
     steps = PlacementGuardSteps(
         {**PARAMS, **params},
         connect=lambda: client_of(api.url, clock, reach=lambda url: Pool(Server(url.replace("https", "http")))),
         diff=True,
     )
-    return go_through(Course(steps, dry=dry), clock, GuardRun)
+    return run_steps(StepRunner(steps, dry=dry), clock, GuardRun)
 
 
-def names(api: FakeGuards) -> list[str]:
-    """What is there."""
+def object_names(api: FakeGuards) -> list[str]:
+    """The kind and name of each object of the guard."""
     return [f"{kind} {name}" for kind, name in api.guards]
 
 

@@ -45,10 +45,10 @@ PARAMS: Json = {
 
 def tainted(name: str, *taints: str, resources: t.Sequence[str] = (), owned: bool = True, **parts: t.Any) -> Json:
     """A node. taints: keys with effects. resources: those that this collection advertises. owned: whether the taints are ours."""
-    held = [{"key": taint.partition(":")[0], "effect": taint.partition(":")[2]} for taint in taints]
+    node_taints = [{"key": taint.partition(":")[0], "effect": taint.partition(":")[2]} for taint in taints]
     records = {TAINTS.annotation: taints if owned else (), RESOURCES.annotation: resources}
     annotations = {key: _record(names) for key, names in records.items() if names}
-    return node(name, taints=held, annotations=annotations, **parts)
+    return node(name, taints=node_taints, annotations=annotations, **parts)
 
 
 def _record(names: t.Iterable[str]) -> str:
@@ -110,20 +110,20 @@ def by_kind(objects: list[Json]) -> dict[str, Json]:
 
 
 def desired(**params: t.Any) -> Desired:
-    """What a task asks for, with the defaults of the module."""
+    """What a task sets, with the defaults of the module."""
     return parse_desired({**PARAMS, **params})
 
 
-def there(asked: Desired, *nodes: str) -> dict[Place, Json]:
+def stored_objects(desired: Desired, *nodes: str) -> dict[Place, Json]:
     """The objects of a guard for these nodes as they were read."""
-    found = placement_policies.objects(placement_guard.guard_of(asked, Protection(nodes=nodes)))
+    found = placement_policies.objects(placement_guard.guard_of(desired, Protection(nodes=nodes)))
     for entry in found:
         entry["metadata"]["resourceVersion"] = "7"
     return {placement_guard.place_of(entry): entry for entry in found}
 
 
 def protected(
-    asked: Desired,
+    desired: Desired,
     nodes: t.Sequence[Json] = NODES,
     former: t.Sequence[str] = (),
     *,
@@ -132,15 +132,15 @@ def protected(
     dry: bool = False,
     **workloads: t.Sequence[Json],
 ) -> Protection:
-    """Which nodes a desired state comes to. former: nodes that the guard in force protects. sets: DaemonSets. others: policies of other guards."""
-    objects = there(asked, *former) if former else {}
-    makers = {"DaemonSet": sets, **workloads}
-    cluster = Cluster(objects, {node["metadata"]["name"]: node for node in nodes}, makers, others or {})
-    return placement_protection.protect(asked, cluster, dry=dry)
+    """The nodes that a desired state protects. former: nodes that the guard in force protects. sets: DaemonSets. others: policies of other guards."""
+    objects = stored_objects(desired, *former) if former else {}
+    controllers = {"DaemonSet": sets, **workloads}
+    cluster = Cluster(objects, {node["metadata"]["name"]: node for node in nodes}, controllers, others or {})
+    return placement_protection.protect(desired, cluster, dry=dry)
 
 
-def refusal(action: t.Callable[[], t.Any]) -> str:
-    """What an action is refused with."""
+def refusal_message(action: t.Callable[[], t.Any]) -> str:
+    """The message of the Refusal that an action raises."""
     with pytest.raises(Refusal) as caught:
         action()
     return str(caught.value)

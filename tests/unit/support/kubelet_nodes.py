@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node imp
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import kubelet_steps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import StepRunner
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import INODE, hold_port, kubeconfig, open_socket
 
 ACCEPTED = 'E1 "command failed" err="stat /proc/nonexistent/kubeconfig: no such file or directory"\n'
@@ -104,8 +104,8 @@ class Node:
             return 1, "", self.answers.pop(0)
         return (3, "inactive\n", "") if "is-active" in line else (0, "", "")
 
-    def steps(self, *, dry: bool = False, **given: t.Any) -> Course[kubelet_steps.Observed, KubeletPlan]:
+    def steps(self, *, dry: bool = False, **given: t.Any) -> StepRunner[kubelet_steps.Observed, KubeletPlan]:
         found = kubelet_steps.KubeletSteps(
             kubelets.parameters(**given), diff=True, run=self.run, host=self.host, patience=0
         )
-        return Course(found, dry=dry)
+        return StepRunner(found, dry=dry)

@@ -17,7 +17,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.sized_pods import 
     controller,
     sized,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course, Run, go_through
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Run, StepRunner, run_steps
 
 SET = ("ReplicaSet", "web-5d", "uid-of-ReplicaSet-web-5d")
 NAMES = [f"web-{number}" for number in range(1, 6)]
@@ -63,9 +63,9 @@ class PodRun(Run):
 def run(api: FakePods, *, dry: bool = False, **params: t.Any) -> PodRun:
     """Go through the steps as the runner does, while the kubelets work."""
     clock = Clock()
-    clock.on_sleep = api.look
+    clock.on_sleep = api.reconcile
     steps = PodResizeSteps({**PARAMS, **params}, connect=lambda: client_of(api.url, clock), diff=True)
-    return go_through(Course(steps, dry=dry), clock, PodRun)
+    return run_steps(StepRunner(steps, dry=dry), clock, PodRun)
 
 
 def asked(name: str = "app", **resources: Json) -> list[Json]:

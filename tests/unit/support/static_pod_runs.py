@@ -20,9 +20,9 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import StepRunner
 
-PodCourse = Course[Observed, StaticPodPlan]
+PodCourse = StepRunner[Observed, StaticPodPlan]
 
 
 def steps(
@@ -37,7 +37,7 @@ def steps(
     """The steps of one run."""
     given = samples.parameters(**{"wait_timeout": 20, "min_ready_seconds": 3, **desired})
     found = StaticPodSteps(given, diff=diff, run=run, host=master.host, patience=0, lock_wait=lock_wait)
-    return Course(found, dry=dry)
+    return StepRunner(found, dry=dry)
 
 
 def carry_out(master: FakeNode, run: FakeRun, **desired: t.Any) -> Json:

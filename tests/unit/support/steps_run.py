@@ -35,7 +35,7 @@ class Planned(t.Protocol):
 P = t.TypeVar("P", bound=Planned)
 
 
-class Course(t.Generic[Observed, P]):
+class StepRunner(t.Generic[Observed, P]):
     """One run of steps, which hands each what the steps before it found, as the runner does. dry: as in check mode."""
 
     def __init__(self, steps: Steps[Observed, P], *, dry: bool = False) -> None:
@@ -103,7 +103,7 @@ class Run(t.NamedTuple):
 R = t.TypeVar("R", bound=Run)
 
 
-def go_through(course: Course[t.Any, t.Any], clock: Clock, kind: type[R]) -> R:
+def run_steps(course: StepRunner[t.Any, t.Any], clock: Clock, kind: type[R]) -> R:
     """Read, plan, rehearse and apply. kind: of what is returned."""
     warnings: list[str] = []
     operations, error = 0, None

@@ -36,7 +36,7 @@ KEYS = {
 def fixture_api() -> t.Iterator[FakeGuards]:
     """A server with nodes, two of which are kept for dongles."""
     server = FakeGuards(*NODES)
-    server.hurries = True
+    server.syncs_before_pods = True
     yield server
     server.close()
 
@@ -59,7 +59,7 @@ def test_check_mode(play: Start, api: FakeGuards) -> None:
 
 
 def test_a_failure_has_the_same_keys(play: Start, api: FakeGuards) -> None:
-    api.taken_up = False
+    api.syncs = False
     result = play(placement_guard, **WANTED)
     assert set(result) == KEYS | {"failed", "msg"}
     assert "its trial failed" in result["msg"]

@@ -21,7 +21,7 @@ IN_SECRET = {"plugin_token_secret": "name"}
 @pytest.mark.parametrize("check_mode", [False, True])
 def test_what_is_read(play: Start, api: FakeApi, check_mode: bool) -> None:
     api.pods = [pod("plugin", namespace="nodecraft-device-plugin", labels=LABELS)]
-    api.behind = {"plugin": {"holdings": [], "allocatable": {"example.com/dongle": ["a"]}}}
+    api.proxied = {"plugin": {"holdings": [], "allocatable": {"example.com/dongle": ["a"]}}}
     result = play(pod_resource_info, **TOKEN, _ansible_check_mode=check_mode)
     assert set(result) == {"api", "changed", "nodes", "allocations"}
     assert (result["changed"], result["allocations"]) == (False, [])

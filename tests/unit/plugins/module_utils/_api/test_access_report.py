@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client impo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import access
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.access import Right
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, Refused, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, ErrorResponse, FakeApi, client_of
 
 Serve = t.Callable[..., FakeApi]
 GET = Right("get", "nodes/proxy", names=("w1", "w2"))
@@ -57,27 +57,27 @@ def test_no_rights_at_all_are_refused(serve: Serve) -> None:
 
 def test_account_that_cannot_be_reviewed_lacks_that_right(serve: Serve) -> None:
     api = serve()
-    api.answers[access.REVIEWS] = Refused(403, 'User "x" cannot create resource "selfsubjectaccessreviews"')
+    api.responses[access.REVIEWS] = ErrorResponse(403, 'User "x" cannot create resource "selfsubjectaccessreviews"')
     assert review(api, GET)["missing"] == access.question([access.REVIEW])
 
 
 @pytest.mark.parametrize("status", [401, 404])
 def test_other_refusal_of_a_review_is_an_error(serve: Serve, status: int) -> None:
     api = serve()
-    api.answers[access.REVIEWS] = Refused(status, "no")
+    api.responses[access.REVIEWS] = ErrorResponse(status, "no")
     with pytest.raises(ApiError, match="no"):
         review(api, GET)
 
 
-@pytest.mark.parametrize("answer", [Refused(404, "unknown"), {"status": {}}])
+@pytest.mark.parametrize("answer", [ErrorResponse(404, "unknown"), {"status": {}}])
 def test_account_without_a_name_is_reviewed_all_the_same(serve: Serve, answer: t.Any) -> None:
     api = serve()
-    api.answers[access.USER] = answer
+    api.responses[access.USER] = answer
     api.granted = {("list", "")}
     assert review(api, LIST) == {"user": None, "missing": []}
 
 
 def test_answer_that_does_not_allow_denies(serve: Serve) -> None:
     api = serve()
-    api.answers[access.REVIEWS] = json.loads('{"status": {"evaluationError": "webhook is down"}}')
+    api.responses[access.REVIEWS] = json.loads('{"status": {"evaluationError": "webhook is down"}}')
     assert review(api, LIST)["missing"] == access.question([LIST])

@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client impo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.http_pool import Pool, ReadTimeout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.http_requests import Server
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, Refused, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, ErrorResponse, FakeApi, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import node
 
 Serve = t.Callable[..., FakeApi]
@@ -33,7 +33,7 @@ def test_an_object_that_may_not_exist(serve: Serve) -> None:
     found = client.find("nodes/w1")
     assert found is not None
     assert found["metadata"]["name"] == "w1"
-    api.troubles = [Refused(400, "not so")]
+    api.failures = [ErrorResponse(400, "not so")]
     with pytest.raises(ApiError, match="not so"):
         client.find("nodes/w1")
 
@@ -69,7 +69,7 @@ def test_a_token_may_end_with_its_line(serve: Serve) -> None:
 def test_a_list_comes_in_pages(serve: Serve) -> None:
     api = serve(*(node(f"n{number:04}") for number in range(PAGE + 1)))
     assert len(client_of(api.url, Clock()).list("nodes")) == PAGE + 1
-    assert [path.partition("limit=500")[2] for path in api.asked("GET")] == ["", "&continue=500"]
+    assert [path.partition("limit=500")[2] for path in api.requested_paths("GET")] == ["", "&continue=500"]
 
 
 def test_a_list_that_was_forgotten_is_begun_again(serve: Serve) -> None:
@@ -79,7 +79,7 @@ def test_a_list_that_was_forgotten_is_begun_again(serve: Serve) -> None:
 
     def page(items: list[t.Any], query: dict[str, str]) -> t.Any:
         if len(api.requests) == 2:
-            raise Refused(410, "The provided continue parameter is too old")
+            raise ErrorResponse(410, "The provided continue parameter is too old")
         return first(items, query)
 
     api._page = page  # type: ignore[method-assign]
@@ -89,7 +89,7 @@ def test_a_list_that_was_forgotten_is_begun_again(serve: Serve) -> None:
 
 def test_retry_after_of_a_busy_server_is_waited_for(serve: Serve) -> None:
     api, clock = serve(node("w1")), Clock()
-    api.troubles = [Refused(429, "too many requests", Retry_After="7"), Refused(429, "again")]
+    api.failures = [ErrorResponse(429, "too many requests", Retry_After="7"), ErrorResponse(429, "again")]
     assert client_of(api.url, clock).get("nodes/w1")
     assert clock.pauses == [7.0, 0.4]
 
@@ -97,7 +97,7 @@ def test_retry_after_of_a_busy_server_is_waited_for(serve: Serve) -> None:
 @pytest.mark.parametrize("status", [500, 503, 504])
 def test_a_server_that_restarts(serve: Serve, status: int) -> None:
     api, clock = serve(node("w1")), Clock()
-    api.troubles = [None, Refused(status, "apiserver is shutting down"), None]
+    api.failures = [None, ErrorResponse(status, "apiserver is shutting down"), None]
     assert client_of(api.url, clock).get("nodes/w1")
     assert clock.pauses == [0.2, 0.4, 0.8]
 
@@ -116,7 +116,7 @@ def test_a_server_that_knows_no_rights_yet(serve: Serve) -> None:
 
 def test_a_server_that_got_ready_between_two_requests(serve: Serve) -> None:
     api, clock = serve(node("w1")), Clock()
-    api.troubles = [Refused(403, "forbidden")]
+    api.failures = [ErrorResponse(403, "forbidden")]
     assert client_of(api.url, clock).get("nodes/w1")
     assert (len(api.requests), clock.pauses) == (3, [])
 
@@ -164,7 +164,7 @@ def test_a_server_that_does_not_come_back(serve: Serve) -> None:
 )
 def test_refusal_has_the_message_of_the_api_server(serve: Serve, status: int, words: str) -> None:
     api = serve(node("w1"))
-    api.before_patch = lambda name: _raise(Refused(status, words.partition(". ")[0].rstrip("$")))
+    api.before_patch = lambda name: _raise(ErrorResponse(status, words.partition(". ")[0].rstrip("$")))
     with pytest.raises(ApiError, match=f"refused PATCH nodes/w1/status: {status}, {words}") as caught:
         client_of(api.url, Clock()).patch("nodes/w1/status", [], dry_run=False)
     assert caught.value.status == status
@@ -188,7 +188,7 @@ def test_a_dry_run_changes_nothing(serve: Serve) -> None:
 
 def test_strategic_merge_patch_has_its_content_type(serve: Serve) -> None:
     api = serve(node("w1"))
-    api._patched = lambda name, content, **_more: {"name": name, **content}  # type: ignore[method-assign]
+    api._patch = lambda name, content, **_more: {"name": name, **content}  # type: ignore[method-assign]
     client = client_of(api.url, Clock())
     assert client.strategic_merge("nodes/w1", {"spec": {}}, dry_run=True) == {"name": "w1", "spec": {}}
     assert api.headers[-1]["Content-Type"] == "application/strategic-merge-patch+json"
@@ -238,7 +238,7 @@ def test_response_of_a_pod_is_returned_whatever_its_status(
     serve: Serve, sent: t.Any, status: int, body: t.Any, text: str
 ) -> None:
     api, clock = serve(), Clock()
-    api.behind["p"] = sent
+    api.proxied["p"] = sent
     response = client_of(api.url, clock).get_proxied(PROXIED, {"X-Token": "secret"})
     assert (response.status, response.body, response.text) == (status, body, text)
     assert (len(api.requests), clock.pauses) == (1, [])
@@ -248,28 +248,28 @@ def test_response_of_a_pod_is_returned_whatever_its_status(
 @pytest.mark.parametrize("status", [404, 500, 503])
 def test_unreached_pod_gets_no_second_request(serve: Serve, status: int) -> None:
     api, clock = serve(), Clock()
-    api.behind["p"] = Refused(status, "error trying to reach service: connection refused")
+    api.proxied["p"] = ErrorResponse(status, "error trying to reach service: connection refused")
     with pytest.raises(ApiError, match="error trying to reach service: connection refused") as caught:
         client_of(api.url, clock).get_proxied(PROXIED, {})
     assert (caught.value.status, clock.pauses) == (status, [])
 
 
-@pytest.mark.parametrize("trouble", [None, Refused(429, "too many")])
-def test_request_to_a_busy_api_server_is_repeated(serve: Serve, trouble: Refused | None) -> None:
+@pytest.mark.parametrize("trouble", [None, ErrorResponse(429, "too many")])
+def test_request_to_a_busy_api_server_is_repeated(serve: Serve, trouble: ErrorResponse | None) -> None:
     api, clock = serve(), Clock()
-    api.behind["p"] = {}
-    api.troubles = [trouble]
+    api.proxied["p"] = {}
+    api.failures = [trouble]
     assert client_of(api.url, clock).get_proxied(PROXIED, {}).status == 200
     assert len(clock.pauses) == 1
 
 
 def test_forbidden_is_final_once_the_api_server_is_ready(serve: Serve) -> None:
     api, clock = serve(), Clock()
-    api.behind["p"] = Refused(403, 'cannot get resource "pods/proxy"')
+    api.proxied["p"] = ErrorResponse(403, 'cannot get resource "pods/proxy"')
     with pytest.raises(ApiError, match="Grant the account this right") as caught:
         client_of(api.url, clock).get_proxied(PROXIED, {})
     assert caught.value.status == 403
-    assert [path for path in api.asked("GET") if path == "/readyz"]
+    assert [path for path in api.requested_paths("GET") if path == "/readyz"]
 
 
 class HangingPool:

@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api import connection
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import ApiError, Client
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi, Refused
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import ErrorResponse, FakeApi
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import node
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import CERTIFICATE_PEM
 
@@ -78,7 +78,7 @@ def test_a_control_planes_own_server_answers_where_the_first_does_not(
     for trouble, connections in (("http://127.0.0.1:1", 0), (serve(), 1)):
         first = trouble if isinstance(trouble, str) else trouble.url
         if isinstance(trouble, FakeApi):
-            trouble.balancer = 503
+            trouble.balancer_status = 503
         client = connection.connect(admin(first, api.url))
         assert client.get("nodes/w1")["metadata"]["name"] == "w1"
         assert (client.server, client.url) == (api.url, api.url)
@@ -89,14 +89,14 @@ def test_a_control_planes_own_server_answers_where_the_first_does_not(
 
 def test_what_a_control_planes_account_is_refused(admin: t.Callable[..., Module], serve: Serve, tmp_path: Path) -> None:
     api = serve()
-    api.troubles = [Refused(401, "Unauthorized")]
+    api.failures = [ErrorResponse(401, "Unauthorized")]
     with pytest.raises(ApiError, match=r"admin\.conf on .* has expired .*kubeadm certs renew admin\.conf"):
         connection.connect(admin(api.url)).get("nodes/w1")
-    api.answers = {"/api/v1/nodes/w1": Refused(403, "cannot get resource nodes")}
+    api.responses = {"/api/v1/nodes/w1": ErrorResponse(403, "cannot get resource nodes")}
     with pytest.raises(ApiError, match=r"kubeadm:cluster-admins gives it\.$"):
         connection.connect(admin(api.url)).get("nodes/w1")
     (tmp_path / "super-admin.conf").touch()
-    api.answers = {"/api/v1/nodes/w1": Refused(403, "cannot get resource nodes")}
+    api.responses = {"/api/v1/nodes/w1": ErrorResponse(403, "cannot get resource nodes")}
     with pytest.raises(ApiError, match=r"super-admin\.conf there still has every right"):
         connection.connect(admin(api.url)).get("nodes/w1")
 
@@ -109,14 +109,14 @@ def test_an_api_has_to_be_that_of_the_nodes(serve: Serve) -> None:
     client = connection.connect(Module(host=api.url, cluster=own))
     assert client.get("nodes/w1")
     assert client.get("nodes/w1")
-    assert len(api.asked("GET")) == 3
+    assert len(api.requested_paths("GET")) == 3
     client = connection.connect(Module(host=api.url, cluster={**own, "machine_ids": {"w1": "2"}}))
     for _round in range(2):
         with pytest.raises(Refusal, match=r"w1 ran on other machines .*credentials come from"):
             client.patch("nodes/w1", [], dry_run=False)
         with pytest.raises(Refusal):
             client.without_retries().get("nodes/w1")
-    assert api.asked("PATCH") == []
+    assert api.requested_paths("PATCH") == []
 
 
 def test_an_api_that_shows_the_nodes_authority_needs_no_request(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.daemons import NOW
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import (
     NODE_LEASES,
     Clock,
+    ErrorResponse,
     FakeApi,
-    Refused,
     client_of,
     node_lease,
 )
@@ -36,7 +36,7 @@ class Desk:
         self.clock = Clock()
         self.warnings: list[str] = []
         api.now = NOW
-        api.answers = {SETS: daemon_set(), REVISIONS: [revision(1, "old"), revision(2, "new")], PODS: [plugin_pod()]}
+        api.responses = {SETS: daemon_set(), REVISIONS: [revision(1, "old"), revision(2, "new")], PODS: [plugin_pod()]}
 
     def read(self, **params: t.Any) -> Json:
         asked = {
@@ -76,7 +76,9 @@ def test_a_plugin_that_works(desk: Desk) -> None:
     }
     assert desk.clock.pauses == []
     assert all(
-        "labelSelector=app.kubernetes.io%2Finstance%3Dp" in path for path in desk.api.asked("GET") if PODS in path
+        "labelSelector=app.kubernetes.io%2Finstance%3Dp" in path
+        for path in desk.api.requested_paths("GET")
+        if PODS in path
     )
 
 
@@ -87,22 +89,22 @@ def test_pods_that_a_starting_kubelet_ended_are_told(desk: Desk) -> None:
         return found
 
     gone = "UnexpectedAdmissionError"
-    desk.api.answers["/api/v1/pods"] = [failed("a", gone), failed("b", "Evicted"), failed("c", gone, on="w9")]
+    desk.api.responses["/api/v1/pods"] = [failed("a", gone), failed("b", "Evicted"), failed("c", gone, on="w9")]
     found = desk.read()
     assert found["ended_pods"] == [f"w1: default/a ended with {gone}: no healthy devices present"]
     assert found["ended_pods"][0] in found["summary"]
 
 
 def test_pods_that_may_not_be_listed_are_not_verified(desk: Desk) -> None:
-    desk.api.answers["/api/v1/pods"] = Refused(403, "pods is forbidden")
+    desk.api.responses["/api/v1/pods"] = ErrorResponse(403, "pods is forbidden")
     (limit,) = desk.read()["unverified"]
     assert limit.startswith("whether pods ended because their devices were missing: ")
 
 
 def test_without_the_nodes_their_part_is_empty(desk: Desk) -> None:
-    desk.api.answers = {
+    desk.api.responses = {
         "/api/v1/namespaces/x": {"metadata": {"name": "x"}},
-        SETS: Refused(404, "none"),
+        SETS: ErrorResponse(404, "none"),
         "/api/v1/namespaces/x/configmaps": [],
     }
     assert desk.read(gather_subset=["objects", "others"]) == {
@@ -116,15 +118,15 @@ def test_without_the_nodes_their_part_is_empty(desk: Desk) -> None:
         "objects": [{"kind": "Namespace", "name": "x", "labels": {}, "config_maps": []}],
         "others": [],
     }
-    assert not [path for path in desk.api.asked("GET") if "nodes" in path]
+    assert not [path for path in desk.api.requested_paths("GET") if "nodes" in path]
 
 
 def test_it_is_waited_for(desk: Desk) -> None:
-    desk.api.answers[PODS] = []
+    desk.api.responses[PODS] = []
 
     def come() -> None:
         if desk.clock.now >= 6:
-            desk.api.answers[PODS] = [plugin_pod()]
+            desk.api.responses[PODS] = [plugin_pod()]
 
     desk.clock.on_sleep = come
     found = desk.read(wait=True)
@@ -132,9 +134,9 @@ def test_it_is_waited_for(desk: Desk) -> None:
 
 
 def test_waiting_has_an_end_and_tells_why(desk: Desk) -> None:
-    desk.api.answers[PODS] = []
+    desk.api.responses[PODS] = []
     event: Json = {"involvedObject": {"kind": "DaemonSet", "name": "p"}, "reason": "FailedCreate"}
-    desk.api.answers[EVENTS] = [
+    desk.api.responses[EVENTS] = [
         {**event, "message": "now", "lastTimestamp": "2027-01-02T00:00:00Z"},
         {**event, "message": "before", "lastTimestamp": "2027-01-01T00:00:00Z"},
     ]
@@ -146,11 +148,11 @@ def test_waiting_has_an_end_and_tells_why(desk: Desk) -> None:
 def test_a_rollout_that_goes_on_is_waited_for(desk: Desk) -> None:
     names = [f"w{number}" for number in range(1, 5)]
     desk.api.objects = {name: node(name, capacity={D: "4"}) for name in names}
-    desk.api.answers[PODS] = []
+    desk.api.responses[PODS] = []
 
     def go_on() -> None:
         done = names[: int(desk.clock.now // 20)]
-        desk.api.answers[PODS] = [plugin_pod(f"p-{name}", name) for name in done]
+        desk.api.responses[PODS] = [plugin_pod(f"p-{name}", name) for name in done]
 
     desk.clock.on_sleep = go_on
     found = desk.read(wait=True)
@@ -158,12 +160,12 @@ def test_a_rollout_that_goes_on_is_waited_for(desk: Desk) -> None:
 
 
 def test_devices_of_unknown_health_are_not_verified(desk: Desk) -> None:
-    desk.api.answers[PODS] = [plugin_pod(ours=True)]
+    desk.api.responses[PODS] = [plugin_pod(ours=True)]
     devices = [
         {"id": "a", "healthy": True, "reason": "/dev/a cannot be opened without privileges: Operation not permitted"},
         {"id": "b", "healthy": True, "reason": ""},
     ]
-    desk.api.answers[TOLD] = {D: {"devices": devices, "failure": "/sys/x: Input/output error", "not_ready": ""}}
+    desk.api.responses[TOLD] = {D: {"devices": devices, "failure": "/sys/x: Input/output error", "not_ready": ""}}
     found = desk.read()
     assert found["problems"] == []
     assert found["unverified"] == [
@@ -175,23 +177,23 @@ def test_devices_of_unknown_health_are_not_verified(desk: Desk) -> None:
 
 
 def test_our_plugin_is_asked_what_is_wrong(desk: Desk) -> None:
-    desk.api.answers[PODS] = [plugin_pod(ours=True)]
+    desk.api.responses[PODS] = [plugin_pod(ours=True)]
     desk.api.objects["w1"]["status"]["allocatable"][D] = "3"
     sick = {"id": "a", "healthy": False, "reason": "gone"}
-    desk.api.answers[TOLD] = {D: {"devices": [sick], "left_out": []}}
+    desk.api.responses[TOLD] = {D: {"devices": [sick], "left_out": []}}
     assert desk.read()["problems"] == [f"w1: {D}: expected 4, found 3: 1 of 4 devices are unhealthy (a: gone)"]
 
 
 def test_our_plugin_knows_of_a_kubelet_that_stopped_before_the_api_does(desk: Desk) -> None:
-    desk.api.answers[PODS] = [plugin_pod(ours=True)]
+    desk.api.responses[PODS] = [plugin_pod(ours=True)]
     lost = {D: {"not_ready": "kubelet.sock does not exist", "devices": []}}
-    desk.api.answers[TOLD] = lost
+    desk.api.responses[TOLD] = lost
     says = f"w1: the pod x/p-1 is not ready: not registered, it says: {D}: kubelet.sock does not exist"
     assert desk.read()["problems"] == [says]
 
     def come_back() -> None:
         if desk.clock.now >= 6:
-            desk.api.answers[TOLD] = {D: {"not_ready": "", "devices": []}}
+            desk.api.responses[TOLD] = {D: {"not_ready": "", "devices": []}}
 
     desk.clock.on_sleep = come_back
     found = desk.read(wait=True)
@@ -199,7 +201,7 @@ def test_our_plugin_knows_of_a_kubelet_that_stopped_before_the_api_does(desk: De
 
 
 def test_kubelet_of_another_plugin_that_stopped_is_a_problem(desk: Desk) -> None:
-    desk.api.answers[NODE_LEASES] = [node_lease("w1", NOW - 13)]
+    desk.api.responses[NODE_LEASES] = [node_lease("w1", NOW - 13)]
     found = desk.read(expected=[])
     why = "its kubelet has stopped or does not reach the API server: it has not renewed the Lease of its node for 12 s"
     assert (found["problems"], found["unverified"]) == ([f"w1: {why}"], [])
@@ -207,11 +209,11 @@ def test_kubelet_of_another_plugin_that_stopped_is_a_problem(desk: Desk) -> None
 
 @pytest.mark.parametrize("ahead", [-60, 60])
 def test_kubelet_with_a_wrong_clock_is_seen_to_renew_its_lease(desk: Desk, ahead: float) -> None:
-    desk.api.answers[NODE_LEASES] = [node_lease("w1", NOW + ahead)]
+    desk.api.responses[NODE_LEASES] = [node_lease("w1", NOW + ahead)]
 
     def renew() -> None:
         if desk.clock.now >= 8:
-            desk.api.answers[NODE_LEASES] = [node_lease("w1", NOW + ahead + 10)]
+            desk.api.responses[NODE_LEASES] = [node_lease("w1", NOW + ahead + 10)]
 
     desk.clock.on_sleep = renew
     found = desk.read()
@@ -220,22 +222,22 @@ def test_kubelet_with_a_wrong_clock_is_seen_to_renew_its_lease(desk: Desk, ahead
 
 def test_stopped_kubelet_is_told_beside_another_problem(desk: Desk) -> None:
     desk.api.objects["w2"] = node("w2", capacity={D: "3"})
-    desk.api.answers[PODS] = [plugin_pod(), plugin_pod("p-2", "w2")]
-    desk.api.answers[NODE_LEASES] = [node_lease("w1", NOW - 30)]
+    desk.api.responses[PODS] = [plugin_pod(), plugin_pod("p-2", "w2")]
+    desk.api.responses[NODE_LEASES] = [node_lease("w1", NOW - 30)]
     assert [each.partition(":")[0] for each in desk.read()["problems"]] == ["w1", "w2"]
 
 
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (Refused(403, "leases is forbidden"), "leases is forbidden"),
+        (ErrorResponse(403, "leases is forbidden"), "leases is forbidden"),
         ([], "kube-node-lease has no Lease that they renewed"),
     ],
 )
 def test_kubelets_without_a_readable_lease_are_not_verified(desk: Desk, answer: t.Any, why: str) -> None:
     desk.api.objects["w2"] = node("w2", capacity={D: "4"})
-    desk.api.answers[PODS] = [plugin_pod(), plugin_pod("p-2", "w2")]
-    desk.api.answers[NODE_LEASES] = answer
+    desk.api.responses[PODS] = [plugin_pod(), plugin_pod("p-2", "w2")]
+    desk.api.responses[NODE_LEASES] = answer
     found = desk.read()
     (limit,) = found["unverified"]
     assert limit.startswith("whether the kubelet still runs on w1, w2: ")
@@ -244,22 +246,22 @@ def test_kubelets_without_a_readable_lease_are_not_verified(desk: Desk, answer: 
 
 
 def test_kubelet_whose_plugin_tells_of_itself_needs_no_lease(desk: Desk) -> None:
-    desk.api.answers[PODS] = [plugin_pod(ours=True)]
-    desk.api.answers[TOLD] = {D: {"not_ready": "", "devices": []}}
-    desk.api.answers[NODE_LEASES] = Refused(403, "forbidden")
+    desk.api.responses[PODS] = [plugin_pod(ours=True)]
+    desk.api.responses[TOLD] = {D: {"not_ready": "", "devices": []}}
+    desk.api.responses[NODE_LEASES] = ErrorResponse(403, "forbidden")
     assert desk.read()["unverified"] == []
 
 
 def test_a_pod_that_is_not_ready_is_told(desk: Desk) -> None:
-    desk.api.answers[PODS] = [plugin_pod(ours=True, ready=False)]
+    desk.api.responses[PODS] = [plugin_pod(ours=True, ready=False)]
     assert desk.read()["problems"] == ["w1: the pod x/p-1 is not ready: it is being started"]
 
 
-@pytest.mark.parametrize("answer", [Refused(503, "no route"), {"x": "y"}])
+@pytest.mark.parametrize("answer", [ErrorResponse(503, "no route"), {"x": "y"}])
 def test_silent_plugin_beside_a_node_with_a_problem_is_not_verified(desk: Desk, answer: t.Any) -> None:
     desk.api.objects["w2"] = node("w2", capacity={D: "3"})
-    desk.api.answers[PODS] = [plugin_pod(ours=True), plugin_pod("p-2", "w2", ours=True)]
-    desk.api.answers[TOLD] = desk.api.answers[TOLD.replace("p-1", "p-2")] = answer
+    desk.api.responses[PODS] = [plugin_pod(ours=True), plugin_pod("p-2", "w2", ours=True)]
+    desk.api.responses[TOLD] = desk.api.responses[TOLD.replace("p-1", "p-2")] = answer
     found = desk.read()
     assert [each.partition(":")[0] for each in found["problems"]] == ["w2"]
     limit = "whether the plugin itself finds its devices healthy: p-1 could not be asked"
@@ -269,23 +271,23 @@ def test_silent_plugin_beside_a_node_with_a_problem_is_not_verified(desk: Desk, 
 def test_plugins_out_of_reach_are_not_all_waited_for(desk: Desk) -> None:
     names = [f"w{number}" for number in range(1, 9)]
     desk.api.objects = {name: node(name, capacity={D: "4"}) for name in names}
-    desk.api.answers[PODS] = [plugin_pod(f"p-{name}", name, ours=True) for name in names]
+    desk.api.responses[PODS] = [plugin_pod(f"p-{name}", name, ours=True) for name in names]
     for name in names:
-        desk.api.answers[f"/api/v1/namespaces/x/pods/p-{name}:9808/proxy/devices"] = Refused(503, "no route")
+        desk.api.responses[f"/api/v1/namespaces/x/pods/p-{name}:9808/proxy/devices"] = ErrorResponse(503, "no route")
     found = desk.read(concurrency=1)
     assert found["problems"] == []
     why = "p-w1; p-w2; p-w3; and 5 more could not be asked"
     warning = f"not verified: whether the plugin itself finds its devices healthy: {why}"
     assert (desk.warnings[-1], found["summary"][-1]) == (warning, warning)
-    assert len([path for path in desk.api.asked("GET") if "proxy" in path]) == 1
+    assert len([path for path in desk.api.requested_paths("GET") if "proxy" in path]) == 1
 
 
-@pytest.mark.parametrize("refusal", [Refused(403, "forbidden"), Refused(503, "no endpoints")])
-def test_a_plugin_that_does_not_answer_is_asked_once(desk: Desk, refusal: Refused) -> None:
-    desk.api.answers[PODS] = [plugin_pod(ours=True)]
+@pytest.mark.parametrize("refusal", [ErrorResponse(403, "forbidden"), ErrorResponse(503, "no endpoints")])
+def test_a_plugin_that_does_not_answer_is_asked_once(desk: Desk, refusal: ErrorResponse) -> None:
+    desk.api.responses[PODS] = [plugin_pod(ours=True)]
     desk.api.objects["w1"]["status"]["allocatable"][D] = "3"
-    desk.api.answers[TOLD] = refusal
-    desk.api.answers[EVENTS] = refusal
+    desk.api.responses[TOLD] = refusal
+    desk.api.responses[EVENTS] = refusal
     assert desk.read()["problems"] == [f"w1: {D}: expected 4, found 3: 1 of 4 devices are unhealthy"]
     assert desk.clock.pauses == []
 
@@ -293,27 +295,27 @@ def test_a_plugin_that_does_not_answer_is_asked_once(desk: Desk, refusal: Refuse
 def test_another_plugin_is_not_asked(desk: Desk) -> None:
     desk.api.objects["w1"]["status"]["allocatable"][D] = "3"
     desk.read()
-    assert not [path for path in desk.api.asked("GET") if "proxy" in path]
+    assert not [path for path in desk.api.requested_paths("GET") if "proxy" in path]
 
 
 def test_no_daemon_set_yet(desk: Desk) -> None:
-    del desk.api.answers[SETS]
+    del desk.api.responses[SETS]
     found = desk.read()
     assert (found["selected"], found["problems"]) == (["w1"], ["w1: there is no DaemonSet x/p"])
 
 
 def test_a_daemon_set_that_its_controller_has_not_seen(desk: Desk) -> None:
-    desk.api.answers[SETS] = daemon_set(generation=2, observed=1)
+    desk.api.responses[SETS] = daemon_set(generation=2, observed=1)
     assert "of an earlier revision" in desk.read()["problems"][0]
 
 
 def test_revisions_of_others_do_not_count(desk: Desk) -> None:
-    desk.api.answers[REVISIONS] = [revision(1, "new"), revision(9, "theirs", uid="other")]
+    desk.api.responses[REVISIONS] = [revision(1, "new"), revision(9, "theirs", uid="other")]
     assert desk.read()["problems"] == []
 
 
 def test_pods_of_others_do_not_count(desk: Desk) -> None:
-    desk.api.answers[PODS] = [plugin_pod(owner="other")]
+    desk.api.responses[PODS] = [plugin_pod(owner="other")]
     assert desk.read()["problems"] == ["w1: there is no pod of the DaemonSet x/p: its controller has created none yet"]
 
 
@@ -327,9 +329,9 @@ def test_a_daemon_set_that_selects_by_expressions(desk: Desk) -> None:
     for labels, first in (({}, []), ({"matchLabels": {"x": "y"}}, ["x=y"])):
         found = daemon_set()
         found["spec"]["selector"] = {**labels, "matchExpressions": expressions}
-        desk.api.answers[SETS] = found
+        desk.api.responses[SETS] = found
         assert desk.read()["problems"] == []
-        (path,) = {path for path in desk.api.asked("GET")[-5:] if path.startswith(PODS)}
+        (path,) = {path for path in desk.api.requested_paths("GET")[-5:] if path.startswith(PODS)}
         asked = parse_qs(urlsplit(path).query)["labelSelector"]
         assert asked == [",".join([*first, "app in (a,b)", "tier notin (c)", "plugin", "!old"])]
 
@@ -370,6 +372,6 @@ def test_what_is_no_name_of_a_node(desk: Desk) -> None:
 
 
 def test_an_account_that_may_not_read(desk: Desk) -> None:
-    desk.api.answers[SETS] = Refused(403, "daemonsets is forbidden")
+    desk.api.responses[SETS] = ErrorResponse(403, "daemonsets is forbidden")
     with pytest.raises(KubeadmError, match="daemonsets is forbidden"):
         desk.read()

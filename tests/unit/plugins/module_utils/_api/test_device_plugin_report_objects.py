@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.device_plugin_report import read_objects
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.daemons import daemon_set
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, Refused, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, ErrorResponse, FakeApi, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
 
 OWNED = {"app.kubernetes.io/managed-by": "nodecraft.kubeadm"}
@@ -21,7 +21,7 @@ EMPTY = (
     *(f"/apis/batch/v1/namespaces/x/{kind}" for kind in ("cronjobs", "jobs")),
     "/apis/networking.k8s.io/v1/namespaces/x/networkpolicies",
 )
-GONE = Refused(404, "not found")
+GONE = ErrorResponse(404, "not found")
 
 
 def named(name: str, labels: Json | None = None) -> Json:
@@ -41,7 +41,7 @@ def fixture_api(serve: t.Callable[..., FakeApi]) -> FakeApi:
         named("kube-root-ca.crt"),
         named("p-config-map"),
     ]
-    api.answers = {
+    api.responses = {
         **{path: [] for path in EMPTY},
         IN_CORE: named("x", OWNED),
         f"{IN_APPS}/daemonsets/p": found,
@@ -71,7 +71,7 @@ def test_objects_of_the_deployment(api: FakeApi) -> None:
 
 
 def test_objects_that_are_not_there(api: FakeApi) -> None:
-    api.answers = {IN_CORE: GONE, f"{IN_APPS}/daemonsets/p": GONE, f"{IN_CORE}/configmaps": []}
+    api.responses = {IN_CORE: GONE, f"{IN_APPS}/daemonsets/p": GONE, f"{IN_CORE}/configmaps": []}
     assert read(api, "nodes", "objects", "others") == {"objects": [], "others": []}
 
 
@@ -103,7 +103,7 @@ def test_what_shares_a_namespace_that_goes_with_the_plugin(api: FakeApi) -> None
 
 
 def test_a_namespace_that_stays_is_not_looked_through(api: FakeApi) -> None:
-    api.answers[IN_CORE] = named("x")
+    api.responses[IN_CORE] = named("x")
     assert read(api, "others") == {"objects": [], "others": []}
     assert len(api.requests) == 4
 
@@ -114,6 +114,6 @@ def test_nothing_is_read_that_is_not_asked_for(api: FakeApi) -> None:
 
 
 def test_an_account_that_may_not_read(api: FakeApi) -> None:
-    api.answers[f"{IN_APPS}/deployments"] = Refused(403, "deployments is forbidden")
+    api.responses[f"{IN_APPS}/deployments"] = ErrorResponse(403, "deployments is forbidden")
     with pytest.raises(KubeadmError, match="deployments is forbidden"):
         read(api, "objects", "others")

@@ -28,10 +28,10 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurat
     Json,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.config_maps import ConfigMaps
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import StepRunner
 
 V: Json = {API_SERVER: {"args": {"v": {"value": ["4"], "original": ["2"]}}}}
-ConfigCourse = Course[Observed, ConfigPlan]
+ConfigCourse = StepRunner[Observed, ConfigPlan]
 CONFIG = "replace kubeadm-config"
 
 
@@ -39,7 +39,7 @@ def steps(
     api: ConfigMaps, settings: Json | None = None, *, dry: bool = False, verified: Json | None = None
 ) -> ConfigCourse:
     params = {"settings": V if settings is None else settings, "verified": verified}
-    return Course(KubeadmConfigSteps(params, connect=lambda: t.cast(t.Any, api), diff=True), dry=dry)
+    return StepRunner(KubeadmConfigSteps(params, connect=lambda: t.cast(t.Any, api), diff=True), dry=dry)
 
 
 def carry_out(found: ConfigCourse) -> Json:

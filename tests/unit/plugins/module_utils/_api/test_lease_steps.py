@@ -10,11 +10,17 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.lease_steps import LeaseSteps, Observed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import LEASE_NAME, LeasePlan
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import LEASES, Clock, FakeApi, Refused, client_of
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import (
+    LEASES,
+    Clock,
+    ErrorResponse,
+    FakeApi,
+    client_of,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import StepRunner
 
 Json = dict[str, t.Any]
-LeaseCourse = Course[Observed, LeasePlan]
+LeaseCourse = StepRunner[Observed, LeasePlan]
 NOW = 1_800_000_000.0
 DEFAULTS: Json = {
     "name": LEASE_NAME,
@@ -49,7 +55,7 @@ class Desk:
     def run(self, *, dry: bool = False, **params: t.Any) -> LeaseCourse:
         """Take a run through its steps, as the runner does."""
         found = LeaseSteps({**DEFAULTS, **params}, connect=lambda: client_of(self.api.url, self.clock))
-        steps = self.last = Course(found, dry=dry)
+        steps = self.last = StepRunner(found, dry=dry)
         with steps.session():
             steps.read()
             self.warnings = steps.notes()
@@ -113,7 +119,7 @@ def refuse(status: int, words: str) -> t.Callable[[], None]:
     """What a server does that takes no write."""
 
     def write() -> None:
-        raise Refused(status, words)
+        raise ErrorResponse(status, words)
 
     return write
 
@@ -197,12 +203,12 @@ def test_conflicts_come_to_an_end(desk: Desk) -> None:
         KubeadmError, match=rf"Lease {LEASE_NAME}: another client changed it in each of 20 attempts.*\b409\b"
     ):
         desk.run()
-    assert len(desk.api.asked("POST")) == 20
+    assert len(desk.api.requested_paths("POST")) == 20
 
 
 def test_our_own_api_server_restarts(desk: Desk) -> None:
     desk.run()
-    desk.api.troubles = [None, Refused(503, "apiserver is shutting down"), None]
+    desk.api.failures = [None, ErrorResponse(503, "apiserver is shutting down"), None]
     assert desk.run().report()["holder"] == "us"
 
 
@@ -215,7 +221,7 @@ def test_an_account_without_the_right(desk: Desk) -> None:
 
 def test_an_account_that_is_not_known_any_more_is_told_how_to_go_on(desk: Desk) -> None:
     """The change that is to be taken back may be the one that locked it out."""
-    desk.api.troubles = [Refused(401, "Unauthorized")]
+    desk.api.failures = [ErrorResponse(401, "Unauthorized")]
     with pytest.raises(
         KubeadmError, match=r"401, Unauthorized.*locked you out.*control_plane_lease or node_kubelet_lease: false"
     ):
@@ -237,7 +243,7 @@ def test_an_api_of_others_is_no_reason_to_go_on_without_it(desk: Desk) -> None:
     def refuse_it(_client: object) -> t.NoReturn:
         raise Refusal("not verified")
 
-    steps = Course(LeaseSteps(DEFAULTS, connect=lambda: client_of(desk.api.url, desk.clock, check=refuse_it)))
+    steps = StepRunner(LeaseSteps(DEFAULTS, connect=lambda: client_of(desk.api.url, desk.clock, check=refuse_it)))
     with pytest.raises(Refusal), steps.session():
         steps.read()
     assert steps.report()["api_reachable"] is True
@@ -248,7 +254,7 @@ def test_no_server_is_asked_without_credentials() -> None:
     def connect() -> t.Any:
         raise KubeadmError("there are no usable credentials")
 
-    steps = Course(LeaseSteps(DEFAULTS, connect=connect))
+    steps = StepRunner(LeaseSteps(DEFAULTS, connect=connect))
     with pytest.raises(KubeadmError), steps.session():
         raise AssertionError
     assert steps.report()["api_reachable"] is None

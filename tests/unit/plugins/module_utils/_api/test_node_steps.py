@@ -18,13 +18,13 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.taint
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import (
     NODE_LEASES,
     Clock,
+    ErrorResponse,
     FakeApi,
-    Refused,
     client_of,
     node_lease,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node, pod
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course, Run, go_through
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Run, StepRunner, run_steps
 
 Serve = t.Callable[..., FakeApi]
 D = "example.com/dongle"
@@ -57,7 +57,7 @@ def run(kind: Kind, api: FakeApi, *, dry: bool = False, clock: Clock | None = No
     """Go through the steps as the runner does."""
     clock = clock or Clock()
     steps = NodeSteps(kind, {**PARAMS, **params}, connect=lambda: client_of(api.url, clock), diff=True)
-    return go_through(Course(steps, dry=dry), clock, NodeRun)
+    return run_steps(StepRunner(steps, dry=dry), clock, NodeRun)
 
 
 def labels(api: FakeApi, name: str) -> Json:
@@ -158,7 +158,7 @@ def test_a_diff_is_a_node_as_kubectl_shows_it(
 @pytest.mark.parametrize("dry", [True, False])
 def test_what_the_api_server_warns_of_is_told_once(serve: Serve, *, dry: bool) -> None:
     api = serve(*nodes(3))
-    api.warns = r'299 - "metadata.labels[\"x\"]: deprecated"'
+    api.warning = r'299 - "metadata.labels[\"x\"]: deprecated"'
     done = run(LABELS, api, dry=dry, nodes=names(3), labels={"failure-domain.beta.kubernetes.io/zone": "a"})
     assert [warning for warning in done.warnings if "says" in warning] == [
         'the API server says: metadata.labels["x"]: deprecated'
@@ -178,7 +178,7 @@ def test_check_mode_changes_nothing(serve: Serve) -> None:
     done = run(LABELS, api, dry=True, nodes=["w1"], labels={"x": 1})
     assert done.nodes["w1"]["changed"]
     assert api.objects == {"w1": node("w1")}
-    assert "dryRun=All" in api.asked("PATCH")[0]
+    assert "dryRun=All" in api.requested_paths("PATCH")[0]
 
 
 def test_check_mode_tells_of_a_refusal(serve: Serve) -> None:
@@ -192,7 +192,7 @@ def test_check_mode_tells_of_a_refusal(serve: Serve) -> None:
 def _refusing(bad: str) -> t.Callable[[str], None]:
     def refuse(name: str) -> None:
         if name == bad:
-            raise Refused(400, f"declined for {name}")
+            raise ErrorResponse(400, f"declined for {name}")
 
     return refuse
 
@@ -200,8 +200,8 @@ def _refusing(bad: str) -> t.Callable[[str], None]:
 def test_no_change_is_a_list_the_version_and_no_patch(serve: Serve) -> None:
     api = serve(*nodes(600, labels={"x": "1"}))
     assert run(LABELS, api, nodes=names(600), labels={"x": "1"}).operations == 0
-    assert len(api.asked("GET")) == 3
-    assert api.asked("PATCH") == []
+    assert len(api.requested_paths("GET")) == 3
+    assert api.requested_paths("PATCH") == []
 
 
 def test_only_the_needed_patches_on_kept_connections(serve: Serve) -> None:
@@ -209,7 +209,7 @@ def test_only_the_needed_patches_on_kept_connections(serve: Serve) -> None:
     api.objects["n007"]["metadata"]["labels"]["x"] = "1"
     done = run(LABELS, api, nodes=names(100), labels={"x": "1"})
     assert done.error is None
-    assert len(api.asked("PATCH")) == 99
+    assert len(api.requested_paths("PATCH")) == 99
     assert api.connections <= 9
     assert not done.nodes["n007"]["changed"]
 
@@ -249,7 +249,7 @@ def test_stop_sends_nothing_after_a_failure(serve: Serve) -> None:
     api = serve(*nodes(30))
     api.before_patch = _refusing("n000")
     done = run(LABELS, api, nodes=names(30), labels={"x": "1"}, on_error="stop", concurrency=1)
-    assert len(api.asked("PATCH")) == 1
+    assert len(api.requested_paths("PATCH")) == 1
     assert done.nodes["n000"]["failed"]
     assert done.nodes["n029"] == {
         "changed": False,
@@ -263,7 +263,7 @@ def test_stop_sends_nothing_after_a_failure(serve: Serve) -> None:
 def test_stop_counts_unknown_nodes_too(serve: Serve) -> None:
     api = serve(node("a"))
     done = run(LABELS, api, nodes=["a", "missing"], labels={"x": "1"}, on_error="stop")
-    assert api.asked("PATCH") == []
+    assert api.requested_paths("PATCH") == []
     assert not t.cast(Incomplete, done.error).changed
 
 
@@ -291,7 +291,7 @@ def test_nothing_of_a_second_writer_is_lost(serve: Serve) -> None:
 
 def test_a_conflict_is_planned_again(serve: Serve) -> None:
     api = serve(node("w1"))
-    conflicts = iter([Refused(409, "the object has been modified")])
+    conflicts = iter([ErrorResponse(409, "the object has been modified")])
 
     def conflict(name: str) -> None:
         for trouble in conflicts:
@@ -304,7 +304,7 @@ def test_a_conflict_is_planned_again(serve: Serve) -> None:
 
 def test_a_conflict_without_end(serve: Serve) -> None:
     api = serve(node("w1"))
-    api.before_patch = lambda name: _raise(Refused(409, "the object has been modified"))
+    api.before_patch = lambda name: _raise(ErrorResponse(409, "the object has been modified"))
     done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
     assert "w1: another client changed the node in each of 20 attempts" in str(done.error)
 
@@ -315,24 +315,24 @@ def _raise(error: Exception) -> t.NoReturn:
 
 def test_what_the_server_declines_for_good_is_tried_once(serve: Serve) -> None:
     api = serve(node("w1"))
-    api.before_patch = lambda name: _raise(Refused(422, "Node w1 is invalid: metadata.labels"))
+    api.before_patch = lambda name: _raise(ErrorResponse(422, "Node w1 is invalid: metadata.labels"))
     done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
     assert "w1: " in str(done.error)
     assert "Node w1 is invalid" in str(done.error)
-    assert len(api.asked("PATCH")) == 1
+    assert len(api.requested_paths("PATCH")) == 1
 
 
 def test_a_patch_whose_answer_was_lost_counts(serve: Serve) -> None:
     api = serve(node("w1"))
-    send, lost = api._patched, iter([True])
+    send, lost = api._patch, iter([True])
 
     def patched(*arguments: t.Any, **options: t.Any) -> Json:
         found = send(*arguments, **options)
         if next(lost, False):
-            raise Refused(504, "timeout")
+            raise ErrorResponse(504, "timeout")
         return found
 
-    api._patched = patched  # type: ignore[method-assign]
+    api._patch = patched  # type: ignore[method-assign]
     done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
     assert done.error is None
     assert done.nodes["w1"]["changed"]
@@ -344,7 +344,7 @@ def test_an_api_server_that_restarts_in_the_middle(serve: Serve) -> None:
 
     def down(name: str) -> None:
         if 5 <= next(calls) < 30:
-            raise Refused(503, "apiserver is shutting down")
+            raise ErrorResponse(503, "apiserver is shutting down")
 
     api.before_patch = down
     done = run(LABELS, api, nodes=names(20), labels={"x": "1"})
@@ -380,7 +380,7 @@ def test_versions_that_are_not_tested_are_told_in_one_warning(serve: Serve) -> N
 
 def test_a_version_that_is_not_served_is_not_waited_for(serve: Serve) -> None:
     api = serve(node("w1"))
-    api.answers["/version"] = Refused(503, "no such backend")
+    api.responses["/version"] = ErrorResponse(503, "no such backend")
     done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
     assert (done.error, labels(api, "w1")["x"]) == (None, "1")
     assert "API server of unknown version" in done.warnings[0]
@@ -389,7 +389,7 @@ def test_a_version_that_is_not_served_is_not_waited_for(serve: Serve) -> None:
 
 def test_a_version_that_may_not_be_read_ends_no_run(serve: Serve) -> None:
     api = serve(node("w1"))
-    api.answers["/version"] = Refused(403, "cannot get path /version")
+    api.responses["/version"] = ErrorResponse(403, "cannot get path /version")
     done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
     assert (done.error, labels(api, "w1")["x"]) == (None, "1")
     assert "API server of unknown version" in done.warnings[0]
@@ -408,7 +408,7 @@ def test_a_taint_that_may_evict_warns(serve: Serve) -> None:
 @pytest.mark.parametrize("allowed", [True, False])
 def test_pods_that_may_not_be_listed(serve: Serve, allowed: bool) -> None:
     api = serve(node("w1"))
-    api._selected = lambda *_a: _raise(Refused(403, "cannot list resource pods"))  # type: ignore[method-assign]
+    api._filter_by_field = lambda *_a: _raise(ErrorResponse(403, "cannot list resource pods"))  # type: ignore[method-assign]
     done = run(TAINTS, api, nodes=["w1"], taints=EVICTING, allow_eviction=allowed)
     assert (done.error is None) is allowed
     told = done.warnings[0] if allowed else str(done.error)
@@ -468,7 +468,7 @@ def test_what_a_kubelet_showed_that_has_just_stopped_is_not_verified(serve: Serv
     api = serve(node("w1", allocatable={D: "4"}), node("w2", allocatable={D: "4"}))
     run(RESOURCES, api, nodes=["w1", "w2"], resources={D: 4})
     now = time.time()
-    api.answers[NODE_LEASES] = [node_lease("w1", now - 30), node_lease("w2", now)]
+    api.responses[NODE_LEASES] = [node_lease("w1", now - 30), node_lease("w2", now)]
     done = run(RESOURCES, api, dry=dry, nodes=["w1", "w2"], resources={D: 4}, wait=wait)
     (limit,) = done.report["unverified"]
     assert limit.startswith(f"whether the node w1 offers it: {STOPPED}")
@@ -477,7 +477,7 @@ def test_what_a_kubelet_showed_that_has_just_stopped_is_not_verified(serve: Serv
 
 def test_what_is_shown_is_not_verified_without_leases(serve: Serve) -> None:
     api = serve(node("w1", allocatable={D: "4"}))
-    api.answers[NODE_LEASES] = Refused(403, "leases is forbidden")
+    api.responses[NODE_LEASES] = ErrorResponse(403, "leases is forbidden")
     (limit,) = run(RESOURCES, api, nodes=["w1"], resources={D: 4}, wait=True).report["unverified"]
     assert limit.startswith("whether the kubelet still runs on w1: ")
     assert "leases is forbidden" in limit
@@ -485,7 +485,7 @@ def test_what_is_shown_is_not_verified_without_leases(serve: Serve) -> None:
 
 def test_leases_matter_only_where_no_kubelet_reported_meanwhile(serve: Serve) -> None:
     api, clock = serve(node("w1")), Clock()
-    api.answers[NODE_LEASES] = Refused(403, "leases is forbidden")
+    api.responses[NODE_LEASES] = ErrorResponse(403, "leases is forbidden")
     clock.on_sleep = lambda: api.objects["w1"]["status"]["allocatable"].update({D: "4"})
     assert run(RESOURCES, api, clock=clock, nodes=["w1"], resources={D: 4}, wait=True).report["unverified"] == []
     assert run(LABELS, api, nodes=["w1"], labels={"a": "b"}, wait=True).report["unverified"] == []
@@ -510,7 +510,7 @@ def test_what_is_not_shown_is_not_verified_where_nothing_is_waited_for(serve: Se
 
 def test_api_that_is_gone_while_waiting_leaves_the_change_in_the_result(serve: Serve) -> None:
     api, clock = serve(node("w1")), Clock()
-    clock.on_sleep = lambda: setattr(api, "balancer", 503)
+    clock.on_sleep = lambda: setattr(api, "balancer_status", 503)
     done = run(RESOURCES, api, clock=clock, nodes=["w1"], resources={D: 4}, wait=True)
     assert t.cast(Incomplete, done.error).changed
     assert (done.nodes["w1"]["changed"], done.nodes["w1"]["failed"]) == (True, True)
@@ -521,14 +521,14 @@ def test_api_that_is_gone_while_waiting_leaves_the_change_in_the_result(serve: S
 
 def test_patch_without_an_answer_may_have_changed_the_node(serve: Serve) -> None:
     api = serve(node("w1"))
-    send = api._patched
+    send = api._patch
 
     def patched(*arguments: t.Any, **options: t.Any) -> Json:
         send(*arguments, **options)
-        api.balancer = 503
-        raise Refused(503, "gone")
+        api.balancer_status = 503
+        raise ErrorResponse(503, "gone")
 
-    api._patched = patched  # type: ignore[method-assign]
+    api._patch = patched  # type: ignore[method-assign]
     done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
     assert api.objects["w1"]["metadata"]["labels"]["x"] == "1"
     assert "did not answer for" in str(done.error)
@@ -544,7 +544,7 @@ def test_waiting_in_vain_names_what_was_found(serve: Serve) -> None:
     assert done.nodes["n000"]["changed"]
     assert len(done.report["diff"]) == 20
     # One request for all nodes at a time: the list at the beginning, that of the pods there, and five looks; and one for the version.
-    assert len(api.asked("GET")) == 8
+    assert len(api.requested_paths("GET")) == 8
     again = run(RESOURCES, api, nodes=names(20), resources={D: 4}, wait=True, wait_timeout=1)
     assert "within 1 s" in str(again.error)
     assert not t.cast(Incomplete, again.error).changed

@@ -17,7 +17,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.poli
     nodes_of,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Refused
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import ErrorResponse
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_guards import FakeGuards
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guard_runs import (
     AFFINITY,
@@ -28,7 +28,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.guard_runs import 
     Serve,
     fixture_api,
     fixture_serve_guards,
-    names,
+    object_names,
     run,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import NAME, TRIAL, D, daemon_set, tainted
@@ -51,8 +51,8 @@ def test_it_is_tried_on_pods_that_are_never_made_then_written_then_verified(api:
     done = run(api, **ENFORCED)
     assert done.error is None
     assert api.writes == [*TRIED, f"POST {POLICY} {NAME}", f"POST {BINDING} {NAME}"]
-    assert api.made == []
-    asked = [pod["spec"].get("nodeName", "") for pod in api.asked_pods]
+    assert api.created_pods == []
+    asked = [pod["spec"].get("nodeName", "") for pod in api.requested_pods]
     # A pod without a node, the trial until it is in force, the proof until it is, and a pod without a node again.
     assert list(dict.fromkeys(asked)) == ["", TRIAL, "w1"]
     assert (asked[0], asked[-1]) == ("", "")
@@ -84,17 +84,17 @@ def test_a_guard_that_only_warns_is_tried_and_not_verified(api: FakeGuards) -> N
     done = run(api)
     assert (done.error, done.report["enforced"]) == (None, False)
     assert api.writes == [*TRIED, f"POST {POLICY} {NAME}", f"POST {BINDING} {NAME}"]
-    assert "w1" not in [pod["spec"].get("nodeName") for pod in api.asked_pods]
+    assert "w1" not in [pod["spec"].get("nodeName") for pod in api.requested_pods]
     assert api.guards[BINDING, NAME]["spec"]["validationActions"] == ["Warn", "Audit"]
 
 
 def test_a_second_run_writes_nothing_and_proves_it_again(api: FakeGuards) -> None:
     run(api, **ENFORCED)
-    before = len(api.writes), len(api.asked_pods)
+    before = len(api.writes), len(api.requested_pods)
     done = run(api, **ENFORCED)
     assert (done.error, done.operations, done.report["diff"]) == (None, 0, [])
     assert len(api.writes) == before[0]
-    asked = [pod["spec"].get("nodeName") for pod in api.asked_pods[before[1] :]]
+    asked = [pod["spec"].get("nodeName") for pod in api.requested_pods[before[1] :]]
     assert list(dict.fromkeys(asked)) == ["w1", None]
     assert done.report["summary"] == [f"{NAME} refuses; protected: w1, w2"]
 
@@ -109,11 +109,11 @@ def slices(*servers: FakeGuards) -> list[Json]:
 def test_each_of_several_api_servers_is_asked(serve_guards: Serve, *, dry: bool) -> None:
     api, other = (serve_guards(tainted("w1", f"{D}:NoSchedule")) for _number in range(2))
     run(api, **ENFORCED)
-    api.answers[SLICES] = slices(api, other)
-    other.in_force, other.taken_up = dict(api.in_force), False
+    api.responses[SLICES] = slices(api, other)
+    other.in_force, other.syncs = dict(api.in_force), False
     done = run(api, dry=dry, **ENFORCED)
     assert (done.error, done.report["unverified"]) == (None, [])
-    assert other.asked_pods
+    assert other.requested_pods
     other.in_force = {}
     done = run(api, dry=dry, **ENFORCED)
     port = urlsplit(other.url).port
@@ -122,13 +122,13 @@ def test_each_of_several_api_servers_is_asked(serve_guards: Serve, *, dry: bool)
 
 def test_an_api_server_that_cannot_be_reached_is_not_verified(serve_guards: Serve) -> None:
     api, other = (serve_guards(tainted("w1", f"{D}:NoSchedule")) for _number in range(2))
-    api.answers[SLICES] = slices(api, other)
+    api.responses[SLICES] = slices(api, other)
     other.close()
     done = run(api, **ENFORCED)
     (limit,) = done.report["unverified"]
     assert done.error is None
     assert limit.startswith(f"whether the API server https://127.0.0.1:{urlsplit(other.url).port} uses the guard: ")
-    api.answers[SLICES] = Refused(403, "endpointslices is forbidden")
+    api.responses[SLICES] = ErrorResponse(403, "endpointslices is forbidden")
     (limit,) = run(api, **ENFORCED).report["unverified"]
     assert limit.startswith("whether each API server uses the guard: ")
 
@@ -138,7 +138,7 @@ def test_an_api_server_that_is_not_listed_is_not_verified(serve_guards: Serve, l
     label = {"node-role.kubernetes.io/control-plane": ""}
     nodes = [tainted("w1", f"{D}:NoSchedule"), *(node(f"cp{number}", labels=label) for number in range(planes))]
     api = serve_guards(*nodes)
-    api.answers[SLICES] = slices(*[api] * listed)
+    api.responses[SLICES] = slices(*[api] * listed)
     done = run(api, **ENFORCED)
     known = f"the Service kubernetes names {listed} of them, and {planes} nodes are control planes"
     expected = [] if listed == 2 else [f"whether each API server uses the guard: {known}"]
@@ -154,7 +154,7 @@ def test_it_follows_the_nodes_and_proves_what_is_new(api: FakeGuards) -> None:
     assert done.error is None
     assert api.writes == [*TRIED, f"PUT {POLICY} {NAME}"]
     assert nodes_of(api.guards[POLICY, NAME]) == ["w1", "w4"]
-    assert api.asked_pods[-2]["spec"]["nodeName"] == "w4"
+    assert api.requested_pods[-2]["spec"]["nodeName"] == "w4"
     assert (done.report["added"], done.report["removed"]) == (["w4"], ["w2"])
     assert "w2: no longer protected, because it is no longer a node of the cluster" in done.report["summary"]
 
@@ -164,7 +164,7 @@ def test_a_node_that_is_tainted_during_the_run_is_a_failure(api: FakeGuards) -> 
         if verb == "POST" and not dry:
             api.objects["w4"] = tainted("w4", f"{D}:NoSchedule", owned=False)
 
-    api.looks_at = taints
+    api.before_object = taints
     done = run(api, **ENFORCED)
     assert f"w4 ({D}:NoSchedule): tainted, and not protected any more or not yet" in done.message
     assert done.error is not None
@@ -241,7 +241,7 @@ def test_a_node_of_another_guard_that_refuses_is_left_to_it(api: FakeGuards) -> 
 @pytest.mark.parametrize("params", [{}, ENFORCED, AFFINITY, STRICT])
 def test_check_mode_writes_nothing(api: FakeGuards, params: Json) -> None:
     done = run(api, dry=True, **params)
-    assert (done.error, api.writes, api.guards, api.made) == (None, [], {}, [])
+    assert (done.error, api.writes, api.guards, api.created_pods) == (None, [], {}, [])
     assert done.operations == len(done.report["diff"]) > 0
     assert f"{POLICY} {NAME}: would be created" in done.report["summary"]
 
@@ -254,16 +254,18 @@ def test_check_mode_of_a_removal_writes_nothing(api: FakeGuards) -> None:
     assert (done.error, api.writes, api.guards) == (None, [], before)
     assert (done.report["enforced"], done.report["summary"]) == (False, [f"{NAME}: would be removed"])
     assert [
-        path for path in api.asked("DELETE") if NAME in path and "dryRun=All" not in path and TRIAL not in path
+        path
+        for path in api.requested_paths("DELETE")
+        if NAME in path and "dryRun=All" not in path and TRIAL not in path
     ] == []
 
 
 def test_check_mode_tells_what_the_api_server_declines(api: FakeGuards) -> None:
     def declines(verb: str, place: tuple[str, str], _dry: bool) -> None:
         if verb != "GET" and place[0] == POLICY:
-            raise Refused(422, "compilation failed: Syntax error")
+            raise ErrorResponse(422, "compilation failed: Syntax error")
 
-    api.looks_at = declines
+    api.before_object = declines
     for dry in (True, False):
         done = run(api, dry=dry, exceptions=["object.spec.("])
         assert f"{POLICY} {NAME}: " in done.message
@@ -276,9 +278,9 @@ def test_check_mode_says_of_a_removal_that_it_is_not_allowed(api: FakeGuards) ->
 
     def declines(verb: str, _place: tuple[str, str], _dry: bool) -> None:
         if verb == "DELETE":
-            raise Refused(403, "cannot delete resource in API group")
+            raise ErrorResponse(403, "cannot delete resource in API group")
 
-    api.looks_at = declines
+    api.before_object = declines
     done = run(api, dry=True, state="absent")
     assert f"{BINDING} {NAME} could not be removed" in done.message
     assert "Grant the account this right" in done.message
@@ -287,9 +289,9 @@ def test_check_mode_says_of_a_removal_that_it_is_not_allowed(api: FakeGuards) ->
 def test_an_account_that_could_not_remove_the_copy_writes_none(api: FakeGuards) -> None:
     def declines(verb: str, _place: tuple[str, str], _dry: bool) -> None:
         if verb == "DELETE":
-            raise Refused(403, "cannot delete resource in API group")
+            raise ErrorResponse(403, "cannot delete resource in API group")
 
-    api.looks_at = declines
+    api.before_object = declines
     done = run(api, **ENFORCED)
     assert f"{BINDING} {TRIAL} could not be removed" in done.message
     assert api.writes == []
@@ -313,7 +315,7 @@ def test_parameters_that_cannot_be_are_refused_before_a_request_is_sent(api: Fak
 
 def test_an_old_cluster_is_told_the_other_way(serve_guards: Serve) -> None:
     api = serve_guards(served=())
-    api.answers["/version"] = {"gitVersion": "v1.29.3"}
+    api.responses["/version"] = {"gitVersion": "v1.29.3"}
     message = run(api, **ENFORCED).message
     assert "this cluster (v1.29.3) does not serve ValidatingAdmissionPolicy" in message
     assert "effect: NoExecute" in message
@@ -323,7 +325,7 @@ def test_an_old_cluster_is_told_the_other_way(serve_guards: Serve) -> None:
 
 def test_a_cluster_without_the_whole_group_is_one_too(serve_guards: Serve) -> None:
     api = serve_guards(served=())
-    api.answers["/apis/admissionregistration.k8s.io/v1"] = Refused(404, "page not found")
+    api.responses["/apis/admissionregistration.k8s.io/v1"] = ErrorResponse(404, "page not found")
     assert "does not serve ValidatingAdmissionPolicy" in run(api).message
 
 
@@ -352,13 +354,14 @@ def test_a_node_that_does_not_exist_is_refused(api: FakeGuards) -> None:
 
 
 @pytest.mark.parametrize(
-    "refusal", [Refused(404, 'namespaces "default" not found'), Refused(403, 'cannot create resource "pods"')]
+    "refusal",
+    [ErrorResponse(404, 'namespaces "default" not found'), ErrorResponse(403, 'cannot create resource "pods"')],
 )
-def test_a_namespace_where_nothing_can_be_tried_is_refused(api: FakeGuards, refusal: Refused) -> None:
+def test_a_namespace_where_nothing_can_be_tried_is_refused(api: FakeGuards, refusal: ErrorResponse) -> None:
     def declines(_pod: Json) -> None:
         raise refusal
 
-    api.looks_at_pod = declines
+    api.before_pod = declines
     for dry in (True, False):
         done = run(api, dry=dry)
         assert (
@@ -374,13 +377,13 @@ def test_a_namespace_where_nothing_can_be_tried_is_refused(api: FakeGuards, refu
 def test_a_write_that_fails_takes_the_others_back(api: FakeGuards) -> None:
     def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
         if (verb, place, dry) == ("POST", (BINDING, NAME), False):
-            raise Refused(422, "not now")
+            raise ErrorResponse(422, "not now")
 
-    api.looks_at = declines
+    api.before_object = declines
     done = run(api, **ENFORCED)
     assert done.message.endswith("not now. It was removed again.")
     assert not getattr(done.error, "changed", False)
-    assert names(api) == []
+    assert object_names(api) == []
 
 
 def test_another_writer_is_not_overwritten(api: FakeGuards) -> None:
@@ -393,7 +396,7 @@ def test_another_writer_is_not_overwritten(api: FakeGuards) -> None:
             api.guards[place]["spec"]["failurePolicy"] = "Ignore"
             api.touch(place)
 
-    api.looks_at = changes
+    api.before_object = changes
     done = run(api)
     assert f"{POLICY} {NAME}: another client changed it in the meantime" in done.message
     assert not getattr(done.error, "changed", False)
@@ -411,7 +414,7 @@ def test_a_status_that_was_written_meanwhile_is_no_other_writer(api: FakeGuards,
             left.pop()
             api.touch(place)
 
-    api.looks_at = touches
+    api.before_object = touches
     assert run(api).error is None
     assert left == []
     assert nodes_of(api.guards[POLICY, NAME]) == ["w1", "w2", "w4"]
@@ -425,7 +428,7 @@ def test_others_that_never_stop_are_given_up(api: FakeGuards) -> None:
         if verb == "PUT":
             api.touch(place)
 
-    api.looks_at = touches
+    api.before_object = touches
     assert "another client changed it in each of 20 attempts" in run(api).message
 
 
@@ -437,7 +440,7 @@ def test_a_policy_that_another_client_removed_meanwhile_is_not_made_again(api: F
         if (verb, place, dry) == ("PUT", (POLICY, NAME), False):
             api.guards.pop(place, None)
 
-    api.looks_at = removes
+    api.before_object = removes
     assert f"{POLICY} {NAME}: another client changed it in the meantime" in run(api).message
 
 
@@ -482,7 +485,7 @@ def test_what_another_client_removed_meanwhile_is_gone(api: FakeGuards) -> None:
         if verb == "DELETE":
             api.guards.pop(place, None)
 
-    api.looks_at = removed
+    api.before_object = removed
     assert run(api, state="absent").error is None
     assert api.guards == {}
 
@@ -492,4 +495,4 @@ def test_a_guard_is_made_and_removed_again_and_again(api: FakeGuards) -> None:
         done = run(api, **ENFORCED, nodes=nodes)
         assert (done.error, done.report["added"]) == (None, nodes)
         assert run(api, state="absent").error is None
-    assert (api.guards, api.made) == ({}, [])
+    assert (api.guards, api.created_pods) == ({}, [])

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import BINDING, MUTATION, POLICY
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Refused
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import ErrorResponse
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_guards import FakeGuards
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guard_runs import (
     AFFINITY,
@@ -16,7 +16,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.guard_runs import 
     GuardRun,
     fixture_api,
     fixture_serve_guards,
-    names,
+    object_names,
     run,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import NAME, TRIAL
@@ -34,11 +34,11 @@ def assert_only_tried(api: FakeGuards, done: GuardRun, says: str) -> None:
     assert not getattr(done.error, "changed", False)
     # The copy was written and removed, and nothing else.
     assert {write.partition(" ")[2].partition(" ")[2] for write in api.writes} == {TRIAL}
-    assert names(api) == []
+    assert object_names(api) == []
 
 
 def test_a_guard_that_no_server_takes_up_is_not_written(api: FakeGuards) -> None:
-    api.taken_up = False
+    api.syncs = False
     done = run(api, **ENFORCED)
     assert_only_tried(api, done, "It did not refuse a pod that names a protected node within 30 s.")
     assert 30 <= done.clock.now < 40
@@ -47,9 +47,9 @@ def test_a_guard_that_no_server_takes_up_is_not_written(api: FakeGuards) -> None
 def test_an_expression_that_fails_is_told_at_once(api: FakeGuards) -> None:
     def fails(pod: Json) -> None:
         if pod["spec"].get("nodeName") == TRIAL:
-            raise Refused(403, "expression 'x' resulted in error: no such key: team")
+            raise ErrorResponse(403, "expression 'x' resulted in error: no such key: team")
 
-    api.looks_at_pod = fails
+    api.before_pod = fails
     done = run(api, **ENFORCED)
     assert_only_tried(api, done, "An expression fails for a pod that names a protected node: ")
     assert "no such key: team" in done.message
@@ -59,9 +59,9 @@ def test_an_expression_that_fails_is_told_at_once(api: FakeGuards) -> None:
 def test_a_guard_that_refuses_plain_pods_is_not_written(api: FakeGuards) -> None:
     def refuses(_pod: Json) -> None:
         if (BINDING, TRIAL) in api.in_force:
-            raise Refused(403, "names the node, whatever it names")
+            raise ErrorResponse(403, "names the node, whatever it names")
 
-    api.looks_at_pod = refuses
+    api.before_pod = refuses
     assert_only_tried(api, run(api, **ENFORCED), "It must accept a pod that names no node in the namespace default")
 
 
@@ -69,7 +69,7 @@ def test_a_guard_that_lets_tolerations_through_is_not_written(api: FakeGuards) -
     def untolerated(pod: Json) -> None:
         pod["spec"].pop("tolerations", None)
 
-    api.looks_at_pod = untolerated
+    api.before_pod = untolerated
     assert_only_tried(
         api, run(api, **STRICT), "It did not refuse a pod that tolerates a taint of protected nodes within 30 s."
     )
@@ -80,7 +80,7 @@ def test_names_that_do_not_become_affinities_are_told(api: FakeGuards) -> None:
         if pod["metadata"].get("labels") == {"nodecraft.kubeadm/trial": "affinity"}:
             pod["metadata"]["labels"] = {"nodecraft.kubeadm/trial": "none"}
 
-    api.looks_at_pod = overlooked
+    api.before_pod = overlooked
     says = "The node of a pod whose node has to become an affinity was not turned into an affinity by"
     assert_only_tried(api, run(api, **AFFINITY), says)
 
@@ -109,26 +109,26 @@ def test_a_controller_manager_that_does_not_look_is_not_waited_for_long(api: Fak
 def test_a_copy_that_cannot_be_written_to_its_end_is_removed(api: FakeGuards, kind: str) -> None:
     def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
         if (verb, place, dry) == ("POST", (kind, TRIAL), False):
-            raise Refused(422, "no room")
+            raise ErrorResponse(422, "no room")
 
-    api.looks_at = declines
+    api.before_object = declines
     done = run(api, **ENFORCED)
     assert "its trial failed" in done.message
     assert "no room" in done.message
-    assert names(api) == []
+    assert object_names(api) == []
 
 
 def test_a_copy_that_cannot_be_removed_is_told_and_goes_with_the_next_run(api: FakeGuards) -> None:
     def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
         if (verb, place, dry) == ("DELETE", (BINDING, TRIAL), False):
-            raise Refused(422, "not now")
+            raise ErrorResponse(422, "not now")
 
-    api.looks_at = declines
+    api.before_object = declines
     done = run(api, **ENFORCED)
     assert f"{BINDING} {TRIAL} could not be removed" in done.message
     assert getattr(done.error, "changed", False)
-    assert names(api) == [f"{BINDING} {TRIAL}"]
-    api.looks_at = lambda verb, place, dry: None
+    assert object_names(api) == [f"{BINDING} {TRIAL}"]
+    api.before_object = lambda verb, place, dry: None
     del api.writes[:]
     done = run(api, **ENFORCED)
     assert done.error is None
@@ -147,15 +147,15 @@ def test_a_guard_that_is_not_in_force_is_removed_again(api: FakeGuards) -> None:
     # The copy stays in force, and is not taken for the guard.
     def stop(verb: str, place: tuple[str, str], dry: bool) -> None:
         if (verb, place, dry) == ("POST", (BINDING, NAME), False):
-            api.taken_up = False
+            api.syncs = False
 
-    api.looks_at = stop
+    api.before_object = stop
     done = run(api, **ENFORCED)
     assert f"The guard {NAME} does not work as desired." in done.message
     assert "It did not refuse a pod that names w1 within 30 s." in done.message
     assert done.message.endswith("It was removed again.")
     assert not getattr(done.error, "changed", False)
-    assert (names(api), done.report["summary"]) == ([], [])
+    assert (object_names(api), done.report["summary"]) == ([], [])
 
 
 def spec_of(api: FakeGuards) -> dict[tuple[str, str], Json]:
@@ -167,9 +167,9 @@ def stops_at(api: FakeGuards, kind: str) -> None:
 
     def stop(verb: str, place: tuple[str, str], dry: bool) -> None:
         if verb in ("PUT", "POST") and (place, dry) == ((kind, NAME), False):
-            api.taken_up = False
+            api.syncs = False
 
-    api.looks_at = stop
+    api.before_object = stop
 
 
 @pytest.mark.parametrize(
@@ -202,13 +202,13 @@ def test_what_the_guard_lost_on_the_way_comes_back(api: FakeGuards) -> None:
 
     def holds_on(verb: str, place: tuple[str, str], dry: bool) -> None:
         if (verb, place, dry) == ("DELETE", (MUTATION, NAME), False):
-            api.taken_up = False
+            api.syncs = False
 
-    api.looks_at = holds_on
+    api.before_object = holds_on
     done = run(api, **ENFORCED)
     assert done.message.endswith("It was rolled back.")
     assert spec_of(api) == before
-    api.looks_at, api.taken_up = lambda verb, place, dry: None, True
+    api.before_object, api.syncs = lambda verb, place, dry: None, True
     assert run(api, **AFFINITY).error is None
 
 
@@ -237,9 +237,9 @@ def test_a_guard_that_another_client_broke_is_told_with_the_way_out(api: FakeGua
     run(api, **ENFORCED)
 
     def refuses(_pod: Json) -> None:
-        raise Refused(403, f"ValidatingAdmissionPolicy '{NAME}' with binding '{NAME}' denied request: manually")
+        raise ErrorResponse(403, f"ValidatingAdmissionPolicy '{NAME}' with binding '{NAME}' denied request: manually")
 
-    api.looks_at_pod = refuses
+    api.before_pod = refuses
     api.guards[POLICY, NAME]["spec"]["failurePolicy"] = "Ignore"
     message = run(api, **ENFORCED).message
     assert "the guard that is in force refuses a harmless pod" in message
@@ -253,12 +253,12 @@ def test_what_cannot_be_rolled_back_is_told_with_the_way_out(api: FakeGuards) ->
 
     def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
         if (verb, place, dry) == ("PUT", (POLICY, NAME), False):
-            api.taken_up = False
+            api.syncs = False
             if not left:
-                raise Refused(422, "not now")
+                raise ErrorResponse(422, "not now")
             left.pop()
 
-    api.looks_at = declines
+    api.before_object = declines
     done = run(api, **ENFORCED, schedulers=["mine"])
     assert f"Not all of it could be rolled back: {POLICY} {NAME}:" in done.message
     assert f"kubectl delete validatingadmissionpolicybinding {NAME}" in done.message
@@ -272,9 +272,9 @@ def test_an_expression_of_the_former_guard_that_fails_is_waited_for(api: FakeGua
     def fails(pod: Json) -> None:
         if pod["spec"].get("nodeName") == "w1" and left:
             left.pop()
-            raise Refused(403, "expression 'x' resulted in error: no such key: team")
+            raise ErrorResponse(403, "expression 'x' resulted in error: no such key: team")
 
-    api.looks_at_pod = fails
+    api.before_pod = fails
     assert run(api, **ENFORCED, schedulers=["mine"]).error is None
     assert left == []
 
@@ -284,10 +284,10 @@ def test_two_runs_do_not_take_away_each_others_copies(api: FakeGuards) -> None:
         if (verb, place, dry) == ("POST", (BINDING, TRIAL), False) and place not in api.guards:
             api.guards[place] = {"kind": BINDING, "metadata": {"name": TRIAL, "resourceVersion": "9"}, "spec": {}}
 
-    api.looks_at = is_quicker
+    api.before_object = is_quicker
     done = run(api, **ENFORCED)
     assert f"{BINDING} {TRIAL}: another run is trying this guard at the moment. Run the task again." in done.message
-    assert names(api) == [f"{BINDING} {TRIAL}"]
+    assert object_names(api) == [f"{BINDING} {TRIAL}"]
 
 
 def test_tolerations_are_verified_too(api: FakeGuards) -> None:
@@ -295,7 +295,7 @@ def test_tolerations_are_verified_too(api: FakeGuards) -> None:
         if "labels" not in pod["metadata"]:
             pod["spec"].pop("tolerations", None)
 
-    api.looks_at_pod = untolerated
+    api.before_pod = untolerated
     message = run(api, **STRICT).message
     assert "does not work as desired. It did not refuse a pod that tolerates the taints of the nodes" in message
 
@@ -303,11 +303,11 @@ def test_tolerations_are_verified_too(api: FakeGuards) -> None:
 def test_the_refusal_of_another_guard_proves_nothing(api: FakeGuards) -> None:
     def refuses(pod: Json) -> None:
         if pod["spec"].get("nodeName") == "w1":
-            raise Refused(
+            raise ErrorResponse(
                 403, "ValidatingAdmissionPolicy 'other' with binding 'other' denied: the pod names the node w1"
             )
 
-    api.looks_at_pod = refuses
+    api.before_pod = refuses
     assert "It did not refuse a pod that names w1 within 30 s" in run(api, **ENFORCED).message
 
 
@@ -316,7 +316,7 @@ def test_an_exception_of_ones_own_is_named_where_it_may_be_the_cause(api: FakeGu
         if pod["spec"].get("nodeName") == "w1":
             del pod["spec"]["nodeName"]
 
-    api.looks_at_pod = excepted
+    api.before_pod = excepted
     words = "Or one of its exceptions applies to the account of this task"
     assert words in run(api, **ENFORCED, exceptions=["true"]).message
     assert words not in run(api, **ENFORCED).message
@@ -325,7 +325,7 @@ def test_an_exception_of_ones_own_is_named_where_it_may_be_the_cause(api: FakeGu
 @pytest.mark.parametrize("dry", [True, False])
 def test_a_guard_that_stopped_working_is_told_by_the_next_run(api: FakeGuards, *, dry: bool) -> None:
     run(api, **ENFORCED)
-    api.in_force, api.taken_up = {}, False
+    api.in_force, api.syncs = {}, False
     done = run(api, dry=dry, **ENFORCED)
     assert done.operations == 0
     assert "does not work as desired" in done.message
@@ -337,9 +337,9 @@ def test_a_guard_that_refuses_plain_pods_is_told(api: FakeGuards) -> None:
 
     def refuses(pod: Json) -> None:
         if "nodeName" not in pod["spec"]:
-            raise Refused(403, "no access")
+            raise ErrorResponse(403, "no access")
 
-    api.looks_at_pod = refuses
+    api.before_pod = refuses
     assert "It must accept a pod that names no node" in run(api, **ENFORCED).message
 
 
@@ -350,7 +350,7 @@ def test_an_affinity_that_does_not_work_is_told(api: FakeGuards) -> None:
     assert done.error is None
     assert api.writes[-1] == f"POST {MUTATION} {NAME}"
     api.in_force = {place: found for place, found in api.in_force.items() if place[0] in (POLICY, BINDING)}
-    api.taken_up = False
+    api.syncs = False
     done = run(api, **AFFINITY)
     assert "It must accept a pod whose node w1 has to become an affinity" in done.message
     assert "mutatingadmissionpolicybinding" in done.message

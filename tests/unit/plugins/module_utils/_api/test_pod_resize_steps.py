@@ -9,7 +9,7 @@ import time
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import pods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import NODE_LEASES, Refused, node_lease
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import NODE_LEASES, ErrorResponse, node_lease
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_pods import FakePods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.pod_runs import (
     BIGGER,
@@ -94,15 +94,15 @@ def test_many_pods_are_watched_by_one_list(serve_pods: Serve) -> None:
     api = serve_pods(*map(sized, names))
     done = run(api, names=names, wait=True)
     assert set(done.outcomes.values()) == {"resized"}
-    reads = [path for path in api.asked("GET") if path not in ("/api/v1", "/version")]
+    reads = [path for path in api.requested_paths("GET") if path not in ("/api/v1", "/version")]
     assert [path.partition("?")[0] for path in reads] == ["/api/v1/namespaces/shop/pods"] * 2
 
 
 def test_the_last_one_is_watched_alone(serve_pods: Serve) -> None:
     api = serve_pods(*map(sized, NAMES))
-    api.waits = {"web-3": ("Deferred", "no room")}
+    api.pending = {"web-3": ("Deferred", "no room")}
     run(api, label_selector="app=web", wait=True, wait_timeout=2)
-    assert "fieldSelector=metadata.name%3Dweb-3" in api.asked("GET")[-1]
+    assert "fieldSelector=metadata.name%3Dweb-3" in api.requested_paths("GET")[-1]
 
 
 def test_without_waiting(web: FakePods) -> None:
@@ -126,7 +126,7 @@ def test_a_pod_without_a_node_is_not_waited_for(serve_pods: Serve) -> None:
 
 def test_an_api_server_without_the_subresource(serve_pods: Serve) -> None:
     api = serve_pods(*map(sized, NAMES), subresource=False)
-    api.waits = {"web-3": ("Infeasible", "")}
+    api.pending = {"web-3": ("Infeasible", "")}
     done = run(api, label_selector="app=web", wait=True)
     assert sorted(api.patched) == [f"/api/v1/namespaces/shop/pods/{name}" for name in NAMES]
     assert done.outcomes == {**dict.fromkeys(NAMES, "resized"), "web-3": "infeasible"}
@@ -146,7 +146,7 @@ def test_an_api_server_that_does_not_resize(serve_pods: Serve) -> None:
 
 
 def test_one_that_is_too_large_and_others(web: FakePods) -> None:
-    web.waits = {"web-2": ("Infeasible", NO_ROOM)}
+    web.pending = {"web-2": ("Infeasible", NO_ROOM)}
     done = run(web, owner=OWNER, wait=True)
     assert done.outcomes == {**dict.fromkeys(NAMES, "resized"), "web-2": "infeasible"}
     assert str(done.error) == (
@@ -159,7 +159,7 @@ def test_one_that_is_too_large_and_others(web: FakePods) -> None:
 
 
 def test_one_that_is_put_off(web: FakePods) -> None:
-    web.waits = {"web-2": ("Deferred", "Node didn't have enough resource: cpu")}
+    web.pending = {"web-2": ("Deferred", "Node didn't have enough resource: cpu")}
     done = run(web, owner=OWNER, wait=True, wait_timeout=10)
     assert done.outcomes["web-2"] == "deferred"
     assert "shop/web-2: not done within 10 s: Deferred: Node didn't have enough resource: cpu." in str(done.error)
@@ -167,7 +167,7 @@ def test_one_that_is_put_off(web: FakePods) -> None:
 
 
 def test_what_was_put_off_before_is_told_without_waiting(web: FakePods) -> None:
-    web.waits = {"web-2": ("Deferred", "no room"), "web-3": ("Infeasible", NO_ROOM)}
+    web.pending = {"web-2": ("Deferred", "no room"), "web-3": ("Infeasible", NO_ROOM)}
     run(web, owner=OWNER, wait=True, wait_timeout=1)
     for dry in (True, False):
         done = run(web, owner=OWNER, dry=dry)
@@ -213,7 +213,7 @@ def test_pod_of_a_kubelet_that_has_just_stopped_is_told(serve_pods: Serve, *, dr
     api = serve_pods(sized(), sized("web-2", node="w2"))
     run(api, names=["web-1", "web-2"], wait=True)
     now = time.time()
-    api.answers[NODE_LEASES] = [node_lease("w1", now - 30), node_lease("w2", now)]
+    api.responses[NODE_LEASES] = [node_lease("w1", now - 30), node_lease("w2", now)]
     done = run(api, names=["web-1", "web-2"], dry=dry, wait=wait)
     (limit,) = done.report["unverified"]
     assert limit.startswith(f"whether the pod shop/web-1 has its resources: {STOPPED}")
@@ -222,7 +222,7 @@ def test_pod_of_a_kubelet_that_has_just_stopped_is_told(serve_pods: Serve, *, dr
 
 def test_leases_matter_only_where_no_kubelet_reported_meanwhile(serve_pods: Serve) -> None:
     api = serve_pods(sized())
-    api.answers[NODE_LEASES] = Refused(403, "leases is forbidden")
+    api.responses[NODE_LEASES] = ErrorResponse(403, "leases is forbidden")
     assert run(api, names=["web-1"], wait=True).report["unverified"] == []
     (limit,) = run(api, names=["web-1"], wait=True).report["unverified"]
     assert limit.startswith("whether the kubelet still runs on w1: ")
@@ -231,22 +231,22 @@ def test_leases_matter_only_where_no_kubelet_reported_meanwhile(serve_pods: Serv
 
 
 def test_one_that_finds_room_later(web: FakePods) -> None:
-    web.waits = {"web-2": ("Deferred", "no room")}
-    look = web.look
+    web.pending = {"web-2": ("Deferred", "no room")}
+    reconcile = web.reconcile
 
-    def look_and_free() -> None:
-        if web.looks == 6:
-            web.waits.clear()
-        look()
+    def reconcile_and_free() -> None:
+        if web.reconciliations == 6:
+            web.pending.clear()
+        reconcile()
 
-    web.look = look_and_free  # type: ignore[method-assign]
+    web.reconcile = reconcile_and_free  # type: ignore[method-assign]
     done = run(web, owner=OWNER, wait=True)
     assert (done.error, done.outcomes["web-2"]) == (None, "resized")
 
 
 def test_more_than_a_node_has_is_refused_by_admission_from_1_36_on(web: FakePods) -> None:
     words = "node didn't have enough allocatable resources: cpu, requested: 9000, allocatable: 2000"
-    web.refusals["web-2"] = Refused(403, f'pods "web-2" is forbidden: {words}')
+    web.refusals["web-2"] = ErrorResponse(403, f'pods "web-2" is forbidden: {words}')
     done = run(web, owner=OWNER, wait=True)
     assert done.outcomes == {**dict.fromkeys(NAMES, "resized"), "web-2": "infeasible"}
     assert str(done.error).endswith(words)
@@ -265,7 +265,7 @@ def test_more_than_a_node_has_is_refused_by_admission_from_1_36_on(web: FakePods
     ],
 )
 def test_kubernetes_rules_are_told_in_its_words(web: FakePods, words: str) -> None:
-    web.refusals["web-2"] = Refused(422, f'Pod "web-2" is invalid: {words}')
+    web.refusals["web-2"] = ErrorResponse(422, f'Pod "web-2" is invalid: {words}')
     for dry in (True, False):
         done = run(web, owner=OWNER, dry=dry)
         assert done.outcomes == {**dict.fromkeys(NAMES, "accepted"), "web-2": "refused"}
@@ -274,7 +274,7 @@ def test_kubernetes_rules_are_told_in_its_words(web: FakePods, words: str) -> No
 
 def test_a_right_that_lacks_is_named_with_verb_and_subresource(web: FakePods) -> None:
     words = 'User "u" cannot patch resource "pods/resize" in API group "" in the namespace "shop"'
-    web.refusals = {name: Refused(403, f'pods "{name}" is forbidden: {words}') for name in NAMES}
+    web.refusals = {name: ErrorResponse(403, f'pods "{name}" is forbidden: {words}') for name in NAMES}
     done = run(web, owner=OWNER)
     assert set(done.outcomes.values()) == {"refused"}
     assert f"{words}. Grant the account this right, or use another account for the task." in str(done.error)
@@ -346,7 +346,7 @@ def test_a_name_that_does_not_exist_does_not_keep_others(serve_pods: Serve) -> N
 def test_check_mode_asks_the_api_server_and_changes_nothing(web: FakePods) -> None:
     done = run(web, owner=OWNER, dry=True, wait=True, template="update")
     assert done.error is None
-    assert all("dryRun=All" in path for path in web.asked("PATCH"))
+    assert all("dryRun=All" in path for path in web.requested_paths("PATCH"))
     assert len(web.patched) == 6
     assert web.resources("web-1")["limits"]["cpu"] == "1"
     assert web.controllers["Deployment", "web"] == controller()
@@ -384,15 +384,15 @@ def test_pods_without_a_restart_do_not_wait_for_the_others(serve_pods: Serve) ->
 
 def test_a_pod_that_does_not_come_back_keeps_the_others_from_going(serve_pods: Serve) -> None:
     api = serve_pods(*map(restarting, NAMES))
-    look = api.look
+    reconcile = api.reconcile
 
-    def look_and_fail() -> None:
-        look()
+    def reconcile_and_fail() -> None:
+        reconcile()
         conditions = api.pod("web-2")["status"]["conditions"]
         if api.pod("web-2")["status"]["containerStatuses"][0]["restartCount"]:
             conditions[:] = [{"type": "Ready", "status": "False"}]
 
-    api.look = look_and_fail  # type: ignore[method-assign]
+    api.reconcile = reconcile_and_fail  # type: ignore[method-assign]
     done = run(api, label_selector="app=web", allow_restart=True, wait_timeout=5)
     assert done.outcomes == {
         "web-1": "restarted",
@@ -408,12 +408,12 @@ def test_a_pod_that_does_not_come_back_keeps_the_others_from_going(serve_pods: S
 
 def test_pods_that_fall_again_after_their_restart_stop_the_others(serve_pods: Serve) -> None:
     api = serve_pods(*map(restarting, NAMES))
-    look = api.look
+    reconcile = api.reconcile
     were_ready: set[str] = set()
     down: list[int] = []
 
-    def look_and_fall() -> None:
-        look()
+    def reconcile_and_fall() -> None:
+        reconcile()
         for pod in api.pods:
             name, status = pod["metadata"]["name"], pod["status"]
             if name in were_ready:
@@ -422,7 +422,7 @@ def test_pods_that_fall_again_after_their_restart_stop_the_others(serve_pods: Se
                 were_ready.add(name)
         down.append(sum(not pods.is_ready(pod) for pod in api.pods))
 
-    api.look = look_and_fall  # type: ignore[method-assign]
+    api.reconcile = reconcile_and_fall  # type: ignore[method-assign]
     done = run(api, label_selector="app=web", allow_restart=True)
     assert max(down) == 1
     assert done.outcomes == {"web-1": "restarted", **dict.fromkeys(NAMES[1:], "not_tried")}
@@ -431,13 +431,13 @@ def test_pods_that_fall_again_after_their_restart_stop_the_others(serve_pods: Se
 
 def test_a_pod_that_is_gone_counts_as_one_that_is_down(serve_pods: Serve) -> None:
     api = serve_pods(*map(restarting, NAMES))
-    look = api.look
+    reconcile = api.reconcile
 
-    def look_and_lose() -> None:
-        look()
+    def reconcile_and_lose() -> None:
+        reconcile()
         api.pods[:] = [pod for pod in api.pods if pod["metadata"]["name"] not in ("web-1", "web-5")]
 
-    api.look = look_and_lose  # type: ignore[method-assign]
+    api.reconcile = reconcile_and_lose  # type: ignore[method-assign]
     done = run(api, label_selector="app=web", allow_restart=True)
     gone = dict.fromkeys(["web-1", "web-5"], "gone")
     assert done.outcomes == {**dict.fromkeys(NAMES, "not_tried"), **gone}
@@ -446,13 +446,13 @@ def test_a_pod_that_is_gone_counts_as_one_that_is_down(serve_pods: Serve) -> Non
 
 def test_a_restart_that_was_not_asked_for_is_told(serve_pods: Serve) -> None:
     api = serve_pods(sized())
-    look = api.look
+    reconcile = api.reconcile
 
-    def look_and_kill() -> None:
-        look()
+    def reconcile_and_kill() -> None:
+        reconcile()
         api.pods[0]["status"]["containerStatuses"][0]["restartCount"] = 1
 
-    api.look = look_and_kill  # type: ignore[method-assign]
+    api.reconcile = reconcile_and_kill  # type: ignore[method-assign]
     done = run(api, names=["web-1"], wait=True)
     assert done.outcomes == {"web-1": "restarted"}
     assert "although resizePolicy does not require it: app" in done.pods["web-1"]["msg"]

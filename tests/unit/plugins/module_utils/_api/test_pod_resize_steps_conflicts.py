@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Refused
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import ErrorResponse
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_pods import FakePods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.pod_runs import (
     NAMES,
@@ -24,7 +24,7 @@ __all__ = ["fixture_serve_pods", "fixture_web"]
 
 def test_a_pod_that_is_gone_when_it_is_patched(web: FakePods) -> None:
     web.before_pod_patch = lambda name: web.pods.remove(web.pod(name)) if name == "web-2" else None
-    web.refusals["web-2"] = Refused(404, 'pods "web-2" not found')
+    web.refusals["web-2"] = ErrorResponse(404, 'pods "web-2" not found')
     done = run(web, owner=OWNER, wait=True)
     assert done.outcomes == {**dict.fromkeys(NAMES, "resized"), "web-2": "gone"}
     assert "shop/web-2: it was deleted since it was read." in str(done.error)
@@ -32,18 +32,18 @@ def test_a_pod_that_is_gone_when_it_is_patched(web: FakePods) -> None:
 
 @pytest.mark.parametrize("uid", [None, "another"])
 def test_a_pod_that_is_gone_while_it_is_waited_for(web: FakePods, uid: str | None) -> None:
-    look = web.look
+    reconcile = web.reconcile
 
-    def look_and_lose() -> None:
+    def reconcile_and_lose() -> None:
         found = [pod for pod in web.pods if pod["metadata"]["name"] == "web-2"]
         for pod in found:
             if uid:
                 pod["metadata"]["uid"] = uid
             else:
                 web.pods.remove(pod)
-        look()
+        reconcile()
 
-    web.look = look_and_lose  # type: ignore[method-assign]
+    web.reconcile = reconcile_and_lose  # type: ignore[method-assign]
     done = run(web, owner=OWNER, wait=True)
     assert done.outcomes["web-2"] == "gone"
     assert done.pods["web-2"]["changed"]
@@ -51,9 +51,9 @@ def test_a_pod_that_is_gone_while_it_is_waited_for(web: FakePods, uid: str | Non
 
 def test_a_failure_while_waiting_tells_that_pods_were_changed(web: FakePods) -> None:
     def refuse(*_args: t.Any) -> list[Json]:
-        raise Refused(403, 'User "u" cannot list resource "pods"')
+        raise ErrorResponse(403, 'User "u" cannot list resource "pods"')
 
-    web.look = lambda: setattr(web, "_selected", refuse)  # type: ignore[method-assign]
+    web.reconcile = lambda: setattr(web, "_filter_by_field", refuse)  # type: ignore[method-assign]
     done = run(web, owner=OWNER, wait=True)
     assert 'cannot list resource "pods"' in str(done.error)
     assert getattr(done.error, "changed", False)
@@ -65,7 +65,7 @@ def test_a_failure_while_waiting_tells_that_pods_were_changed(web: FakePods) -> 
 
 def test_a_pod_that_ends_while_it_is_waited_for(serve_pods: Serve) -> None:
     api = serve_pods(sized())
-    api.look = lambda: api.pods[0]["status"].update(phase="Failed")  # type: ignore[method-assign]
+    api.reconcile = lambda: api.pods[0]["status"].update(phase="Failed")  # type: ignore[method-assign]
     done = run(api, names=["web-1"], wait=True)
     assert "shop/web-1: it has ended (Failed)." in str(done.error)
 
@@ -73,7 +73,7 @@ def test_a_pod_that_ends_while_it_is_waited_for(serve_pods: Serve) -> None:
 def test_a_pod_that_another_client_resizes_meanwhile_is_not_waited_for(serve_pods: Serve) -> None:
     api = serve_pods(sized())
     limits = {"cpu": "7"}
-    api.look = lambda: api.pods[0]["spec"]["containers"][0]["resources"].update(limits=limits)  # type: ignore[method-assign]
+    api.reconcile = lambda: api.pods[0]["spec"]["containers"][0]["resources"].update(limits=limits)  # type: ignore[method-assign]
     done = run(api, names=["web-1"], wait=True)
     assert "shop/web-1: another client changed it in the meantime: limits.cpu of app is 7" in str(done.error)
     assert done.clock.now < 10
@@ -82,7 +82,7 @@ def test_a_pod_that_another_client_resizes_meanwhile_is_not_waited_for(serve_pod
 def test_a_request_of_nothing_that_another_client_gives_back_is_told(serve_pods: Serve) -> None:
     api = serve_pods(sized())
     requests = {"memory": "32Mi"}
-    api.look = lambda: api.pods[0]["spec"]["containers"][0]["resources"].update(requests=requests)  # type: ignore[method-assign]
+    api.reconcile = lambda: api.pods[0]["spec"]["containers"][0]["resources"].update(requests=requests)  # type: ignore[method-assign]
     desired = [{"name": "app", "resources": {"requests": {"memory": "0"}, "limits": {"cpu": "2"}}}]
     done = run(api, names=["web-1"], wait=True, containers=desired)
     assert "another client changed it in the meantime: requests.memory of app is 32Mi" in str(done.error)
@@ -132,8 +132,8 @@ def test_patch_without_an_answer_is_no_refusal(serve_pods: Serve) -> None:
     api = serve_pods(sized())
 
     def patch_and_go(name: str) -> None:
-        api.refusals[name] = Refused(503, "gone")
-        api.balancer = 503
+        api.refusals[name] = ErrorResponse(503, "gone")
+        api.balancer_status = 503
 
     api.before_pod_patch = patch_and_go
     done = run(api, names=["web-1"])
@@ -143,7 +143,7 @@ def test_patch_without_an_answer_is_no_refusal(serve_pods: Serve) -> None:
 
 
 def test_a_failure_can_stop_the_others(web: FakePods) -> None:
-    web.refusals["web-1"] = Refused(422, "no")
+    web.refusals["web-1"] = ErrorResponse(422, "no")
     done = run(web, owner=OWNER, on_error="stop", concurrency=1)
     assert done.outcomes == {**dict.fromkeys(NAMES, "not_tried"), "web-1": "refused"}
     assert len(web.patched) == 1

@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client impo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.pod_resource_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, Refused, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, ErrorResponse, FakeApi, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node, pod
 
 Serve = t.Callable[..., FakeApi]
@@ -53,7 +53,7 @@ def fixture_api(serve: Serve) -> FakeApi:
     """Two nodes, each with a plugin that answers; a pod on the first holds a device."""
     api = serve(dongles("w1"), dongles("w2"))
     api.pods = [plugin("w1"), plugin("w2"), pod("reader", requests={D: "1"})]
-    api.behind = {"plugin-w1": view("reader"), "plugin-w2": view()}
+    api.proxied = {"plugin-w1": view("reader"), "plugin-w2": view()}
     return api
 
 
@@ -90,7 +90,7 @@ def test_all_nodes(api: FakeApi) -> None:
     }
     assert all(entry["responded"] and entry["msg"] == "" for entry in found.nodes.values())
     assert found.warnings == []
-    asked = [path for path in api.asked("GET") if "/proxy/" in path]
+    asked = [path for path in api.requested_paths("GET") if "/proxy/" in path]
     assert sorted(asked) == [
         f"/api/v1/namespaces/devices/pods/plugin-{name}:9808/proxy/pod-resources" for name in ("w1", "w2")
     ]
@@ -112,7 +112,7 @@ def test_many_nodes_take_one_request_each_three_lists_and_the_version(serve: Ser
     names = [f"n{number:02}" for number in range(20)]
     api = serve(*map(dongles, names))
     api.pods = [plugin(name) for name in names]
-    api.behind = {f"plugin-{name}": view() for name in names}
+    api.proxied = {f"plugin-{name}": view() for name in names}
     found = Read(api)
     assert all(entry["responded"] for entry in found.nodes.values())
     assert len(api.requests) == 24
@@ -121,17 +121,17 @@ def test_many_nodes_take_one_request_each_three_lists_and_the_version(serve: Ser
 def test_one_node(api: FakeApi) -> None:
     found = Read(api, nodes=["w2"])
     assert (list(found.nodes), found.allocations) == (["w2"], [])
-    assert [path for path in api.asked("GET") if "plugin-w1" in path] == []
+    assert [path for path in api.requested_paths("GET") if "plugin-w1" in path] == []
 
 
 def test_pods_are_read_after_the_plugins(api: FakeApi) -> None:
     Read(api)
     lists = [
         number
-        for number, path in enumerate(api.asked("GET"))
+        for number, path in enumerate(api.requested_paths("GET"))
         if "/pods?fieldSelector" in path or "spec.nodeName" in path
     ]
-    asked = [number for number, path in enumerate(api.asked("GET")) if "/proxy/" in path]
+    asked = [number for number, path in enumerate(api.requested_paths("GET")) if "/proxy/" in path]
     assert max(asked) < min(lists)
 
 
@@ -144,14 +144,14 @@ def test_pods_are_read_after_the_plugins(api: FakeApi) -> None:
         ((200, "<html>"), "answered with something other than a view of pod resources. Check that path"),
         ({"other": 1}, "answered with something other than a view of pod resources. Check that path"),
         (
-            Refused(503, "error trying to reach service: refused"),
+            ErrorResponse(503, "error trying to reach service: refused"),
             "503, error trying to reach service: refused. Check that the",
         ),
-        (Refused(404, 'pods "plugin-w2" not found'), "was not reached: http"),
+        (ErrorResponse(404, 'pods "plugin-w2" not found'), "was not reached: http"),
     ],
 )
 def test_a_node_that_does_not_tell_is_named_with_the_reason(api: FakeApi, answer: t.Any, words: str) -> None:
-    api.behind["plugin-w2"] = answer
+    api.proxied["plugin-w2"] = answer
     found = Read(api)
     assert found.nodes["w1"]["responded"]
     w2 = found.nodes["w2"]
@@ -177,7 +177,7 @@ def test_a_node_without_a_plugin_is_named(api: FakeApi) -> None:
 def test_a_node_that_offers_nothing_gives_no_warning_unless_it_is_named(serve: Serve) -> None:
     api = serve(dongles("w1"), node("cp1"))
     api.pods = [plugin("w1")]
-    api.behind = {"plugin-w1": view()}
+    api.proxied = {"plugin-w1": view()}
     found = Read(api)
     assert (found.nodes["cp1"]["responded"], found.nodes["cp1"]["resources"], found.warnings) == (False, {}, [])
     assert "is on cp1" in found.nodes["cp1"]["msg"]
@@ -196,7 +196,7 @@ def test_many_silent_nodes_are_one_warning(serve: Serve) -> None:
 
 def test_several_plugins_on_one_node(api: FakeApi) -> None:
     api.pods.append(plugin("w1", "foreign"))
-    api.behind["foreign"] = (404, "no such page")
+    api.proxied["foreign"] = (404, "no such page")
     found = Read(api)
     assert found.nodes["w1"]["responded"]
     assert "devices/foreign answered 404, no such page" in found.nodes["w1"]["msg"]
@@ -206,8 +206,8 @@ def test_several_plugins_on_one_node(api: FakeApi) -> None:
 def test_the_token_goes_to_plugins_only(api: FakeApi) -> None:
     Read(api, **TOKEN)
     sent = [headers.get("X-Device-Plugin-Token") for headers in api.headers]
-    assert [token for token, path in zip(sent, api.asked("GET")) if "/proxy/" in path] == ["secret", "secret"]
-    assert [token for token, path in zip(sent, api.asked("GET")) if "/proxy/" not in path and token] == []
+    assert [token for token, path in zip(sent, api.requested_paths("GET")) if "/proxy/" in path] == ["secret", "secret"]
+    assert [token for token, path in zip(sent, api.requested_paths("GET")) if "/proxy/" not in path and token] == []
 
 
 def test_a_token_in_a_secret(api: FakeApi) -> None:
@@ -224,10 +224,10 @@ def test_a_secret_without_a_token(api: FakeApi, data: t.Any) -> None:
 
 
 def test_a_right_that_lacks_ends_the_task(api: FakeApi) -> None:
-    api.behind["plugin-w1"] = Refused(403, 'cannot get resource "pods/proxy"')
+    api.proxied["plugin-w1"] = ErrorResponse(403, 'cannot get resource "pods/proxy"')
     with pytest.raises(ApiError, match=r'cannot get resource "pods/proxy"\. Grant the account this right'):
         Read(api, concurrency=1)
-    assert [path for path in api.asked("GET") if "plugin-w2" in path] == []
+    assert [path for path in api.requested_paths("GET") if "plugin-w2" in path] == []
 
 
 def test_a_namespace_without_plugins_is_an_error(api: FakeApi) -> None:

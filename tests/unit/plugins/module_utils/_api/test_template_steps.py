@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Refused
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import ErrorResponse
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_pods import FakePods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.pod_runs import (
     BIGGER,
@@ -71,7 +71,7 @@ def test_only_the_template_differs(web: FakePods) -> None:
 
 
 def test_a_template_is_left_when_one_of_its_pods_failed(web: FakePods) -> None:
-    web.waits = {"web-2": ("Infeasible", NO_ROOM)}
+    web.pending = {"web-2": ("Infeasible", NO_ROOM)}
     done = run(web, owner=OWNER, template="update", wait=True)
     assert web.controllers["Deployment", "web"] == controller()
     assert (done.template["changed"], done.template["msg"]) == (
@@ -82,7 +82,7 @@ def test_a_template_is_left_when_one_of_its_pods_failed(web: FakePods) -> None:
 
 
 def test_a_template_is_left_when_one_of_its_pods_is_put_off(web: FakePods) -> None:
-    web.waits = {"web-2": ("Deferred", "no room")}
+    web.pending = {"web-2": ("Deferred", "no room")}
     done = run(web, owner=OWNER, template="update", wait_timeout=2)
     assert done.outcomes["web-2"] == "deferred"
     assert web.controllers["Deployment", "web"] == controller()
@@ -117,7 +117,7 @@ def test_a_template_that_others_change_too(web: FakePods) -> None:
     web.before_pod_patch = touch
     assert run(web, owner=OWNER, template="update").template["changed"]
     web.before_pod_patch = lambda name: web.controllers["Deployment", "web"]["metadata"].update(resourceVersion="1")
-    web.refusals["web"] = Refused(403, 'User "u" cannot patch resource "deployments"')
+    web.refusals["web"] = ErrorResponse(403, 'User "u" cannot patch resource "deployments"')
     done = run(web, owner=OWNER, template="update", containers=asked(limits={"cpu": 3}))
     assert "Deployment web: its template was not changed: http" in str(done.error)
     assert 'cannot patch resource "deployments". Grant the account this right' in str(done.error)
@@ -127,7 +127,7 @@ def test_a_template_that_others_change_too(web: FakePods) -> None:
 def test_templates_are_not_looked_at_when_they_are_kept(web: FakePods) -> None:
     done = run(web, label_selector="app=web", template="keep")
     assert (done.report["templates"], done.warnings) == ({}, [])
-    assert [path for path in web.asked("GET") if "/apis/" in path] == []
+    assert [path for path in web.requested_paths("GET") if "/apis/" in path] == []
 
 
 def test_pods_of_another_controller_are_not_verified(serve_pods: Serve) -> None:
@@ -152,8 +152,8 @@ def test_pods_of_another_controller_are_not_verified(serve_pods: Serve) -> None:
 def test_templates_that_may_not_be_read(serve_pods: Serve) -> None:
     api = serve_pods(sized(owner=SET))
     place = "/apis/apps/v1/namespaces/shop/replicasets/web-5d"
-    api.answers[place] = Refused(403, 'User "u" cannot get resource "replicasets"')
-    api._apps = api._response  # type: ignore[method-assign,assignment]
+    api.responses[place] = ErrorResponse(403, 'User "u" cannot get resource "replicasets"')
+    api._apps = api._canned_response  # type: ignore[method-assign,assignment]
     done = run(api, names=["web-1"], template="report")
     assert (done.error, done.outcomes) == (None, {"web-1": "accepted"})
     assert "not verified: whether the templates differ from the pods: http" in done.warnings[0]

@@ -10,7 +10,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.upgrade_facts import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, Refused, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, ErrorResponse, FakeApi, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import CONFIGURATION
 
@@ -37,7 +37,7 @@ def fixture_api(serve: Serve) -> FakeApi:
     record = json.dumps({"example.com/gpu": {"set": "4", "original": None}})
     api = serve(node("w1", annotations={"nodecraft.kubeadm/owned-extended-resources": record}))
     api.objects["w1"]["status"]["nodeInfo"] = {"kubeletVersion": "v1.36.3"}
-    api.answers = {
+    api.responses = {
         CONFIG_MAP: {"data": {"ClusterConfiguration": CONFIGURATION}},
         f"{GROUP}/validatingwebhookconfigurations": [],
         f"{GROUP}/mutatingwebhookconfigurations": [],
@@ -74,11 +74,11 @@ def test_what_breaks(api: FakeApi) -> None:
         "clientConfig": {"service": {"namespace": "ns", "name": "hook"}},
         "rules": [{"apiGroups": [""], "operations": ["CREATE"], "resources": ["pods"]}],
     }
-    api.answers["/metrics"] = METRIC
-    api.answers[f"{GROUP}/validatingwebhookconfigurations"] = [{"webhooks": [hook]}]
-    api.answers[SLICES] = [{"metadata": {"labels": {"kubernetes.io/service-name": "hook"}}, "endpoints": None}]
+    api.responses["/metrics"] = METRIC
+    api.responses[f"{GROUP}/validatingwebhookconfigurations"] = [{"webhooks": [hook]}]
+    api.responses[SLICES] = [{"metadata": {"labels": {"kubernetes.io/service-name": "hook"}}, "endpoints": None}]
     spec = {"extendedResourceName": "example.com/gpu"}
-    api.answers[f"{CLASSES}/deviceclasses"] = [{"metadata": {"name": "gpus"}, "spec": spec}]
+    api.responses[f"{CLASSES}/deviceclasses"] = [{"metadata": {"name": "gpus"}, "spec": spec}]
     assert [(each["field"], each["key"]) for each in read(api)["findings"]] == [
         ("api", "g/v1/x"),
         ("webhook", "hook.example.com"),
@@ -86,11 +86,11 @@ def test_what_breaks(api: FakeApi) -> None:
     ]
     out = [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]
     skipped = {**hook, "namespaceSelector": {"matchExpressions": out}}
-    api.answers[f"{GROUP}/validatingwebhookconfigurations"] = [{"webhooks": [skipped]}]
+    api.responses[f"{GROUP}/validatingwebhookconfigurations"] = [{"webhooks": [skipped]}]
     assert [each["field"] for each in read(api)["findings"]] == ["api", "extended_resources"]
-    api.answers[f"{GROUP}/validatingwebhookconfigurations"] = [{"webhooks": [hook]}]
+    api.responses[f"{GROUP}/validatingwebhookconfigurations"] = [{"webhooks": [hook]}]
     ready = {"conditions": {"ready": True}}
-    api.answers[SLICES] = [{"metadata": {}, "endpoints": [ready]}]
+    api.responses[SLICES] = [{"metadata": {}, "endpoints": [ready]}]
     assert [each["field"] for each in read(api)["findings"]] == ["api", "extended_resources"]
 
 
@@ -105,7 +105,7 @@ def test_what_breaks(api: FakeApi) -> None:
     ],
 )
 def test_forbidden_request_leaves_its_check_unmade(api: FakeApi, path: str, name: str) -> None:
-    api.answers[path] = Refused(403, "forbidden")
+    api.responses[path] = ErrorResponse(403, "forbidden")
     found = read(api)
     assert found["findings"] == []
     (entry,) = found["not_rehearsed"]
@@ -115,7 +115,7 @@ def test_forbidden_request_leaves_its_check_unmade(api: FakeApi, path: str, name
 
 
 def test_unread_proxy_configuration_is_null(api: FakeApi) -> None:
-    api.answers[f"{NAMESPACE}/configmaps/kube-proxy"] = Refused(403, "forbidden")
+    api.responses[f"{NAMESPACE}/configmaps/kube-proxy"] = ErrorResponse(403, "forbidden")
     assert read(api)["kube_proxy_configuration"] is None
 
 
@@ -129,7 +129,7 @@ def test_unread_proxy_configuration_is_null(api: FakeApi) -> None:
     ],
 )
 def test_addon_that_is_not_understood_is_not_checked(api: FakeApi, name: str, data: Json, words: str) -> None:
-    api.answers[f"{NAMESPACE}/configmaps/{name}"] = data
+    api.responses[f"{NAMESPACE}/configmaps/{name}"] = data
     (entry,) = read(api)["not_rehearsed"]
     assert (entry["name"], words in entry["reason"]) == (name, True)
 
@@ -138,8 +138,8 @@ def test_addon_that_is_not_understood_is_not_checked(api: FakeApi, name: str, da
     ("name", "kind", "app"), [("kube-proxy", "daemonsets", "kube-proxy"), ("coredns", "deployments", "kube-dns")]
 )
 def test_addon_that_runs_without_its_configuration_is_not_checked(api: FakeApi, name: str, kind: str, app: str) -> None:
-    api.answers[f"{NAMESPACE}/configmaps/{name}"] = Refused(404, "not found")
-    api.answers[f"{WORKLOADS}/{kind}"] = [{"metadata": {"name": name, "labels": {"k8s-app": app}}}]
+    api.responses[f"{NAMESPACE}/configmaps/{name}"] = ErrorResponse(404, "not found")
+    api.responses[f"{WORKLOADS}/{kind}"] = [{"metadata": {"name": name, "labels": {"k8s-app": app}}}]
     found = read(api)
     (entry,) = found["not_rehearsed"]
     assert entry["name"] == name
@@ -149,15 +149,15 @@ def test_addon_that_runs_without_its_configuration_is_not_checked(api: FakeApi, 
 
 def test_cluster_without_addons_and_resources_is_checked(api: FakeApi) -> None:
     for name, kind in (("kube-proxy", "daemonsets"), ("coredns", "deployments")):
-        api.answers[f"{NAMESPACE}/configmaps/{name}"] = Refused(404, "not found")
-        api.answers[f"{WORKLOADS}/{kind}"] = []
-    api.answers[CLASSES] = Refused(404, "no such group")
+        api.responses[f"{NAMESPACE}/configmaps/{name}"] = ErrorResponse(404, "not found")
+        api.responses[f"{WORKLOADS}/{kind}"] = []
+    api.responses[CLASSES] = ErrorResponse(404, "no such group")
     found = read(api)
     assert (found["checks"], found["not_rehearsed"], found["kube_proxy_configuration"]) == (CHECKS, [], "")
 
 
 def test_mode_ipvs_is_told(api: FakeApi) -> None:
-    api.answers[f"{NAMESPACE}/configmaps/kube-proxy"] = {"data": {"config.conf": f"{PROXY}mode: ipvs\n"}}
+    api.responses[f"{NAMESPACE}/configmaps/kube-proxy"] = {"data": {"config.conf": f"{PROXY}mode: ipvs\n"}}
     (finding,) = read(api)["findings"]
     assert (finding["component"], finding["key"], finding["impact"]) == ("kube-proxy", "mode", "warns")
 
@@ -165,12 +165,15 @@ def test_mode_ipvs_is_told(api: FakeApi) -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (Refused(404, "not found"), "kubeadm-config of .* does not exist, so kubeadm cannot upgrade this cluster"),
+        (
+            ErrorResponse(404, "not found"),
+            "kubeadm-config of .* does not exist, so kubeadm cannot upgrade this cluster",
+        ),
         ({"data": {}}, "kubeadm-config of .* has no key ClusterConfiguration"),
     ],
 )
 def test_a_cluster_that_is_none_of_kubeadm(api: FakeApi, answer: t.Any, words: str) -> None:
-    api.answers[CONFIG_MAP] = answer
+    api.responses[CONFIG_MAP] = answer
     with pytest.raises(KubeadmError, match=words):
         read(api)
 
@@ -184,7 +187,7 @@ def test_a_cluster_that_is_none_of_kubeadm(api: FakeApi, answer: t.Any, words: s
     ],
 )
 def test_a_target_to_which_kubeadm_does_not_upgrade(api: FakeApi, target: str, text: str, words: str) -> None:
-    api.answers[CONFIG_MAP] = {"data": {"ClusterConfiguration": text}}
+    api.responses[CONFIG_MAP] = {"data": {"ClusterConfiguration": text}}
     with pytest.raises(Refusal, match=words):
         read(api, target)
     assert read(api, None)["cluster_configuration"] == text

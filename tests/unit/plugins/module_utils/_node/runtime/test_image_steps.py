@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ver
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NODE, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun, add_kubelet
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import StepRunner
 
 IMAGE = "localhost/plugin:1"
 ARCHIVE = "/var/tmp/plugin.tar"  # noqa: S108  # nothing is read
@@ -21,10 +21,10 @@ HERE, MISSING = (0, "", ""), (1, "", f'no such image "{IMAGE}" present')
 
 def steps(
     node: FakeNode, run: FakeRun, archive: str | None = ARCHIVE, *, dry: bool = False
-) -> Course[Observed, TaskPlan]:
+) -> StepRunner[Observed, TaskPlan]:
     """The steps up to the plan, on a node with CRI-O that has no static pods."""
     add_kubelet(node, config="containerRuntimeEndpoint: unix:///run/crio/crio.sock\n")
-    found = Course(ImageSteps({"name": IMAGE, "archive": archive}, run=run, host=node.host), dry=dry)
+    found = StepRunner(ImageSteps({"name": IMAGE, "archive": archive}, run=run, host=node.host), dry=dry)
     with found.session():
         found.read()
     return found

@@ -34,7 +34,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import O
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, FakeNode, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs import PodCourse, carry_out, steps
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import StepRunner
 
 OTHER = "kube-vip"
 SHARED = (
@@ -64,7 +64,7 @@ class Plans:
 
     def members(self) -> dict[str, PodCourse]:
         assert self.found is not None
-        return {name: Course(member, dry=self.dry) for name, member in self.plans.members(self.found).items()}
+        return {name: StepRunner(member, dry=self.dry) for name, member in self.plans.members(self.found).items()}
 
     def report(self, results: dict[str, dict[str, t.Any]]) -> dict[str, t.Any]:
         return self.plans.report(self.found, results)

@@ -70,7 +70,7 @@ def left_behind(node: FakeNode, run: FakeRun) -> Json:
     cluster = {
         "lease": lease.halt(held, request, 1.8e9, MARK).body,
         "persisted": json.loads(KEPT.dump()),
-        "guard": guards.by_kind(list(guards.there(guards.desired(), GUARDED).values()))[GUARD],
+        "guard": guards.by_kind(list(guards.stored_objects(guards.desired(), GUARDED).values()))[GUARD],
         "labels": ownership.dump_record(OWNED)[labels.LABELS.field],
     }
     return {"node": stored_state.taken(node), "cluster": cluster}

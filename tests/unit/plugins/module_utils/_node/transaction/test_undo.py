@@ -41,7 +41,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import (
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs import PodCourse
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import StepRunner
 
 Json = files.Json
 FOUR, FIVE = pod("--v=4"), pod("--v=5")
@@ -59,7 +59,7 @@ class Pod:
     def steps(self, *, dry: bool = False, **given: t.Any) -> PodCourse:
         parameters = samples.parameters(**{"wait_timeout": 20, "min_ready_seconds": 3, **given})
         steps = StaticPodSteps(parameters, diff=True, run=self.programs, host=self.node.host, patience=0)
-        return Course(steps, dry=dry)
+        return StepRunner(steps, dry=dry)
 
     def plan(self, *, dry: bool = False, **given: t.Any) -> t.Any:
         steps = self.steps(dry=dry, **given)

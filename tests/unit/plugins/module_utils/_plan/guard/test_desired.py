@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import (
     TRIAL,
     D,
     desired,
-    refusal,
+    refusal_message,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
 
@@ -47,7 +47,7 @@ AFFINITY: Json = {"enforce": True, "on_node_name": "affinity"}
     ],
 )
 def test_what_could_not_be_guarded_is_refused(params: Json, says: str) -> None:
-    assert says in refusal(lambda: desired(**params))
+    assert says in refusal_message(lambda: desired(**params))
 
 
 def test_what_is_asked_for_comes_in_one_form() -> None:
@@ -70,18 +70,18 @@ def test_nothing_has_to_be_named_to_remove_it() -> None:
 
 
 def test_a_cluster_without_policies_is_told_the_other_way() -> None:
-    message = refusal(lambda: refuse_unserved(desired(), [], lambda: "v1.29.3"))
+    message = refusal_message(lambda: refuse_unserved(desired(), [], lambda: "v1.29.3"))
     assert message.startswith(
         "this cluster (v1.29.3) does not serve ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1"
     )
     assert "from 1.30 on" in message
     assert f"{{key: {D}, effect: NoExecute}}" in message
     named = desired(resources=[], nodes=["w1"])
-    assert "{key: KEY, effect: NoExecute}" in refusal(lambda: refuse_unserved(named, [], str))
+    assert "{key: KEY, effect: NoExecute}" in refusal_message(lambda: refuse_unserved(named, [], str))
 
 
 def test_a_cluster_that_changes_no_pods_refuses_the_affinity_alone() -> None:
-    message = refusal(lambda: refuse_unserved(desired(**AFFINITY), GUARD_KINDS[:2], lambda: "v1.35.0"))
+    message = refusal_message(lambda: refuse_unserved(desired(**AFFINITY), GUARD_KINDS[:2], lambda: "v1.35.0"))
     assert message == (
         "on_node_name is affinity, and this cluster (v1.35.0) does not serve MutatingAdmissionPolicy of admissionregistration.k8s.io/v1,"
         " which Kubernetes has from 1.36 on. Leave it at refuse."

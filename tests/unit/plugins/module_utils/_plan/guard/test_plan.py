@@ -28,9 +28,9 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import (
     D,
     desired,
     protected,
-    refusal,
+    refusal_message,
+    stored_objects,
     tainted,
-    there,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
 
@@ -38,15 +38,15 @@ AFFINITY: Json = {"enforce": True, "on_node_name": "affinity"}
 
 
 def test_what_another_client_made_is_refused() -> None:
-    objects = there(desired(), "w1")
+    objects = stored_objects(desired(), "w1")
     placement_guard.refuse_foreign(objects)
     objects[BINDING, NAME]["metadata"]["labels"] = {"team": "a"}
-    assert refusal(lambda: placement_guard.refuse_foreign(objects)) == (
+    assert refusal_message(lambda: placement_guard.refuse_foreign(objects)) == (
         f"{BINDING} {NAME}: not created by this collection, because there is no label app.kubernetes.io/managed-by=nodecraft.kubeadm."
         " Remove it first, or use another name."
     )
     del objects[BINDING, NAME]["metadata"]["labels"]
-    assert BINDING in refusal(lambda: placement_guard.refuse_foreign(objects))
+    assert BINDING in refusal_message(lambda: placement_guard.refuse_foreign(objects))
 
 
 # ---- what is to be done ----------------------------------------------------------------------------------------------
@@ -73,18 +73,18 @@ def test_a_new_guard_is_created_the_policy_first() -> None:
 
 
 def test_what_is_as_it_should_be_is_left_alone() -> None:
-    plan = planned(desired(), there(desired(), "w1", "w2"))
+    plan = planned(desired(), stored_objects(desired(), "w1", "w2"))
     assert (plan.operations, plan.writes, plan.leftovers, plan.removals) == ((), (), (), ())
 
 
 def test_what_differs_is_replaced_as_it_was_read() -> None:
-    plan = planned(desired(enforce=True), there(desired(), "w1", "w2"))
+    plan = planned(desired(enforce=True), stored_objects(desired(), "w1", "w2"))
     assert told(plan) == [f"{BINDING} {NAME}: changed"]
     assert plan.writes[0]["metadata"]["resourceVersion"] == "7"
 
 
 def test_a_policy_with_the_messages_of_an_earlier_version_is_changed() -> None:
-    objects = there(desired(), "w1", "w2")
+    objects = stored_objects(desired(), "w1", "w2")
     (named,) = (entry for entry in objects[POLICY, NAME]["spec"]["validations"] if "names" in entry["message"])
     today = named["messageExpression"]
     named["messageExpression"] = '"the pod names a node, which is kept for others"'
@@ -95,13 +95,13 @@ def test_a_policy_with_the_messages_of_an_earlier_version_is_changed() -> None:
 
 
 def test_what_another_client_added_counts_as_a_difference() -> None:
-    objects = there(desired(), "w1", "w2")
+    objects = stored_objects(desired(), "w1", "w2")
     objects[BINDING, NAME]["spec"]["matchResources"] = {"objectSelector": {"matchLabels": {"a": "b"}}}
     assert told(planned(desired(), objects)) == [f"{BINDING} {NAME}: changed"]
 
 
 def test_a_label_that_another_client_added_does_not() -> None:
-    objects = there(desired(), "w1", "w2")
+    objects = stored_objects(desired(), "w1", "w2")
     objects[BINDING, NAME]["metadata"]["labels"]["team"] = "a"
     assert told(planned(desired(), objects)) == []
 
@@ -111,37 +111,37 @@ def test_what_the_api_server_declines_is_a_change() -> None:
 
 
 def test_an_affinity_that_is_not_asked_for_any_more_goes_the_binding_first() -> None:
-    plan = planned(desired(enforce=True), there(desired(**AFFINITY), "w1", "w2"))
+    plan = planned(desired(enforce=True), stored_objects(desired(**AFFINITY), "w1", "w2"))
     assert plan.removals == ((MUTATION_BINDING, NAME), (MUTATION, NAME))
     assert plan.writes == ()
 
 
 def test_all_of_it_goes_the_bindings_first() -> None:
-    plan = planned(desired(state="absent"), there(desired(**AFFINITY), "w1"))
+    plan = planned(desired(state="absent"), stored_objects(desired(**AFFINITY), "w1"))
     assert told(plan) == [f"{kind} {NAME}: removed" for kind in (MUTATION_BINDING, MUTATION, BINDING, POLICY)]
     assert planned(desired(state="absent")).operations == ()
 
 
 def test_what_a_trial_left_goes_in_any_case() -> None:
-    left = {(kind, TRIAL): entry for (kind, _name), entry in there(desired(), "w1").items()}
-    plan = planned(desired(), {**there(desired(), "w1", "w2"), **left})
+    left = {(kind, TRIAL): entry for (kind, _name), entry in stored_objects(desired(), "w1").items()}
+    plan = planned(desired(), {**stored_objects(desired(), "w1", "w2"), **left})
     assert (plan.leftovers, plan.writes) == (((BINDING, TRIAL), (POLICY, TRIAL)), ())
     assert told(plan) == [f"{BINDING} {TRIAL}: removed", f"{POLICY} {TRIAL}: removed"]
 
 
 def test_a_plan_is_the_same_each_time_and_changes_nothing_that_was_read() -> None:
-    objects = there(desired(), "w2", "w1")
+    objects = stored_objects(desired(), "w2", "w1")
     before = copy.deepcopy(objects)
     assert planned(desired(enforce=True), objects) == planned(desired(enforce=True), objects)
     assert objects == before
 
 
 def test_a_guard_that_stops_refusing_is_told() -> None:
-    (warning,) = planned(desired(), there(desired(enforce=True))).warnings
+    (warning,) = planned(desired(), stored_objects(desired(enforce=True))).warnings
     assert warning.startswith(f"{NAME} refused until now and only warns from now on, because enforce is not set")
-    assert not planned(desired(enforce=True), there(desired(enforce=True))).warnings
-    assert not planned(desired(), there(desired())).warnings
-    assert not planned(desired(state="absent"), there(desired(enforce=True))).warnings
+    assert not planned(desired(enforce=True), stored_objects(desired(enforce=True))).warnings
+    assert not planned(desired(), stored_objects(desired())).warnings
+    assert not planned(desired(state="absent"), stored_objects(desired(enforce=True))).warnings
 
 
 def test_what_the_user_should_know() -> None:
@@ -159,7 +159,7 @@ def test_what_the_user_should_know() -> None:
 
 def test_whether_the_former_guard_refused() -> None:
     for enforce in (True, False):
-        cluster = Cluster(there(desired(enforce=enforce), "w1"), {})
+        cluster = Cluster(stored_objects(desired(enforce=enforce), "w1"), {})
         assert placement_guard.was_enforced(desired(), cluster) == enforce
     assert not placement_guard.was_enforced(desired(), Cluster({}, {}))
 
@@ -169,7 +169,7 @@ def test_a_guard_that_is_there_protects_nothing_when_its_last_node_goes() -> Non
     found = protected(desired(), free, former=["w1", "w2"])
     assert (found.nodes, found.removed) == ((), ("w1", "w2"))
     asked = desired()
-    cluster = Cluster(there(asked, "w1"), {node["metadata"]["name"]: node for node in free})
+    cluster = Cluster(stored_objects(asked, "w1"), {node["metadata"]["name"]: node for node in free})
     plan = placement_guard.plan(asked, cluster, found, placement_guard.bodies(asked, cluster, found), {})
     assert plan.warnings[0].startswith("The guard protects nothing as long as that is so. nodes: none is given")
     assert "state absent removes a guard" in plan.warnings[0]
@@ -223,13 +223,13 @@ def test_what_stays_is_told_plainly() -> None:
 
 def test_a_removal_is_told() -> None:
     asked = desired(state="absent")
-    operations = planned(asked, there(desired(), "w1")).operations
+    operations = planned(asked, stored_objects(desired(), "w1")).operations
     assert placement_guard.lines(asked, Protection(), operations, dry=False) == [f"{NAME}: does not exist"]
     assert placement_guard.lines(asked, Protection(), operations, dry=True) == [f"{NAME}: would be removed"]
 
 
 def test_a_diff_shows_expressions_line_by_line() -> None:
-    policy = there(desired(), "w1", "w2")[POLICY, NAME]
+    policy = stored_objects(desired(), "w1", "w2")[POLICY, NAME]
     policy["metadata"]["managedFields"] = [{}]
     found = placement_guard.shown(policy)
     assert set(found["metadata"]) == {"name", "labels"}

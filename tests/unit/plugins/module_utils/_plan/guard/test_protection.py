@@ -22,9 +22,9 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import (
     daemon_set,
     desired,
     protected,
-    refusal,
+    refusal_message,
+    stored_objects,
     tainted,
-    there,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
 
@@ -51,7 +51,9 @@ def test_node_with_a_taint_of_others_is_protected() -> None:
 
 def test_tainted_node_leaves_no_guard_that_refuses() -> None:
     asked = desired(nodes=["w1"], enforce=True)
-    assert f"w2 ({D}:NoSchedule): tainted, and not protected" in refusal(lambda: protected(asked, former=["w1", "w2"]))
+    assert f"w2 ({D}:NoSchedule): tainted, and not protected" in refusal_message(
+        lambda: protected(asked, former=["w1", "w2"])
+    )
     assert protected(asked, former=["w1", "w2"], others={"other": policy_of("w2")}).removed == ("w2",)
     assert protected(desired(nodes=["w1"]), former=["w1", "w2"]).removed == ("w2",)
     assert protected(asked).nodes == ("w1",)
@@ -59,7 +61,7 @@ def test_tainted_node_leaves_no_guard_that_refuses() -> None:
 
 def test_no_node_that_is_kept_for_anything() -> None:
     asked = desired(resources=[], taint_keys=["example.com/other"])
-    assert "no node is kept for example.com/other, by a taint or by this collection" in refusal(
+    assert "no node is kept for example.com/other, by a taint or by this collection" in refusal_message(
         lambda: protected(asked)
     )
     # A run that only plans may yet taint nodes.
@@ -81,7 +83,7 @@ def test_what_came_and_went() -> None:
 
 def test_a_new_name_that_no_node_has_is_refused_and_one_that_went_is_not() -> None:
     asked = desired(nodes=["w1", "w9"])
-    assert refusal(lambda: protected(asked)) == (
+    assert refusal_message(lambda: protected(asked)) == (
         "nodes: w9: there is no node of this name in the cluster; it has cp1, w1, w2, w3."
     )
     assert protected(asked, former=["w9"]).stale == ("w9",)
@@ -121,7 +123,7 @@ def policy_of(*nodes: str, taints: t.Sequence[Json] = (), **params: t.Any) -> Js
 
 def test_a_node_has_one_guard_that_refuses() -> None:
     others = {"gpu": policy_of("w2", "w3"), "fpga": policy_of("w9")}
-    message = refusal(lambda: protected(desired(enforce=True), others=others))
+    message = refusal_message(lambda: protected(desired(enforce=True), others=others))
     assert message.startswith("w2 protected by gpu already. Of two guards that refuse,")
     assert protected(desired(), others=others).nodes == ("w1", "w2")
     assert protected(desired(state="absent"), others=others).nodes == ()
@@ -145,7 +147,7 @@ SHARED = {"key": D, "effect": "NoSchedule", "value": ""}
 def test_what_has_to_be_tolerated_for_another_guard_is_left_to_it(params: Json, other: Json, refused: bool) -> None:
     asked = desired(**{"enforce": True, "nodes": ["w1"], **params})
     if refused:
-        message = refusal(lambda: protected(asked, others={"gpu": other}))
+        message = refusal_message(lambda: protected(asked, others={"gpu": other}))
         assert message.startswith(f"{D}:NoSchedule on nodes of gpu, too, and require_request. Of two guards")
     else:
         assert protected(asked, others={"gpu": other}).nodes == ("w1",)
@@ -154,7 +156,7 @@ def test_what_has_to_be_tolerated_for_another_guard_is_left_to_it(params: Json, 
 def test_the_other_guards_are_those_that_refuse() -> None:
     objects: dict[Place, Json] = {}
     for name, enforce in (("mine", True), ("gpu", True), ("gpu-trial", True), ("warns", False)):
-        objects |= there(desired(name=name.removesuffix("-trial"), enforce=enforce), "w1")
+        objects |= stored_objects(desired(name=name.removesuffix("-trial"), enforce=enforce), "w1")
         for kind in (POLICY, BINDING):
             objects[kind, name] = objects[kind, name.removesuffix("-trial")]
     objects |= {(POLICY, "loose"): objects[POLICY, "gpu"]}
@@ -179,7 +181,7 @@ SETS = [
 
 
 def test_daemon_sets_that_would_lose_their_pods_are_refused() -> None:
-    message = refusal(lambda: protected(desired(**STRICT), sets=SETS))
+    message = refusal_message(lambda: protected(desired(**STRICT), sets=SETS))
     assert (
         "pods of DaemonSet logging/agent, DaemonSet monitoring/exporter would be refused at their next start" in message
     )
@@ -201,7 +203,7 @@ def test_they_are_not_when_that_is_meant(way: Json, shut_out: tuple[str, ...]) -
 
 def test_a_daemon_set_of_the_nodes_own_labels_is_meant() -> None:
     nodes = [tainted("w1", f"{D}:NoSchedule", labels={"disk": "ssd"})]
-    assert "other/elsewhere" in refusal(lambda: protected(desired(**STRICT), nodes, sets=SETS))
+    assert "other/elsewhere" in refusal_message(lambda: protected(desired(**STRICT), nodes, sets=SETS))
 
 
 @pytest.mark.parametrize(
@@ -233,20 +235,20 @@ def test_a_daemon_set_that_names_its_node_is_meant_there(name: str, meant: bool)
 
 def test_a_request_of_nothing_is_none() -> None:
     empty = daemon_set("dongles/none", OF_THE_KEY, resources={"requests": {D: "0"}})
-    assert "dongles/none" in refusal(lambda: protected(desired(**STRICT), sets=[empty]))
+    assert "dongles/none" in refusal_message(lambda: protected(desired(**STRICT), sets=[empty]))
 
 
 def test_what_lands_on_an_unknown_node_is_refused_wherever_it_would_run() -> None:
     elsewhere = daemon_set("ops/roamer", EVERYTHING, nodeSelector={"disk": "ssd"})
     nightly = {**elsewhere, "spec": {"jobTemplate": {"spec": elsewhere["spec"]}}}
-    message = refusal(
+    message = refusal_message(
         lambda: protected(desired(**STRICT), Deployment=[elsewhere], StatefulSet=[elsewhere], CronJob=[nightly])
     )
     assert "pods of CronJob ops/roamer, Deployment ops/roamer, StatefulSet ops/roamer would be refused" in message
     assert "those of others wherever they would run" in message
     # Such a list is for DaemonSets, whose controller alone is believed.
     listed = desired(**STRICT, exempt_daemon_sets=["ops/roamer"])
-    assert "Deployment ops/roamer" in refusal(lambda: protected(listed, Deployment=[elsewhere]))
+    assert "Deployment ops/roamer" in refusal_message(lambda: protected(listed, Deployment=[elsewhere]))
     assert protected(desired(**STRICT, exempt_namespaces=["ops"]), Deployment=[elsewhere]).shut_out == ()
 
 
@@ -277,4 +279,6 @@ def test_a_toleration_of_another_value_is_none() -> None:
     nodes[0]["spec"]["taints"][0]["value"] = "b"
     other, same = ({"key": D, "value": value, "effect": "NoSchedule"} for value in ("a", "b"))
     assert protected(desired(**STRICT), nodes, sets=[daemon_set("ops/agent", other)]).shut_out == ()
-    assert "ops/agent" in refusal(lambda: protected(desired(**STRICT), nodes, sets=[daemon_set("ops/agent", same)]))
+    assert "ops/agent" in refusal_message(
+        lambda: protected(desired(**STRICT), nodes, sets=[daemon_set("ops/agent", same)])
+    )
