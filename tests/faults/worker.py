@@ -137,8 +137,8 @@ def run_module(code: types.SimpleNamespace, test: Test, order: Json) -> t.NoRetu
 def start_transaction(code: types.SimpleNamespace, test: Test, order: Json) -> int:
     """The part of a module that hands a journal to the engine."""
     name = order["journal"]["name"]
-    with code.engine_service.exclusive(name, dry=False):
-        code.engine_service.start(order["journal"], run=test.run)
+    with code.engine_service.hold_lock(name, dry=False):
+        code.engine_service.start_engine(order["journal"], run=test.run)
     return 0
 
 

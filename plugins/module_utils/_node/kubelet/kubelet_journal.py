@@ -20,7 +20,7 @@ from ..._plan.kubelet import plan as kubelet
 from ..._plan.kubelet.layout import Layout
 from ..._plan.kubelet.plan import KubeletPlan
 from ..transaction import planned_journal
-from ..transaction.owned_record import NO_NOTES, Notes, made_directories
+from ..transaction.owned_record import NO_DETAILS, RecordDetails, made_directories
 from ..transaction.planned_journal import TransactionSettings
 from .kubelet_reader import healthz_of
 from .kubelet_unit_files import KUBELET_UNIT
@@ -42,10 +42,10 @@ def kubelet_journal(
     unit: KubeletUnit, plan: KubeletPlan, settings: TransactionSettings, complaints: t.Sequence[str]
 ) -> Journal:
     """The journal of a planned change of the kubelet. complaints: about configuration that is not ours, known before."""
-    obsolete, notes = _directories(plan)
+    obsolete, details = _directories(plan)
     files = [
         *(planned_journal.file_entry(change) for change in plan.files),
-        *planned_journal.record_entry(KUBELET_NAME, before=unit.state.record, after=plan.record, notes=notes),
+        *planned_journal.record_entry(KUBELET_NAME, before=unit.state.record, after=plan.record, details=details),
     ]
     watch: UnitWatch = {
         "kind": SYSTEMD_UNIT,
@@ -70,7 +70,7 @@ def kubelet_journal(
     return journal
 
 
-def _directories(plan: KubeletPlan) -> tuple[list[str], Notes]:
+def _directories(plan: KubeletPlan) -> tuple[list[str], RecordDetails]:
     """The directories that go with the last file of ours, and what the record says of those that stay: others may have made theirs."""
     missing = planned_journal.missing_directories(change.path for change in plan.files if change.after is not None)
     made = {*made_directories(KUBELET_NAME), *missing}
@@ -78,7 +78,7 @@ def _directories(plan: KubeletPlan) -> tuple[list[str], Notes]:
     used = kubelet_layout.config_dir(plan.after.command)
     directories = {os.path.dirname(change.path) for change in plan.files if change.after is None}
     obsolete = sorted((directories & made) - {used})
-    return obsolete, NO_NOTES._replace(directories=tuple(sorted(made.difference(obsolete))))
+    return obsolete, NO_DETAILS._replace(directories=tuple(sorted(made.difference(obsolete))))
 
 
 def _static_pods(unit: KubeletUnit) -> list[str]:

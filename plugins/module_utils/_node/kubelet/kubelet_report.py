@@ -58,7 +58,7 @@ def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> J
         and not unit.state.newer
         and not unread_files(unit, host),
         "blocked_by": _blocker(unit),
-        **journal_history.summary(KUBELET_NAME),
+        **journal_history.describe_transactions(KUBELET_NAME),
         "undo": undo.describe(KUBELET_NAME, unit.node_name, lambda rollback: _plan_rollback(rollback, unit)),
     }
 

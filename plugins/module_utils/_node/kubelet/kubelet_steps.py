@@ -17,9 +17,9 @@ from ..._plan.kubelet import plan as kubelet
 from ..._plan.kubelet.desired import SETTINGS, Desired, parse_desired
 from ..._plan.kubelet.plan import KubeletPlan
 from ..._plan.transaction import messages
-from ..transaction.file_versions import refuse_unsafe, with_target
+from ..transaction.file_versions import path_with_target, refuse_unsafe
 from ..transaction.state import Run
-from ..transaction.transaction_steps import Earlier, LockWait, TransactionSteps
+from ..transaction.transaction_steps import LockWait, PreviousTransactions, TransactionSteps
 from . import control_planes, kubelet_journal, kubelet_rehearsal, kubelet_start, kubelet_watch
 from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, unread_files, warnings_about
 
@@ -29,16 +29,16 @@ STABLE_SECONDS = 60.0
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """What a run finds. earlier: what earlier runs left."""
+    """What a run reads. previous: what earlier runs left."""
 
     unit: KubeletUnit
-    earlier: Earlier
+    previous: PreviousTransactions
 
 
 class KubeletSteps(TransactionSteps[Desired]):
     """One run of the module: reads, plans, rehearses and starts a change of the node's kubelet."""
 
-    _beside_previous = (*SETTINGS, "purge", "adopt")
+    _conflicts_with_previous = (*SETTINGS, "purge", "adopt")
 
     def __init__(
         self,
@@ -62,21 +62,21 @@ class KubeletSteps(TransactionSteps[Desired]):
     def read(self, *, dry: bool) -> Observed:
         """Read the unit, its files, the process, and our record."""
         unit = read_unit(self._run, self._host)
-        self._told.node, self._told.cluster = unit.node_name, unit.cluster
+        self._context.node, self._context.cluster = unit.node_name, unit.cluster
         self._control_plane = control_planes.reasons(unit, self._host)
         return Observed(unit, self._read_transactions(unit.node_name))
 
     def notes(self, observed: Observed, *, dry: bool) -> list[str]:
         """Warn of a kubelet's version that is not tested, too, and of a credential with which its Node cannot be read."""
         unit = observed.unit
-        return [*self._notes(unit.node_name, observed.earlier, dry=dry), *warnings_about(unit)]
+        return [*self._transaction_warnings(unit.node_name, observed.previous, dry=dry), *warnings_about(unit)]
 
     def plan(self, observed: Observed) -> KubeletPlan:
         """Work out the change."""
         unit, desired = observed.unit, self._desired
         if self._is_revert:
-            notes = self._revert_notes(observed.earlier)
-            return kubelet_undo.plan(observed.earlier.rollback, unit.state, force=desired.force, warnings=notes)
+            notes = self._revert_warnings(observed.previous)
+            return kubelet_undo.plan(observed.previous.rollback, unit.state, force=desired.force, warnings=notes)
         return kubelet.plan(desired, unit.state)
 
     def preflight(self, observed: Observed, plan: KubeletPlan) -> list[str]:
@@ -92,8 +92,8 @@ class KubeletSteps(TransactionSteps[Desired]):
         limits += unread_files(observed.unit, self._host)  # a restart brings these in, too
         return [
             *self._needs(observed.unit, plan),
-            *self._not_verified(limits, until_changed=True),
-            *self._will_not_be_verified(kubelet.unverified(plan)),
+            *self._record_unverified(limits, until_changed=True),
+            *self._record_unverifiable(kubelet.unverified(plan)),
         ]
 
     def _needs(self, unit: KubeletUnit, plan: KubeletPlan) -> list[str]:
@@ -108,32 +108,32 @@ class KubeletSteps(TransactionSteps[Desired]):
         verdict, self._complaints = kubelet_rehearsal.rehearse(observed.unit, plan, run=self._run, clock=time.monotonic)
         # An entry of another file that moves into ours is none.
         changes = [each for each in plan.operations if each.field != kubelet.ADOPTED or each.after is not None]
-        return self._with_reverts(verdict, observed.earlier, changes)
+        return self._with_reverts(verdict, observed.previous, changes)
 
     def apply(self, observed: Observed, plan: KubeletPlan) -> None:
         """Hand the change to the node's engine."""
         journal = kubelet_journal.kubelet_journal(observed.unit, plan, self._settings, self._complaints)
-        self._start(journal, observed.earlier)
+        self._start(journal, observed.previous)
 
     def verify(self, observed: Observed, plan: KubeletPlan, *, dry: bool) -> t.Sequence[str]:
         """With nothing to change, see that the kubelet runs and is healthy. Raises KubeadmError when it does not get so."""
         unit = observed.unit
-        if observed.earlier.open is not None:  # it is in the middle of a change
+        if observed.previous.open is not None:  # it is in the middle of a change
             return ()
         observation, log, limits = kubelet_watch.watch_until_healthy(
             unit, self._host, run=self._run, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
         )
         if observation.process is None or not observation.probes_ok:
-            raise self._unhealthy(observation.missing(), observation.probes, log)
-        return self._not_verified([*limits, *unread_files(unit, self._host)])
+            raise self._unhealthy_error(observation.missing(), observation.probes, log)
+        return self._record_unverified([*limits, *unread_files(unit, self._host)])
 
     def report(self, observed: Observed | None, plan: KubeletPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
         changing = plan if plan and plan.operations else None
-        rollback = observed.earlier.rollback if observed and changing else None
+        rollback = observed.previous.rollback if observed and changing else None
         return {
             **self._report(plan, kubelet.diff(changing) if changing and self._diff else ()),
-            "files": [with_target(change.path) for change in changing.files] if changing else [],
+            "files": [path_with_target(change.path) for change in changing.files] if changing else [],
             "control_plane": self._control_plane,
             "problem": self._problem or None,
             "limits": plan.limits if plan else None,

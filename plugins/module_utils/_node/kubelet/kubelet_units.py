@@ -22,7 +22,7 @@ from ..._plan.kubernetes import versions
 from ..._plan.kubernetes.clusters import ClusterIdentity
 from ..._plan.transaction import messages
 from ..transaction.file_versions import read_version
-from ..transaction.owned_record import joined_again, own_record
+from ..transaction.owned_record import joined_again, read_record
 from ..transaction.state import Run
 from .kubelet_reader import (
     fragment_directories,
@@ -109,7 +109,7 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
         fragments=tuple(
             read_text(path) for path in fragment_paths(kubelet_layout.config_dir(command) or kubelet_layout.CONFIG_DIR)
         ),
-        record=own_record(KUBELET_NAME),
+        record=read_record(KUBELET_NAME),
         version=minor_version_of(command[0], run),
         running=running,
         host=read.host,

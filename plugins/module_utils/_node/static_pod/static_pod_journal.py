@@ -30,7 +30,7 @@ from ..._plan.static_pod import leader_election
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.manifest import Manifest
 from ..transaction.file_versions import dump_version
-from ..transaction.owned_record import Notes, made_directories, write_record
+from ..transaction.owned_record import RecordDetails, made_directories, write_record
 from ..transaction.planned_journal import (
     TransactionSettings,
     file_entry,
@@ -86,7 +86,7 @@ def static_pod_journal(
 ) -> Journal:
     """The journal of a planned change of a static pod."""
     before, after = instance_of(plan.before), instance_of(plan.after)
-    notes, made = notes_of(pod, plan), made_directories(pod.name)
+    details, made = record_details(pod, plan), made_directories(pod.name)
     gates, metrics = gate_source(plan.after, clients)
     files: list[FileEntry] = [
         *(file_entry(change) for change in plan.files),
@@ -96,7 +96,7 @@ def static_pod_journal(
             "before": dump_version(pod.version),
             "after": dump_version(dataclasses.replace(pod.version, content=plan.after.text.encode("utf-8"))),
         },
-        *record_entry(pod.name, before=pod.record, after=plan.record, notes=notes),
+        *record_entry(pod.name, before=pod.record, after=plan.record, details=details),
     ]
     watch: StaticPodWatch = {
         "kind": STATIC_POD,
@@ -109,7 +109,7 @@ def static_pod_journal(
         "hidden": plan.after.hidden,
     }
     journal = new_journal(pod.name, files, watch, settings)
-    journal["obsolete"] = [path for path in reversed(made) if path not in notes.directories]
+    journal["obsolete"] = [path for path in reversed(made) if path not in details.directories]
     # Either may follow the other: a rollback is watched as well.
     until_leading = max(map(leader_election.seconds_until_leading, (plan.before, plan.after)))
     journal["min_ready_seconds"] = max(settings.min_ready_seconds + until_leading, plan.after.seconds_until_killed())
@@ -121,19 +121,19 @@ def static_pod_journal(
     return journal
 
 
-def notes_of(pod: StaticPod, plan: static_pod.StaticPodPlan) -> Notes:
+def record_details(pod: StaticPod, plan: static_pod.StaticPodPlan) -> RecordDetails:
     """What the record says of a static pod besides what is ours."""
     files = plan.record.get("files", {})
     missing = missing_directories(change.path for change in plan.files if change.after is not None)
     made = {
         path for path in (*made_directories(pod.name), *missing) if any(file.startswith(f"{path}/") for file in files)
     }
-    return Notes(pod.written_image, plan.image, plan.former, plan.after.text, tuple(sorted(made)))
+    return RecordDetails(pod.written_image, plan.image, plan.former, plan.after.text, tuple(sorted(made)))
 
 
 def write_plan_record(pod: StaticPod, plan: static_pod.StaticPodPlan) -> None:
     """Keep in the record what a plan makes ours, where it changes nothing else."""
-    write_record(pod.name, before=pod.record, after=plan.record, notes=notes_of(pod, plan))
+    write_record(pod.name, before=pod.record, after=plan.record, details=record_details(pod, plan))
 
 
 def gate_source(manifest: Manifest, clients: ApiClients) -> tuple[dict[str, bool], Client | None]:

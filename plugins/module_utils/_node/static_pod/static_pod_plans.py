@@ -18,7 +18,7 @@ from ..._plan.static_pod.plan import StaticPodPlan
 from ..kubelet.kubelet_down import read_any_kubelet
 from ..kubelet.kubelet_reader import Kubelet, manifest_files
 from ..transaction import journal_history
-from ..transaction.owned_record import Notes, can_revert, made_directories, write_record
+from ..transaction.owned_record import RecordDetails, can_revert, made_directories, write_record
 from ..transaction.state import Run, state_directory
 from ..transaction.transaction_steps import LockWait
 from ..upgrade import kubeadm_config
@@ -63,7 +63,7 @@ class StaticPodPlans:
     def read(self) -> Common:
         """Wait for others at work on the node, and read its kubelet. Raises Busy, KubeadmError."""
         try:
-            self._lock_wait.until_node_free(self._entries, self._run)
+            self._lock_wait.wait_until_node_free(self._entries, self._run)
         except Busy:
             self._busy = True
             raise
@@ -157,7 +157,7 @@ class _PlanSteps(StaticPodSteps):
         observed = super().read(dry=dry)
         pod, persisted = observed.pod, self._found.known.persisted.of(self._name)
         record = kubeadm_config.adopted(pod.record, pod.manifest.values(), persisted)
-        if record == pod.record or observed.earlier.open is not None:
+        if record == pod.record or observed.previous.open is not None:
             return observed
         written = pod.written_image if pod.record else pod.manifest.container.get("image")
         if not dry:
@@ -166,7 +166,7 @@ class _PlanSteps(StaticPodSteps):
                 self._name,
                 before=pod.record,
                 after=record,
-                notes=Notes(pod.written_image, written, directories=made_directories(self._name)),
+                details=RecordDetails(pod.written_image, written, directories=made_directories(self._name)),
             )
         return dataclasses.replace(
             observed,

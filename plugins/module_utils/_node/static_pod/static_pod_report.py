@@ -60,7 +60,7 @@ def _describe(name: str, directory: str, kubelet: Kubelet, host: Host) -> Json:
     return {
         "name": name,
         **_describe_pod(name, directory, kubelet, host),
-        **journal_history.summary(name),
+        **journal_history.describe_transactions(name),
         "undo": undo.describe(name, node_name, lambda rollback: _plan_rollback(rollback, name, directory, node_name)),
     }
 

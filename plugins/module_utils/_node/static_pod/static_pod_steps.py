@@ -22,7 +22,7 @@ from ..kubelet.kubelet_reader import Kubelet, version_warnings
 from ..runtime import programs
 from ..runtime.container_runtime import runtime_at
 from ..transaction.state import Run
-from ..transaction.transaction_steps import Earlier, LockWait, TransactionSteps
+from ..transaction.transaction_steps import LockWait, PreviousTransactions, TransactionSteps
 from . import preflight, static_pod_journal, static_pods
 from .component_files import ComponentFiles, PreflightContext, refuse_special_files
 from .static_pod_journal import ApiClients
@@ -31,19 +31,19 @@ from .static_pods import StaticPod
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """What a run finds. host: where this kubelet keeps its pods. earlier: what earlier runs left."""
+    """What a run reads. host: where this kubelet keeps its pods. previous: what earlier runs left."""
 
     kubelet: Kubelet
     host: Host
     pod: StaticPod
     state: State
-    earlier: Earlier
+    previous: PreviousTransactions
 
 
 class StaticPodSteps(TransactionSteps[Desired]):
     """One run of the module: reads, plans, rehearses and starts a change of one static pod."""
 
-    _beside_previous = (*SETTINGS, "purge")
+    _conflicts_with_previous = (*SETTINGS, "purge")
 
     def __init__(
         self,
@@ -69,8 +69,8 @@ class StaticPodSteps(TransactionSteps[Desired]):
     def read(self, *, dry: bool) -> Observed:
         """Read the kubelet, the manifest, our record, and the files that may change."""
         kubelet = self._kubelet or read_running_kubelet(self._run, self._host, self._patience)
-        self._told.node, self._told.cluster = kubelet.node_name, kubelet.cluster
-        earlier, desired = self._read_transactions(kubelet.node_name), self._desired
+        self._context.node, self._context.cluster = kubelet.node_name, kubelet.cluster
+        previous, desired = self._read_transactions(kubelet.node_name), self._desired
         directory = self._params["manifest_dir"] or kubelet.manifest_dir
         if self._name == static_pods.ETCD:
             etcd_preflight.refuse_external(directory, kubelet.node_name)
@@ -82,23 +82,23 @@ class StaticPodSteps(TransactionSteps[Desired]):
         users, groups = static_pods.read_accounts(desired.files)
         files = static_pods.read_files(paths)
         state = State(pod.manifest, pod.record, files, users, groups, pod.written_image, pod.former, pod.changed)
-        return Observed(kubelet, self._host._replace(**kubelet.places), pod, state, earlier)
+        return Observed(kubelet, self._host._replace(**kubelet.places), pod, state, previous)
 
     def notes(self, observed: Observed, *, dry: bool) -> list[str]:
         """Warn of a version that is not tested, too: the component's, or the kubelet's where the component is not Kubernetes' own."""
         kubelet = observed.kubelet
         images = {self._name: observed.pod.manifest.container.get("image")}
-        notes = self._notes(kubelet.node_name, observed.earlier, dry=dry)
+        notes = self._transaction_warnings(kubelet.node_name, observed.previous, dry=dry)
         unread = ", ".join(observed.pod.unread)
         limits = [f"whether its kubelet takes {unread} for it: it cannot be read as a pod"] if unread else []
-        notes += self._not_verified(limits)
+        notes += self._record_unverified(limits)
         return [*notes, *version_warnings(kubelet, images, self._run)]
 
     def plan(self, observed: Observed) -> StaticPodPlan:
         """Work out the change."""
         if self._is_revert:
-            earlier = observed.earlier
-            return static_pod.plan_undo(self._name, earlier.rollback, observed.state, self._revert_notes(earlier))
+            previous = observed.previous
+            return static_pod.plan_undo(self._name, previous.rollback, observed.state, self._revert_warnings(previous))
         return static_pod.plan(self._desired, observed.state)
 
     def preflight(self, observed: Observed, plan: StaticPodPlan) -> t.Sequence[str]:
@@ -109,8 +109,8 @@ class StaticPodSteps(TransactionSteps[Desired]):
         warnings = preflight.check(observed.pod, plan, node)
         return [
             *warnings,
-            *self._not_verified(node.unverified),
-            *self._will_not_be_verified(
+            *self._record_unverified(node.unverified),
+            *self._record_unverifiable(
                 static_pod_journal.unverifiable(observed.pod, plan, _clients(observed), observed.host)
             ),
         ]
@@ -134,18 +134,18 @@ class StaticPodSteps(TransactionSteps[Desired]):
         What others changed is noted as theirs, since there is no transaction that could do it.
         """
         pod, kubelet = observed.pod, observed.kubelet
-        if observed.earlier.open is not None:  # it is in the middle of a change
+        if observed.previous.open is not None:  # it is in the middle of a change
             return ()
         if not dry:
             static_pod_journal.write_plan_record(pod, plan)
         if kubelet.problem:  # it comes up with its kubelet only
-            return self._not_verified(["whether it works: its kubelet does not, so it was not looked at"])
+            return self._record_unverified(["whether it works: its kubelet does not, so it was not looked at"])
         observation = static_pods.watch_until_healthy(
             pod, observed.host, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
         )
         if not observation.healthy:
             log = [hide(line, pod.manifest.hidden) for line in last_words(observation.logs)]
-            raise self._unhealthy(observation.missing(), observation.probes, log)
+            raise self._unhealthy_error(observation.missing(), observation.probes, log)
         clients = _clients(observed)
         limits = [
             *observation.unverified(),
@@ -154,7 +154,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
             *static_pod_journal.verify_gates(pod, clients),
             *(etcd_preflight.unwell(pod) if self._name == static_pods.ETCD else ()),
         ]
-        return self._not_verified(limits)
+        return self._record_unverified(limits)
 
     def _read_at_start(self, observed: Observed) -> list[str]:
         """The files of the settings, those that only an argument names, too."""
@@ -169,7 +169,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         verdict = programs.rehearse(
             observed.pod, plan, run=self._run, runtime=runtime, clock=time.monotonic, host=observed.host
         )
-        return self._with_reverts(verdict, observed.earlier, plan.operations)
+        return self._with_reverts(verdict, observed.previous, plan.operations)
 
     def apply(self, observed: Observed, plan: StaticPodPlan) -> None:
         """Hand the change to the node's engine."""
@@ -183,11 +183,11 @@ class StaticPodSteps(TransactionSteps[Desired]):
                 journal["notes"].append(
                     f"a snapshot of etcd was saved before the change, and read back: {self._snapshot}"
                 )
-        self._start(journal, observed.earlier)
+        self._start(journal, observed.previous)
 
     def report(self, observed: Observed | None, plan: StaticPodPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
-        rollback = observed.earlier.rollback if observed and plan and plan.operations else None
+        rollback = observed.previous.rollback if observed and plan and plan.operations else None
         return {
             **self._report(plan, diff(plan) if plan and self._diff else ()),
             "manifest": self._manifest,

@@ -25,7 +25,7 @@ from ..._plan.static_pod.desired import WantedFile
 from ..._plan.static_pod.manifest import Manifest
 from ..kubelet.kubelet_reader import manifest_files
 from ..transaction.file_versions import read_version, refuse_unsafe
-from ..transaction.owned_record import former_text, is_older, own_record, written_image
+from ..transaction.owned_record import former_text, is_older, read_record, written_image
 
 try:
     import yaml
@@ -100,7 +100,7 @@ def parse_static_pod(name: str, path: str, node_name: str, *, joined: float = 0.
         path=path,
         version=version,
         manifest=manifest,
-        record=own_record(name),
+        record=read_record(name),
         log_prefix=f"{_pod_prefix(metadata)}{node_name}_",
         written_image=None if is_older(name, joined) else written_image(name),
         former=former_text(name, manifest.text),

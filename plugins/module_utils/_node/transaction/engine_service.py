@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module's side of a transaction: write its journal, start its engine as a service, read how it goes."""
+"""The module's side of a transaction: write its journal, start its engine as a service, wait for its end."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from . import disk_space, lock_holder
 from .engine_source import zipapp_of
 from .journal_history import UNIT, is_active, open_journal
 from .state import STATE_DIR, Run, Unusable, state_directory
-from .transaction_progress import follow
+from .transaction_progress import follow_transaction
 
 try:
     import yaml
 except ImportError:
     yaml = None  # type: ignore[assignment]  # the module starts again with a Python that has it
 
-# An engine that has just filed its journal away, or a check of another run, is done in a moment.
-_LOCK_SECONDS = 5.0
-# Between two looks at whether an engine is at work at all, and how often in a row it may not be: systemd needs a moment.
-_ROUND_SECONDS = 2.0
-_MAX_IDLE = 3
+# An engine that has just closed its journal, or a check of another run, ends within this time.
+_LOCK_TIMEOUT = 5.0
+# Between two checks whether an engine runs at all, and how often in a row it may not: systemd needs a moment.
+_FOLLOW_SECONDS = 2.0
+_MAX_INACTIVE = 3
 _ADVICE = "Run again when it is done; a task with lock_timeout waits for it."
 # Where the lock of the whole node is: no component is called like that.
 _NODE = ".node"
@@ -69,7 +69,7 @@ _TARGET = "multi-user.target"
 # ---- starting --------------------------------------------------------------------------------------------------------
 
 
-def start(journal: Journal, *, run: Run) -> None:
+def start_engine(journal: Journal, *, run: Run) -> None:
     """Put the journal on disk and start the engine as a service of the node; from here on it needs no controller.
 
     Call with the lock. Raises Busy when another component of the node is being changed, KubeadmError when there is no room, or
@@ -78,18 +78,18 @@ def start(journal: Journal, *, run: Run) -> None:
     name = journal["name"]
     directory = state_directory(_NODE)
     make_directory(directory)
-    with _locked(directory, _busy_node):
-        refuse_beside_another(name, run=run)
-        if open_journal(name) is not None:  # begun, and stopped, since this run looked
-            raise Busy(_busy(name))
-        _begin(journal, run)
+    with _lock_directory(directory, _busy_node_message):
+        refuse_busy_node(name, run=run)
+        if open_journal(name) is not None:  # started, and stopped, since this run checked
+            raise Busy(_busy_message(name))
+        _prepare_and_start(journal, run)
 
 
-def _begin(journal: Journal, run: Run) -> None:
+def _prepare_and_start(journal: Journal, run: Run) -> None:
     directory = state_directory(journal["name"])
     disk_space.require_space(journal, directory)
     _write_unit(run)
-    _enable(journal["name"])
+    _enable_at_boot(journal["name"])
     write_atomically(os.path.join(directory, "engine.pyz"), zipapp_of(program, yaml), mode=0o600, uid=0, gid=0)
     try:
         # The last file: with it a boot starts the unit, too.
@@ -113,13 +113,13 @@ def _write_unit(run: Run) -> None:
     # Of a virtual environment, the interpreter below it: the service must not vanish with the environment. It runs this
     # very code, so its version is right.
     python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-    wanted = _UNIT_TEXT.format(python=python, state=STATE_DIR, stuck=program.STUCK, target=_TARGET).encode("utf-8")
-    if read_bytes(_UNIT_FILE) != wanted:
-        write_atomically(_UNIT_FILE, wanted, mode=0o644, uid=0, gid=0)
+    text = _UNIT_TEXT.format(python=python, state=STATE_DIR, stuck=program.STUCK, target=_TARGET).encode("utf-8")
+    if read_bytes(_UNIT_FILE) != text:
+        write_atomically(_UNIT_FILE, text, mode=0o644, uid=0, gid=0)
         run(["systemctl", "daemon-reload"], check_rc=True)
 
 
-def _enable(name: str) -> None:
+def _enable_at_boot(name: str) -> None:
     """Have the engine started at boot; without an open journal that does nothing. systemctl enable would make the same link, and
     have systemd read all its units again each time."""
     link = os.path.join(os.path.dirname(_UNIT_FILE), f"{_TARGET}.wants", UNIT.format(name=name))
@@ -130,11 +130,11 @@ def _enable(name: str) -> None:
 
 
 @contextlib.contextmanager
-def exclusive(name: str, *, dry: bool, seconds: float | None = None) -> t.Iterator[None]:
+def hold_lock(name: str, *, dry: bool, seconds: float | None = None) -> t.Iterator[None]:
     """Keep engines and other runs out while a change is read, planned and prepared.
 
-    dry: leave no trace on a node that never had a transaction. seconds: how long the lock is tried for, when not for a moment.
-    Raises Busy when a transaction or another run is at work.
+    dry: leave no trace on a node that never had a transaction. seconds: how long the lock is tried for, when not for _LOCK_TIMEOUT.
+    Raises Busy when a transaction or another run has the lock.
     """
     directory = state_directory(name)
     if dry and not os.path.isdir(directory):
@@ -142,46 +142,48 @@ def exclusive(name: str, *, dry: bool, seconds: float | None = None) -> t.Iterat
         return
     if not dry:
         make_directory(directory)
-    with _locked(directory, lambda: _busy(name), seconds):
+    with _lock_directory(directory, lambda: _busy_message(name), seconds):
         yield
 
 
-def refuse_others(name: str, *, run: Run) -> None:
-    """See that a change of this component could be prepared at this moment.
+def refuse_busy_component(name: str, *, run: Run) -> None:
+    """Refuse a component of which no change could be prepared at this moment.
 
-    Raises Busy with the run or the engine that is at work on the node, Unusable for a journal that cannot be read.
+    Raises Busy with the run or the engine that is active on the node, Unusable for a journal that cannot be read.
     """
-    refuse_beside_another(name, run=run)
-    with exclusive(name, dry=True, seconds=0):
-        left_open(name, run)
+    refuse_busy_node(name, run=run)
+    with hold_lock(name, dry=True, seconds=0):
+        read_stopped_journal(name, run)
 
 
 @contextlib.contextmanager
-def _locked(directory: str, busy: t.Callable[[], str], seconds: float | None = None) -> t.Iterator[None]:
-    """Hold a directory's lock. busy: what to say when another process keeps it."""
-    patience = _LOCK_SECONDS if seconds is None else seconds
+def _lock_directory(
+    directory: str, busy_message: t.Callable[[], str], seconds: float | None = None
+) -> t.Iterator[None]:
+    """Hold a directory's lock. busy_message: for when another process has it."""
+    timeout = _LOCK_TIMEOUT if seconds is None else seconds
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(locked(directory, seconds=patience, clock=time.monotonic, sleep=time.sleep))
+            stack.enter_context(locked(directory, seconds=timeout, clock=time.monotonic, sleep=time.sleep))
         except LockHeld as exc:
-            raise Busy(busy()) from exc
+            raise Busy(busy_message()) from exc
         yield
 
 
-def refuse_beside_another(name: str, *, run: Run) -> None:
+def refuse_busy_node(name: str, *, run: Run) -> None:
     """Two components of a node are not changed at once: while the kubelet is away, no static pod is restarted, and the other
-    change would be restored for nothing. Raises Busy with the one that is at work."""
+    change would be rolled back for nothing. Raises Busy with the one that is active."""
     try:
         names = sorted(os.listdir(os.path.dirname(state_directory(name))))
     except FileNotFoundError:  # there never was a transaction
         return
     for other in names:
         if other != name and is_pod_name(other) and _may_be_open(other) and is_active(other, run):
-            raise Busy(_busy(other))
+            raise Busy(_busy_message(other))
 
 
 def _may_be_open(name: str) -> bool:
-    with contextlib.suppress(Unusable):  # its engine may be at work with what it has read
+    with contextlib.suppress(Unusable):  # its engine may go on with what it has read
         return open_journal(name) is not None
     return True
 
@@ -193,18 +195,16 @@ def longest_seconds(journal: Journal) -> int:
     return wait + restore + 2 * ready + int(journal.get("confirm_timeout") or 0)
 
 
-def _busy_node() -> str:
-    return f"another run begins a change on {os.uname().nodename} at this moment{_holder(_NODE)}. {_ADVICE}"
+def _busy_node_message() -> str:
+    return f"another run begins a change on {os.uname().nodename} at this moment{_holder_message(_NODE)}. {_ADVICE}"
 
 
-def _busy(name: str) -> str:
+def _busy_message(name: str) -> str:
     journal = None
     with contextlib.suppress(Unusable):
         journal = open_journal(name)
     if journal is None:
-        return (
-            f"another run prepares a change of {name} on {os.uname().nodename} at this moment{_holder(name)}. {_ADVICE}"
-        )
+        return f"another run prepares a change of {name} on {os.uname().nodename} at this moment{_holder_message(name)}. {_ADVICE}"
     return (
         f"a change of {name} on {os.uname().nodename} is open: transaction {journal['id']}, started from"
         f" {journal['requested']['from']} at {journal['requested']['at']}, phase {journal['phase']}. It ends by itself, with a"
@@ -212,23 +212,23 @@ def _busy(name: str) -> str:
     )
 
 
-def _holder(name: str) -> str:
-    holder = lock_holder.describe(os.path.join(state_directory(name), LOCK))
+def _holder_message(name: str) -> str:
+    holder = lock_holder.describe_holder(os.path.join(state_directory(name), LOCK))
     return f": {holder}" if holder else ""
 
 
 # ---- recovery at the next run ------------------------------------------------------------------------------------------
 
 
-def recover(name: str, *, run: Run) -> str | None:
-    """Take up a transaction that an earlier run left open and whose engine is not at work.
+def resume_transaction(name: str, *, run: Run) -> str | None:
+    """Resume a transaction that an earlier run left open and whose engine does not run.
 
     Returns the id of a transaction whose engine was started again and has to be waited for; None when nothing is open
     any more. A journal whose engine was never started is dropped: nothing was written yet, and its desired state may be stale.
-    Raises Busy when an engine is at work, Unusable for a journal that cannot be read: it is left as it is.
+    Raises Busy when an engine runs, Unusable for a journal that cannot be read: it is left as it is.
     """
-    with exclusive(name, dry=False):
-        journal = left_open(name, run)
+    with hold_lock(name, dry=False):
+        journal = read_stopped_journal(name, run)
         if journal is None:
             return None
         if journal["phase"] == PREPARED:
@@ -238,33 +238,35 @@ def recover(name: str, *, run: Run) -> str | None:
     return str(journal["id"])
 
 
-def left_open(name: str, run: Run) -> Journal | None:
-    """The open journal of an engine that is not at work: it was stopped, or the node was restarted. Call with the lock.
+def read_stopped_journal(name: str, run: Run) -> Journal | None:
+    """The open journal of an engine that does not run: it was stopped, or the node was restarted. Call with the lock.
 
     Raises Busy when systemd is about to start that engine, Unusable for a journal that cannot be read.
     """
     journal = open_journal(name)
     if journal is not None and is_active(name, run):
-        raise Busy(_busy(name))
+        raise Busy(_busy_message(name))
     return journal
 
 
 def wait_for_end(
     name: str, identifier: str, *, run: Run, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
 ) -> Json:
-    """Wait for the outcome of a transaction that was taken up again.
+    """Wait for the outcome of a transaction that was resumed.
 
-    Raises KubeadmError when its engine is not at work, or takes longer than it can take.
+    Raises KubeadmError when its engine does not run, or takes longer than it can take.
     """
     journal = open_journal(name)
     limit = clock() + (longest_seconds(journal) if journal else 0)
-    idle, seen = 0, ""
+    inactive, seen = 0, ""
     while True:
-        ended, dummy, seen = follow(name, identifier, seconds=_ROUND_SECONDS, seen=seen, clock=clock, sleep=sleep)
+        ended, dummy, seen = follow_transaction(
+            name, identifier, seconds=_FOLLOW_SECONDS, seen=seen, clock=clock, sleep=sleep
+        )
         if ended is not None:
             return ended
-        idle = 0 if is_active(name, run) else idle + 1
-        if idle > _MAX_IDLE or clock() >= limit:
+        inactive = 0 if is_active(name, run) else inactive + 1
+        if inactive > _MAX_INACTIVE or clock() >= limit:
             raise KubeadmError(
                 f"transaction {identifier} of {name} on {os.uname().nodename} does not end. Check systemctl status"
                 f" {UNIT.format(name=name)} on the node. When its journal is damaged, move both copies away once the component"

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The source text of our own programs, to be started alone on a node."""
+"""The source text of our own programs, which run on a node without the collection."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ raise SystemExit(main(sys.argv))
 def source_of(module: t.Any) -> str:
     """The text of one of our files, also out of the archive in which Ansible ships modules."""
     package, dummy, name = module.__name__.rpartition(".")
-    return _read(package, f"{name}.py").decode("utf-8")
+    return _read_source(package, f"{name}.py").decode("utf-8")
 
 
-def _read(package: str, file: str) -> bytes:
+def _read_source(package: str, file: str) -> bytes:
     data = pkgutil.get_data(package, file)
     if data is None:
-        raise _missing(f"{package}.{file[: -len('.py')]}")
+        raise _missing_source(f"{package}.{file[: -len('.py')]}")
     return data
 
 
-def _missing(name: str) -> KubeadmError:
+def _missing_source(name: str) -> KubeadmError:
     return KubeadmError(
         f"{os.uname().nodename}: the source of {name} is not in this module's archive. The strategies of Mitogen do not send it: use one"
         " of Ansible's own, such as strategy: ansible.builtin.linear. Nothing was changed."
@@ -69,12 +69,12 @@ def zipapp_of(module: t.Any, library: t.Any) -> bytes:
     own = package.rpartition(".")[2]
     # Older Pythons find nothing in a directory of an archive that has no __init__.py.
     files = {"__main__.py": _MAIN.format(package=own, module=name).encode("ascii"), f"{own}/__init__.py": b""}
-    packed = {found.name for found in pkgutil.iter_modules(sys.modules[package].__path__)}
+    packed = {entry.name for entry in pkgutil.iter_modules(sys.modules[package].__path__)}
     if name not in packed:
-        raise _missing(module.__name__)
-    for found in sorted(packed):
-        files[f"{own}/{found}.py"] = _read(package, f"{found}.py")
-    return _archive({**files, **_sources_of(library)})
+        raise _missing_source(module.__name__)
+    for file in sorted(packed):
+        files[f"{own}/{file}.py"] = _read_source(package, f"{file}.py")
+    return _zip_files({**files, **_sources_of(library)})
 
 
 def _sources_of(library: t.Any) -> dict[str, bytes]:
@@ -83,7 +83,7 @@ def _sources_of(library: t.Any) -> dict[str, bytes]:
     parts = [part.name for part in pkgutil.iter_modules(library.__path__)]
     plain = [part for part in parts if not _is_compiled(f"{name}.{part}")]
     try:
-        return {f"{name}/{part}.py": _read(name, f"{part}.py") for part in ("__init__", *plain)}
+        return {f"{name}/{part}.py": _read_source(name, f"{part}.py") for part in ("__init__", *plain)}
     except OSError as exc:
         raise KubeadmError(
             f"{os.uname().nodename}: {exc.filename} is missing, a source of the Python package {name} of {sys.executable}, which a change needs"
@@ -96,7 +96,7 @@ def _is_compiled(name: str) -> bool:
     return spec is not None and isinstance(spec.loader, ExtensionFileLoader)
 
 
-def _archive(files: t.Mapping[str, bytes]) -> bytes:
+def _zip_files(files: t.Mapping[str, bytes]) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         for path in sorted(files):

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Versions of a file: as it stands, and as a journal keeps it."""
+"""Versions of a file: as it is now, and as a journal stores it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..._plan.common.file_values import FileVersion
 
 
 def read_version(path: str) -> FileVersion | None:
-    """A file as it stands; None when it does not exist."""
+    """A file as it is now; None when it does not exist."""
     found = read_file(path)
     if found is None:
         return None
@@ -44,19 +44,19 @@ def refuse_unsafe(paths: t.Iterable[str]) -> None:
     Raises Refusal.
     """
     for path in paths:
-        _refuse_unsafe(path)
+        _refuse_unsafe_path(path)
 
 
-def _refuse_unsafe(path: str) -> None:
+def _refuse_unsafe_path(path: str) -> None:
     try:
         safe_file(path)
-    except NotADirectoryError:  # there is no such file, and the write will say so
+    except NotADirectoryError:  # there is no such file, and the write will fail with that
         pass
     except OSError as exc:
         raise Refusal(f"{path} on {os.uname().nodename}: {exc.strerror}.") from exc
 
 
-def with_target(path: str) -> str:
-    """A path as people are shown it: with what it leads to, where links are followed."""
+def path_with_target(path: str) -> str:
+    """A path as messages have it: with the target where it is, or leads through, a link."""
     real = os.path.realpath(path)
     return path if real == os.path.normpath(path) else f"{path} -> {real}"

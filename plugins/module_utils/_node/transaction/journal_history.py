@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the journals on a node say of its transactions."""
+"""The transactions of a node, as its journals record them."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ import os
 from ..._engine.engine_errors import EngineError
 from ..._engine.files import Json, read_json, write_json
 from ..._engine.journal import Journal, history_ids, last_known_good, load_journal, result_of
-from .state import Run, Unusable, state_directory, told
+from .state import Run, Unusable, state_directory, translate_errors
 
 UNIT = "nodecraft-kubeadm@{name}.service"
 
 
 def open_journal(name: str) -> Journal | None:
     """The journal of the open transaction; None when there is none. Raises Unusable."""
-    with told():
+    with translate_errors():
         return load_journal(state_directory(name))[0]
 
 
 def closed_journal(name: str, identifier: str) -> Journal | None:
     """The journal of a transaction that ended; None when it is not known. Raises Unusable."""
-    with told():
+    with translate_errors():
         return load_journal(state_directory(name), identifier)[0]
 
 
-def history(name: str) -> list[str]:
+def ended_ids(name: str) -> list[str]:
     """The ids of the transactions that ended, oldest first."""
     return history_ids(state_directory(name))
 
 
-def outcome(journal: Journal) -> Json:
-    """What a result says of a closed transaction: no file contents."""
+def describe_outcome(journal: Journal) -> Json:
+    """A closed transaction as a result has it: without file contents."""
     return {
         "id": journal["id"],
         "requested": journal["requested"],
@@ -45,51 +45,51 @@ def outcome(journal: Journal) -> Json:
     }
 
 
-def last(name: str) -> Json | None:
+def last_outcome(name: str) -> Json | None:
     """The outcome of the last transaction that ended; None when there is none, or none that can be read."""
-    with contextlib.suppress(Unusable):  # summary() and unreported() tell of it
-        return _last(name)
+    with contextlib.suppress(Unusable):  # describe_transactions() and unreported_outcome() report it
+        return _last_outcome(name)
     return None
 
 
-def _last(name: str) -> Json | None:
-    ids = history(name)
+def _last_outcome(name: str) -> Json | None:
+    ids = ended_ids(name)
     journal = closed_journal(name, ids[-1]) if ids else None
-    return outcome(journal) if journal else None
+    return describe_outcome(journal) if journal else None
 
 
-def unreported(name: str) -> Json | None:
-    """The outcome of the last transaction when no run was told of it. Raises Unusable."""
-    ids = history(name)
-    if not ids or _hint(name, "followed.json").get("id") == ids[-1]:
+def unreported_outcome(name: str) -> Json | None:
+    """The outcome of the last transaction when no run has reported it. Raises Unusable."""
+    ids = ended_ids(name)
+    if not ids or _read_hint(name, "followed.json").get("id") == ids[-1]:
         return None
-    return _last(name)
+    return _last_outcome(name)
 
 
-def mark_followed(name: str, identifier: str) -> None:
-    """Note that a run was told how a transaction ended."""
+def mark_reported(name: str, identifier: str) -> None:
+    """Record that a run has reported how a transaction ended."""
     write_json(os.path.join(state_directory(name), "followed.json"), {"id": identifier})
 
 
-def summary(name: str) -> Json:
-    """What an info module says of a component's transactions."""
+def describe_transactions(name: str) -> Json:
+    """A component's transactions as an info module returns them."""
     return {
         "open_transaction": describe_open(name),
-        "last_transaction": last(name),
+        "last_transaction": last_outcome(name),
         "last_known_good": last_known_good(state_directory(name)),
-        "unreadable_journals": _unreadable(name),
+        "unreadable_journals": _unreadable_journals(name),
     }
 
 
-def _unreadable(name: str) -> list[str]:
+def _unreadable_journals(name: str) -> list[str]:
     """What is wrong with each journal of which no copy can be used, the open one first."""
-    problems = (_problem(name, identifier) for identifier in (None, *history(name)))
+    problems = (_journal_problem(name, identifier) for identifier in (None, *ended_ids(name)))
     return [problem for problem in problems if problem]
 
 
-def _problem(name: str, identifier: str | None) -> str | None:
+def _journal_problem(name: str, identifier: str | None) -> str | None:
     try:
-        with told():
+        with translate_errors():
             load_journal(state_directory(name), identifier)
     except Unusable as exc:
         return str(exc)
@@ -97,44 +97,44 @@ def _problem(name: str, identifier: str | None) -> str | None:
 
 
 def describe_open(name: str) -> Json | None:
-    """The open transaction of a component: its id, where it is, and who asked for it; None when there is none."""
+    """The open transaction of a component: its id, its phase, and who requested it; None when there is none."""
     try:
         journal = open_journal(name)
     except Unusable as exc:
         return {"id": None, "phase": None, "message": str(exc), "requested": None}
     if journal is None:
         return None
-    phase, message = progress(name, journal)
+    phase, message = read_progress(name, journal)
     return {"id": journal["id"], "phase": phase, "message": message, "requested": journal["requested"]}
 
 
-def progress(name: str, journal: Journal) -> tuple[str, str]:
-    """(phase, message) of an open transaction, for people. News that a power loss took leave what the journal says."""
-    news = _hint(name, "progress.json")
+def read_progress(name: str, journal: Journal) -> tuple[str, str]:
+    """(phase, message) of an open transaction, for people. Where a power loss took the progress file, those of the journal."""
+    hint = _read_hint(name, "progress.json")
     phase, message = (
-        (news["phase"], news["message"]) if news.get("id") == journal["id"] else (journal["phase"], "starting")
+        (hint["phase"], hint["message"]) if hint.get("id") == journal["id"] else (journal["phase"], "starting")
     )
-    why = _write_problem(state_directory(name))
-    return phase, f"{message}; cannot save its state: {why}" if why else message
+    problem = _write_problem(state_directory(name))
+    return phase, f"{message}; cannot save its state: {problem}" if problem else message
 
 
 def _write_problem(directory: str) -> str:
-    """Why an engine writes nothing there now, news included; empty when it can."""
+    """Why an engine cannot write there now, not even its progress; empty when it can."""
     try:
-        found, size = os.statvfs(directory), os.stat(os.path.join(directory, "journal.json")).st_size
+        status, size = os.statvfs(directory), os.stat(os.path.join(directory, "journal.json")).st_size
     except OSError:
         return ""
-    if found.f_flag & os.ST_RDONLY:
+    if status.f_flag & os.ST_RDONLY:
         number = errno.EROFS
-    elif found.f_bfree * found.f_frsize < size or (found.f_files and not found.f_ffree):
+    elif status.f_bfree * status.f_frsize < size or (status.f_files and not status.f_ffree):
         number = errno.ENOSPC
     else:
         return ""
     return f"{os.strerror(number)}: {directory} on {os.uname().nodename}"
 
 
-def _hint(name: str, file: str) -> Json:
-    """What a file says that is for people only: nothing when it is not there, or damaged by a power loss."""
+def _read_hint(name: str, file: str) -> Json:
+    """The content of a file that is only informative: empty when it is missing, or damaged by a power loss."""
     try:
         hint = read_json(os.path.join(state_directory(name), file))
     except EngineError:
@@ -143,6 +143,6 @@ def _hint(name: str, file: str) -> Json:
 
 
 def is_active(name: str, run: Run) -> bool:
-    """Whether the engine is at work, or systemd is about to start it. Where systemd does not tell, it may be."""
+    """Whether the engine runs, or systemd is about to start it. Where systemctl gives no state, it may."""
     state = run(["systemctl", "is-active", UNIT.format(name=name)])[1].strip()
     return state in ("active", "activating", "reloading", "")

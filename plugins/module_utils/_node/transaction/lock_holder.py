@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who holds the lock of a component: the kernel knows, also of a process that wrote nothing yet."""
+"""Which process holds the lock of a component, as the kernel reports it, also of one that wrote nothing yet."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ import typing as t
 from ..._engine.node import NODE, Host, entries
 
 
-def requested_from(environment: t.Mapping[str, str]) -> str:
-    """From where a process with this environment was asked for: the address of its connection, or else the user."""
+def requester_of(environment: t.Mapping[str, str]) -> str:
+    """Who started a process with this environment: the address of the SSH connection, or else the user."""
     return environment.get("SSH_CLIENT", "").split(" ")[0] or environment.get("SUDO_USER", "") or "this host"
 
 
-def describe(path: str, host: Host = NODE) -> str:
-    """Which process holds the lock of a file, since when it runs and from where it was asked for; empty where that cannot be read."""
+def describe_holder(path: str, host: Host = NODE) -> str:
+    """Which process holds the lock of a file, since when it runs and who started it; empty where that cannot be read."""
     try:
-        pid = _holder(path, host.proc)
+        pid = _holder_pid(path, host.proc)
         started = None if pid is None else host.started(pid)
         if started is None:
             return ""
         since = datetime.datetime.fromtimestamp(started, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return f"process {pid}, running since {since}, started from {requested_from(_environment(pid, host.proc))}"
+        return f"process {pid}, running since {since}, started from {requester_of(_environment(pid, host.proc))}"
     except OSError:  # it has just ended
         return ""
 
 
-def _holder(path: str, proc: str) -> int | None:
+def _holder_pid(path: str, proc: str) -> int | None:
     """The process that the kernel names. An inode may be that of another file system, so the process has to have this file open."""
     inode = os.stat(path).st_ino
     with open(os.path.join(proc, "locks"), encoding="ascii", errors="replace") as stream:

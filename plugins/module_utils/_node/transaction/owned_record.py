@@ -12,23 +12,23 @@ import typing as t
 from ..._engine.files import FORMAT, Json, remove, write_json
 from ..._plan.common import ownership, times
 from ..._plan.common.file_values import text_digest
-from .state import read_json, state_directory
+from .state import read_state_file, state_directory
 
 
 def record_path(name: str) -> str:
-    """The file that says what we own of a component."""
+    """The file with what we own of a component."""
     return os.path.join(state_directory(name), "owned.json")
 
 
-def own_record(name: str) -> ownership.Record:
+def read_record(name: str) -> ownership.Record:
     """What we own of a component."""
-    record = read_json(record_path(name))
+    record = read_state_file(record_path(name))
     return ownership.load_record(record["owned"]) if record else {}
 
 
 def written_image(name: str) -> str | None:
     """The image of a static pod at our last write; None when it is not known."""
-    record = read_json(record_path(name))
+    record = read_state_file(record_path(name))
     return record.get("image") if record else None
 
 
@@ -37,13 +37,13 @@ def former_text(name: str, text: str) -> str | None:
 
     text: of the manifest as it stands.
     """
-    noted = (read_json(record_path(name)) or {}).get("manifest") or {}
-    return noted["before"] if noted.get("written") == text_digest(text) else None
+    recorded = (read_state_file(record_path(name)) or {}).get("manifest") or {}
+    return recorded["before"] if recorded.get("written") == text_digest(text) else None
 
 
 def made_directories(name: str) -> tuple[str, ...]:
     """The directories that we made for the files of a component."""
-    return tuple((read_json(record_path(name)) or {}).get("directories", ()))
+    return tuple((read_state_file(record_path(name)) or {}).get("directories", ()))
 
 
 def is_older(name: str, seconds: float) -> bool:
@@ -59,8 +59,8 @@ def joined_again(name: str, joined: float) -> str:
     return times.shown(joined) if is_older(name, joined) else ""
 
 
-class Notes(t.NamedTuple):
-    """What the record says of a static pod that is ours in part.
+class RecordDetails(t.NamedTuple):
+    """What the record of a static pod holds besides what we own.
 
     written: the image that it names, None when that does not count. image: the one that it shall name. before: the manifest before our first
     change, None when it is not known. text: the manifest as we leave it. directories: those that we made for files that are ours.
@@ -73,33 +73,33 @@ class Notes(t.NamedTuple):
     directories: tuple[str, ...] = ()
 
 
-NO_NOTES = Notes(None, None)
+NO_DETAILS = RecordDetails(None, None)
 
 
-def is_noted(before: ownership.Record, after: ownership.Record, notes: Notes = NO_NOTES) -> bool:
-    """Whether the record says already what it shall."""
-    return after == before and (not after or notes.written == notes.image)
+def is_recorded(before: ownership.Record, after: ownership.Record, details: RecordDetails = NO_DETAILS) -> bool:
+    """Whether the record is up to date already."""
+    return after == before and (not after or details.written == details.image)
 
 
-def write_record(name: str, *, before: ownership.Record, after: ownership.Record, notes: Notes) -> None:
-    """Note what we own, where nothing else changes. Call with the lock."""
-    if is_noted(before, after, notes):
+def write_record(name: str, *, before: ownership.Record, after: ownership.Record, details: RecordDetails) -> None:
+    """Record what we own, where nothing else changes. Call with the lock."""
+    if is_recorded(before, after, details):
         return
     if after:
-        write_json(record_path(name), record_data(after, notes))
+        write_json(record_path(name), record_data(after, details))
     else:
         remove(record_path(name))
 
 
-def record_data(record: ownership.Record, notes: Notes = NO_NOTES) -> Json:
-    """What the file holds."""
-    manifest = {"before": notes.before, "written": text_digest(notes.text)}
+def record_data(record: ownership.Record, details: RecordDetails = NO_DETAILS) -> Json:
+    """The content of the record file."""
+    manifest = {"before": details.before, "written": text_digest(details.text)}
     return {
         "format": FORMAT,
         "owned": ownership.dump_record(record),
-        **({"image": notes.image} if notes.image else {}),
-        **({"manifest": manifest} if notes.before is not None else {}),
-        **({"directories": list(notes.directories)} if notes.directories else {}),
+        **({"image": details.image} if details.image else {}),
+        **({"manifest": manifest} if details.before is not None else {}),
+        **({"directories": list(details.directories)} if details.directories else {}),
     }
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The journal of a planned change: all that the node needs to carry it out alone."""
+"""The journal of a planned change: all that the node needs to carry it out without a controller."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from ..._plan.common.file_values import FileChange, FileVersion
 from ..._plan.transaction import confirmation
 from ..._plan.transaction.previous_change import Rollback, WrittenFile
 from .file_versions import dump_version, read_version
-from .lock_holder import requested_from
-from .owned_record import NO_NOTES, Notes, is_noted, record_data, record_path
+from .lock_holder import requester_of
+from .owned_record import NO_DETAILS, RecordDetails, is_recorded, record_data, record_path
 from .state import state_directory
 
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
@@ -31,7 +31,7 @@ _STAMP = "%Y%m%dT%H%M%S.%fZ"
 
 @dataclasses.dataclass(frozen=True)
 class TransactionSettings:
-    """How a transaction waits and ends. Times in seconds; confirm_timeout: None when no confirmation is asked for."""
+    """How a transaction waits and ends. Times in seconds; confirm_timeout: None when no confirmation is required."""
 
     wait_timeout: int
     min_ready_seconds: int
@@ -58,7 +58,7 @@ def new_journal(name: str, files: list[FileEntry], watch: Watch, settings: Trans
         "format": FORMAT,
         "id": _new_id(history_ids(state_directory(name))),
         "name": name,
-        "requested": {"at": utc_now(), "from": requested_from(os.environ)},
+        "requested": {"at": utc_now(), "from": requester_of(os.environ)},
         "boot": boot_id(),
         "phase": PREPARED,
         "files": files,
@@ -84,7 +84,7 @@ def _new_id(former: t.Sequence[str]) -> str:
 
 
 def file_entry(change: FileChange) -> FileEntry:
-    """One file of a planned change, as it stands now and as it will.
+    """One file of a planned change, as it is now and as it will be.
 
     Its owner, and mode, may have changed since the plan read it: the rehearsal takes its time.
     """
@@ -95,12 +95,12 @@ def file_entry(change: FileChange) -> FileEntry:
 
 
 def record_entry(
-    name: str, *, before: ownership.Record, after: ownership.Record, notes: Notes = NO_NOTES
+    name: str, *, before: ownership.Record, after: ownership.Record, details: RecordDetails = NO_DETAILS
 ) -> list[FileEntry]:
-    """What we own changes in the same transaction as the component, so that the two never disagree. notes: of a static pod."""
-    if is_noted(before, after, notes):
+    """What we own changes in the same transaction as the component, so that the two never disagree. details: of a static pod."""
+    if is_recorded(before, after, details):
         return []
-    version = FileVersion(to_json(record_data(after, notes)), 0o600) if after else None
+    version = FileVersion(to_json(record_data(after, details)), 0o600) if after else None
     path = record_path(name)
     return [{"path": path, "switch": False, "before": dump_version(read_version(path)), "after": dump_version(version)}]
 
@@ -116,18 +116,18 @@ def missing_directories(paths: t.Iterable[str]) -> list[str]:
     return sorted(missing)
 
 
-def enter(journal: Journal, rollback: Rollback) -> Journal:
-    """The journal of a planned change, made one that reverts another: each file gets exactly its former version."""
+def make_rollback(journal: Journal, rollback: Rollback) -> Journal:
+    """Make the journal of a planned change one that reverts another: each file gets exactly its former version."""
     return {
         **journal,
         "reverts": rollback.transaction,
-        "files": [_entry(file) for file in rollback.files],
+        "files": [_rollback_entry(file) for file in rollback.files],
         "directories": missing_directories(file.path for file in rollback.files if file.former is not None),
         "obsolete": [*journal.get("obsolete", []), *reversed(rollback.directories)],
     }
 
 
-def _entry(file: WrittenFile) -> FileEntry:
+def _rollback_entry(file: WrittenFile) -> FileEntry:
     return {
         "path": file.path,
         "switch": file.switch,

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where a node keeps what the collection knows of it, and how that is read."""
+"""Where a node keeps the state of this collection, and how that is read."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Unusable(KubeadmError):
 
 
 @contextlib.contextmanager
-def told() -> t.Iterator[None]:
-    """Tell the user what is wrong with a file of our state, where, and what to do. Raises Unusable."""
+def translate_errors() -> t.Iterator[None]:
+    """Translate errors of our state files into what is wrong, where, and what to do. Raises Unusable."""
     try:
         yield
     except OtherFormat as exc:
@@ -42,7 +42,7 @@ def told() -> t.Iterator[None]:
         ) from exc
 
 
-def read_json(path: str) -> Json | None:
-    """A file of our state that says its format; None when it does not exist. Raises Unusable."""
-    with told():
+def read_state_file(path: str) -> Json | None:
+    """A file of our state, which names its format; None when it does not exist. Raises Unusable."""
+    with translate_errors():
         return read_formatted(path)

@@ -15,11 +15,19 @@ from ..._engine.files import Json, read_bytes, write_atomically
 from ..._engine.journal import ALARM, CONFIRMED, CONFIRMING, ROLLING_BACK, VERIFYING, result_of
 from ..._plan.common.errors import KubeadmError
 from ..._plan.common.identifiers import is_pod_name, is_transaction_id
-from .journal_history import closed_journal, history, is_active, mark_followed, open_journal, outcome, progress
+from .journal_history import (
+    closed_journal,
+    describe_outcome,
+    ended_ids,
+    is_active,
+    mark_reported,
+    open_journal,
+    read_progress,
+)
 from .state import Run, Unusable, state_directory
 
-# Between two looks at two small files.
-_NEWS_SECONDS = 0.1
+# Between two reads of two small files.
+_POLL_INTERVAL = 0.1
 # What is unknown of a transaction whose journal cannot be read.
 _UNKNOWN = (
     "requested",
@@ -34,7 +42,7 @@ _UNKNOWN = (
 )
 
 
-def follow(
+def follow_transaction(
     name: str,
     identifier: str,
     *,
@@ -43,7 +51,7 @@ def follow(
     clock: t.Callable[[], float],
     sleep: t.Callable[[float], None],
 ) -> tuple[Json | None, str, str]:
-    """Wait until a transaction ends or has other news than C(seen), for so many seconds at most. seen: None waits for the end only.
+    """Wait until a transaction ends or its message is not C(seen) any more, for so many seconds at most. seen: None waits for the end only.
 
     Returns (its outcome or None while it is open, phase, message). Raises KubeadmError for an unknown transaction, Unusable
     for one whose journal cannot be read.
@@ -52,15 +60,15 @@ def follow(
     while True:
         current = open_journal(name)
         if current is None or current["id"] != identifier:
-            # Asked in this order: a transaction that ends between the two questions is found by the second.
+            # Read in this order: a transaction that ends between the two reads is found by the second.
             closed = closed_journal(name, identifier)
             if closed is None:
-                raise _unknown(name, identifier)
-            return outcome(closed), closed["phase"], result_of(closed)["outcome"]
-        phase, message = progress(name, current)
+                raise _unknown_error(name, identifier)
+            return describe_outcome(closed), closed["phase"], result_of(closed)["outcome"]
+        phase, message = read_progress(name, current)
         if seen not in (None, message) or clock() >= limit:
             return None, phase, message
-        sleep(_NEWS_SECONDS)
+        sleep(_POLL_INTERVAL)
 
 
 def report_progress(
@@ -81,28 +89,28 @@ def report_progress(
     for option, value in (("id", identifier), ("confirm", confirmed)):
         if value is not None and not is_transaction_id(value):
             raise KubeadmError(f"invalid {option} {value!r}: must be the id of a transaction.")
-    told: Json = {"name": name, "changed": confirmed is not None and _confirm(name, confirmed, dry=dry)}
-    identifier = told["id"] = confirmed or identifier or _latest(name)
+    result: Json = {"name": name, "changed": confirmed is not None and _confirm(name, confirmed, dry=dry)}
+    identifier = result["id"] = confirmed or identifier or _latest_id(name)
     if identifier is None:
-        return {**told, "phase": None, "message": "there was no transaction", "running": False, "transaction": None}
+        return {**result, "phase": None, "message": "there was no transaction", "running": False, "transaction": None}
     try:
-        ended, phase, message = follow(
+        ended, phase, message = follow_transaction(
             name, identifier, seconds=wait, seen=seen, clock=time.monotonic, sleep=time.sleep
         )
     except Unusable as exc:
-        # An engine at work knows what is in a journal that cannot be read, but without one it is lost.
+        # A running engine has read its journal before; without one, what was in it is lost.
         running = is_active(name, run)
-        alarm = None if running else _alarm(identifier, str(exc))
-        return {**told, "phase": None, "message": str(exc), "running": running, "transaction": alarm}
+        alarm = None if running else _alarm_outcome(identifier, str(exc))
+        return {**result, "phase": None, "message": str(exc), "running": running, "transaction": alarm}
     if ended is not None and acknowledges and not dry:
-        # On a full disk the outcome is told all the same, and once more by the next run.
+        # On a full disk the outcome is reported all the same, and once more by the next run.
         with contextlib.suppress(OSError):
-            mark_followed(name, identifier)
+            mark_reported(name, identifier)
     running = ended is None and is_active(name, run)
-    return {**told, "phase": phase, "message": message, "running": running, "transaction": ended}
+    return {**result, "phase": phase, "message": message, "running": running, "transaction": ended}
 
 
-def _alarm(identifier: str, problem: str) -> Json:
+def _alarm_outcome(identifier: str, problem: str) -> Json:
     return {
         **dict.fromkeys(_UNKNOWN),
         "id": identifier,
@@ -114,15 +122,15 @@ def _alarm(identifier: str, problem: str) -> Json:
 
 
 def _confirm(name: str, identifier: str, *, dry: bool) -> bool:
-    """Give the engine the confirmation that it waits for; whether it had none. One that comes after the end changes nothing.
+    """Give the engine the confirmation that it waits for. Returns whether it had none. One that comes after the end changes nothing.
 
     Raises KubeadmError when the transaction is not known, or does not wait for it.
     """
     journal = open_journal(name)
     if journal is None or journal["id"] != identifier:
-        if identifier in history(name):
+        if identifier in ended_ids(name):
             return False
-        raise _unknown(name, identifier)
+        raise _unknown_error(name, identifier)
     if journal["phase"] != CONFIRMING:
         late = journal["phase"] in (ROLLING_BACK, VERIFYING)
         advice = (
@@ -134,18 +142,18 @@ def _confirm(name: str, identifier: str, *, dry: bool) -> bool:
             f"transaction {identifier} of {name} on {os.uname().nodename} waits for no confirmation: it is in phase"
             f" {journal['phase']}. {advice}."
         )
-    path, word = os.path.join(state_directory(name), CONFIRMED), f"{identifier}\n".encode("ascii")
-    if read_bytes(path) == word:
+    path, confirmation = os.path.join(state_directory(name), CONFIRMED), f"{identifier}\n".encode("ascii")
+    if read_bytes(path) == confirmation:
         return False
     if not dry:
-        write_atomically(path, word, mode=0o600, uid=0, gid=0)
+        write_atomically(path, confirmation, mode=0o600, uid=0, gid=0)
     return True
 
 
-def _unknown(name: str, identifier: str) -> KubeadmError:
+def _unknown_error(name: str, identifier: str) -> KubeadmError:
     return KubeadmError(f"transaction {identifier} of {name} is not known on {os.uname().nodename}.")
 
 
-def _latest(name: str) -> str | None:
+def _latest_id(name: str) -> str | None:
     journal = open_journal(name)
-    return str(journal["id"]) if journal else next(reversed(history(name)), None)
+    return str(journal["id"]) if journal else next(reversed(ended_ids(name)), None)

@@ -22,19 +22,19 @@ from ..._plan.kubernetes.clusters import ClusterIdentity
 from ..._plan.transaction import messages, rehearsal
 from ..._plan.transaction.previous_change import PREVIOUS, Rollback, refuse_settings
 from . import engine_service, journal_history, planned_journal, undo
-from .file_versions import refuse_unsafe, with_target
+from .file_versions import path_with_target, refuse_unsafe
 from .planned_journal import TransactionSettings
 from .state import Run, Unusable
 
-# Between two looks: a few small files, a lock, and a question to systemd.
-_LOOK_SECONDS = 1.0
+# Between two checks: a few small files, a lock, and a call of systemctl.
+_POLL_INTERVAL = 1.0
 
 
-_EVERY = ""  # no component is called like that
+_NO_COMPONENT = ""  # no component is called like that
 
 
 class LockWait:
-    """The time of one call of a module to wait for others, over all the components that it is about. seconds: counted from now on."""
+    """The time that one call of a module may wait for others, for all its components together. seconds: counted from now on."""
 
     def __init__(
         self,
@@ -48,32 +48,32 @@ class LockWait:
         self._clock = clock
         self._sleep = sleep
 
-    def until_free(self, name: str, run: Run) -> bool:
+    def wait_until_free(self, name: str, run: Run) -> bool:
         """Wait until nothing else is at work that would keep a change of this component out. Whether there was something to wait for.
 
-        Without seconds it does not look. Raises Busy with what is still at work when the time is over.
+        Without seconds it does not check. Raises Busy with what is still at work when the time is over.
         """
         waited = False
         while self._seconds > 0:
             try:
-                engine_service.refuse_others(name, run=run)
+                engine_service.refuse_busy_component(name, run=run)
                 break
             except Busy:
                 if self._clock() >= self._limit:
                     raise
             waited = True
-            self._sleep(_LOOK_SECONDS)
+            self._sleep(_POLL_INTERVAL)
         return waited
 
-    def until_node_free(self, names: t.Iterable[str], run: Run) -> None:
+    def wait_until_node_free(self, names: t.Iterable[str], run: Run) -> None:
         """The same for several components. Then it raises Busy where any other is at work: the kubelet may be away for its own change."""
         for name in names:
-            self.until_free(name, run)
-        engine_service.refuse_beside_another(_EVERY, run=run)
+            self.wait_until_free(name, run)
+        engine_service.refuse_busy_node(_NO_COMPONENT, run=run)
 
 
 class DesiredState(t.Protocol):
-    """What a module is asked for."""
+    """What a task requests of a module."""
 
     @property
     def values(self) -> Values:
@@ -100,28 +100,28 @@ Desired = t.TypeVar("Desired", bound=DesiredState)
 
 
 @dataclasses.dataclass(frozen=True)
-class Earlier:
-    """What earlier runs left to tell or to do. previous: a transaction that ended and that was not followed. open: one that waits to be
-    taken up again. trouble: what of that is not known, and why. rollback: the change that C(state=previous) reverts.
+class PreviousTransactions:
+    """What earlier runs left to report or to do. unreported: a transaction that ended and that no run has reported. open: one that waits to be
+    resumed. problems: what of that is not known, and why. rollback: the change that C(state=previous) reverts.
     """
 
-    previous: dict[str, t.Any] | None = None
+    unreported: dict[str, t.Any] | None = None
     open: Journal | None = None
-    trouble: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
     rollback: Rollback | None = None
 
 
 @dataclasses.dataclass
-class Told:
-    """What every result says, whichever step fails: noted as soon as it is known. unverified: what of the component cannot be verified, or
-    will not be after the change, each with the reason. foreseen: those of them that the change itself will show."""
+class ResultContext:
+    """What every result holds, whichever step fails: recorded as soon as it is known. unverified: what of the component cannot be verified, or
+    will not be after the change, each with the reason. verified_by_change: those of them that the change itself will show."""
 
     node: str | None = None
     cluster: ClusterIdentity = dataclasses.field(default_factory=ClusterIdentity)
-    earlier: Earlier = Earlier()
+    previous: PreviousTransactions = PreviousTransactions()
     transaction: dict[str, t.Any] | None = None
     unverified: list[str] = dataclasses.field(default_factory=list)
-    foreseen: list[str] = dataclasses.field(default_factory=list)
+    verified_by_change: list[str] = dataclasses.field(default_factory=list)
     busy: bool = False
 
 
@@ -130,7 +130,7 @@ class TransactionSteps(t.Generic[Desired]):
 
     unrehearsed = ""
     # The options that have no meaning beside C(state=previous).
-    _beside_previous: tuple[str, ...] = ()
+    _conflicts_with_previous: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -142,20 +142,20 @@ class TransactionSteps(t.Generic[Desired]):
         host: Host = NODE,
         lock_wait: LockWait | None = None,
     ) -> None:
-        """lock_wait: how long others are waited for, when not for the seconds of C(lock_timeout) from now on."""
+        """lock_wait: shared with other components of this call; by default C(lock_timeout) seconds from now on."""
         self._params = params
         self._name = name
         self._diff = diff
         self._run = run
         self._host = host
         self._lock_wait = lock_wait or LockWait(params["lock_timeout"])
-        self._told = Told()
+        self._context = ResultContext()
 
     @functools.cached_property
     def _desired(self) -> Desired:
         """The desired state. Raises Refusal."""
         if self._is_revert:
-            refuse_settings(self._params, self._beside_previous)
+            refuse_settings(self._params, self._conflicts_with_previous)
         return self._parse()
 
     def _parse(self) -> Desired:
@@ -172,93 +172,97 @@ class TransactionSteps(t.Generic[Desired]):
 
     @contextlib.contextmanager
     def session(self, *, dry: bool) -> t.Iterator[None]:
-        """Check what was asked, wait for others, finish what an earlier run left open, then keep other runs out.
+        """Check the parameters, wait for others, finish what an earlier run left open, then keep other runs out.
 
         Raises Busy, Refusal.
         """
         dummy = self._desired, self._settings  # what makes no sense is refused before anything is waited for
         try:
-            waited = self._lock_wait.until_free(self._name, self._run)
+            waited = self._lock_wait.wait_until_free(self._name, self._run)
             if not dry:
                 if waited:
                     # The controller may be gone meanwhile. While it is there, it starts another call.
                     raise Busy(messages.waited(self._name))
                 self._recover()
-            # Before anything is looked at that the change of another component upsets; start() asks again, with the node's lock.
-            engine_service.refuse_beside_another(self._name, run=self._run)
-            with engine_service.exclusive(self._name, dry=dry):
+            # Before anything is read that the change of another component upsets; start_engine() checks again, with the node's lock.
+            engine_service.refuse_busy_node(self._name, run=self._run)
+            with engine_service.hold_lock(self._name, dry=dry):
                 yield
         except Busy:
-            self._told.busy = True
+            self._context.busy = True
             raise
 
     def _recover(self) -> None:
-        identifier = engine_service.recover(self._name, run=self._run)
+        identifier = engine_service.resume_transaction(self._name, run=self._run)
         if identifier is not None:
             engine_service.wait_for_end(self._name, identifier, run=self._run, clock=time.monotonic, sleep=time.sleep)
 
-    def _read_transactions(self, node: str) -> Earlier:
-        """See what earlier runs left to tell or to do, and what is to be reverted."""
+    def _read_transactions(self, node: str) -> PreviousTransactions:
+        """Read what earlier runs left to report or to do, and what is to be reverted."""
         try:
-            earlier = Earlier(previous=journal_history.unreported(self._name))
+            previous = PreviousTransactions(unreported=journal_history.unreported_outcome(self._name))
         except Unusable as exc:  # it is over; what it was is not known
-            earlier = Earlier(trouble=(str(exc),))
-        self._told.earlier = earlier
-        left_open = engine_service.left_open(self._name, self._run)
+            previous = PreviousTransactions(problems=(str(exc),))
+        self._context.previous = previous
+        left_open = engine_service.read_stopped_journal(self._name, self._run)
         if left_open is not None and left_open["phase"] != PREPARED:
-            self._told.earlier = earlier = dataclasses.replace(earlier, open=left_open)
+            self._context.previous = previous = dataclasses.replace(previous, open=left_open)
         elif self._is_revert:
-            self._told.earlier = earlier = dataclasses.replace(earlier, rollback=undo.find(self._name, node))
-        return earlier
+            self._context.previous = previous = dataclasses.replace(
+                previous, rollback=undo.find_rollback(self._name, node)
+            )
+        return previous
 
-    def _notes(self, node: str, earlier: Earlier, *, dry: bool) -> list[str]:
-        """Tell how a transaction ended that was not followed, once; and of one that waits to be taken up again."""
-        notes = list(earlier.trouble)
-        if earlier.open is not None:
-            notes.append(messages.left_open(self._name, node, earlier.open["id"], earlier.open["phase"]))
-        if earlier.previous is not None:
-            notes.append(messages.report(self._name, node, earlier.previous))
+    def _transaction_warnings(self, node: str, previous: PreviousTransactions, *, dry: bool) -> list[str]:
+        """Report once how a transaction ended that no run has reported; and one that waits to be resumed."""
+        notes = list(previous.problems)
+        if previous.open is not None:
+            notes.append(messages.left_open(self._name, node, previous.open["id"], previous.open["phase"]))
+        if previous.unreported is not None:
+            notes.append(messages.report(self._name, node, previous.unreported))
             if self._params["acknowledge"] and not dry:
-                journal_history.mark_followed(self._name, earlier.previous["id"])
+                journal_history.mark_reported(self._name, previous.unreported["id"])
         return notes
 
-    def _revert_notes(self, earlier: Earlier) -> list[str]:
+    def _revert_warnings(self, previous: PreviousTransactions) -> list[str]:
         """What the user should know of a change that is reverted."""
-        return undo.notes(earlier.rollback, self._name, str(self._told.node))
+        return undo.warnings(previous.rollback, self._name, str(self._context.node))
 
-    def _not_verified(self, unverified: t.Sequence[str], *, until_changed: bool = False) -> list[str]:
-        """Note for the result what was not verified. Returns it as warnings. until_changed: whether a change itself will show it."""
-        self._told.unverified += unverified
-        self._told.foreseen += unverified if until_changed else ()
-        return [messages.not_verified(self._name, str(self._told.node), what) for what in unverified]
+    def _record_unverified(self, unverified: t.Sequence[str], *, until_changed: bool = False) -> list[str]:
+        """Record for the result what was not verified. Returns it as warnings. until_changed: whether a change itself will show it."""
+        self._context.unverified += unverified
+        self._context.verified_by_change += unverified if until_changed else ()
+        return [messages.not_verified(self._name, str(self._context.node), what) for what in unverified]
 
-    def _will_not_be_verified(self, unverified: t.Sequence[str]) -> list[str]:
+    def _record_unverifiable(self, unverified: t.Sequence[str]) -> list[str]:
         """The same of what the change itself will show."""
-        self._told.unverified += unverified
-        self._told.foreseen += unverified
-        return [messages.will_not_be_verified(self._name, str(self._told.node), what) for what in unverified]
+        self._context.unverified += unverified
+        self._context.verified_by_change += unverified
+        return [messages.will_not_be_verified(self._name, str(self._context.node), what) for what in unverified]
 
-    def _with_reverts(self, verdict: Verdict, earlier: Earlier, operations: t.Sequence[t.Any]) -> Verdict:
+    def _with_reverts(self, verdict: Verdict, previous: PreviousTransactions, operations: t.Sequence[t.Any]) -> Verdict:
         """The verdict of a rehearsal, which names what is only refused because it is reverted."""
-        return rehearsal.with_reverts(verdict, () if earlier.rollback else operations, self._desired.values)
+        return rehearsal.with_reverts(verdict, () if previous.rollback else operations, self._desired.values)
 
-    def _unhealthy(self, missing: str, probes: t.Any, log: t.Sequence[str]) -> KubeadmError:
+    def _unhealthy_error(self, missing: str, probes: t.Any, log: t.Sequence[str]) -> KubeadmError:
         """The failure of a component that is to stay as it is and is not healthy."""
-        last = journal_history.last(self._name)
-        return KubeadmError(messages.unwell(self._name, str(self._told.node), missing, probes, list(log), last))
+        last = journal_history.last_outcome(self._name)
+        return KubeadmError(messages.unwell(self._name, str(self._context.node), missing, probes, list(log), last))
 
     def finish(self, observed: object, plan: object, *, dry: bool) -> t.Sequence[str]:
-        """What becomes of a change is seen by the node's engine."""
+        """The node's engine verifies a change."""
         return ()
 
-    def _start(self, journal: Journal, earlier: Earlier) -> None:
+    def _start(self, journal: Journal, previous: PreviousTransactions) -> None:
         """Hand the change to the node's engine, as a rollback where it is one."""
-        if earlier.rollback:
-            journal = planned_journal.enter(journal, earlier.rollback)
+        if previous.rollback:
+            journal = planned_journal.make_rollback(journal, previous.rollback)
         refuse_unsafe(entry["path"] for entry in journal["files"])
-        engine_service.start(journal, run=self._run)
-        self._told.unverified = [what for what in self._told.unverified if what not in self._told.foreseen]
-        self._told.transaction = {
+        engine_service.start_engine(journal, run=self._run)
+        self._context.unverified = [
+            what for what in self._context.unverified if what not in self._context.verified_by_change
+        ]
+        self._context.transaction = {
             "id": journal["id"],
             "requested": journal["requested"],
             "outcome": None,
@@ -267,26 +271,26 @@ class TransactionSteps(t.Generic[Desired]):
 
     def _report(self, plan: Planned | None, diff: t.Sequence[t.Any]) -> dict[str, t.Any]:
         """The keys that the results of all these modules have. plan: None before there is one. diff: empty where none is to be shown."""
-        told, left_open = self._told, self._told.earlier.open
+        context, left_open = self._context, self._context.previous.open
         operations = plan.operations if plan else ()
         return {
             "name": self._name,
-            "node": told.node,
-            "cluster": dataclasses.asdict(told.cluster),
+            "node": context.node,
+            "cluster": dataclasses.asdict(context.cluster),
             "operations": [
                 {
                     **change.described(),
-                    "key": with_target(change.key) if change.field == "files" else change.key,
+                    "key": path_with_target(change.key) if change.field == "files" else change.key,
                 }
                 for change in operations
             ],
             "left_alone": self._left_alone(plan.record) if plan else {},
-            "diff": [{**entry, "after_header": with_target(entry["after_header"])} for entry in diff],
-            "transaction": told.transaction,
-            "unverified": told.unverified,
-            "previous_transaction": told.earlier.previous,
+            "diff": [{**entry, "after_header": path_with_target(entry["after_header"])} for entry in diff],
+            "transaction": context.transaction,
+            "unverified": context.unverified,
+            "previous_transaction": context.previous.unreported,
             "open_transaction": None if left_open is None else {"id": left_open["id"], "phase": left_open["phase"]},
-            "busy": told.busy,
+            "busy": context.busy,
         }
 
     def _left_alone(self, record: Record) -> dict[str, list[str]]:

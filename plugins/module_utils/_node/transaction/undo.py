@@ -20,26 +20,26 @@ from ..._plan.transaction import previous_change
 from ..._plan.transaction.previous_change import COMPONENT, RECORD, Rollback, WrittenFile
 from . import journal_history
 from .file_versions import load_version, read_version
-from .owned_record import own_record, record_path
+from .owned_record import read_record, record_path
 from .state import state_directory
 
-_MAY_STAND = (COMMITTED, UNHEALTHY, ALARM)
+_IN_EFFECT = (COMMITTED, UNHEALTHY, ALARM)
 
 
-def find(name: str, node: str) -> Rollback | None:
+def find_rollback(name: str, node: str) -> Rollback | None:
     """The change of a component that C(state=previous) reverts; None when there is none. node: for messages.
 
     Raises KubeadmError when a journal or a copy in it is damaged that would have to be known: nothing older is
     reverted in its place.
     """
-    return previous_change.choose(_ended(name, node))
+    return previous_change.choose(_ended_changes(name, node))
 
 
-def notes(rollback: Rollback | None, name: str, node: str) -> list[str]:
-    """What the user should know of the answer: that nothing was ever changed, but not that it is reverted already."""
-    if rollback is not None or any(ended.stands for ended in _ended(name, node)):
+def warnings(rollback: Rollback | None, name: str, node: str) -> list[str]:
+    """Warn where there is nothing to revert because nothing was ever changed, but not where it is reverted already."""
+    if rollback is not None or any(ended.stands for ended in _ended_changes(name, node)):
         return []
-    ours = ", ".join(f"{field} {key}" for field, keys in own_record(name).items() for key in keys)
+    ours = ", ".join(f"{field} {key}" for field, keys in read_record(name).items() for key in keys)
     if ours:
         history = os.path.join(state_directory(name), "history")
         return [
@@ -52,13 +52,13 @@ def notes(rollback: Rollback | None, name: str, node: str) -> list[str]:
 def describe(
     name: str, node: str, plan: t.Callable[[Rollback], tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]]
 ) -> Json | None:
-    """What an info module says of the rollback; None when there is nothing to revert.
+    """The rollback as an info module returns it; None when there is nothing to revert.
 
     plan: from a change to the operations and the differences that may be shown.
     """
     rollback = None
     try:
-        rollback = find(name, node)
+        rollback = find_rollback(name, node)
         _refuse_open(name, node)
         return None if rollback is None or rollback.is_done else previous_change.describe(rollback, *plan(rollback))
     except KubeadmError as exc:
@@ -71,18 +71,18 @@ def _refuse_open(name: str, node: str) -> None:
         raise Refusal(f"transaction {journal['id']} of {name} on {node} is open: it has to end first.")
 
 
-def _ended(name: str, node: str) -> t.Iterator[Rollback]:
-    """The transactions that may stand, newest first, each read when it is asked for: an older one need not be readable."""
-    for identifier in reversed(journal_history.history(name)):
+def _ended_changes(name: str, node: str) -> t.Iterator[Rollback]:
+    """The transactions whose changes may be in effect, newest first, each read only when it is needed: an older one need not be readable."""
+    for identifier in reversed(journal_history.ended_ids(name)):
         journal = journal_history.closed_journal(name, identifier)
-        if journal is not None and result_of(journal)["outcome"] in _MAY_STAND:
+        if journal is not None and result_of(journal)["outcome"] in _IN_EFFECT:
             yield _rollback(journal, os.path.join(state_directory(name), "history", f"{identifier}.json"), node)
 
 
 def _rollback(journal: Journal, path: str, node: str) -> Rollback:
     record = record_path(journal["name"])
     try:
-        files = tuple(_file(entry, record) for entry in journal["files"])
+        files = tuple(_written_file(entry, record) for entry in journal["files"])
     except EngineError as exc:
         raise Refusal(
             f"{path} on {node} is damaged ({exc}), so transaction {journal['id']} cannot be reverted, and nothing older is reverted"
@@ -102,7 +102,7 @@ def _rollback(journal: Journal, path: str, node: str) -> Rollback:
     )
 
 
-def _file(entry: FileEntry, record: str) -> WrittenFile:
+def _written_file(entry: FileEntry, record: str) -> WrittenFile:
     return WrittenFile(
         path=entry["path"],
         former=load_version(entry["before"]),
@@ -114,8 +114,8 @@ def _file(entry: FileEntry, record: str) -> WrittenFile:
 
 
 def _former_record(name: str, files: t.Iterable[WrittenFile]) -> ownership.Record:
-    """What was ours before; a change that did not touch the record left it as it is."""
+    """What we owned before; a change that did not touch the record left it as it is."""
     for file in files:
         if file.kind == RECORD:
             return ownership.load_record(json.loads(file.former.content)["owned"]) if file.former else {}
-    return own_record(name)
+    return read_record(name)

@@ -46,7 +46,7 @@ def fixture_master(node: FakeNode, monkeypatch: pytest.MonkeyPatch, sources: Non
     add_kubelet(node)
     monkeypatch.setattr(state, "STATE_DIR", str(node.state.parent))
     monkeypatch.setattr(engine_service, "_UNIT_FILE", str(node.state.parent / "unit.service"))
-    monkeypatch.setattr(engine_service, "_LOCK_SECONDS", 0.0)
+    monkeypatch.setattr(engine_service, "_LOCK_TIMEOUT", 0.0)
     if os.geteuid() != 0:  # files of ours belong to root
         monkeypatch.setattr(os, "fchown", lambda descriptor, uid, gid: None)
     return node

@@ -401,13 +401,13 @@ def end_well(node: Node, journal: t.Any) -> None:
             os.chown(path, entry["after"]["uid"], entry["after"]["gid"])
     directory = state.state_directory("kubelet")
     journal["result"] = {"outcome": COMMITTED, "reason": None, "ended": "2026-01-01T00:01:00Z"}
-    number = len(journal_history.history("kubelet"))
+    number = len(journal_history.ended_ids("kubelet"))
     save_journal(directory, journal | {"phase": CLOSED}, f"20260101T00000{number}.000000Z-abcdef")
     drop_journal(directory)
     has_drop_in = os.path.exists(kubelet_layout.DROP_IN)
     node.shown["DropInPaths"] = f"{node.kubeadm} {kubelet_layout.DROP_IN}" if has_drop_in else str(node.kubeadm)
     node.write("proc/7/cmdline", "\0".join([*journal["watch"]["after"]["arguments"], ""]))
-    journal_history.mark_followed("kubelet", journal_history.history("kubelet")[-1])
+    journal_history.mark_reported("kubelet", journal_history.ended_ids("kubelet")[-1])
 
 
 def test_a_unit_without_variables_gets_a_generator(node: Node) -> None:

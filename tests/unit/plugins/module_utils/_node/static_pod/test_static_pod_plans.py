@@ -270,7 +270,7 @@ def test_what_an_earlier_run_left_is_told_and_stays_untold(master: FakeNode, run
     carry_out(master, run, args={"v": 4})
     results = made(plans(master, run, {NAME: {"args": {"v": 4}}}))
     assert results[NAME]["previous_transaction"]["id"] == master.closed()["id"]
-    assert journal_history.unreported(NAME) is not None
+    assert journal_history.unreported_outcome(NAME) is not None
 
 
 def test_without_a_static_pod_the_node_is_told(master: FakeNode, run: FakeRun) -> None:
@@ -322,7 +322,7 @@ def test_another_run_at_one_static_pod_keeps_that_one_out(
     master: FakeNode, run: FakeRun, other: dict[str, t.Any], busy: bool
 ) -> None:
     node_plans = plans(master, run, {NAME: {}, OTHER: other})
-    with engine_service.exclusive(NAME, dry=False):
+    with engine_service.hold_lock(NAME, dry=False):
         results = made(node_plans)
     assert (results[NAME]["busy"], results[NAME]["failed"], results[NAME]["ready"]) == (True, True, True)
     assert results[OTHER]["failed"] is not busy
@@ -339,6 +339,6 @@ def test_what_joined_with_kubeadm_config_is_noted_as_ours_and_reverted_from_then
     shutil.rmtree(state_directory(NAME), ignore_errors=True)
     kept = made(plans(master, run, {NAME: {"args": {"v": 1}, "only_if_changed": True}}, purge=True, dry=dry))[NAME]
     assert (kept["operations"], kept["persistable"]["settings"]["args"]["v"]["ours"]) == ([], True)
-    assert (owned_record.own_record(NAME) == {"args": {"v": Owned(["1"], None)}}) is not dry
+    assert (owned_record.read_record(NAME) == {"args": {"v": Owned(["1"], None)}}) is not dry
     (gone,) = made(plans(master, run, {NAME: {}}, purge=True, dry=dry))[NAME]["operations"]
     assert (gone["key"], gone["after"]) == ("v", None)

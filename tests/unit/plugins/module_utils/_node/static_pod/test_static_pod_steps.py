@@ -92,8 +92,12 @@ def test_f40_a_clock_that_was_set_back_makes_a_change_no_older_than_those_before
     master.allowed.add(pod("--v=4").encode())
     started = carry_out(master, run, args={"v": 4})["transaction"]
     assert report(run, id=started["id"])["transaction"]["outcome"] == COMMITTED
-    assert journal_history.summary(NAME)["last_known_good"] == journal_history.history(NAME)[-1] == started["id"]
-    assert journal_history.unreported(NAME) is None
+    assert (
+        journal_history.describe_transactions(NAME)["last_known_good"]
+        == journal_history.ended_ids(NAME)[-1]
+        == started["id"]
+    )
+    assert journal_history.unreported_outcome(NAME) is None
 
 
 def test_purge_gives_the_bytes_back_and_drops_the_record(master: FakeNode, run: FakeRun) -> None:

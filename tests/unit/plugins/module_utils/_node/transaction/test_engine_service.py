@@ -50,12 +50,12 @@ UNIT = "nodecraft-kubeadm@kube-apiserver.service"
 
 def test_two_runs_at_once_are_refused(master: FakeNode) -> None:
     with (
-        engine_service.exclusive(NAME, dry=False),
+        engine_service.hold_lock(NAME, dry=False),
         pytest.raises(Busy, match="another run prepares a change"),
-        engine_service.exclusive(NAME, dry=False),
+        engine_service.hold_lock(NAME, dry=False),
     ):
         pass
-    with engine_service.exclusive(NAME, dry=False):
+    with engine_service.hold_lock(NAME, dry=False):
         pass
 
 
@@ -64,7 +64,7 @@ def test_a_transaction_at_work_is_named_with_who_asked_for_it(master: FakeNode, 
     with (
         locked(str(master.state), seconds=0, clock=master.clock, sleep=master.clock.sleep),
         pytest.raises(KubeadmError) as busy,
-        engine_service.exclusive(NAME, dry=True),
+        engine_service.hold_lock(NAME, dry=True),
     ):
         pass
     for word in (journal["id"], "10.0.0.99", "2026-01-01T00:00:00Z", "phase waiting"):
@@ -74,7 +74,7 @@ def test_a_transaction_at_work_is_named_with_who_asked_for_it(master: FakeNode, 
 @pytest.mark.parametrize("dry", [True, False])
 def test_a_run_that_is_refused_because_of_another_says_so(master: FakeNode, run: FakeRun, dry: bool) -> None:
     late = steps(master, run, dry=dry)
-    with engine_service.exclusive(NAME, dry=False), pytest.raises(Busy), late.session():
+    with engine_service.hold_lock(NAME, dry=False), pytest.raises(Busy), late.session():
         pass
     assert late.report()["busy"] is True
 
@@ -117,9 +117,9 @@ def test_engine_of_unknown_state_counts_as_running(master: FakeNode, run: FakeRu
     master.prepare()
     run.answers["systemctl is-active"] = (1, "", "Failed to retrieve unit state: Connection timed out")
     with pytest.raises(Busy):
-        engine_service.refuse_beside_another("kubelet", run=run)
-    with pytest.raises(Busy), engine_service.exclusive(NAME, dry=True):
-        engine_service.left_open(NAME, run)
+        engine_service.refuse_busy_node("kubelet", run=run)
+    with pytest.raises(Busy), engine_service.hold_lock(NAME, dry=True):
+        engine_service.read_stopped_journal(NAME, run)
 
 
 def test_another_component_whose_engine_was_stopped_blocks_nothing(master: FakeNode, run: FakeRun) -> None:
@@ -144,28 +144,28 @@ def test_two_components_of_a_node_are_not_begun_at_once(master: FakeNode, run: F
     make_directory(node)
     with (
         locked(node, seconds=0, clock=master.clock, sleep=master.clock.sleep),
-        engine_service.exclusive(NAME, dry=False),
+        engine_service.hold_lock(NAME, dry=False),
         pytest.raises(Busy, match="another run begins a change on"),
     ):
-        engine_service.start(master.journal(), run=run)
+        engine_service.start_engine(master.journal(), run=run)
     assert not master.journal_path.exists()
 
 
 def test_recover_without_a_journal(master: FakeNode, run: FakeRun) -> None:
-    assert engine_service.recover(NAME, run=run) is None
+    assert engine_service.resume_transaction(NAME, run=run) is None
     assert run.calls == []
 
 
 def test_recover_drops_a_journal_whose_engine_was_never_started(master: FakeNode, run: FakeRun) -> None:
     master.prepare()
-    assert engine_service.recover(NAME, run=run) is None
+    assert engine_service.resume_transaction(NAME, run=run) is None
     assert not master.journal_path.exists()
     assert not run.ran("systemctl start")
 
 
 def test_recover_starts_the_engine_of_an_open_journal_again(master: FakeNode, run: FakeRun) -> None:
     journal = master.prepare(phase=WAITING)
-    assert engine_service.recover(NAME, run=run) == journal["id"]
+    assert engine_service.resume_transaction(NAME, run=run) == journal["id"]
     assert run.calls[-1] == ["systemctl", "start", "--no-block", UNIT]
 
 
@@ -173,7 +173,7 @@ def test_recover_leaves_an_engine_that_is_at_work_alone(master: FakeNode, run: F
     master.prepare()
     run.answers["systemctl is-active"] = (0, "active\n", "")
     with pytest.raises(KubeadmError, match="is open"):
-        engine_service.recover(NAME, run=run)
+        engine_service.resume_transaction(NAME, run=run)
     assert master.journal_path.exists()
 
 
@@ -181,20 +181,20 @@ def test_recover_does_not_guess_at_a_damaged_journal(master: FakeNode, run: Fake
     master.prepare()
     damage(master.state)
     with pytest.raises(KubeadmError, match="is damaged"):
-        engine_service.recover(NAME, run=run)
+        engine_service.resume_transaction(NAME, run=run)
     assert master.journal_path.read_text(encoding="ascii") == "{"
 
 
 def test_a_closed_journal_that_is_damaged_is_told_and_blocks_nothing(master: FakeNode, run: FakeRun) -> None:
     master.change()
-    (identifier,) = journal_history.history(NAME)
+    (identifier,) = journal_history.ended_ids(NAME)
     damage(master.state, identifier=identifier)
     again = steps(master, run)
     with again.session():
         again.read()
         (note,) = again.notes()
     assert f"{identifier}.json is damaged" in note
-    told = journal_history.summary(NAME)
+    told = journal_history.describe_transactions(NAME)
     assert (told["last_transaction"], told["last_known_good"]) == (None, None)
     assert f"{identifier}.json is damaged" in told["unreadable_journals"][0]
 
@@ -240,7 +240,7 @@ def test_a_version_that_is_not_tested(master: FakeNode, run: FakeRun) -> None:
 def follow(
     master: FakeNode, identifier: str, seconds: float = 5, seen: str | None = ""
 ) -> tuple[Json | None, str, str]:
-    return transaction_progress.follow(
+    return transaction_progress.follow_transaction(
         NAME, identifier, seconds=seconds, seen=seen, clock=master.clock, sleep=master.clock.sleep
     )
 
@@ -289,7 +289,7 @@ def test_a_damaged_hint_blocks_nothing(master: FakeNode, content: str) -> None:
     (master.state / "progress.json").unlink()
     end(master)
     (master.state / "followed.json").write_text(content, encoding="utf-8")
-    assert journal_history.unreported(NAME) is not None
+    assert journal_history.unreported_outcome(NAME) is not None
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "null", "{}", '{"format": 1}', '{"format": 1, "files": [{}]}'])
@@ -310,10 +310,10 @@ def test_a_journal_of_another_version_is_refused_and_left_as_it_is(master: FakeN
             ),
             steps(master, run, dry=dry).session(),
         ):
-            engine_service.left_open(NAME, run)
+            engine_service.read_stopped_journal(NAME, run)
     assert master.journal_path.read_bytes() == content
     assert not run.ran("systemctl start")
-    told = journal_history.summary(NAME)
+    told = journal_history.describe_transactions(NAME)
     assert "format 99" in told["open_transaction"]["message"]
     assert "format 99" in told["unreadable_journals"][0]
 
@@ -321,7 +321,7 @@ def test_a_journal_of_another_version_is_refused_and_left_as_it_is(master: FakeN
 def test_a_record_of_another_version_is_refused(master: FakeNode) -> None:
     write_json(owned_record.record_path(NAME), {"format": 99})
     with pytest.raises(Unusable, match=r"owned\.json has format 99"):
-        owned_record.own_record(NAME)
+        owned_record.read_record(NAME)
 
 
 def wait_for_end(master: FakeNode, identifier: str, run: FakeRun) -> Json:
@@ -350,14 +350,14 @@ def test_the_follower_marks_what_it_told(master: FakeNode, run: FakeRun) -> None
     report = transaction_progress.report_progress(NAME, None, wait=0, seen="", dry=False, run=run)
     assert (report["phase"], report["transaction"]) == (None, None)
     master.change()
-    assert journal_history.unreported(NAME) is not None
+    assert journal_history.unreported_outcome(NAME) is not None
     transaction_progress.report_progress(NAME, None, wait=0, seen="", dry=True, run=run)
-    assert journal_history.unreported(NAME) is not None
+    assert journal_history.unreported_outcome(NAME) is not None
     transaction_progress.report_progress(NAME, None, wait=0, seen="", dry=False, run=run, acknowledges=False)
-    assert journal_history.unreported(NAME) is not None
+    assert journal_history.unreported_outcome(NAME) is not None
     report = transaction_progress.report_progress(NAME, None, wait=0, seen="", dry=False, run=run)
     assert report["transaction"]["outcome"] == COMMITTED
-    assert journal_history.unreported(NAME) is None
+    assert journal_history.unreported_outcome(NAME) is None
     assert (master.state / "followed.json").stat().st_mode & 0o7777 == 0o600
 
 

@@ -15,25 +15,25 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import N
 def test_the_holder_of_a_lock_is_named(master: FakeNode) -> None:
     said = r"another run prepares a change of .*: process \d+, running since 20\d\d-\d\d-\d\dT.*Z, started from \S+"
     with (
-        engine_service.exclusive(NAME, dry=False),
+        engine_service.hold_lock(NAME, dry=False),
         pytest.raises(Busy, match=said),
-        engine_service.exclusive(NAME, dry=True),
+        engine_service.hold_lock(NAME, dry=True),
     ):
         pass
 
 
 def test_what_cannot_be_read_of_a_holder_is_skipped(master: FakeNode) -> None:
     path = f"{state_directory(NAME)}/{LOCK}"
-    assert lock_holder.describe(path) == ""  # there is no such file
-    with engine_service.exclusive(NAME, dry=False):
-        assert lock_holder.describe(path, master.host) == ""  # /proc is not that of a kernel
-        assert lock_holder.describe(path) != ""
-    assert lock_holder.describe(path) == ""
+    assert lock_holder.describe_holder(path) == ""  # there is no such file
+    with engine_service.hold_lock(NAME, dry=False):
+        assert lock_holder.describe_holder(path, master.host) == ""  # /proc is not that of a kernel
+        assert lock_holder.describe_holder(path) != ""
+    assert lock_holder.describe_holder(path) == ""
 
 
 def test_the_lock_of_another_file_with_the_same_number_is_not_meant(master: FakeNode) -> None:
     path = f"{state_directory(NAME)}/{LOCK}"
-    with engine_service.exclusive(NAME, dry=False):
+    with engine_service.hold_lock(NAME, dry=False):
         inode = master.state.joinpath(LOCK).stat().st_ino
         (master.proc / "locks").write_text(
             f"1: POSIX  ADVISORY  WRITE 60 00:16:{inode} 0 EOF\n"
@@ -46,7 +46,7 @@ def test_the_lock_of_another_file_with_the_same_number_is_not_meant(master: Fake
             directory.mkdir(parents=True)
             (directory / "3").symlink_to(master.manifest)
             (directory / "4").symlink_to("gone")
-        assert lock_holder.describe(path, master.host) == ""
+        assert lock_holder.describe_holder(path, master.host) == ""
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,4 @@ def test_the_lock_of_another_file_with_the_same_number_is_not_meant(master: Fake
     ],
 )
 def test_from_where_something_was_asked_for(environment: dict[str, str], origin: str) -> None:
-    assert lock_holder.requested_from(environment) == origin
+    assert lock_holder.requester_of(environment) == origin

@@ -44,23 +44,23 @@ def end_transaction(master: FakeNode, run: FakeRun) -> None:
 
 def test_a_free_node_is_not_waited_for(master: FakeNode, run: FakeRun) -> None:
     began = master.clock.now
-    assert wait(master, 10).until_free(NAME, run) is False
+    assert wait(master, 10).wait_until_free(NAME, run) is False
     assert master.clock.now == began
 
 
 def test_without_time_nothing_is_looked_at(master: FakeNode, run: FakeRun) -> None:
-    with engine_service.exclusive(NAME, dry=False):
-        assert wait(master, 0).until_free(NAME, run) is False
+    with engine_service.hold_lock(NAME, dry=False):
+        assert wait(master, 0).wait_until_free(NAME, run) is False
 
 
 def test_a_run_that_ends_is_waited_for(master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one that ends within the moment for which the lock would be tried: a change may not follow on that."""
-    monkeypatch.setattr(engine_service, "_LOCK_SECONDS", 3600.0)
+    monkeypatch.setattr(engine_service, "_LOCK_TIMEOUT", 3600.0)
     with contextlib.ExitStack() as other:
-        other.enter_context(engine_service.exclusive(NAME, dry=False))
+        other.enter_context(engine_service.hold_lock(NAME, dry=False))
         later(master, 5, other.close)
         began = master.clock.now
-        assert wait(master, 10).until_free(NAME, run) is True
+        assert wait(master, 10).wait_until_free(NAME, run) is True
         assert 5 <= master.clock.now - began < 7
 
 
@@ -71,7 +71,7 @@ def test_a_transaction_that_ends_is_waited_for_whichever_component_it_changes(
     master.prepare(phase=WAITING)
     run.answers["systemctl is-active"] = AT_WORK
     later(master, 3, lambda: end_transaction(master, run))
-    assert wait(master, 10).until_free(name, run) is True
+    assert wait(master, 10).wait_until_free(name, run) is True
 
 
 def test_the_time_is_that_of_a_call_however_many_components_it_is_about(master: FakeNode, run: FakeRun) -> None:
@@ -83,20 +83,20 @@ def test_the_time_is_that_of_a_call_however_many_components_it_is_about(master: 
         with pytest.raises(
             Busy, match=f"a change of {NAME} on .* is open: transaction .* a task with lock_timeout waits"
         ):
-            one.until_free(name, run)
+            one.wait_until_free(name, run)
     assert master.clock.now - began == 10
 
 
 def test_a_stopped_engine_is_nothing_to_wait_for(master: FakeNode, run: FakeRun) -> None:
     master.prepare(phase=WAITING)
-    assert wait(master, 10).until_free(NAME, run) is False
+    assert wait(master, 10).wait_until_free(NAME, run) is False
 
 
 def test_a_journal_that_cannot_be_read_is_nothing_to_wait_for(master: FakeNode, run: FakeRun) -> None:
     master.prepare(phase=WAITING)
     damage(master.state)
     with pytest.raises(Unusable):
-        wait(master, 10).until_free(NAME, run)
+        wait(master, 10).wait_until_free(NAME, run)
 
 
 def test_a_plan_goes_on_when_it_has_waited(master: FakeNode, run: FakeRun) -> None:

@@ -105,7 +105,7 @@ class Pod:
     @property
     def owned(self) -> Json | None:
         """What our record says of the arguments."""
-        record = state.read_json(owned_record.record_path(NAME))
+        record = state.read_state_file(owned_record.record_path(NAME))
         return record["owned"].get("args") if record else None
 
     def told(self) -> Json | None:
@@ -138,7 +138,7 @@ def test_the_last_change_is_reverted_with_what_is_ours(api: Pod) -> None:
     assert report["reverts"] == api.node.closed()["reverts"] == "20260101T000002.000000Z-abcdef"
     assert [operation["before"] for operation in report["operations"]] == [["5"]]
     assert report["diff"][0]["after"] == FOUR
-    assert (journal_history.last(NAME) or {})["reverts"] == report["reverts"]
+    assert (journal_history.last_outcome(NAME) or {})["reverts"] == report["reverts"]
 
 
 def test_asked_again_nothing_changes(api: Pod) -> None:
@@ -310,6 +310,6 @@ def test_an_open_transaction_stands_in_the_way(api: Pod) -> None:
 def test_the_journal_of_a_change_in_place_is_used(api: Pod) -> None:
     api.node.kubelet.behaviours["--v=4"] = Behaviour(alive=0.5, back_off=0.5)
     assert api.run(args={"v": 4}, rollback=False)["result"]["outcome"] == UNHEALTHY
-    assert undo.find(NAME, "cp1") is not None
+    assert undo.find_rollback(NAME, "cp1") is not None
     assert api.back(rehearse=False)["result"]["outcome"] == COMMITTED
     assert api.text == OLD

@@ -131,7 +131,9 @@ def test_what_vanishes_and_what_site_brings_back(upgrade: Check) -> None:
 
 
 def test_ours_is_told_by_the_record(upgrade: Check) -> None:
-    owned_record.write_record(NAME, before={}, after={"args": {"v": Owned(["1"], None)}}, notes=owned_record.NO_NOTES)
+    owned_record.write_record(
+        NAME, before={}, after={"args": {"v": Owned(["1"], None)}}, details=owned_record.NO_DETAILS
+    )
     assert only(upgrade()).set_by == "collection"
 
 
@@ -141,7 +143,7 @@ def test_ours_is_told_by_the_record(upgrade: Check) -> None:
 def test_our_only_setting_in_a_manifest_of_the_same_image(upgrade: Check, image: str, asks: bool) -> None:
     """Such as one of etcd, whose version most upgrades leave: site finds what someone could have done as well."""
     record = {"args": {"v": Owned(["1"], None)}}
-    owned_record.write_record(NAME, before={}, after=record, notes=owned_record.Notes(None, image))
+    owned_record.write_record(NAME, before={}, after=record, details=owned_record.RecordDetails(None, image))
     finding = only(upgrade(args={"v": 1}))
     assert (finding.impact, finding.set_by) == (REAPPLIED, "collection")
     assert ("control_plane_restore_removed=true" in finding.message) is asks
