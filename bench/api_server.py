@@ -13,7 +13,7 @@ import time
 
 from ansible_collections.nodecraft.kubeadm.bench.figures import OUTPUT, REPEATS, ROUNDS, Part, module, spread
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab, run_playbook
-from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import echo
 
 PLUGIN = "ExtendedResourceToleration"
 MANIFEST = "/etc/kubernetes/manifests/kube-apiserver.yaml"
@@ -30,7 +30,7 @@ REST_SECONDS = 30
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """One change. total: until the way that was taken calls it done. outage: from the first failed probe to the last."""
+    """One change. total: until this way is done. outage: from the first failed probe to the last."""
 
     way: str
     direction: str
@@ -39,24 +39,24 @@ class Sample:
 
 
 class Probe(threading.Thread):
-    """Asks the API server whether it is ready, ten times a second, and keeps the answers."""
+    """Probes the readiness of the API server ten times a second, and records the results."""
 
     def __init__(self, lab: Lab) -> None:
         super().__init__(daemon=True)
         networks = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
         inspect = ["podman", "inspect", "--format", networks, lab.first]
         self._address = subprocess.run(inspect, capture_output=True, text=True, check=True).stdout.strip()
-        self._tls = ssl.create_default_context(cadata=lab.ask("cat", "/etc/kubernetes/pki/ca.crt"))
-        self._answers: list[tuple[float, bool]] = []
+        self._tls = ssl.create_default_context(cadata=lab.exec_on_first("cat", "/etc/kubernetes/pki/ca.crt"))
+        self._results: list[tuple[float, bool]] = []
 
     def run(self) -> None:
-        """Ask for ever."""
+        """Probe for ever."""
         while True:
-            self._answers.append((time.monotonic(), self.ready()))
+            self._results.append((time.monotonic(), self.is_ready()))
             time.sleep(0.1)
 
-    def ready(self) -> bool:
-        """Ask once."""
+    def is_ready(self) -> bool:
+        """Probe once."""
         connection = http.client.HTTPSConnection(self._address, 6443, timeout=2, context=self._tls)
         try:
             connection.request("GET", "/readyz")
@@ -68,7 +68,7 @@ class Probe(threading.Thread):
 
     def failures_since(self, began: float) -> list[float]:
         """When probes failed."""
-        return [at for at, ready in self._answers if at >= began and not ready]
+        return [at for at, ready in self._results if at >= began and not ready]
 
     def wait_ready(self, began: float) -> None:
         """Until the API server went away and has been ready for two seconds."""
@@ -91,7 +91,7 @@ class Probe(threading.Thread):
 def rename(lab: Lab, probe: Probe, direction: str, expression: str) -> Sample:
     """The bare rename; done when the API server is ready."""
     began = time.monotonic()
-    lab.ask("sh", "-c", RENAME.format(expression=expression))
+    lab.exec_on_first("sh", "-c", RENAME.format(expression=expression))
     probe.wait_ready(began)
     return Sample("bare rename", direction, probe.outage(began), probe.end(began))
 
@@ -125,14 +125,14 @@ def measure_changes(lab: Lab) -> list[Sample]:
             time.sleep(REST_SECONDS)
             sample = take()
             samples.append(sample)
-            say(
+            echo(
                 f"round {number}: {sample.way}, {sample.direction}: outage {sample.outage:.1f} s, done after {sample.total:.1f} s"
             )
     return samples
 
 
 def measure_rehearsals(lab: Lab) -> dict[str, list[float]]:
-    """How long each component's rehearsal takes, as the role's check mode says."""
+    """How long each component's rehearsal takes, as reported by the role's check mode."""
     gate = {"control_plane_feature_gates": {"AllBeta": True}}
     seconds: dict[str, list[float]] = {}
     for number in range(REPEATS):

@@ -18,7 +18,7 @@ Json = dict[str, t.Any]
 
 
 class Cluster:
-    """Requests over kept connections, so many at a time."""
+    """Requests over persistent connections, so many at a time."""
 
     def __init__(self, lab: Lab) -> None:
         configuration = kubernetes.client.Configuration()
@@ -31,10 +31,10 @@ class Cluster:
         """One request. path: within the group of the API."""
         kind = "application/json-patch+json" if verb == "PATCH" else "application/json"
         content = None if body is None else json.dumps(body)
-        answer = self._pool.request(verb, f"{self._url}/{group}/{path}", body=content, headers={"Content-Type": kind})
-        if answer.status >= 300:
-            raise SystemExit(f"{verb} {path}: {answer.status} {answer.data[:500]!r}")
-        return t.cast(Json, json.loads(answer.data))
+        response = self._pool.request(verb, f"{self._url}/{group}/{path}", body=content, headers={"Content-Type": kind})
+        if response.status >= 300:
+            raise SystemExit(f"{verb} {path}: {response.status} {response.data[:500]!r}")
+        return t.cast(Json, json.loads(response.data))
 
     def send(self, requests: t.Sequence[tuple[str, str, t.Any]]) -> None:
         """Many requests: verb, path and body of each."""
@@ -46,7 +46,7 @@ class Cluster:
         return t.cast("list[Json]", self.request("GET", f"nodes?labelSelector={selector}")["items"])
 
     def ready_since(self, node: str) -> str | None:
-        """When the kubelet of a ready node last gave a sign of life; None when the node is not ready.
+        """When the kubelet of a ready node last renewed its Lease; None when the node is not ready.
 
         A kubelet that starts renews its lease at once; the time of the condition changes only every five minutes.
         """

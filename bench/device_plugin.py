@@ -10,10 +10,10 @@ import sys
 
 from ansible_collections.nodecraft.kubeadm.bench.figures import Part
 from ansible_collections.nodecraft.kubeadm.lab.runs import ROOT, Json, Lab
-from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import echo
 
 PROGRAM = ROOT / "roles/device_plugin/files/plugin/tests/bench.py"
-PROMISE_BROKEN = 1  # its status; the figures tell which one
+PROMISE_BROKEN = 1  # its status; the figures show which one
 ROWS = {
     "rss_mib": "memory (MiB RSS)",
     "anonymous_mib": "of that its own (MiB)",
@@ -29,7 +29,7 @@ ROWS = {
 
 def measure(_lab: Lab) -> Part:
     """As its own bench measures it."""
-    say("device plugin: about a minute")
+    echo("device plugin: about a minute")
     done = subprocess.run([sys.executable, str(PROGRAM)], capture_output=True, text=True, check=False)
     if done.returncode not in (0, PROMISE_BROKEN):
         raise SystemExit(f"{PROGRAM}:\n{done.stdout}{done.stderr}")

@@ -9,7 +9,7 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.bench.figures import OUTPUT, REPEATS, Part, module, spread
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab, Run, run_playbook
-from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import echo
 
 HOSTS = "kube_control_plane:kube_node"
 # The empty ones are named, so that no playbook takes it for a run whose variables were forgotten.
@@ -48,7 +48,7 @@ def measure(lab: Lab) -> Part:
             if run.changed:
                 raise SystemExit(f"site.yml should have had nothing to do: see build/bench/{log}.json")
             seconds[title].append(run.seconds)
-        say(
+        echo(
             f"nothing to do, {number + 1}: " + ", ".join(f"{title} {took[-1]:.1f} s" for title, took in seconds.items())
         )
     site(lab, EMPTY, persist=True, log="idle-after")

@@ -11,7 +11,7 @@ import time
 from ansible_collections.nodecraft.kubeadm.bench.cluster import Cluster
 from ansible_collections.nodecraft.kubeadm.bench.figures import ROUNDS, Part, module, play, spread
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
-from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import echo
 
 MIN_READY = 10
 DIRECTORY = "/etc/systemd/system/kubelet.service.d"
@@ -63,7 +63,7 @@ def measure(lab: Lab) -> Part:
         seconds["bare"] += [bare(cluster, nodes, BARE_ON), bare(cluster, nodes, BARE_OFF)]
         seconds["module"] += [task(lab, nodes, {"maxPods": 99}), task(lab, nodes, {})]
         seconds["role"] += [role(lab, nodes, {"maxPods": 99}), role(lab, nodes, {})]
-        say(f"kubelet, round {number}: " + ", ".join(f"{way} {spread(found[-2:])}" for way, found in seconds.items()))
+        echo(f"kubelet, round {number}: " + ", ".join(f"{way} {spread(found[-2:])}" for way, found in seconds.items()))
     middle = {way: statistics.median(found) for way, found in seconds.items()}
     above = {way: middle[way] - middle["bare"] for way in ("module", "role")}
     table = [

@@ -22,7 +22,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node impor
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.extended_resources import RESOURCES
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.labels import LABELS
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.taints import TAINTS
-from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import echo
 
 NUMBER = int(os.environ.get("BENCH_NODES", "1000"))
 LOOPED = min(50, NUMBER)  # nodes for kubernetes.core, which takes one task for each
@@ -40,7 +40,7 @@ TAINT = {"key": KEY, "effect": "NoSchedule"}
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One kind of change in the words of each way.
+    """One kind of change, as each way makes it.
 
     value: for the module. kubectl_on, kubectl_off: the command for nodes that are selected or named. selects: whether it can
     select them. loop: a task that changes the node C(item).
@@ -56,7 +56,7 @@ class Case:
 
     @property
     def kubectl_nodes(self) -> list[str]:
-        """How kubectl is told which ones. Where it cannot select them it takes about a fifth of a second for each, so some do."""
+        """The arguments that select nodes. Where it cannot select them it takes about a fifth of a second for each, so some do."""
         return [f"--selector={SELECTOR}"] if self.selects else NAMES[:LOOPED]
 
     @property
@@ -66,7 +66,7 @@ class Case:
 
     @property
     def desired(self) -> node_plan.Desired:
-        """What is asked of each node."""
+        """The desired state of each node."""
         return node_plan.Desired(self.kind.parse(self.value, "present"), "present", purge=False)
 
     def path(self, node: str) -> str:
@@ -75,7 +75,7 @@ class Case:
 
 
 def status_patch(nodes: list[str], **operation: str) -> list[str]:
-    """What kubectl is told for a resource."""
+    """The kubectl command that patches a resource."""
     patch = json.dumps([{"path": POINTER, **operation}])
     return ["patch", "nodes", *nodes, "--subresource=status", "--type=json", f"--patch={patch}"]
 
@@ -130,9 +130,9 @@ class Bench:
             for kind in ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
         ]
         status = {"capacity": {"cpu": "4"}, "allocatable": {"cpu": "4"}, "conditions": conditions}
-        wanted = [{"metadata": {"name": name, "labels": {LABEL: "fake"}}, "status": status} for name in NAMES]
-        self._cluster.send([("POST", "nodes", node) for node in wanted])
-        say(f"{NUMBER} nodes are made; the node lifecycle controller marks them")
+        node_objects = [{"metadata": {"name": name, "labels": {LABEL: "fake"}}, "status": status} for name in NAMES]
+        self._cluster.send([("POST", "nodes", node) for node in node_objects])
+        echo(f"{NUMBER} nodes are made; the node lifecycle controller marks them")
         while not all(f"{UNREACHABLE}:NoSchedule" in TAINTS.live(node) for node in self._cluster.nodes(SELECTOR)):
             time.sleep(5)
         return self
@@ -147,10 +147,10 @@ class Bench:
 
     # ---- the ways: each makes the change and returns the seconds that took; then takes it back ---------------------------
 
-    def ours(self, case: Case) -> float:
+    def by_module(self, case: Case) -> float:
         """One task of the module."""
         seconds = self._task(case, "present")
-        self._expect(case, NUMBER)
+        self._require_changed(case, NUMBER)
         self._task(case, "absent")
         return seconds
 
@@ -168,21 +168,21 @@ class Bench:
         began = time.monotonic()
         self._cluster.send(requests)
         seconds = time.monotonic() - began
-        self._expect(case, NUMBER)
+        self._require_changed(case, NUMBER)
         self._task(case, "absent")
         return seconds
 
     def kubectl(self, case: Case) -> float:
         """One command, for some nodes only where it cannot select."""
         seconds = timed(self._lab, self._kubectl, *case.kubectl_on(case.kubectl_nodes))
-        self._expect(case, case.kubectl_number)
+        self._require_changed(case, case.kubectl_number)
         timed(self._lab, self._kubectl, *case.kubectl_off(case.kubectl_nodes))
         return seconds
 
     def loop(self, case: Case) -> float:
         """A task in a loop over some of the nodes."""
         seconds = self._play({**case.loop, "loop": NAMES[:LOOPED]})
-        self._expect(case, LOOPED)
+        self._require_changed(case, LOOPED)
         timed(self._lab, self._kubectl, *case.kubectl_off(NAMES[:LOOPED]))
         return seconds
 
@@ -198,7 +198,7 @@ class Bench:
         variables = {"kubectl": self._kubectl, "ansible_python_interpreter": sys.executable}
         return play(self._lab, {"hosts": "localhost", "connection": "local", "vars": variables, "tasks": [task]})
 
-    def _expect(self, case: Case, number: int) -> None:
+    def _require_changed(self, case: Case, number: int) -> None:
         found = sum(any(key.startswith(KEY) for key in case.kind.live(node)) for node in self._cluster.nodes(SELECTOR))
         if found != number:
             raise SystemExit(f"{case.module}: {found} nodes were changed and not {number}")
@@ -207,7 +207,7 @@ class Bench:
 WAYS: dict[str, t.Callable[[Bench, Case], float]] = {
     "ping": Bench.ping,
     "raw": Bench.raw,
-    "module": Bench.ours,
+    "module": Bench.by_module,
     "nothing": Bench.nothing,
     "kubectl": Bench.kubectl,
 }
@@ -222,9 +222,9 @@ def measure(lab: Lab) -> Part:
             for _round in range(ROUNDS):
                 for way, take in WAYS.items():
                     found[way].append(take(bench, case))
-                    say(f"{case.module}: {way}, {found[way][-1]:.2f} s")
+                    echo(f"{case.module}: {way}, {found[way][-1]:.2f} s")
             found["loop"] = [bench.loop(case)]
-            say(f"{case.module}: loop over {LOOPED} nodes, {found['loop'][0]:.2f} s")
+            echo(f"{case.module}: loop over {LOOPED} nodes, {found['loop'][0]:.2f} s")
     verdicts = {module: verdict(found) for module, found in seconds.items()}
     return Part(f"{NUMBER} nodes", table(seconds, verdicts), {"seconds": seconds, "verdicts": verdicts})
 

@@ -11,12 +11,12 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.bench.figures import ROUNDS, Part, module, spread, timed
 from ansible_collections.nodecraft.kubeadm.lab.runs import Json, Lab
-from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import echo
 
 NUMBER = int(os.environ.get("BENCH_PODS", "200"))
 NAME = "bench-pods"
 SMALL, BIG = "5m", "8m"
-# Each pod is patched, and then each one is asked until its status shows the amount.
+# Each pod is patched, and then each one is read until its status has the amount.
 LOOP = """
 set -eu
 for pod in $PODS; do "$KUBECTL" patch pod "$pod" --subresource=resize --patch="$PATCH" >/dev/null; done
@@ -74,7 +74,7 @@ def task(lab: Lab, cpu: str) -> float:
 
 def measure(lab: Lab) -> Part:
     """Both ways in turn, there and back."""
-    say(f"pods: making {NUMBER}")
+    echo(f"pods: making {NUMBER}")
     lab.kubectl("apply", "--filename=-", stdin=json.dumps(deployment()))
     seconds: dict[str, list[float]] = {"loop": [], "module": []}
     try:
@@ -84,7 +84,7 @@ def measure(lab: Lab) -> Part:
         for number in range(1, ROUNDS + 1):
             seconds["loop"] += [loop(lab, pods, BIG), loop(lab, pods, SMALL)]
             seconds["module"] += [task(lab, BIG), task(lab, SMALL)]
-            say(f"pods, round {number}: " + ", ".join(f"{way} {spread(took[-2:])}" for way, took in seconds.items()))
+            echo(f"pods, round {number}: " + ", ".join(f"{way} {spread(took[-2:])}" for way, took in seconds.items()))
         restarts = sum(
             pod["status"]["containerStatuses"][0]["restartCount"]
             for pod in lab.get("pods", f"--selector=app={NAME}")["items"]

@@ -20,7 +20,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.bench.figures import OUTPUT, Part
-from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import echo
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
 
 if t.TYPE_CHECKING:
@@ -29,9 +29,9 @@ if t.TYPE_CHECKING:
 CONTROL_PLANES = 3
 # From here the start of ansible-playbook itself no longer counts.
 FITTED_FROM = 20
-LOOK_SECONDS = 0.05
+POLL_INTERVAL = 0.05
 
-# Each node offers devices, so a turn has both questions to the API: what its kubelet uses, and whether its devices are back.
+# Each node offers devices, so a turn has both requests to the API: what its kubelet uses, and whether its devices are back.
 PLAY: Json = {"node_kubelet_config": {"maxPods": 50}, "stub_api": {"devices": {"others": [4]}}}
 SITE: Json = {**PLAY, "control_plane_components": {}}
 
@@ -86,14 +86,14 @@ CASES = {
 Samples = dict[str, dict[int, dict[str, list[Sample]]]]
 
 
-def asked(name: str, default: t.Sequence[str]) -> list[str]:
+def list_from_environment(name: str, default: t.Sequence[str]) -> list[str]:
     """A list in the environment."""
     return os.environ.get(name, "").split() or list(default)
 
 
 def pythons() -> list[str]:
     """The interpreters that have an ansible-core to measure: this one, and another release's."""
-    return [sys.executable, *asked("BENCH_OTHER_PYTHON", ())]
+    return [sys.executable, *list_from_environment("BENCH_OTHER_PYTHON", ())]
 
 
 def core_of(python: str) -> str:
@@ -133,7 +133,7 @@ class Meter:
 
     def _watch(self, pid: int, ended: threading.Event) -> None:
         own = worker = 0.0
-        while not ended.wait(LOOK_SECONDS):
+        while not ended.wait(POLL_INTERVAL):
             own = max(own, _peak(pid))
             worker = max([worker, *map(_peak, _children(pid))])
         self.rss = own + worker
@@ -224,9 +224,9 @@ def measure(_lab: Lab) -> Part:
     BENCH_SIZES, BENCH_CASES, BENCH_ROUNDS: how many hosts, which cases (ping is always one), how often. BENCH_OTHER_PYTHON: an
     interpreter with another ansible-core, for which BENCH_OTHER_SIZES may leave out some sizes.
     """
-    sizes = [int(size) for size in asked("BENCH_SIZES", ("5", "20", "100", "200"))]
-    other_sizes = [int(size) for size in asked("BENCH_OTHER_SIZES", [str(size) for size in sizes])]
-    names = [PING, *(name for name in asked("BENCH_CASES", list(CASES)) if name != PING)]
+    sizes = [int(size) for size in list_from_environment("BENCH_SIZES", ("5", "20", "100", "200"))]
+    other_sizes = [int(size) for size in list_from_environment("BENCH_OTHER_SIZES", [str(size) for size in sizes])]
+    names = [PING, *(name for name in list_from_environment("BENCH_CASES", list(CASES)) if name != PING)]
     if unknown := set(names) - set(CASES):
         raise SystemExit(f"BENCH_CASES: {', '.join(sorted(unknown))}: choose from {', '.join(CASES)}")
     cores = {core_of(python): python for python in pythons()}
@@ -239,7 +239,7 @@ def measure(_lab: Lab) -> Part:
                 for core in (core for core in cores if size in measured[core]):
                     found = sample(CASES[name], cores[core], size)
                     samples[core][size][name].append(found)
-                    say(f"rollout, {size} hosts, {number}: {name} on {core}: {found.cpu:.1f} s, {found.tasks} tasks")
+                    echo(f"rollout, {size} hosts, {number}: {name} on {core}: {found.cpu:.1f} s, {found.tasks} tasks")
     figures = {
         core: {
             size: {name: [dataclasses.asdict(each) for each in found] for name, found in cases.items()}

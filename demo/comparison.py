@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How two looks at the same thing differ, as text."""
+"""How two snapshots of the same thing differ, as text."""
 
 from __future__ import annotations
 

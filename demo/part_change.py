@@ -11,31 +11,31 @@ import typing as t
 from ansible_collections.nodecraft.kubeadm.demo.comparison import changed_lines
 from ansible_collections.nodecraft.kubeadm.demo.pods import DONGLE
 from ansible_collections.nodecraft.kubeadm.demo.story import (
-    Look,
+    Snapshot,
     Story,
     arguments,
-    ending,
-    show_component,
-    show_summary,
+    format_outcome,
+    print_component,
+    print_summary,
 )
-from ansible_collections.nodecraft.kubeadm.lab.console import tell
-from ansible_collections.nodecraft.kubeadm.lab.runs import Follower, Json, Run, run_module
+from ansible_collections.nodecraft.kubeadm.lab.console import show
+from ansible_collections.nodecraft.kubeadm.lab.runs import Json, Observer, Run, run_module
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 PLUGIN = "ExtendedResourceToleration"
 LABEL = "example.com/rack"
 # Another component would show nothing that this one does not, and each takes half a minute to change and to revert.
 API_SERVER = "kube-apiserver"
-LONGEST_LOOK = 60  # seconds until the nodes are ready
+READY_TIMEOUT = 60  # seconds until the nodes are ready
 # What each usually takes on two cores at a load of 3, in seconds.
 PLANNING, COMPONENT, KUBELETS, NODES = 30, 18, 60, 15
-# By the names of these tasks it is told what a run is at.
+# The start of these tasks shows how far a run is.
 KUBELET_TASK = "Change the kubelet"
 NODES_TASK = "Taint the nodes, advertise their extended resources and label them"
 
 
-class ChangeFollower(Follower):
-    """Prints each static pod and each kubelet as soon as its change is committed, and says what comes next."""
+class ChangeObserver(Observer):
+    """Prints each static pod and each kubelet as soon as its change is committed, and what comes next."""
 
     def __init__(self, story: Story, what: str, usually: float) -> None:
         super().__init__(what, usually)
@@ -45,29 +45,29 @@ class ChangeFollower(Follower):
     def on_event(self, event: Json, waiting: Waiting) -> None:
         """A task begins, or a transaction on a node ended."""
         if event["event"] == "transaction":
-            self._show(event["action"], event["result"])
+            self._print_transaction(event["action"], event["result"])
         if event["event"] == "task":
-            self._turn(event["name"].rpartition(" : ")[2], waiting)
+            self._update_waiting(event["name"].rpartition(" : ")[2], waiting)
 
-    def _turn(self, task: str, waiting: Waiting) -> None:
+    def _update_waiting(self, task: str, waiting: Waiting) -> None:
         if task == KUBELET_TASK:
             waiting.turn_to("the kubelets restart with their gate, one batch after the other", KUBELETS)
         elif task == NODES_TASK and self.kubelets_done:
             waiting.turn_to("the API gets taint, resources and label, and the placement guard is tried", NODES)
 
-    def _show(self, action: str, result: Json) -> None:
+    def _print_transaction(self, action: str, result: Json) -> None:
         if action == "kubelet":
             self.kubelets_done = True
-            tell(f"{result['node']}: kubelet {ending(result['transaction'])}", 3)
+            show(f"{result['node']}: kubelet {format_outcome(result['transaction'])}", 3)
             return
         if result["node"] == self.story.lab.first:
-            show_component(result)
+            print_component(result)
         proof = result["transaction"].get("proof") or {}
         gate = self.story.gate
         if "first_effect" not in self.story.facts and (proof.get("feature_gates") or {}).get(gate) is True:
             seconds = time.monotonic() - self.story.began
             self.story.facts["first_effect"] = {"seconds": seconds, "component": result["name"]}
-            tell(
+            show(
                 f"first effect after {seconds:.0f} s: {result['name']} of {result['node']} runs with {gate}, according to its own metrics",
                 3,
             )
@@ -76,22 +76,22 @@ class ChangeFollower(Follower):
 def change(story: Story) -> None:
     """All of the desired state at once."""
     lab, first = story.lab, story.lab.worker_names[0]
-    tell(f"1. One task: gate {story.gate} and plugin {PLUGIN} on the API server")
-    lab.kubectl("wait", "node", "--all", "--for=condition=Ready", f"--timeout={LONGEST_LOOK}s")
-    story.start = lab.look(), lab.node_objects()
+    show(f"1. One task: gate {story.gate} and plugin {PLUGIN} on the API server")
+    lab.kubectl("wait", "node", "--all", "--for=condition=Ready", f"--timeout={READY_TIMEOUT}s")
+    story.start = lab.take_snapshot(), lab.node_objects()
     task = _api_server(story)
     story.after_first_effect()
-    tell(
+    show(
         f"One run: the gate on all kubelets, too, four dongles, a taint and a label on {first}; the API server stays as it is",
         3,
     )
-    story.ask(desired(story, gates={story.gate: True}, plugin=PLUGIN, labels={LABEL: "r7"}))
-    follower = ChangeFollower(story, "site.yml plans and rehearses everything on all nodes", PLANNING)
-    run = story.run("1-change.json", "--diff", follower=follower)
+    story.write_desired(desired(story, gates={story.gate: True}, plugin=PLUGIN, labels={LABEL: "r7"}))
+    observer = ChangeObserver(story, "site.yml plans and rehearses everything on all nodes", PLANNING)
+    run = story.run("1-change.json", "--diff", observer=observer)
     if run.rc != 0:
         raise SystemExit(f"site.yml failed: {' '.join(run.reasons)}")
     components, kubelets = task.changes("static_pod") + run.changes("static_pod"), run.changes("kubelet")
-    show_summary(run)
+    print_summary(run)
     story.facts["change"] = {"seconds": run.seconds, "components": components, "kubelets": kubelets}
     story.claim(
         [(result["node"], result["name"]) for result in components]
@@ -99,11 +99,11 @@ def change(story: Story) -> None:
         and [result["node"] for result in kubelets] == lab.names,
         f"every API server and every kubelet changed once, one after the other ({task.seconds:.0f} s and {run.seconds:.0f} s)",
     )
-    _judge(story, components)
+    _claim_running_state(story, components)
 
 
 def desired(story: Story, *, gates: dict[str, bool], plugin: str, labels: dict[str, str]) -> Json:
-    """Gates of the API server and the kubelets, a plugin, and a worker with four dongles that is kept for them. labels: of that worker."""
+    """Gates of the API server and the kubelets, a plugin, and a worker with four dongles that is reserved for them. labels: of that worker."""
     return {
         "all": {
             "vars": {
@@ -139,20 +139,20 @@ def _api_server(story: Story) -> Run:
     found = [result["changed"] for result in planned.results(name)]
     story.claim_same(
         "1-check",
-        {"look": story.start[0], "nodes": story.start[1]},
-        {"look": story.lab.look(), "nodes": story.lab.node_objects()},
+        {"snapshot": story.start[0], "nodes": story.start[1]},
+        {"snapshot": story.lab.take_snapshot(), "nodes": story.lab.node_objects()},
         f"check mode: the node's own API server accepts it in a rehearsal, and nothing was changed ({planned.seconds:.0f} s)",
         holds=planned.rc == 0 and found == [True] * len(story.lab.control_plane_names),
     )
-    follower = ChangeFollower(story, "the API server restarts", COMPONENT)
-    run = run_module(story.lab, name, options, output / "1-api-server.json", host=nodes, follower=follower)
+    observer = ChangeObserver(story, "the API server restarts", COMPONENT)
+    run = run_module(story.lab, name, options, output / "1-api-server.json", host=nodes, observer=observer)
     if run.rc != 0:
         raise SystemExit(f"static_pod failed: {' '.join(run.reasons)}")
     return run
 
 
-def _judge(story: Story, components: list[Json]) -> None:
-    lab, (before, _nodes), after = story.lab, story.start, story.lab.look()
+def _claim_running_state(story: Story, components: list[Json]) -> None:
+    lab, (before, _nodes), after = story.lab, story.start, story.lab.take_snapshot()
     added = {f"--feature-gates={story.gate}=true", f"--enable-admission-plugins=NodeRestriction,{PLUGIN}"}
     story.claim(
         all(added <= set(arguments(after[name], API_SERVER)) for name in lab.control_plane_names),
@@ -169,8 +169,8 @@ def _judge(story: Story, components: list[Json]) -> None:
         all(_configz(story, name)["featureGates"].get(story.gate) is True for name in lab.names),
         "/configz of every kubelet shows the gate",
     )
-    # Files of ours are new; all others are compared.
-    kept = {
+    # Files of the collection are new; all others are compared.
+    preexisting = {
         name: {path: content for path, content in after[name]["files"].items() if path in before[name]["files"]}
         for name in lab.names
     }
@@ -180,23 +180,23 @@ def _judge(story: Story, components: list[Json]) -> None:
             "files": {name: before[name]["files"] for name in lab.names},
             "in_pods": {name: before[name]["in_pods"] for name in lab.worker_names},
         },
-        {"files": kept, "in_pods": {name: after[name]["in_pods"] for name in lab.worker_names}},
+        {"files": preexisting, "in_pods": {name: after[name]["in_pods"] for name in lab.worker_names}},
         "kubeadm's own kubelet files are byte for byte as before, and no pod of a worker was restarted",
     )
-    _judge_manifests(story, before, after)
+    _claim_manifests(story, before, after)
 
 
-def _judge_manifests(story: Story, before: Look, after: Look) -> None:
-    """The manifests of every control plane have what was asked for, and are else as they were."""
+def _claim_manifests(story: Story, before: Snapshot, after: Snapshot) -> None:
+    """The manifests of every control plane have what was desired, and are else as they were."""
     gate, plugins = f"- --feature-gates={story.gate}=true", "- --enable-admission-plugins=NodeRestriction"
-    file, wanted = f"{API_SERVER}.yaml", sorted([f"+ {gate}", f"+ {plugins},{PLUGIN}", f"- {plugins}"])
+    file, changed_text = f"{API_SERVER}.yaml", sorted([f"+ {gate}", f"+ {plugins},{PLUGIN}", f"- {plugins}"])
     expected, found = (
-        {name: dict(look[name]["manifests"]) for name in story.lab.control_plane_names} for look in (before, after)
+        {name: dict(nodes[name]["manifests"]) for name in story.lab.control_plane_names} for nodes in (before, after)
     )
     for name in story.lab.control_plane_names:
         # Of the file that changes, the lines that differ.
-        texts = ["".join(side[name].get(file, {}).get("lines", [])) for side in (expected, found)]
-        expected[name][file] = {**expected[name][file], "lines": wanted}
+        texts = ["".join(nodes[name].get(file, {}).get("lines", [])) for nodes in (expected, found)]
+        expected[name][file] = {**expected[name][file], "lines": changed_text}
         found[name][file] = {**found[name].get(file, {}), "lines": sorted(changed_lines(*texts))}
     story.claim_same(
         "1-manifests",
@@ -208,5 +208,5 @@ def _judge_manifests(story: Story, before: Look, after: Look) -> None:
 
 
 def _configz(story: Story, name: str) -> Json:
-    answer = story.lab.kubectl("get", "--raw", f"/api/v1/nodes/{name}/proxy/configz")
-    return t.cast(Json, json.loads(answer)["kubeletconfig"])
+    response = story.lab.kubectl("get", "--raw", f"/api/v1/nodes/{name}/proxy/configz")
+    return t.cast(Json, json.loads(response)["kubeletconfig"])

@@ -10,12 +10,12 @@ import typing as t
 from ansible_collections.nodecraft.kubeadm.demo.part_change import LABEL
 from ansible_collections.nodecraft.kubeadm.demo.pods import DONGLE, Pods
 from ansible_collections.nodecraft.kubeadm.demo.story import Story
-from ansible_collections.nodecraft.kubeadm.lab.console import tell
+from ansible_collections.nodecraft.kubeadm.lab.console import show
 from ansible_collections.nodecraft.kubeadm.lab.runs import (
     FULL,
     UNIT,
-    Follower,
     Json,
+    Observer,
     Run,
     run_module,
     run_playbook,
@@ -41,17 +41,20 @@ DEVICES: Json = {
     },
     "device_plugin_expected": [{"resources": {UNIT: 4, FULL: 1}}],
 }
-SAYS = "UNITS=$UNITS /opt/node=$(cat /opt/node) /dev/unit0=$(stat --format %t:%T /dev/unit0)"
+ECHOED = "UNITS=$UNITS /opt/node=$(cat /opt/node) /dev/unit0=$(stat --format %t:%T /dev/unit0)"
 
 
 def device_plugin(story: Story) -> None:
     """Deploy, use, and remove it."""
     lab, first = story.lab, story.lab.worker_names[0]
-    tell(f"7. A device plugin on {first}: four units of nothing, and one that is /dev/full")
-    image = story.image()
+    show(f"7. A device plugin on {first}: four units of nothing, and one that is /dev/full")
+    image = story.wait_for_image()
     desired = {**image, **DEVICES}
     run = _deploy(
-        story, "7-devices.json", desired, Follower("the device plugin is deployed, and its node advertises devices", 45)
+        story,
+        "7-devices.json",
+        desired,
+        Observer("the device plugin is deployed, and its node advertises devices", 45),
     )
     if run.rc != 0:
         raise SystemExit(f"device_plugin.yml failed: {' '.join(run.reasons)}")
@@ -65,13 +68,13 @@ def device_plugin(story: Story) -> None:
     _use(story, pods, image["device_plugin_image"])
     if story.second_runs:
         again = _deploy(
-            story, "7-again.json", desired, Follower("the device plugin is checked, and nothing changes", 20)
+            story, "7-again.json", desired, Observer("the device plugin is checked, and nothing changes", 20)
         )
         story.claim(
             again.rc == 0 and again.changed == 0, f"the same again: changed={again.changed} ({again.seconds:.0f} s)"
         )
     pods.remove_all()
-    absent = Follower("the device plugin is removed with its namespace", 37)
+    absent = Observer("the device plugin is removed with its namespace", 37)
     gone = _deploy(story, "7-absent.json", {"device_plugin_state": "absent"}, absent)
     left = lab.kubectl("get", "namespace", "nodecraft-device-plugin", "--ignore-not-found", "--output=name")
     story.claim(
@@ -83,21 +86,21 @@ def device_plugin(story: Story) -> None:
 def _use(story: Story, pods: Pods, image: str) -> None:
     lab, first = story.lab, story.lab.worker_names[0]
     with Waiting("a pod starts that uses the devices", 5):
-        pods.make("user", devices={UNIT: 2, FULL: 1}, tolerates=DONGLE, image=image, says=SAYS)
+        pods.make("user", devices={UNIT: 2, FULL: 1}, tolerates=DONGLE, image=image, echo=ECHOED)
         pods.wait("user", lambda pod: pod["status"]["phase"] == "Running")
-        said = pods.said("user")
+        logs = pods.wait_for_logs("user")
     story.claim(
-        re.fullmatch(rf"UNITS=fake-\d,fake-\d /opt/node={first} /dev/unit0=1:7", said) is not None,
-        f"a pod that requests two and one has environment, mount and device: {said}",
+        re.fullmatch(rf"UNITS=fake-\d,fake-\d /opt/node={first} /dev/unit0=1:7", logs) is not None,
+        f"a pod that requests two and one has environment, mount and device: {logs}",
     )
-    asked = {"plugin_token_secret": TOKEN_SECRET, "nodes": [first]}
-    found = run_module(lab, "pod_resource_info", asked, story.output / "7-held.json")
-    held = next(found.results("pod_resource_info")).get("allocations", [])
+    options = {"plugin_token_secret": TOKEN_SECRET, "nodes": [first]}
+    found = run_module(lab, "pod_resource_info", options, story.output / "7-held.json")
+    allocations = next(found.results("pod_resource_info")).get("allocations", [])
     story.claim(
-        {entry["pod"] for entry in held} == {"user"} and len(held) == 3,
-        f"pod_resource_info shows which pod holds what: {', '.join(entry['pod'] + ' ' + entry['device_id'] for entry in held)}",
+        {entry["pod"] for entry in allocations} == {"user"} and len(allocations) == 3,
+        f"pod_resource_info shows which pod holds what: {', '.join(entry['pod'] + ' ' + entry['device_id'] for entry in allocations)}",
     )
 
 
-def _deploy(story: Story, record: str, variables: t.Mapping[str, t.Any], follower: Follower) -> Run:
-    return run_playbook(story.lab, variables, story.output / record, name="device_plugin", follower=follower)
+def _deploy(story: Story, record: str, variables: t.Mapping[str, t.Any], observer: Observer) -> Run:
+    return run_playbook(story.lab, variables, story.output / record, name="device_plugin", observer=observer)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parts 2 and 3: what the changes are good for, shown by pods."""
+"""Parts 2 and 3: the effects of the changes on pods."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import typing as t
 from ansible_collections.nodecraft.kubeadm.demo.part_change import LABEL
 from ansible_collections.nodecraft.kubeadm.demo.pods import DONGLE, Pods
 from ansible_collections.nodecraft.kubeadm.demo.story import Story
-from ansible_collections.nodecraft.kubeadm.lab.console import tell
-from ansible_collections.nodecraft.kubeadm.lab.runs import Follower, Json, Run, run_module, run_playbook
+from ansible_collections.nodecraft.kubeadm.lab.console import show
+from ansible_collections.nodecraft.kubeadm.lab.runs import Json, Observer, Run, run_module, run_playbook
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 
@@ -19,7 +19,7 @@ def pods(story: Story) -> None:
     """What it is good for."""
     lab, made = story.lab, Pods(story.lab)
     first = lab.worker_names[0]
-    tell(f"2. Pods that request dongles of {first}, and one that does not")
+    show(f"2. Pods that request dongles of {first}, and one that does not")
     with Waiting("pods start, or the scheduler reports why they do not", 5):
         _dongles(story, made, first)
     _resize(story, made)
@@ -44,7 +44,7 @@ def _dongles(story: Story, made: Pods, first: str) -> None:
         "untolerated taint" in reason,
         f"one that requests none does not land there: {reason.split('. ')[0]}",
     )
-    reason = made.refused("shortcut", first)
+    reason = made.rejection("shortcut", first)
     story.claim(
         f"names the node {first}" in reason,
         f"one that names the node in spec.nodeName is refused: {reason.rpartition(': ')[2]}",
@@ -66,8 +66,8 @@ def _resize(story: Story, made: Pods) -> None:
         "pod_resize_owner": {"kind": "Deployment", "name": "web"},
         "pod_resize_containers": [{"name": "pause", "resources": {"requests": more, "limits": more}}],
     }
-    follower = Follower("the pods of the Deployment are resized", 8)
-    run = run_playbook(story.lab, desired, story.output / "2-resize.json", name="resize", follower=follower)
+    observer = Observer("the pods of the Deployment are resized", 8)
+    run = run_playbook(story.lab, desired, story.output / "2-resize.json", name="resize", observer=observer)
     after = made.of("web")
     story.claim(
         run.rc == 0
@@ -83,7 +83,7 @@ def _resize(story: Story, made: Pods) -> None:
 def _effects(story: Story, made: Pods) -> None:
     """The other two effects, on the last worker."""
     last = story.lab.worker_names[-1]
-    tell(f"3. The other effects of a taint, on {last}")
+    show(f"3. The other effects of a taint, on {last}")
     _taint(story, "3-prefer.json", {"key": "example.com/quiet", "effect": "PreferNoSchedule"})
     with Waiting("pods start", 5):
         made.make("soft")
@@ -96,10 +96,10 @@ def _effects(story: Story, made: Pods) -> None:
         made.wait("tolerant", lambda pod: pod["status"]["phase"] == "Running")
     closed = {"key": "example.com/closed", "effect": "NoExecute"}
     refused = _taint(story, "3-refused.json", closed)
-    said = " ".join(refused.reasons)
+    reasons = " ".join(refused.reasons)
     story.claim(
-        refused.rc != 0 and "default/soft" in said and "default/tolerant" not in said,
-        f"NoExecute: refused, because it would evict: {textwrap.shorten(said, 110, placeholder=' ...')}",
+        refused.rc != 0 and "default/soft" in reasons and "default/tolerant" not in reasons,
+        f"NoExecute: refused, because it would evict: {textwrap.shorten(reasons, 110, placeholder=' ...')}",
     )
     allowed = _taint(story, "3-allowed.json", closed, allow_eviction=True)
     with Waiting("the pod is evicted", 5):

@@ -31,9 +31,9 @@ class Pods:
         selector: t.Mapping[str, str] | None = None,
         tolerates: str | None = None,
         image: str = PAUSE,
-        says: str = "",
+        echo: str = "",
     ) -> None:
-        """A pod that does nothing, but for what a shell in its image says first.
+        """A pod that does nothing, but for the echo of a shell in its image.
 
         It tolerates the taint with one key at most: what is more, admission has to add.
         """
@@ -47,7 +47,7 @@ class Pods:
                     "name": "pause",
                     "image": image,
                     "imagePullPolicy": "IfNotPresent",
-                    "command": ["/bin/sh", "-ec", f"echo {says}; exec sleep infinity"] if says else [],
+                    "command": ["/bin/sh", "-ec", f"echo {echo}; exec sleep infinity"] if echo else [],
                     "resources": {"requests": amounts, "limits": amounts},
                 }
             ],
@@ -55,11 +55,11 @@ class Pods:
         self._made.append(f"pod/{name}")
         self._lab.kubectl("apply", "--filename=-", stdin=json.dumps(_pod(name, spec)))
 
-    def refused(self, name: str, node: str) -> str:
+    def rejection(self, name: str, node: str) -> str:
         """Why a pod that goes to a node by its name, past the scheduler and taints, is refused; empty when it is made."""
         spec = {"nodeName": node, "containers": [{"name": "pause", "image": PAUSE}]}
         self._made.append(f"pod/{name}")
-        return self._lab.refusal("apply", "--filename=-", stdin=json.dumps(_pod(name, spec)))
+        return self._lab.kubectl_error("apply", "--filename=-", stdin=json.dumps(_pod(name, spec)))
 
     def make_deployment(self, name: str, replicas: int) -> None:
         """Pods that do nothing, of a Deployment; all of them run."""
@@ -90,18 +90,18 @@ class Pods:
         """The pods of a Deployment."""
         return t.cast("list[Json]", self._lab.get("pods", f"--selector=app={name}")["items"])
 
-    def wait(self, name: str, shows: t.Callable[[Json], bool]) -> Json:
-        """The pod as soon as it shows something, or as it is after a minute."""
+    def wait(self, name: str, holds: t.Callable[[Json], bool]) -> Json:
+        """The pod as soon as this holds of it, or as it is after a minute."""
         deadline = time.monotonic() + LONGEST
         while True:
             pod = self._lab.get("pod", name)
-            if shows(pod) or time.monotonic() >= deadline:
+            if holds(pod) or time.monotonic() >= deadline:
                 return pod
             time.sleep(0.5)
 
     def unschedulable(self, name: str) -> str:
         """Why the scheduler finds no place for it; empty when it found one."""
-        return _refusal(self.wait(name, lambda pod: bool(_refusal(pod) or pod["spec"].get("nodeName"))))
+        return _pending_reason(self.wait(name, lambda pod: bool(_pending_reason(pod) or pod["spec"].get("nodeName"))))
 
     def wait_gone(self, name: str) -> bool:
         """Whether a pod is gone within a minute."""
@@ -116,7 +116,7 @@ class Pods:
         """What state a pod is in; None when there is none."""
         return self._lab.kubectl("get", "pod", name, "--ignore-not-found", "--output=jsonpath={.status.phase}") or None
 
-    def said(self, name: str) -> str:
+    def wait_for_logs(self, name: str) -> str:
         """What a pod has printed, as soon as that is something, or nothing after a minute."""
         deadline = time.monotonic() + LONGEST
         while True:
@@ -149,6 +149,6 @@ def _pod(name: str, spec: Json) -> Json:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
-def _refusal(pod: Json) -> str:
+def _pending_reason(pod: Json) -> str:
     conditions = pod["status"].get("conditions", [])
     return next((entry["message"] for entry in conditions if entry.get("reason") == "Unschedulable"), "")

@@ -7,13 +7,13 @@ from __future__ import annotations
 import os
 import sys
 
-from ansible_collections.nodecraft.kubeadm.lab.guard import only_playbook
+from ansible_collections.nodecraft.kubeadm.lab.guard import lock_lab
 
 
 def main() -> None:
     """Take the lock and become the command, which holds it until it ends, whatever becomes of who started it."""
     name, *command = sys.argv[1:]
-    with only_playbook(name) as lock:
+    with lock_lab(name) as lock:
         os.set_inheritable(lock, True)
         os.execvp(command[0], command)
 

@@ -17,7 +17,7 @@ import typing as t
 from pathlib import Path
 from urllib.parse import quote
 
-INTERRUPTED = 130  # as a shell tells of a program that Ctrl-C ended
+INTERRUPTED = 130  # the exit status that a shell gives a program that Ctrl-C ended
 UNEXPECTED = 2
 PR_SET_PDEATHSIG = 1  # see prctl(2)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -35,41 +35,41 @@ class CommandFailed(Exception):
 
 
 @contextlib.contextmanager
-def only_one(lock: Path, refusal: str) -> t.Iterator[int]:
-    """Refuse to start while another process holds the lock. refusal: what to say then; {0} is the other's process number.
+def exclusive_lock(lock: Path, message: str) -> t.Iterator[int]:
+    """Refuse to start while another process holds the lock. message: what it is refused with; {0} is the other's process number.
 
     Yields the descriptor of the lock: a child that inherits it holds the lock as well, also when this process is killed.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("a+", encoding="utf-8") as held:
+    with lock.open("a+", encoding="utf-8") as stream:
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            held.seek(0)
-            raise SystemExit(refusal.format(_holder(held.fileno(), held.read().strip()))) from None
-        held.truncate(0)
-        held.write(str(os.getpid()))
-        held.flush()
-        yield held.fileno()
+            stream.seek(0)
+            raise SystemExit(message.format(_find_holder(stream.fileno(), stream.read().strip()))) from None
+        stream.truncate(0)
+        stream.write(str(os.getpid()))
+        stream.flush()
+        yield stream.fileno()
 
 
-def _holder(lock: int, noted: str) -> str:
-    """The number of the process that holds the lock: the one that took it, or, when that was killed, the first that inherited it."""
-    if noted and Path("/proc", noted).exists():
-        return noted
-    wanted, found = os.fstat(lock), []
+def _find_holder(lock: int, recorded: str) -> str:
+    """The number of the process that holds the lock: the one that locked it, or, when that was killed, the first that inherited it."""
+    if recorded and Path("/proc", recorded).exists():
+        return recorded
+    lock_status, holders = os.fstat(lock), []
     for path in Path("/proc").glob("[0-9]*/fd/*"):
         with contextlib.suppress(OSError):  # It ended, or closed that, in between.
-            if os.path.samestat(wanted, path.stat()):
-                found.append(int(path.parts[2]))
-    return str(min(set(found) - {os.getpid()}, default="unknown"))
+            if os.path.samestat(lock_status, path.stat()):
+                holders.append(int(path.parts[2]))
+    return str(min(set(holders) - {os.getpid()}, default="unknown"))
 
 
-def only_playbook(name: str) -> t.ContextManager[int]:
+def lock_lab(name: str) -> t.ContextManager[int]:
     """Refuse a playbook of a lab while another one works on it: what the first one makes, the second would take for remains."""
     lab = quote(name, safe="")[:64]  # The playbook refuses an invalid name of a lab; until then it is no path either.
     wait = "Wait for its end, or interrupt it with Ctrl-C, or, where that is impossible, with kill {0}."
-    return only_one(
+    return exclusive_lock(
         LOCKS / f"lab-{lab}", f"Another command makes, changes or removes lab {lab} (process {{0}}). {wait}"
     )
 
@@ -79,36 +79,36 @@ def end_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
-def guarded(
+def run_guarded(
     body: t.Callable[[], None],
     *,
     log: Path,
     advice: str,
-    tidy: t.Callable[[], None] | None = None,
-    tell: t.Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
+    cleanup: t.Callable[[], None] | None = None,
+    print_line: t.Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
 ) -> int:
     """Run a program; returns its exit status. log: gets the traceback of what was not expected. advice: what to do then.
 
-    tidy: removes what an interrupted program would leave behind; no signal ends it. It says itself what it removes.
+    cleanup: removes what an interrupted program would leave behind; no signal ends it. It prints itself what it removes.
     """
     # Also where the one who starts this program ignores them, as nox and nohup do.
-    former = {number: signal.signal(number, _interrupt) for number in SIGNALS}
+    handlers = {number: signal.signal(number, _interrupt) for number in SIGNALS}
     try:
         body()
     except SystemExit as exc:
         if exc.code is None or isinstance(exc.code, int):
             return exc.code or 0
-        tell(exc.code)
+        print_line(exc.code)
         return 1
     except KeyboardInterrupt:
-        if tidy is not None:
-            _tidy(tidy, log, advice, tell)
+        if cleanup is not None:
+            _clean_up(cleanup, log, advice, print_line)
         return INTERRUPTED
     except Exception as exc:
-        tell(_sentence(exc, log, advice))
+        print_line(_log_error(exc, log, advice))
         return UNEXPECTED
     finally:
-        for number, handler in former.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
     return 0
 
@@ -120,26 +120,26 @@ def _interrupt(_number: int, _frame: object) -> t.NoReturn:
     raise KeyboardInterrupt
 
 
-def _tidy(tidy: t.Callable[[], None], log: Path, advice: str, tell: t.Callable[[str], None]) -> None:
+def _clean_up(cleanup: t.Callable[[], None], log: Path, advice: str, print_line: t.Callable[[str], None]) -> None:
     try:
-        tidy()
+        cleanup()
     except (Exception, SystemExit) as exc:
-        tell(_sentence(exc, log, advice))
+        print_line(_log_error(exc, log, advice))
 
 
-def _sentence(exc: BaseException, log: Path, advice: str) -> str:
-    """Write what happened into the log and say it in short."""
+def _log_error(exc: BaseException, log: Path, advice: str) -> str:
+    """Write an error into the log; returns it as one sentence."""
     output = getattr(exc, "output", None)
     with log.open("a", encoding="utf-8") as file:
         file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}\n{''.join(traceback.format_exception(exc))}")
         file.write(f"{output or ''}\n{getattr(exc, 'stderr', None) or ''}\n")
-    what = " ".join((str(exc) if isinstance(exc, CommandFailed | SystemExit) else _named(exc)).split())
+    what = " ".join((str(exc) if isinstance(exc, CommandFailed | SystemExit) else _describe_error(exc)).split())
     return f"Stopped by an unexpected error: {what.rstrip('.')}. All of it is in {log}. {advice}"
 
 
-def _named(exc: BaseException) -> str:
+def _describe_error(exc: BaseException) -> str:
     if isinstance(exc, subprocess.CalledProcessError):
         command = exc.cmd if isinstance(exc.cmd, str) else " ".join(map(str, exc.cmd))
-        said = (exc.stderr or exc.output or "").strip().splitlines() or ["it printed nothing"]
-        return f"{command:.120} ended with status {exc.returncode}: {said[-1]:.300}"
+        lines = (exc.stderr or exc.output or "").strip().splitlines() or ["it printed nothing"]
+        return f"{command:.120} ended with status {exc.returncode}: {lines[-1]:.300}"
     return f"{type(exc).__name__}: {exc!s:.300}"

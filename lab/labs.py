@@ -7,10 +7,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
-from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import echo
 
 
-class Ours:
+class OwnedLab:
     """Knows whether this program has made the lab. program: its target of the Makefile."""
 
     def __init__(self, lab: Lab, program: str) -> None:
@@ -20,9 +20,9 @@ class Ours:
 
     def start(self, log: Path, seconds_after: float = 0) -> float:
         """Make it; returns the seconds that took. seconds_after: what the program usually takes from then on."""
-        return self.lab.recreate(log, self.program, self._note, seconds_after)
+        return self.lab.recreate(log, self.program, self._mark_made, seconds_after)
 
-    def _note(self) -> None:
+    def _mark_made(self) -> None:
         self._made = True
 
     @property
@@ -32,11 +32,11 @@ class Ours:
             f"make {self.program} starts over with a new lab; make lab-down LAB={self.lab.name} only removes this one."
         )
 
-    def tidy(self, log: Path) -> None:
+    def remove(self, log: Path) -> None:
         """Remove it; one that stood before stays."""
         if not self._made:
-            say("Interrupted.")
+            echo("Interrupted.")
             return
-        say(f"Interrupted: lab {self.lab.name} is being removed (usually 5 s), and Ctrl-C is ignored until then.")
+        echo(f"Interrupted: lab {self.lab.name} is being removed (usually 5 s), and Ctrl-C is ignored until then.")
         self.lab.play("down", log)
-        say(f"Lab {self.lab.name} is removed.")
+        echo(f"Lab {self.lab.name} is removed.")

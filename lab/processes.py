@@ -16,17 +16,17 @@ from pathlib import Path
 Json = dict[str, t.Any]
 
 MARK = "\x1e"  # each event of lab/callback/lab_events.py begins with it
-PATIENCE = 15  # seconds that a run has to end by itself
+STOP_TIMEOUT = 15  # seconds that a run has to end by itself
 START_TIME = 19  # the field of /proc/PID/stat, counted from the one after the name
 EVENTS = {
     "ANSIBLE_CALLBACK_PLUGINS": str(Path(__file__).resolve().parent / "callback"),
     "ANSIBLE_CALLBACKS_ENABLED": "lab_events",
-    # The ansible command uses callbacks only when it is told to.
+    # The ansible command uses callbacks only with this setting.
     "ANSIBLE_LOAD_CALLBACK_PLUGINS": "true",
 }
 
 
-def follow(
+def run_ansible(
     command: t.Sequence[str],
     *,
     cwd: Path,
@@ -65,7 +65,7 @@ def follow(
                 on_event(event)
         return process.wait()
     except BaseException:
-        end(process)
+        end_process(process)
         raise
 
 
@@ -77,50 +77,50 @@ def read_event(line: str) -> Json | None:
     return t.cast(Json, json.loads(text))
 
 
-def end(process: subprocess.Popen[str]) -> None:
+def end_process(process: subprocess.Popen[str]) -> None:
     """End a run with its children: Ansible hands the signal on to its workers, which have sessions of their own."""
     children = descendants(process.pid)
     process.terminate()
     try:
-        process.wait(PATIENCE)
+        process.wait(STOP_TIMEOUT)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
     # Killed at once, podman would leave a container at work that it has not yet written down as running.
-    _wait(children)
+    _wait_for_end(children)
     for child, started in children.items():
-        if runs(child, started):
+        if is_running(child, started):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
-    _wait(children)
+    _wait_for_end(children)
 
 
-def _wait(children: t.Mapping[int, str]) -> None:
+def _wait_for_end(children: t.Mapping[int, str]) -> None:
     """Wait until all have ended, but not for ever."""
-    deadline = time.monotonic() + PATIENCE
-    while any(runs(child, started) for child, started in children.items()) and time.monotonic() < deadline:
+    deadline = time.monotonic() + STOP_TIMEOUT
+    while any(is_running(child, started) for child, started in children.items()) and time.monotonic() < deadline:
         time.sleep(0.05)
 
 
 def descendants(pid: int) -> dict[int, str]:
-    """The children of a process and theirs, each with its start time, which tells it from a later one with the same number."""
+    """The children of a process and theirs, each with its start time, which differs from that of a later one with the same number."""
     parents: dict[int, int] = {}
     for directory in Path("/proc").iterdir():
-        if directory.name.isdigit() and (fields := _fields(int(directory.name))):
+        if directory.name.isdigit() and (fields := _read_stat(int(directory.name))):
             parents[int(directory.name)] = int(fields[1])
     found = {pid}
     while more := {child for child, parent in parents.items() if parent in found} - found:
         found |= more
-    return {child: fields[START_TIME] for child in found - {pid} if (fields := _fields(child))}
+    return {child: fields[START_TIME] for child in found - {pid} if (fields := _read_stat(child))}
 
 
-def runs(pid: int, started: str) -> bool:
+def is_running(pid: int, started: str) -> bool:
     """Whether a process is there and is no zombie. started: when it began."""
-    fields = _fields(pid)
+    fields = _read_stat(pid)
     return bool(fields) and fields[START_TIME] == started and fields[0] != "Z"
 
 
-def _fields(pid: int) -> list[str]:
+def _read_stat(pid: int) -> list[str]:
     """The fields of /proc/PID/stat after the name; none when the process ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()

@@ -33,14 +33,14 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "node
 
 # No debugger reads these programs: the compiler makes no tables for one, and its own collector of garbage begins late. Nor does it put
 # functions in the place of their calls, but where all programs spend their time: that is a quarter of its work.
-_QUICK = "-dwarf=false -d=gcstart=512 -c=1"
-_BUSY = ("std", "k8s.io/apimachinery/...")
+_FAST_COMPILE = "-dwarf=false -d=gcstart=512 -c=1"
+_HOT_PACKAGES = ("std", "k8s.io/apimachinery/...")
 FLAGS = (
     "-mod=mod",
     "-trimpath",
     "-buildvcs=false",
-    f"-gcflags=all=-l {_QUICK}",
-    *(f"-gcflags={name}={_QUICK}" for name in _BUSY),
+    f"-gcflags=all=-l {_FAST_COMPILE}",
+    *(f"-gcflags={name}={_FAST_COMPILE}" for name in _HOT_PACKAGES),
 )
 GO_MOD = """\
 module lab.local/programs
@@ -72,14 +72,14 @@ USUAL_SECONDS = 390  # on two idle cores
 
 @dataclasses.dataclass(frozen=True)
 class Release:
-    """A release of Kubernetes, with the etcd and the Go that it asks for."""
+    """A release of Kubernetes, with the etcd and the Go that it requires."""
 
     version: str
     etcd: str
     go: str
 
     @classmethod
-    def named(cls, name: str) -> Release:
+    def by_name(cls, name: str) -> Release:
         """The release that a minor version such as 1.37, or an exact one, names."""
         releases = read_releases()
         found = releases.get(name) or next((one for one in releases.values() if one["version"] == name), None)
@@ -125,12 +125,12 @@ class Release:
         return self.directory.with_name(f"{self.directory.name}.progress")
 
     @contextlib.contextmanager
-    def noting_progress(self) -> t.Iterator[t.Callable[[int, int], None]]:
-        """Yields what writes down how many packages are compiled, of how many; nothing stays of it afterwards."""
+    def record_progress(self) -> t.Iterator[t.Callable[[int, int], None]]:
+        """Yields what records how many packages are compiled, of how many; nothing stays of it afterwards."""
         began = time.time()
         self._progress.parent.mkdir(parents=True, exist_ok=True)
         try:
-            yield lambda compiled, total: write_whole(self._progress, f"{compiled} {total} {began}")
+            yield lambda compiled, total: write_atomically(self._progress, f"{compiled} {total} {began}")
         finally:
             self._progress.unlink(missing_ok=True)
 
@@ -160,7 +160,7 @@ def read_releases() -> dict[str, dict[str, str]]:
     return t.cast("dict[str, dict[str, str]]", json.loads(text)["lab_releases"])
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Write a file that others read at any time."""
     new = path.with_name(f"{path.name}.new")
     new.write_text(text, encoding="utf-8")
@@ -189,9 +189,9 @@ def compile_programs(release: Release, directory: Path, *packages: str) -> int:
     environment = go_environment()
     modules = write_modules(release, source, environment)
     flags = [*FLAGS, "-ldflags", release.linker_flags, "-o", f"{directory}{os.sep}"]
-    with release.noting_progress() as note:
+    with release.record_progress() as record:
         for module in modules:
-            status = go_build(module, flags, packages or ("./...",), environment, note)
+            status = go_build(module, flags, packages or ("./...",), environment, record)
             if status != 0:
                 return status
     shutil.rmtree(source)
@@ -204,11 +204,11 @@ def write_modules(release: Release, directory: Path, environment: t.Mapping[str,
     etcd is in that of Kubernetes, and shares its packages, where Kubernetes itself demands this version of it.
     """
     shutil.copytree(SOURCES, directory)
-    wanted = ["go", "mod", "download", "-json", f"k8s.io/kubernetes@v{release.version}"]
-    done = subprocess.run(wanted, cwd=directory, env=environment, check=False, stdout=subprocess.PIPE, text=True)
+    command = ["go", "mod", "download", "-json", f"k8s.io/kubernetes@v{release.version}"]
+    done = subprocess.run(command, cwd=directory, env=environment, check=False, stdout=subprocess.PIPE, text=True)
     downloaded = json.loads(done.stdout or "{}")
     if done.returncode != 0:
-        raise SystemExit(downloaded.get("Error") or f"{' '.join(wanted)} ended with status {done.returncode}.")
+        raise SystemExit(downloaded.get("Error") or f"{' '.join(command)} ended with status {done.returncode}.")
     demands = Path(downloaded["GoMod"]).read_text(encoding="utf-8")
     staging = re.findall(r"(k8s\.io/[a-z0-9-]+) => \./staging", demands)
     etcd = ETCD.format(etcd=release.etcd)
@@ -231,9 +231,9 @@ def go_build(
     flags: t.Sequence[str],
     packages: t.Sequence[str],
     environment: t.Mapping[str, str],
-    note: t.Callable[[int, int], None],
+    record: t.Callable[[int, int], None],
 ) -> int:
-    """Build programs of a Go module, with a note of each package. Returns Go's exit status."""
+    """Build programs of a Go module, and record each package. Returns Go's exit status."""
     listed = subprocess.run(
         ["go", "list", "-mod=mod", "-deps", *packages],
         cwd=module,
@@ -251,7 +251,7 @@ def go_build(
                 sys.stderr.write(line)
             else:
                 compiled += 1
-                note(compiled, total)
+                record(compiled, total)
     return process.returncode
 
 
@@ -278,8 +278,8 @@ def go_environment() -> dict[str, str]:
 
 
 def main(action: str, name: str, *arguments: str) -> int:
-    """Do what the first argument says. Returns the exit status."""
-    release = Release.named(name)
+    """Do what the first argument names. Returns the exit status."""
+    release = Release.by_name(name)
     match action:
         case "path":
             sys.stdout.write(f"{release.directory}\n")

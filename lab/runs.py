@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What programs share that work on a lab: a fresh one, runs of ansible-playbook, and a look at nodes and cluster."""
+"""What programs share that work on a lab: a fresh one, runs of ansible-playbook, and snapshots of nodes and cluster."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ import typing as t
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.lab.guard import CommandFailed, only_playbook
-from ansible_collections.nodecraft.kubeadm.lab.processes import end, follow
+from ansible_collections.nodecraft.kubeadm.lab.guard import CommandFailed, lock_lab
+from ansible_collections.nodecraft.kubeadm.lab.processes import end_process, run_ansible
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 from ansible_collections.nodecraft.kubeadm.tests.sessions.clusters import LAB_SETTINGS
-from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import echo
 
 ROOT = Path(__file__).resolve().parents[1]
 UNIT, FULL = "example.com/unit", "example.com/full"
 # What device plugins of the lab offer. A kubelet shows their capacity for five minutes after they are gone, and their names for ever.
-OF_PLUGINS = (UNIT, FULL, "example.com/resource")
+PLUGIN_RESOURCES = (UNIT, FULL, "example.com/resource")
 # What the lifecycle controller sets by the conditions of a node and by spec.unschedulable: these taints come and go.
 LIFECYCLE_TAINTS = {
     f"node.kubernetes.io/{name}"
@@ -40,9 +40,9 @@ LIFECYCLE_TAINTS = {
         "unschedulable",
     )
 }
-# Each prints, as JSON, one side of the node that it runs on.
-KUBELET_LOOK = ROOT / "extensions/molecule/node_kubelet/look.py"
-LOOKS = (ROOT / "extensions/molecule/common/snapshot.py", KUBELET_LOOK)
+# Each prints, as JSON, one part of the state of the node that it runs on.
+KUBELET_SNAPSHOT = ROOT / "extensions/molecule/node_kubelet/look.py"
+SNAPSHOTS = (ROOT / "extensions/molecule/common/snapshot.py", KUBELET_SNAPSHOT)
 
 KUBEADM_GRACE = 30  # terminationGracePeriodSeconds of static pods as kubeadm makes them
 KUBELET_STATUS = 10  # seconds from one report of a kubelet on its node to the next, as Kubernetes has it
@@ -67,12 +67,12 @@ class Lab:
     node_status_seconds: int = KUBELET_STATUS
 
     @classmethod
-    def of_environment(
+    def from_environment(
         cls, *, by_ssh: bool = False, grace_seconds: int = KUBEADM_GRACE, node_status_seconds: int = KUBELET_STATUS
     ) -> Lab:
-        """The lab that LAB, K8S, CONTROL_PLANES and WORKERS name."""
+        """The lab that LAB, K8S, CONTROL_PLANES and WORKERS describe."""
         env = os.environ
-        control_planes, workers = (_number(name, env[name]) for name in ("CONTROL_PLANES", "WORKERS"))
+        control_planes, workers = (_parse_positive(name, env[name]) for name in ("CONTROL_PLANES", "WORKERS"))
         return cls(env["LAB"], env["K8S"], control_planes, workers, by_ssh, grace_seconds, node_status_seconds)
 
     @property
@@ -102,7 +102,7 @@ class Lab:
 
     @property
     def inventory(self) -> Path:
-        """Its nodes, with the connection that is asked for."""
+        """Its nodes, with the connection that by_ssh selects."""
         return self.directory / ("inventory-ssh.yml" if self.by_ssh else "inventory.yml")
 
     @property
@@ -122,11 +122,11 @@ class Lab:
         """Remove what the program left of this lab and make it; returns the seconds that making it took.
 
         A lab that the program did not make stays, and so does each one when this one cannot be made.
-        on_removed: called when nothing of it is there any more, and what is there from now on is ours.
+        on_removed: called when nothing of it is there any more, and what is there from now on is the program's.
         seconds_after: what the program usually takes from then on.
         """
         log.unlink(missing_ok=True)
-        wanted: Json = {
+        variables: Json = {
             "lab_program": program,
             "lab_kubernetes": self.kubernetes,
             "lab_control_planes": self.control_planes,
@@ -135,19 +135,19 @@ class Lab:
             "lab_node_status_seconds": self.node_status_seconds,
         }
         with Waiting(f"the remains of an earlier lab {self.name} are removed", 5):
-            self.play("down", log, **wanted)
+            self.play("down", log, **variables)
         on_removed()
         began = time.monotonic()
-        self.play("up", log, show=True, seconds_after=seconds_after, lab_introduced=False, **wanted)
+        self.play("up", log, show=True, seconds_after=seconds_after, lab_introduced=False, **variables)
         return time.monotonic() - began
 
     def device_plugin(self, log: Path) -> Json:
         """The image archive of our device plugin, as variables of the role; built where it is not in the cache."""
-        with self.building_device_plugin(log) as image:
+        with self.build_device_plugin(log) as image:
             return image()
 
     @contextlib.contextmanager
-    def building_device_plugin(self, log: Path) -> t.Iterator[t.Callable[[], Json]]:
+    def build_device_plugin(self, log: Path) -> t.Iterator[t.Callable[[], Json]]:
         """Have the image archive of our device plugin built meanwhile, where it is not in the cache.
 
         Yields what waits for it, and returns it as variables of the role.
@@ -155,26 +155,26 @@ class Lab:
         log.unlink(missing_ok=True)
         started: list[subprocess.Popen[str]] = []
         over = threading.Event()
-        wanted: Json = {"lab_kubernetes": self.kubernetes, "lab_sample_wanted": "false"}
+        variables: Json = {"lab_kubernetes": self.kubernetes, "lab_sample_wanted": "false"}
 
-        def image() -> Json:
+        def wait_for_image() -> Json:
             with Waiting("the image of the device plugin is built (once)", 90):
                 built.result()
             return t.cast(Json, json.loads((self.directory / "device_plugins.json").read_text(encoding="utf-8"))["own"])
 
-        def note(process: subprocess.Popen[str]) -> None:
+        def register_process(process: subprocess.Popen[str]) -> None:
             started.append(process)
             if over.is_set():
                 process.terminate()
 
         with ThreadPoolExecutor(1) as pool:
-            built = pool.submit(self.play, "device_plugins", log, on_start=note, **wanted)
+            built = pool.submit(self.play, "device_plugins", log, on_start=register_process, **variables)
             try:
-                yield image
+                yield wait_for_image
             finally:
                 over.set()
                 for process in started if not built.done() else ():
-                    end(process)
+                    end_process(process)
 
     def play(
         self,
@@ -188,20 +188,20 @@ class Lab:
     ) -> None:
         """Run a playbook of the lab: the one place where that is done. What it prints goes into a log; show: on the terminal, too.
 
-        Its callback, lab/callback/progress.py, says what takes long and, in one sentence, what failed.
+        Its callback, lab/callback/progress.py, prints what takes long and, in one sentence, what failed.
         seconds_after: what usually comes after it. on_start: gets its process, and others have the processor first.
         """
         reasons: list[str] = []
         extra = json.dumps({"lab_name": self.name, **variables})
         command = [*(["nice"] if on_start else []), "ansible-playbook", f"lab/{playbook}.yml", f"--extra-vars={extra}"]
-        with only_playbook(self.name) as lock, log.open("a", encoding="utf-8") as output:
+        with lock_lab(self.name) as lock, log.open("a", encoding="utf-8") as output:
 
             def on_line(line: str) -> None:
                 print(line, file=output, flush=True)
                 if show:
-                    say(f"   {line}")
+                    echo(f"   {line}")
 
-            status = follow(
+            status = run_ansible(
                 command,
                 cwd=ROOT,
                 env={**environment(), **LAB_SETTINGS, "SECONDS_AFTER_LAB": str(seconds_after)},
@@ -214,26 +214,27 @@ class Lab:
         if status != 0 and not reasons:
             raise CommandFailed(command[:2], log.read_text(encoding="utf-8"))
         if status != 0:
-            # A loop has a failure of its own, which says nothing: the first one says why. What is shown said it already.
+            # A loop has a failure of its own, without a reason: the first one has it. With show it is printed already.
             raise SystemExit(1 if show else " ".join(reasons[0].split()))
 
-    def ask(self, *command: str) -> str:
-        """What a command on the first control plane node says."""
+    def exec_on_first(self, *command: str) -> str:
+        """Run a command on the first control plane node; returns its output."""
         done = subprocess.run(["podman", "exec", self.first, *command], capture_output=True, text=True, check=True)
         return done.stdout
 
-    def look(self) -> dict[str, Json]:
+    def take_snapshot(self) -> dict[str, Json]:
         """Of every node: manifests, files of the kubelet, processes."""
         return {
-            name: {key: side for look in LOOKS for key, side in self._look(name, look).items()} for name in self.names
+            name: {key: part for path in SNAPSHOTS for key, part in self._run_script(name, path).items()}
+            for name in self.names
         }
 
     def pods_on_nodes(self) -> set[str]:
         """The UIDs of all pods of which a process runs on a node, whatever the API knows of them."""
-        return {entry["pod"] for name in self.names for entry in self._look(name, KUBELET_LOOK)["in_pods"]}
+        return {entry["pod"] for name in self.names for entry in self._run_script(name, KUBELET_SNAPSHOT)["in_pods"]}
 
     def pods_in_api(self) -> set[str]:
-        """The UIDs of all pods that are meant to run. A static pod has the hash of its manifest for a UID on its node."""
+        """The UIDs of all pods that should run. A static pod has the hash of its manifest for a UID on its node."""
         found = [pod["metadata"] for pod in self.get("pods", "--all-namespaces")["items"]]
         return {
             meta.get("annotations", {}).get("kubernetes.io/config.hash", meta["uid"])
@@ -242,8 +243,8 @@ class Lab:
         }
 
     @staticmethod
-    def _look(name: str, look: Path) -> Json:
-        with look.open(encoding="utf-8") as script:
+    def _run_script(name: str, path: Path) -> Json:
+        with path.open(encoding="utf-8") as script:
             done = subprocess.run(
                 ["podman", "exec", "--interactive", name, "python3", "-"],
                 stdin=script,
@@ -260,7 +261,7 @@ class Lab:
             raise CommandFailed(done.args, done.stdout + done.stderr)
         return done.stdout
 
-    def refusal(self, *arguments: str, stdin: str | None = None) -> str:
+    def kubectl_error(self, *arguments: str, stdin: str | None = None) -> str:
         """Why kubectl fails; empty when it does not."""
         done = self._kubectl(arguments, stdin)
         return done.stderr.strip() if done.returncode != 0 else ""
@@ -291,7 +292,7 @@ class Lab:
         }
 
 
-def _number(name: str, text: str) -> int:
+def _parse_positive(name: str, text: str) -> int:
     if not (text.isdecimal() and int(text) > 0):
         raise SystemExit(f"invalid {name} {text}: must be a whole number above 0.")
     return int(text)
@@ -302,8 +303,8 @@ def environment() -> dict[str, str]:
     return {"ANSIBLE_PIPELINING": "true", **os.environ}
 
 
-class Follower:
-    """Who is told what a run does while it runs."""
+class Observer:
+    """Gets the events and lines of a run while it runs."""
 
     def __init__(self, what: str, usually: float | None = None) -> None:
         self.what = what
@@ -340,7 +341,7 @@ class Run:
 
     @property
     def lines(self) -> list[str]:
-        """What it told people at its end: the last step of its roles or its playbook."""
+        """The summary at its end: of the last step of its roles or its playbook."""
         steps = list(self.results("rollout"))
         return list(steps[-1].get("lines") or ()) if steps else []
 
@@ -369,13 +370,13 @@ def run_playbook(
     *arguments: str,
     desired: Path | None = None,
     name: str = "site",
-    follower: Follower | None = None,
+    observer: Observer | None = None,
 ) -> Run:
     """Run a playbook as a user would, and keep the JSON of it. desired: an inventory with the desired state."""
     inventories = [f"--inventory={path}" for path in (lab.inventory, desired) if path]
     extra = f"--extra-vars={json.dumps(variables)}"
     command = ["ansible-playbook", *inventories, f"playbooks/{name}.yml", extra, *arguments]
-    return _run(lab, record, command, follower or Follower(f"{name}.yml runs"))
+    return _run(lab, record, command, observer or Observer(f"{name}.yml runs"))
 
 
 def run_module(
@@ -385,38 +386,38 @@ def run_module(
     record: Path,
     *arguments: str,
     host: str = "localhost",
-    follower: Follower | None = None,
+    observer: Observer | None = None,
 ) -> Run:
-    """Run a module of the collection, one that asks the API unless nodes are named, and keep the JSON of it. Nodes take turns."""
+    """Run a module of the collection, on the controller unless nodes are named, and keep the JSON of it. Nodes take turns."""
     inventory = [] if host == "localhost" else [f"--inventory={lab.inventory}", "--forks=1", "--diff"]
     module = [f"--module-name=nodecraft.kubeadm.{name}", f"--args={json.dumps(options)}"]
-    return _run(lab, record, ["ansible", host, *inventory, *module, *arguments], follower or Follower(f"{name} runs"))
+    return _run(lab, record, ["ansible", host, *inventory, *module, *arguments], observer or Observer(f"{name} runs"))
 
 
-def _run(lab: Lab, record: Path, command: list[str], follower: Follower) -> Run:
+def _run(lab: Lab, record: Path, command: list[str], observer: Observer) -> Run:
     began = time.monotonic()
-    said: list[str] = []
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as stdout, Waiting(follower.what, follower.usually) as waiting:
+    lines: list[str] = []
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as stdout, Waiting(observer.what, observer.usually) as waiting:
 
         def on_line(line: str) -> None:
-            said.append(line)
-            follower.on_line(line, waiting)
+            lines.append(line)
+            observer.on_line(line, waiting)
 
-        status = follow(
+        status = run_ansible(
             command,
             cwd=ROOT,
             env={**lab.environment, "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json"},
             stdout=stdout,
-            on_event=lambda event: follower.on_event(event, waiting),
+            on_event=lambda event: observer.on_event(event, waiting),
             on_line=on_line,
         )
         stdout.seek(0)
         output = stdout.read()
     seconds = time.monotonic() - began
-    # Other words of Ansible may stand before the report.
+    # Ansible may print other lines before the report.
     start = f"\n{output}".find("\n{\n")
     if start < 0:
-        raise CommandFailed(command, output + "\n".join(said))
+        raise CommandFailed(command, output + "\n".join(lines))
     report = json.loads(output[start:])
     record.write_text(json.dumps(report, indent=2), encoding="utf-8")
     return Run(status, seconds, report)

@@ -10,7 +10,7 @@ import threading
 import time
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import echo
 
 FIRST = 5  # seconds until the first line
 EVERY = int(os.environ.get("SECONDS_BETWEEN_LINES", "15"))  # after it; make sets a minute where no terminal shows them
@@ -70,12 +70,12 @@ class Waiting:
         what: str,
         usually: float | None = None,
         *,
-        tell: t.Callable[[str], None] = say,
+        print_line: t.Callable[[str], None] = echo,
         state: t.Callable[[], str] = str,
         left: t.Callable[[], str] = str,
         clock: t.Callable[[], float] = time.monotonic,
     ) -> None:
-        self._tell = tell
+        self._print_line = print_line
         self._state = state
         self._left = left
         self._clock = clock
@@ -93,7 +93,7 @@ class Waiting:
             self._began = self._clock()
             self._next = self._began + FIRST
 
-    def tell_due(self) -> None:
+    def print_due(self) -> None:
         """Print the line that is due, if there is one."""
         with self._guard:
             now = self._clock()
@@ -104,13 +104,13 @@ class Waiting:
             if first:
                 line = f"   waiting: {self._what}{usually}"
             else:
-                told = ", ".join(filter(None, (self._what, self._state(), f"{now - self._began:.0f} s")))
-                line = f"   still waiting: {told}{usually}"
-        self._tell("; ".join(filter(None, (line, self._left()))))
+                details = ", ".join(filter(None, (self._what, self._state(), f"{now - self._began:.0f} s")))
+                line = f"   still waiting: {details}{usually}"
+        self._print_line("; ".join(filter(None, (line, self._left()))))
 
     def _watch(self) -> None:
         while not self._over.wait(1):
-            self.tell_due()
+            self.print_due()
 
     def __enter__(self) -> Waiting:
         self._thread.start()

@@ -31,32 +31,32 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:
         """A task begins."""
-        self._write(event="task", name=task.get_name().strip())
+        self._write_event(event="task", name=task.get_name().strip())
 
     def v2_runner_on_ok(self, result: t.Any) -> None:
         """A host ended a task."""
-        self._transaction(result)
+        self._write_transaction(result)
 
     def v2_runner_item_on_ok(self, result: t.Any) -> None:
         """A host ended an item of a loop."""
-        self._transaction(result)
+        self._write_transaction(result)
 
     def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
         """A host failed."""
         if not ignore_errors:
-            self._failure(result)
+            self._write_failure(result)
 
     def v2_runner_item_on_failed(self, result: t.Any) -> None:
         """A host failed at an item of a loop."""
-        self._failure(result)
+        self._write_failure(result)
 
-    def _transaction(self, result: t.Any) -> None:
-        found, action = content_of(result), result._task.action.rpartition(".")[2]
-        if action in ("static_pod", "kubelet") and found.get("transaction"):
-            self._write(event="transaction", action=action, result=found)
+    def _write_transaction(self, result: t.Any) -> None:
+        content, action = content_of(result), result._task.action.rpartition(".")[2]
+        if action in ("static_pod", "kubelet") and content.get("transaction"):
+            self._write_event(event="transaction", action=action, result=content)
 
-    def _failure(self, result: t.Any) -> None:
-        self._write(event="failure", host=result._host.get_name(), message=str(content_of(result).get("msg", "")))
+    def _write_failure(self, result: t.Any) -> None:
+        self._write_event(event="failure", host=result._host.get_name(), message=str(content_of(result).get("msg", "")))
 
-    def _write(self, **event: t.Any) -> None:
+    def _write_event(self, **event: t.Any) -> None:
         self._display.display(MARK + json.dumps(event, default=str), stderr=True)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a person sees of the lab's playbooks: a line for each task that takes long, and one sentence for one that fails.
+"""What the lab's playbooks print: a line for each task that takes long, and one sentence for one that fails.
 
 All results go to the file build/log/lab-NAME.jsonl.
 """
@@ -18,7 +18,7 @@ from ansible.plugins.callback import CallbackBase
 from ansible_collections.nodecraft.kubeadm.lab.programs import USUAL_SECONDS, Release
 from ansible_collections.nodecraft.kubeadm.lab.results import content_of
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting, minutes_left
-from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import echo
 
 DOCUMENTATION = """
 name: progress
@@ -36,7 +36,7 @@ LAB_SECONDS = 60
 AFTERWARDS = float(os.environ.get("SECONDS_AFTER_LAB", "0"))
 
 
-def reason(result: t.Mapping[str, t.Any]) -> str:
+def failure_reason(result: t.Mapping[str, t.Any]) -> str:
     """Why a task failed, in one line: its message, and the last line that its command wrote."""
     message = " ".join(str(result.get("msg", "failed")).split())
     written = str(result.get("stderr") or result.get("stdout") or "").strip().splitlines()
@@ -53,10 +53,10 @@ class CallbackModule(CallbackBase):
     def __init__(self) -> None:
         super().__init__()
         self._log: Path | None = None
-        self._made: Release | None = None
+        self._release: Release | None = None
         self._compiled = time.monotonic()  # when its programs were, if they were not from the start
         self._watch = contextlib.ExitStack()
-        self._waiting = self._watch.enter_context(Waiting("Ansible starts", state=self._state, left=self._left))
+        self._waiting = self._watch.enter_context(Waiting("Ansible starts", state=self._state, left=self._time_left))
 
     def v2_playbook_on_play_start(self, play: t.Any) -> None:
         """Learn the name of the lab, and begin its log, which no other user has to read: it may hold what a command printed."""
@@ -68,45 +68,45 @@ class CallbackModule(CallbackBase):
         self._log.unlink(missing_ok=True)
         self._log.touch(mode=0o600)
         if play.get_name() == FIRST_PLAY:
-            with contextlib.suppress(SystemExit):  # The play itself says that it knows no such release.
-                self._made = Release.named(str(variables.get("lab_kubernetes", "1.37")))
+            with contextlib.suppress(SystemExit):  # The play itself fails for an unknown release.
+                self._release = Release.by_name(str(variables.get("lab_kubernetes", "1.37")))
 
     def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:
         """Watch how long it takes."""
         self._waiting.turn_to(str(task.get_name()))
 
     def v2_runner_on_ok(self, result: t.Any) -> None:
-        """Show what the play itself says."""
-        self._note("ok", result)
+        """Print the messages of the play itself."""
+        self._log_result("ok", result)
         if result._task.action == "ansible.builtin.debug":
-            said = content_of(result).get("msg", "")
-            for text in said if isinstance(said, list) else [said]:
-                say(str(text))
+            messages = content_of(result).get("msg", "")
+            for message in messages if isinstance(messages, list) else [messages]:
+                echo(str(message))
 
     def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
-        """Say why, unless each item of a loop did."""
-        self._note("failed", result)
+        """Print why, unless each item of a loop did."""
+        self._log_result("failed", result)
         if not ignore_errors and "results" not in content_of(result):
-            self._say_failed(result)
+            self._print_failure(result)
 
     def v2_runner_item_on_failed(self, result: t.Any) -> None:
-        """Say why."""
-        self._note("failed", result)
-        self._say_failed(result)
+        """Print why."""
+        self._log_result("failed", result)
+        self._print_failure(result)
 
     def v2_runner_on_unreachable(self, result: t.Any) -> None:
-        """Say why."""
-        self._note("unreachable", result)
-        self._say_failed(result)
+        """Print why."""
+        self._log_result("unreachable", result)
+        self._print_failure(result)
 
     def v2_playbook_on_stats(self, stats: t.Any) -> None:
         """The end."""
         self._watch.close()
 
-    def _say_failed(self, result: t.Any) -> None:
-        say(f"{result._task.get_name()}: {reason(content_of(result))}")
+    def _print_failure(self, result: t.Any) -> None:
+        echo(f"{result._task.get_name()}: {failure_reason(content_of(result))}")
 
-    def _note(self, how: str, result: t.Any) -> None:
+    def _log_result(self, how: str, result: t.Any) -> None:
         record = {"task": result._task.get_name(), "host": result._host.get_name(), how: content_of(result)}
         if self._log is not None:
             with self._log.open("a", encoding="utf-8") as log:
@@ -114,15 +114,15 @@ class CallbackModule(CallbackBase):
 
     def _state(self) -> str:
         """How far the compilation of the programs is; empty while there is none."""
-        progress = self._made and self._made.progress
+        progress = self._release and self._release.progress
         return str(progress) if progress else ""
 
-    def _left(self) -> str:
+    def _time_left(self) -> str:
         """How long it takes until the lab stands, and what comes afterwards is done; empty for other playbooks."""
-        if self._made is None:
+        if self._release is None:
             return ""
         now, programs = time.monotonic(), 0.0
-        if not self._made.directory.exists():
-            progress = self._made.progress
+        if not self._release.directory.exists():
+            progress = self._release.progress
             self._compiled, programs = now, progress.seconds_left if progress else USUAL_SECONDS
         return minutes_left(programs + max(self._compiled + LAB_SECONDS - now, 0) + AFTERWARDS)

@@ -11,7 +11,7 @@ import threading
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def say(text: str) -> None:
+def echo(text: str) -> None:
     """Print at once, also into a pipe, and no line into another one."""
     with _ONE_AT_A_TIME:
         try:

@@ -123,7 +123,7 @@ def need_of(entry: str) -> Need:
     return _CODE if parts and parts <= BENCH_WITHOUT_LAB else NEEDS[entry]
 
 
-def prepare(entry: str, machine: Machine, say: t.Callable[[str], None], output: t.TextIO | None = None) -> None:
+def prepare(entry: str, machine: Machine, echo: t.Callable[[str], None], output: t.TextIO | None = None) -> None:
     """Install what the entry needs and the machine lacks, after telling so. output: where apt-get writes.
 
     Raises Problem when that is not possible.
@@ -138,7 +138,7 @@ def prepare(entry: str, machine: Machine, say: t.Callable[[str], None], output: 
     if not machine.has_venv:
         missing["venv"] = f"python3.{sys.version_info[1]}-venv"
     if missing:
-        install(missing, machine, say, output)
+        install(missing, machine, echo, output)
         still = [program for program in missing if program != "venv" and machine.find(program) is None]
         if still:
             raise Problem(
@@ -159,7 +159,7 @@ def check_root(entry: str, *, is_root: bool) -> None:
 
 
 def install(
-    missing: t.Mapping[str, str], machine: Machine, say: t.Callable[[str], None], output: t.TextIO | None
+    missing: t.Mapping[str, str], machine: Machine, echo: t.Callable[[str], None], output: t.TextIO | None
 ) -> None:
     """Install Debian packages. missing: program -> package."""
     programs, packages = ", ".join(missing), " ".join(sorted(set(" ".join(missing.values()).split())))
@@ -171,7 +171,7 @@ def install(
         raise Problem(
             f"this machine lacks {programs}. Install the packages {packages}, or run the same command as root, which does."
         )
-    say(f"This machine lacks {programs}. Installing with apt-get (usually 30 s): {packages}")
+    echo(f"This machine lacks {programs}. Installing with apt-get (usually 30 s): {packages}")
     apt_get = ("apt-get", "--quiet", "--yes", "--option=DPkg::Lock::Timeout=300")
     for action in (("update",), ("install", "--no-install-recommends", *packages.split())):
         done = machine.run(

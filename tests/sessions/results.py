@@ -19,7 +19,7 @@ import xml.etree.ElementTree as ET
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from .console import say
+from .console import echo
 from .places import BUILD, RESULTS, ROOT
 
 if t.TYPE_CHECKING:
@@ -56,7 +56,7 @@ def run_counted(
         entries = run_groups(first, watch)
         failed = [entry["signatures"][0] for entry in entries if count_of(entry, RESULTS).failed]
         goes_on = bool(later) and (not failed or os.environ.get("KEEP_GOING") == "1")
-        say(f"First verdict after {minutes(time.monotonic() - began)}: {verdict(failed, goes_on=goes_on)}")
+        echo(f"First verdict after {minutes(time.monotonic() - began)}: {verdict(failed, goes_on=goes_on)}")
         if goes_on:
             entries += run_groups(later, watch)
     counted = [entry for entry in entries if entry["result"] != "skipped"]
@@ -64,7 +64,7 @@ def run_counted(
     took = {entry["signatures"][0]: round(entry["duration"], 1) for entry in counted}
     DURATIONS.write_text(json.dumps({**read_durations(DURATIONS), **took}, indent=2), encoding="utf-8")
     for name in sorted(took, key=took.__getitem__, reverse=True):
-        say(f"{took[name]:8.1f} s  {name}")
+        echo(f"{took[name]:8.1f} s  {name}")
     for what in without:
         session.warn(f"Not run: {what}, no Python for it is here")
     # nox has a last word of its own; the count comes after it.
@@ -109,7 +109,7 @@ def run_group(names: Group, watch: Watch, niceness: int) -> list[Entry]:
     command = [*nox_command, f"--report={report}", "--sessions", *names]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         for block in blocks(t.cast("t.IO[str]", process.stdout), watch):
-            say(block)
+            echo(block)
     return t.cast("list[Entry]", json.loads(report.read_text(encoding="utf-8"))["sessions"])
 
 
@@ -175,7 +175,7 @@ class Watch:
 
     def _print(self) -> None:
         while not self._over.wait(EVERY):
-            say(self.line)
+            echo(self.line)
 
     def __enter__(self) -> Watch:
         self._thread.start()

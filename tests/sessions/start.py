@@ -38,7 +38,7 @@ import typing as t
 from pathlib import Path
 
 from . import host
-from .console import say
+from .console import echo
 from .places import BUILD, COLLECTIONS, ENVS, NOX_LOCK, ROOT, TREES
 
 VENV = BUILD / "nox"
@@ -197,7 +197,7 @@ def open_log(path: Path) -> t.TextIO:
 def run(entry: str, log: t.TextIO) -> int:
     """Prepare the machine and run the sessions. Returns nox's exit status."""
     if entry == "lab-down" and host.find("podman") is None:
-        say("This machine has no podman, so there is no lab to remove.")
+        echo("This machine has no podman, so there is no lab to remove.")
         return 0
     if entry in STORIES:
         # They count from here how long something took, and print seldom into a file.
@@ -205,7 +205,7 @@ def run(entry: str, log: t.TextIO) -> int:
         os.environ["SECONDS_BETWEEN_LINES"] = "15" if sys.stdout.isatty() else "60"
     with programs_compiled(entry, log) as end_compiling:
         if entry != "lab-down":
-            host.prepare(entry, host.Machine.this(), say, log)
+            host.prepare(entry, host.Machine.this(), echo, log)
         make_venv(log)
     sessions = SESSIONS.get(entry, (entry.replace("-", "_"),))
     status = follow([str(VENV / "bin" / "nox"), "--session", *sessions], log, story=entry in STORIES)
@@ -257,10 +257,10 @@ def _make_venv(log: t.TextIO) -> None:
     if (VENV / "bin" / "python").exists() and found == wanted:
         return
     if found and not found.startswith(place):
-        say("This clone was moved or copied: build/nox and build/envs are made again")
+        echo("This clone was moved or copied: build/nox and build/envs are made again")
         for directory in (ENVS, TREES, COLLECTIONS):
             shutil.rmtree(directory, ignore_errors=True)
-    say("Installing nox into build/nox (once, usually 10 s)")
+    echo("Installing nox into build/nox (once, usually 10 s)")
     shutil.rmtree(VENV, ignore_errors=True)
     pip = [str(VENV / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
     for command in (
@@ -321,7 +321,7 @@ def copy(lines: t.Iterable[str], log: t.TextIO, caught: t.Sequence[int], *, stor
         # After that there is only more of it.
         quiet = quiet or (story and bool(caught and OF_PYTHON.match(line)))
         if not quiet and not (story and OF_NOX.match(line)):
-            say(line.removesuffix("\n"))
+            echo(line.removesuffix("\n"))
 
 
 def ending(entry: str, status: int, log: Path) -> str:

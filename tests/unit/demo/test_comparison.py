@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the demo compares two looks: any difference breaks a claim, and the record says what it is."""
+"""How the demo compares two snapshots: any difference breaks a claim, and is in the record."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.demo import part_steady
 from ansible_collections.nodecraft.kubeadm.demo.comparison import changed_lines, difference
 from ansible_collections.nodecraft.kubeadm.demo.story import Story
-from ansible_collections.nodecraft.kubeadm.lab.runs import Follower, Lab, Run
+from ansible_collections.nodecraft.kubeadm.lab.runs import Lab, Observer, Run
 
 Json = dict[str, t.Any]
 
-LOOK: dict[str, Json] = {
+SNAPSHOT: dict[str, Json] = {
     "demo-cp1": {
         "manifests": {"etcd.yaml": {"mode": "0600", "lines": ["kind: Pod\n", "metadata: {}\n"]}},
         "kubelets": [{"pid": 90, "arguments": ["/usr/bin/kubelet"]}],
@@ -27,13 +27,13 @@ LOOK: dict[str, Json] = {
 
 
 def changed(*path: str | int, value: t.Any) -> dict[str, Json]:
-    """The look with one value that is another."""
-    look = copy.deepcopy(LOOK)
-    place: t.Any = look
+    """The snapshot with one other value."""
+    snapshot = copy.deepcopy(SNAPSHOT)
+    place: t.Any = snapshot
     for key in path[:-1]:
         place = place[key]
     place[path[-1]] = value
-    return look
+    return snapshot
 
 
 INJECTED = {
@@ -42,19 +42,19 @@ INJECTED = {
     "another file": changed("demo-cp1", "manifests", "x.yaml", value={"mode": "0600", "lines": []}),
     "a process with the same number": changed("demo-w1", "in_pods", 0, "started", value=12),
     "a container that is gone": changed("demo-w1", "in_pods", value=[]),
-    "a node without a side": {"demo-cp1": LOOK["demo-cp1"], "demo-w1": {}},
-    "a node that is gone": {"demo-cp1": LOOK["demo-cp1"]},
+    "a node without a side": {"demo-cp1": SNAPSHOT["demo-cp1"], "demo-w1": {}},
+    "a node that is gone": {"demo-cp1": SNAPSHOT["demo-cp1"]},
     "null instead of nothing": changed("demo-w1", "extra", value=None),
 }
 
 
 class LabThatChanges(Lab):
-    """Its nodes are looked at twice."""
+    """Its nodes are read twice."""
 
-    looks: t.ClassVar[list[dict[str, Json]]] = []
+    snapshots: t.ClassVar[list[dict[str, Json]]] = []
 
-    def look(self) -> dict[str, Json]:
-        return self.looks.pop(0)
+    def take_snapshot(self) -> dict[str, Json]:
+        return self.snapshots.pop(0)
 
     def node_objects(self) -> dict[str, Json]:
         return {"demo-w1": {"labels": {}}}
@@ -64,14 +64,14 @@ class StoryWithoutRuns(Story):
     """A run of site.yml changes nothing, it says."""
 
     def run(
-        self, record: str, *arguments: str, follower: Follower, variables: t.Mapping[str, t.Any] | None = None
+        self, record: str, *arguments: str, observer: Observer, variables: t.Mapping[str, t.Any] | None = None
     ) -> Run:
         return Run(0, 1.0, {"plays": [], "stats": {"demo-cp1": {"changed": 0}}})
 
 
-def story(directory: Path, *looks: dict[str, Json]) -> Story:
+def story(directory: Path, *snapshots: dict[str, Json]) -> Story:
     lab = LabThatChanges("demo", "1.32", 1, 1)
-    LabThatChanges.looks = list(looks)
+    LabThatChanges.snapshots = list(snapshots)
     return StoryWithoutRuns(lab, directory, 3)
 
 
@@ -79,11 +79,11 @@ def story(directory: Path, *looks: dict[str, Json]) -> Story:
 def test_one_difference_breaks_the_claim_and_is_on_record(
     after: dict[str, Json], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown = story(tmp_path, LOOK, after)
-    part_steady.again(shown)
-    shown.keep()
+    run = story(tmp_path, SNAPSHOT, after)
+    part_steady.again(run)
+    run.write_record()
     written = (tmp_path / "4-again-difference.txt").read_text(encoding="utf-8").splitlines()
-    assert shown.broken_claims == ["changed=0, no component, kubelet or container restarted (1 s)"]
+    assert run.broken_claims == ["changed=0, no component, kubelet or container restarted (1 s)"]
     assert json.loads((tmp_path / "demo.json").read_text(encoding="utf-8"))["differences"] == {"4-again": written}
     assert written[0].startswith("--- before/demo-")
     assert "NOT AS CLAIMED: changed=0" in (printed := capsys.readouterr().out)
@@ -91,9 +91,9 @@ def test_one_difference_breaks_the_claim_and_is_on_record(
 
 
 def test_no_difference_is_no_file(tmp_path: Path) -> None:
-    shown = story(tmp_path, LOOK, copy.deepcopy(LOOK))
-    part_steady.again(shown)
-    assert (shown.broken_claims, list(tmp_path.iterdir())) == ([], [])
+    run = story(tmp_path, SNAPSHOT, copy.deepcopy(SNAPSHOT))
+    part_steady.again(run)
+    assert (run.broken_claims, list(tmp_path.iterdir())) == ([], [])
 
 
 def test_a_difference_of_an_earlier_demo_is_no_difference_of_this_one(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_difference_of_an_earlier_demo_is_no_difference_of_this_one(tmp_path: 
 
 
 def test_a_difference_names_its_node_and_side() -> None:
-    assert difference(LOOK, INJECTED["a process with the same number"]) == [
+    assert difference(SNAPSHOT, INJECTED["a process with the same number"]) == [
         "--- before/demo-w1/in_pods",
         "+++ after/demo-w1/in_pods",
         "@@ -4,6 +4,6 @@",

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.demo import demo
 from ansible_collections.nodecraft.kubeadm.demo.story import Story
-from ansible_collections.nodecraft.kubeadm.lab.labs import Ours
+from ansible_collections.nodecraft.kubeadm.lab.labs import OwnedLab
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
 
 
@@ -26,14 +26,14 @@ def test_a_lab_on_which_its_pods_would_not_do_as_claimed_is_refused(
         pytest.fail("The lab was made.")
 
     monkeypatch.setattr(Lab, "recreate", start)
-    asked = argparse.Namespace(
+    args = argparse.Namespace(
         standing=False, output=tmp_path, leave_out=[], second_runs=False, min_ready_seconds=1, ssh=False
     )
     with pytest.raises(SystemExit, match=rf"^invalid WORKERS {workers}: must be 2"):
-        demo.show(asked, Ours(Lab("x", "1.37", 1, workers), "demo"))
+        demo.show_demo(args, OwnedLab(Lab("x", "1.37", 1, workers), "demo"))
 
 
-class Shown:
+class DemoRun:
     """The demo as a program, with one part, on a lab whose playbooks are only noted."""
 
     def __init__(
@@ -53,8 +53,8 @@ class Shown:
 def test_a_claim_that_does_not_hold_fails_the_demo(
     holds: bool, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown = Shown(tmp_path, monkeypatch, lambda story: story.claim(holds, "so it is"))
-    assert shown.status == status
+    run = DemoRun(tmp_path, monkeypatch, lambda story: story.claim(holds, "so it is"))
+    assert run.status == status
     assert capsys.readouterr().err == ("" if holds else "1 claim(s) did not hold.\n")
 
 
@@ -62,12 +62,12 @@ def test_a_claim_that_does_not_hold_fails_the_demo(
 def test_an_interrupted_demo_removes_the_lab_that_it_made(
     number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown = Shown(tmp_path, monkeypatch, lambda _story: os.kill(os.getpid(), number))
-    assert shown.status == 130
-    assert shown.played == ["the end of the parent is watched", "down", "up", "down"]
+    run = DemoRun(tmp_path, monkeypatch, lambda _story: os.kill(os.getpid(), number))
+    assert run.status == 130
+    assert run.played == ["the end of the parent is watched", "down", "up", "down"]
 
 
 def test_an_interrupted_demo_leaves_a_lab_that_stood_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = Shown(tmp_path, monkeypatch, lambda _story: os.kill(os.getpid(), signal.SIGINT), "--standing")
-    assert shown.status == 130
-    assert shown.played == ["the end of the parent is watched"]
+    run = DemoRun(tmp_path, monkeypatch, lambda _story: os.kill(os.getpid(), signal.SIGINT), "--standing")
+    assert run.status == 130
+    assert run.played == ["the end of the parent is watched"]

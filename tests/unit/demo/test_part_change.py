@@ -13,8 +13,8 @@ from ansible_collections.nodecraft.kubeadm.demo.part_change import (
     API_SERVER,
     KUBELET_TASK,
     NODES_TASK,
-    ChangeFollower,
-    _judge_manifests,
+    ChangeObserver,
+    _claim_manifests,
 )
 from ansible_collections.nodecraft.kubeadm.demo.story import Story
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
@@ -39,21 +39,21 @@ def transaction(action: str, **result: t.Any) -> Json:
 
 
 @pytest.fixture
-def follower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ChangeFollower:
+def observer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ChangeObserver:
     monkeypatch.delenv("MAKE_BEGAN", raising=False)
-    return ChangeFollower(Story(Lab("demo", "1.32", 1, 2), tmp_path, 3), "planning", 5)
+    return ChangeObserver(Story(Lab("demo", "1.32", 1, 2), tmp_path, 3), "planning", 5)
 
 
 def test_each_change_is_told_at_once_and_the_first_one_is_the_first_effect(
-    follower: ChangeFollower, capsys: pytest.CaptureFixture[str]
+    observer: ChangeObserver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     waiting = Waiting("planning")
-    follower.on_event(transaction("static_pod", name=API_SERVER), waiting)
+    observer.on_event(transaction("static_pod", name=API_SERVER), waiting)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("   demo-cp1: kube-apiserver, rehearsal accepted in 1.0 s; committed after 9 s")
     assert lines[1:3] == ["     - a", "     + b"]
     assert lines[3].startswith("   first effect after 0 s: kube-apiserver of demo-cp1 runs with InPlace")
-    follower.on_event(transaction("static_pod", name=API_SERVER, node="demo-cp2"), waiting)
+    observer.on_event(transaction("static_pod", name=API_SERVER, node="demo-cp2"), waiting)
     assert "first effect" not in capsys.readouterr().out
 
 
@@ -64,15 +64,15 @@ def test_the_tasks_are_those_of_the_roles(name: str, file: str) -> None:
     assert f"- name: {name}\n" in (ROOT / "roles" / file).read_text(encoding="utf-8")
 
 
-def test_what_only_plans_is_not_what_changes(follower: ChangeFollower) -> None:
+def test_what_only_plans_is_not_what_changes(observer: ChangeObserver) -> None:
     waiting = Waiting("planning")
     for name in (NODES_TASK, "Change the nodes that need it, one after the other"):
-        follower.on_event(task(name), waiting)
+        observer.on_event(task(name), waiting)
         assert waiting._what == "planning"
-    follower.on_event(task(KUBELET_TASK), waiting)
-    follower.on_event(transaction("kubelet"), waiting)
+    observer.on_event(task(KUBELET_TASK), waiting)
+    observer.on_event(transaction("kubelet"), waiting)
     assert waiting._what.startswith("the kubelets restart")
-    follower.on_event(task(NODES_TASK), waiting)
+    observer.on_event(task(NODES_TASK), waiting)
     assert waiting._what.startswith("the API gets taint")
 
 
@@ -108,25 +108,27 @@ CHANGED: dict[str, Json] = {
 }
 
 
-def judged(directory: Path, after: Json, node: str) -> list[str]:
+def broken_claims(directory: Path, after: Json, node: str) -> list[str]:
     """The broken claims when one control plane of two has these manifests."""
     story = Story(Lab("x", "1.32", 2, 2), directory, 3)
-    looks = [{name: {"manifests": copy.deepcopy(side)} for name in ("x-cp1", "x-cp2")} for side in (BEFORE, AFTER)]
-    looks[1][node]["manifests"] = after
-    _judge_manifests(story, looks[0], looks[1])
+    snapshots = [
+        {name: {"manifests": copy.deepcopy(manifests)} for name in ("x-cp1", "x-cp2")} for manifests in (BEFORE, AFTER)
+    ]
+    snapshots[1][node]["manifests"] = after
+    _claim_manifests(story, snapshots[0], snapshots[1])
     return story.broken_claims
 
 
 def test_manifests_with_what_was_asked_for_are_as_claimed(tmp_path: Path) -> None:
-    assert judged(tmp_path, AFTER, "x-cp1") == []
+    assert broken_claims(tmp_path, AFTER, "x-cp1") == []
 
 
 @pytest.mark.parametrize("node", ["x-cp1", "x-cp2"])
 @pytest.mark.parametrize("change", CHANGED.values(), ids=CHANGED)
 def test_whatever_else_differs_in_a_manifest_breaks_the_claim(change: Json, node: str, tmp_path: Path) -> None:
-    assert len(judged(tmp_path, {**AFTER, **change}, node)) == 1
+    assert len(broken_claims(tmp_path, {**AFTER, **change}, node)) == 1
 
 
 @pytest.mark.parametrize("file", AFTER)
 def test_a_manifest_that_is_gone_breaks_the_claim(file: str, tmp_path: Path) -> None:
-    assert len(judged(tmp_path, {name: AFTER[name] for name in AFTER if name != file}, "x-cp2")) == 1
+    assert len(broken_claims(tmp_path, {name: AFTER[name] for name in AFTER if name != file}, "x-cp2")) == 1

@@ -14,7 +14,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.lab.guard import only_playbook
+from ansible_collections.nodecraft.kubeadm.lab.guard import lock_lab
 from ansible_collections.nodecraft.kubeadm.tests.sessions.places import COLLECTIONS, ROOT
 
 LAB = f"unit-{os.getpid()}"
@@ -37,7 +37,7 @@ Lab({LAB!r}, "1.37", 1, 2).play("down", Path("/dev/null"))
 def free() -> bool:
     """Whether no playbook works on the lab, by the lock."""
     try:
-        with only_playbook(LAB):
+        with lock_lab(LAB):
             return True
     except SystemExit:
         return False
@@ -62,7 +62,7 @@ def test_the_lock_is_held_until_the_playbook_ends_also_when_who_started_it_is_ki
     playbook = int(started.read_text(encoding="utf-8"))
     with (
         pytest.raises(SystemExit, match=rf"\(process {playbook}\)\. Wait .* with kill {playbook}\.$"),
-        only_playbook(LAB),
+        lock_lab(LAB),
     ):
         pass
     os.kill(playbook, signal.SIGKILL)
@@ -75,7 +75,7 @@ def test_the_lock_of_a_lab_is_that_of_all_clones_on_the_machine(tmp_path: Path) 
         (other / directory).mkdir(parents=True)
         for path in (ROOT / directory).glob("*.py"):
             shutil.copy(path, other / directory)
-    with only_playbook(LAB):
+    with lock_lab(LAB):
         done = subprocess.run(
             [sys.executable, "lab/alone.py", LAB, "echo", "started"],
             cwd=other,

@@ -12,7 +12,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.lab.guard import CommandFailed, guarded, only_one
+from ansible_collections.nodecraft.kubeadm.lab.guard import CommandFailed, exclusive_lock, run_guarded
 
 ADVICE = "make demo starts over."
 
@@ -20,10 +20,12 @@ ADVICE = "make demo starts over."
 class Guarded:
     """One program that ended."""
 
-    def __init__(self, directory: Path, body: t.Callable[[], None], tidy: t.Callable[[], None] | None = None) -> None:
-        self.said: list[str] = []
+    def __init__(
+        self, directory: Path, body: t.Callable[[], None], cleanup: t.Callable[[], None] | None = None
+    ) -> None:
+        self.lines: list[str] = []
         log = directory / "demo.log"
-        self.status = guarded(body, log=log, advice=ADVICE, tidy=tidy, tell=self.said.append)
+        self.status = run_guarded(body, log=log, advice=ADVICE, cleanup=cleanup, print_line=self.lines.append)
         self.log = log.read_text(encoding="utf-8") if log.exists() else ""
 
 
@@ -35,7 +37,7 @@ def raising(exc: BaseException) -> t.Callable[[], None]:
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "said"),
+    ("body", "status", "lines"),
     [
         (lambda: None, 0, []),
         (raising(SystemExit()), 0, []),
@@ -44,10 +46,10 @@ def raising(exc: BaseException) -> t.Callable[[], None]:
     ],
 )
 def test_what_is_expected_leaves_no_log(
-    body: t.Callable[[], None], status: int, said: list[str], tmp_path: Path
+    body: t.Callable[[], None], status: int, lines: list[str], tmp_path: Path
 ) -> None:
     ended = Guarded(tmp_path, body)
-    assert (ended.status, ended.said, ended.log) == (status, said, "")
+    assert (ended.status, ended.lines, ended.log) == (status, lines, "")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_what_is_not_expected_is_one_sentence_and_its_traceback_is_in_the_log(
 ) -> None:
     ended = Guarded(tmp_path, raising(exc))
     assert ended.status == 2
-    assert ended.said == [f"Stopped by an unexpected error: {what}. All of it is in {tmp_path / 'demo.log'}. {ADVICE}"]
+    assert ended.lines == [f"Stopped by an unexpected error: {what}. All of it is in {tmp_path / 'demo.log'}. {ADVICE}"]
     assert "Traceback (most recent call last)" in ended.log
     assert all(line in ended.log for line in str(getattr(exc, "output", None) or "").splitlines())
 
@@ -80,13 +82,13 @@ def test_what_is_not_expected_is_one_sentence_and_its_traceback_is_in_the_log(
 def test_an_interrupted_program_tidies_up_once_and_no_signal_stops_that(number: signal.Signals, tmp_path: Path) -> None:
     steps: list[str] = []
 
-    def tidy() -> None:
+    def cleanup() -> None:
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGTERM)
         steps.append("tidy")
 
     before = signal.getsignal(number)
-    ended = Guarded(tmp_path, lambda: os.kill(os.getpid(), number), tidy)
+    ended = Guarded(tmp_path, lambda: os.kill(os.getpid(), number), cleanup)
     assert (ended.status, steps, ended.log) == (130, ["tidy"], "")
     assert signal.getsignal(number) is before
 
@@ -95,14 +97,14 @@ def test_a_program_whose_parent_is_killed_tidies_up(tmp_path: Path) -> None:
     program = f"""
 import sys, time
 from pathlib import Path
-from ansible_collections.nodecraft.kubeadm.lab.guard import end_with_parent, guarded
+from ansible_collections.nodecraft.kubeadm.lab.guard import end_with_parent, run_guarded
 
 def body():
     print("up", flush=True)
     time.sleep(60)
 
 end_with_parent()
-guarded(body, log=Path({str(tmp_path / "demo.log")!r}), advice="", tidy=lambda: print("tidy", flush=True))
+run_guarded(body, log=Path({str(tmp_path / "demo.log")!r}), advice="", cleanup=lambda: print("tidy", flush=True))
 """
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {program!r}])"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -117,25 +119,25 @@ guarded(body, log=Path({str(tmp_path / "demo.log")!r}), advice="", tidy=lambda: 
 def test_tidying_up_that_fails_says_what_is_left_to_do(exc: BaseException, tmp_path: Path) -> None:
     ended = Guarded(tmp_path, raising(KeyboardInterrupt()), raising(exc))
     assert ended.status == 130
-    assert len(ended.said) == 1
-    assert ended.said[0].endswith(ADVICE)
+    assert len(ended.lines) == 1
+    assert ended.lines[0].endswith(ADVICE)
     assert "Traceback" in ended.log
 
 
 def test_a_second_program_is_refused_in_one_sentence(tmp_path: Path) -> None:
     lock = tmp_path / "new" / "lock"
-    with only_one(lock, "busy: {}"), pytest.raises(SystemExit, match=f"^busy: {os.getpid()}$"):
+    with exclusive_lock(lock, "busy: {}"), pytest.raises(SystemExit, match=f"^busy: {os.getpid()}$"):
         second(lock)
     second(lock)
 
 
 def second(lock: Path) -> None:
-    with only_one(lock, "busy: {}"):
+    with exclusive_lock(lock, "busy: {}"):
         pass
 
 
 def test_a_child_does_not_hold_the_lock(tmp_path: Path) -> None:
-    with only_one(tmp_path / "lock", "busy: {}"):
+    with exclusive_lock(tmp_path / "lock", "busy: {}"):
         child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         second(tmp_path / "lock")
@@ -161,11 +163,11 @@ def test_a_program_without_a_reader_tidies_up(tmp_path: Path) -> None:
     tidied = tmp_path / "tidied"
     code = (
         "import os, signal, pathlib\n"
-        "from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say\n"
-        "from ansible_collections.nodecraft.kubeadm.lab.guard import guarded\n"
-        "def body():\n    say('begun')\n    os.kill(os.getpid(), signal.SIGHUP)\n"
-        f"def tidy():\n    say('more')\n    say('and more')\n    pathlib.Path({str(tidied)!r}).touch()\n"
-        f"raise SystemExit(guarded(body, log=pathlib.Path({str(tmp_path / 'log')!r}), advice='', tidy=tidy))\n"
+        "from ansible_collections.nodecraft.kubeadm.tests.sessions.console import echo\n"
+        "from ansible_collections.nodecraft.kubeadm.lab.guard import run_guarded\n"
+        "def body():\n    echo('started')\n    os.kill(os.getpid(), signal.SIGHUP)\n"
+        f"def cleanup():\n    echo('more')\n    echo('and more')\n    pathlib.Path({str(tidied)!r}).touch()\n"
+        f"raise SystemExit(run_guarded(body, log=pathlib.Path({str(tmp_path / 'log')!r}), advice='', cleanup=cleanup))\n"
     )
     reading, writing = os.pipe()
     os.close(reading)

@@ -8,11 +8,11 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.lab.labs import Ours
+from ansible_collections.nodecraft.kubeadm.lab.labs import OwnedLab
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
 
 
-class LabOnPaper(Lab):
+class RecordingLab(Lab):
     """Keeps which playbooks were run, and fails at one of them."""
 
     played: t.ClassVar[list[tuple[str, dict[str, t.Any]]]] = []
@@ -28,16 +28,16 @@ class LabOnPaper(Lab):
 
 @pytest.fixture(autouse=True)
 def nothing_played(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LabOnPaper, "played", [])
+    monkeypatch.setattr(RecordingLab, "played", [])
 
 
-def ours() -> Ours:
-    return Ours(LabOnPaper("x", "1.99", 1, 2), "demo")
+def owned() -> OwnedLab:
+    return OwnedLab(RecordingLab("x", "1.99", 1, 2), "demo")
 
 
 def test_what_is_asked_for_is_checked_before_anything_is_removed(tmp_path: Path) -> None:
-    ours().start(tmp_path / "log")
-    (down, checked), (up, asked) = LabOnPaper.played
+    owned().start(tmp_path / "log")
+    (down, checked), (up, asked) = RecordingLab.played
     assert (down, up) == ("down", "up")
     assert checked == {
         "lab_program": "demo",
@@ -53,20 +53,20 @@ def test_what_is_asked_for_is_checked_before_anything_is_removed(tmp_path: Path)
 def test_what_was_refused_is_not_removed_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(LabOnPaper, "fails", "down")
-    lab = ours()
+    monkeypatch.setattr(RecordingLab, "fails", "down")
+    lab = owned()
     with pytest.raises(SystemExit):
         lab.start(tmp_path / "log")
-    lab.tidy(tmp_path / "log")
-    assert [playbook for playbook, _variables in LabOnPaper.played] == ["down"]
+    lab.remove(tmp_path / "log")
+    assert [playbook for playbook, _variables in RecordingLab.played] == ["down"]
     assert capsys.readouterr().out == "Interrupted.\n"
 
 
 def test_a_lab_is_removed_when_that_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lab = ours()
+    lab = owned()
     lab.start(tmp_path / "log")
-    lab.tidy(tmp_path / "log")
-    assert LabOnPaper.played[-1] == ("down", {})
+    lab.remove(tmp_path / "log")
+    assert RecordingLab.played[-1] == ("down", {})
     begun, ended = capsys.readouterr().out.splitlines()
     assert begun.startswith("Interrupted: lab x is being removed (usually 5 s)")
     assert ended == "Lab x is removed."

@@ -9,9 +9,9 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.lab.runs import KUBELET_LOOK
+from ansible_collections.nodecraft.kubeadm.lab.runs import KUBELET_SNAPSHOT
 
-SPEC = importlib.util.spec_from_file_location("kubelet_look", KUBELET_LOOK)
+SPEC = importlib.util.spec_from_file_location("kubelet_look", KUBELET_SNAPSHOT)
 assert SPEC is not None
 assert SPEC.loader is not None
 look = importlib.util.module_from_spec(SPEC)

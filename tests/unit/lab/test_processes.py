@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.lab import processes
-from ansible_collections.nodecraft.kubeadm.lab.processes import MARK, follow, read_event
+from ansible_collections.nodecraft.kubeadm.lab.processes import MARK, read_event, run_ansible
 
 Json = dict[str, t.Any]
 
@@ -28,7 +28,7 @@ def run(program: str, **more: t.Any) -> tuple[int, list[Json], list[str]]:
     events: list[Json] = []
     lines: list[str] = []
     given: Json = {"stdout": None, "on_event": events.append, "on_line": lines.append, **more}
-    return follow([sys.executable, "-c", program], cwd=Path("/"), env=os.environ, **given), events, lines
+    return run_ansible([sys.executable, "-c", program], cwd=Path("/"), env=os.environ, **given), events, lines
 
 
 def test_events_and_lines_of_both_streams_come_apart() -> None:
@@ -38,7 +38,7 @@ def test_events_and_lines_of_both_streams_come_apart() -> None:
 
 
 def test_an_interrupted_run_ends_with_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "PATIENCE", 0.3)
+    monkeypatch.setattr(processes, "STOP_TIMEOUT", 0.3)
     # The child has a session of its own and takes no notice of the signal, as a worker of Ansible may.
     child = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
     program = f"""

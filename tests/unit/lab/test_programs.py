@@ -150,12 +150,12 @@ def test_directory_changes_with_version_and_sources(tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize("name", ["1.37", "1.37.2"])
 def test_release_is_named_by_minor_or_exact_version(name: str) -> None:
-    assert (Release.named(name).version, Release.named(name).etcd) == ("1.37.2", "3.7.0")
+    assert (Release.by_name(name).version, Release.by_name(name).etcd) == ("1.37.2", "3.7.0")
 
 
 def test_unknown_release_is_refused() -> None:
     with pytest.raises(SystemExit, match=r"^invalid release 1\.2: must be one of 1\.32, "):
-        Release.named("1.2")
+        Release.by_name("1.2")
 
 
 def test_programs_that_are_there_are_not_compiled(tmp_path: Path) -> None:

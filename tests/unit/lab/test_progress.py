@@ -28,7 +28,7 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
     ids=["message", "command", "command without errors", "nothing"],
 )
 def test_a_failure_is_one_line(result: dict[str, str], told: str) -> None:
-    assert progress.reason(result) == told
+    assert progress.failure_reason(result) == told
 
 
 class Playing(progress.CallbackModule):
@@ -38,22 +38,22 @@ class Playing(progress.CallbackModule):
         release = mock.Mock(directory=directory, progress=compiled)
         super().__init__()
         self._watch.close()
-        self._made = release
+        self._release = release
 
 
 def test_minutes_left_are_those_of_build_lab_and_what_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "AFTERWARDS", 180.0)
     compiling = Playing(tmp_path / "missing", Progress(0, 100, 0))
-    assert compiling._left() == minutes_left(USUAL_SECONDS + progress.LAB_SECONDS + 180)
+    assert compiling._time_left() == minutes_left(USUAL_SECONDS + progress.LAB_SECONDS + 180)
     assert compiling._state() == "0 of up to 100 packages compiled"
     compiled = Playing(tmp_path, None)
-    assert (compiled._left(), compiled._state()) == ("about 4 min left", "")
+    assert (compiled._time_left(), compiled._state()) == ("about 4 min left", "")
 
 
 def test_minutes_left_are_told_of_no_other_playbook(tmp_path: Path) -> None:
     other = Playing(tmp_path, None)
-    other._made = None
-    assert (other._left(), other._state()) == ("", "")
+    other._release = None
+    assert (other._time_left(), other._state()) == ("", "")
 
 
 def test_the_first_play_is_that_of_a_lab_that_starts() -> None:

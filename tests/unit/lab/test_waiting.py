@@ -28,7 +28,7 @@ def printed(waited: Waiting, clock: Clock, lines: list[str], seconds: int) -> di
     found = {}
     for second in range(1, seconds + 1):
         clock.now += 1
-        waited.tell_due()
+        waited.print_due()
         if lines:
             found[second] = lines.pop()
     return found
@@ -36,7 +36,7 @@ def printed(waited: Waiting, clock: Clock, lines: list[str], seconds: int) -> di
 
 def test_a_line_after_five_seconds_and_then_every_fifteen() -> None:
     clock, lines = Clock(), list[str]()
-    waited = Waiting("the API server restarts", 15, tell=lines.append, clock=clock)
+    waited = Waiting("the API server restarts", 15, print_line=lines.append, clock=clock)
     assert printed(waited, clock, lines, 36) == {
         5: "   waiting: the API server restarts (usually 15 s)",
         20: "   still waiting: the API server restarts, 20 s (usually 15 s)",
@@ -46,7 +46,7 @@ def test_a_line_after_five_seconds_and_then_every_fifteen() -> None:
 
 def test_how_far_it_is() -> None:
     clock, lines = Clock(), list[str]()
-    waited = Waiting("the build", tell=lines.append, clock=clock, state=lambda: "7 of up to 9 packages compiled")
+    waited = Waiting("the build", print_line=lines.append, clock=clock, state=lambda: "7 of up to 9 packages compiled")
     assert printed(waited, clock, lines, 20) == {
         5: "   waiting: the build",
         20: "   still waiting: the build, 7 of up to 9 packages compiled, 20 s",
@@ -55,7 +55,7 @@ def test_how_far_it_is() -> None:
 
 def test_the_seconds_count_again_for_another_thing() -> None:
     clock, lines = Clock(), list[str]()
-    waited = Waiting("one", tell=lines.append, clock=clock)
+    waited = Waiting("one", print_line=lines.append, clock=clock)
     assert printed(waited, clock, lines, 4) == {}
     waited.turn_to("one")
     assert printed(waited, clock, lines, 4) == {1: "   waiting: one"}
@@ -65,7 +65,7 @@ def test_the_seconds_count_again_for_another_thing() -> None:
 
 def test_what_is_quick_is_silent_and_its_thread_ends() -> None:
     lines: list[str] = []
-    with Waiting("quick", tell=lines.append) as waiting:
+    with Waiting("quick", print_line=lines.append) as waiting:
         pass
     assert lines == []
     assert not waiting._thread.is_alive()
@@ -73,7 +73,7 @@ def test_what_is_quick_is_silent_and_its_thread_ends() -> None:
 
 def test_minutes_left_follow_each_line() -> None:
     clock, lines = Clock(), list[str]()
-    waited = Waiting("the build", tell=lines.append, clock=clock, left=lambda: minutes_left(90))
+    waited = Waiting("the build", print_line=lines.append, clock=clock, left=lambda: minutes_left(90))
     assert printed(waited, clock, lines, 20) == {
         5: "   waiting: the build; about 2 min left",
         20: "   still waiting: the build, 20 s; about 2 min left",

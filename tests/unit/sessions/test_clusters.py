@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.lab import guard, runs
-from ansible_collections.nodecraft.kubeadm.lab.guard import only_playbook
+from ansible_collections.nodecraft.kubeadm.lab.guard import lock_lab
 from ansible_collections.nodecraft.kubeadm.tests.sessions.clusters import run_story, start_lab, stop_lab
 
 LAB = {"LAB": "sre", "K8S": "1.37", "CONTROL_PLANES": "1", "WORKERS": "2"}
@@ -66,13 +66,13 @@ def test_nothing_but_what_is_asked_for_is_handed_over() -> None:
 def test_a_second_playbook_of_a_lab_is_refused_and_one_of_another_lab_is_not(tmp_path: Path) -> None:
     refused = rf"^Another command makes, changes or removes lab sre \(process {os.getpid()}\)\. Wait for its end"
     log = tmp_path / "log"
-    with only_playbook("sre"):
+    with lock_lab("sre"):
         with pytest.raises(SystemExit, match=refused):
             runs.Lab("sre", "1.37", 1, 2).play("down", log)
         assert not log.exists()
-        with only_playbook("sre-2"):
+        with lock_lab("sre-2"):
             pass
-    with only_playbook("sre"):
+    with lock_lab("sre"):
         pass
 
 
@@ -91,7 +91,7 @@ def test_what_is_interrupted_gets_the_time_that_it_needs() -> None:
 
 @pytest.mark.parametrize("name", ["../../../x", "{0} {x}", "x" * 300, ""])
 def test_what_is_no_name_of_a_lab_leads_to_no_other_place(name: str, tmp_path: Path, locks: Path) -> None:
-    with only_playbook(name), pytest.raises(SystemExit, match=r"^Another command"), only_playbook(name):
+    with lock_lab(name), pytest.raises(SystemExit, match=r"^Another command"), lock_lab(name):
         pass
     assert [path.parent for path in tmp_path.rglob("*") if path.is_file()] == [locks]
 
@@ -103,11 +103,11 @@ def test_what_a_user_exported_does_not_change_how_the_labs_playbooks_run(
         monkeypatch.setenv(name, "exported")
     given: list[dict[str, str]] = []
 
-    def follow(*_command: t.Any, env: dict[str, str], **_options: t.Any) -> int:
+    def run_ansible(*_command: t.Any, env: dict[str, str], **_options: t.Any) -> int:
         given.append(env)
         return 0
 
-    monkeypatch.setattr(runs, "follow", follow)
+    monkeypatch.setattr(runs, "run_ansible", run_ansible)
     runs.Lab("sre", "1.37", 1, 2).play("down", tmp_path / "log")
     session = FakeSession()
     stop_lab(t.cast(t.Any, session), "sre")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 PROGRAM = """
 import sys
-from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
-say("one")
-say("two")
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import echo
+echo("one")
+echo("two")
 print("at work", file=sys.stderr)
 """
 
