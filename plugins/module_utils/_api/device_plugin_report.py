@@ -32,7 +32,7 @@ from .parallel import for_each
 PORT = 9808  # where our plugin tells of itself
 # The reason of a pod that a kubelet ended at its start, after a reboot for instance, before the plugin had registered.
 NO_DEVICES = "UnexpectedAdmissionError"
-_LOOK_AGAIN = 2.0  # seconds between two looks
+_POLL_INTERVAL = 2.0  # seconds between two looks
 # What keeps a namespace, by kind.
 _OTHERS = {
     "ConfigMap": "namespaces/{}/configmaps",
@@ -82,7 +82,7 @@ def _read_nodes(client: Client, params: Params, warn: t.Callable[[str], None]) -
         return fewest < former
 
     # With each node that works the time begins again: a rollout goes on, node by node, and a large cluster has many.
-    while params["wait"] and fewest and client.poll(are_fewer, params["wait_timeout"], _LOOK_AGAIN, refresh=refresh):
+    while params["wait"] and fewest and client.poll(are_fewer, params["wait_timeout"], _POLL_INTERVAL, refresh=refresh):
         pass
     if _problems(checks) and reader.observed.daemon_set is not None:
         checks = reader.look_closer()

@@ -19,7 +19,7 @@ from .._plan.kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, IN_C
 from .._plan.kubeadm_config.plan import ConfigPlan, Wanted
 from .._plan.kubeadm_config.record import KEY, NAME, Persisted
 from .._plan.kubeadm_config.settings import Place, malformed
-from .api_steps import ApiSteps, difference, retry_on_conflict
+from .api_steps import ApiSteps, diff_entry, retry_on_conflict
 from .client import ApiError, Connect, Json, Params
 from .upgrade_facts import CONFIG_MAP, kubeadm_config
 
@@ -84,9 +84,9 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
 
     def rehearse(self, observed: Observed, plan: ConfigPlan) -> Verdict:
         """The API server judges the write without keeping it."""
-        return self._judge(lambda: self._declined(observed, plan), each="both ConfigMaps")
+        return self._rehearse_by_dry_run(lambda: self._dry_run_errors(observed, plan), each="both ConfigMaps")
 
-    def _declined(self, observed: Observed, plan: ConfigPlan) -> list[str]:
+    def _dry_run_errors(self, observed: Observed, plan: ConfigPlan) -> list[str]:
         try:
             self._note(observed.record, plan.record, dry_run=True)
             self._write(observed, plan, dry_run=True)
@@ -112,8 +112,8 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
             plan = self._planned_again = self.plan(observed)
             self.preflight(observed, plan)
 
-        others = f"{CONFIG_MAP_SOURCE}: another client changed it"
-        retry_on_conflict(attempt, replan, others=others, statuses=(HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND))
+        cause = f"{CONFIG_MAP_SOURCE}: another client changed it"
+        retry_on_conflict(attempt, replan, cause=cause, statuses=(HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND))
 
     def report(self, observed: Observed | None, plan: ConfigPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
@@ -121,7 +121,7 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
         return {
             "operations": [operation.described() for operation in plan.operations] if plan else [],
             "not_persisted": {str(place): reason for place, reason in plan.skipped.items()} if plan else {},
-            "diff": [difference(IN_CONFIG_MAP, plan.before, plan.after)]
+            "diff": [diff_entry(IN_CONFIG_MAP, plan.before, plan.after)]
             if plan and self._diff and plan.before != plan.after
             else [],
         }

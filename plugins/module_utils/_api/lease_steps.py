@@ -18,7 +18,7 @@ from .api_steps import ApiSteps, retry_on_conflict
 from .client import ApiError, Connect, Json, Params
 
 _LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{rollout_lease.LEASE_NAMESPACE}/leases"
-_LOOK_AGAIN = 5.0  # seconds between two looks at a Lease that another run holds
+_POLL_INTERVAL = 5.0  # seconds between two looks at a Lease that another run holds
 
 
 @dataclasses.dataclass
@@ -121,7 +121,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
         body = plan.body
         if body is None:
             return Verdict(SKIPPED, "another run holds the Lease")
-        return self._judge(lambda: self._declined(observed, body), each="it")
+        return self._rehearse_by_dry_run(lambda: self._dry_run_errors(observed, body), each="it")
 
     def apply(self, observed: Observed, plan: LeasePlan) -> None:
         """Write it, after waiting for its holder."""
@@ -139,8 +139,8 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
                 self._told.note_lease(self._write(observed, plan.body, dry_run=False))
             return True
 
-        others = f"Lease {self._request.name}: another client changed it"
-        retry_on_conflict(attempt, replan, others=others, statuses=(HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND))
+        cause = f"Lease {self._request.name}: another client changed it"
+        retry_on_conflict(attempt, replan, cause=cause, statuses=(HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND))
 
     def report(self, observed: Observed | None, plan: LeasePlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
@@ -148,7 +148,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
 
     # ---- writing and waiting -------------------------------------------------------------------------------------------
 
-    def _declined(self, observed: Observed, body: Json) -> list[str]:
+    def _dry_run_errors(self, observed: Observed, body: Json) -> list[str]:
         try:
             self._write(observed, body, dry_run=True)
         except ApiError as exc:
@@ -171,7 +171,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
             self._told.busy = True
             now = self._api.server_time()
             raise KubeadmError(rollout_lease.late(observed.lease, self._request.name, now, waited))
-        self._api.sleep(min(_LOOK_AGAIN, left, longest))
+        self._api.sleep(min(_POLL_INTERVAL, left, longest))
 
 
 def _explained(error: ApiError) -> ApiError:

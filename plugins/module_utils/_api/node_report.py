@@ -21,7 +21,7 @@ from .._plan.node.extended_resources import RESOURCES
 from .._plan.node.labels import LABELS
 from .._plan.node.taints import TAINTS
 from .client import Client, Connect, Json, Params
-from .objects import open_asked, read_kubelets, read_pods
+from .objects import read_kubelets, read_pods, read_requested_nodes
 
 
 def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> dict[str, t.Any]:
@@ -30,24 +30,24 @@ def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None])
     if kubelets and not (names is None and params["readmission"]):
         names = list(dict.fromkeys([*(names or []), *kubelets]))
     restarted = params["restarted_nodes"]
-    client, found = open_asked(params, names, needed=restarted or (), connect=connect, warn=warn)
-    asked = _Pods(
+    client, found = read_requested_nodes(params, names, needed=restarted or (), connect=connect, warn=warn)
+    query = _PodQuery(
         counts=params["requested"],
         readmit=set(found if restarted is None else restarted) if params["readmission"] else set(),
         limits=params["limits"] or {},
         runs=params["running"],
         before=params["running_before"] or {},
     )
-    nodes = _describe_all(found, client, asked)
+    nodes = _describe_all(found, client, query)
     running = read_kubelets(client, list(kubelets), workers=params["concurrency"])
-    compared = {name: _kubelet(expected or {}, running[name]) for name, expected in kubelets.items()}
+    compared = {name: _compare_kubelet(expected or {}, running[name]) for name, expected in kubelets.items()}
     problems = {name: each["problem"] for name, each in compared.items() if each["problem"]}
     failure = {"failed": True, "msg": several(problems)} if problems else {}
     return {"nodes": {name: {**node, "kubelet": compared.get(name)} for name, node in nodes.items()}, **failure}
 
 
-def _kubelet(expected: Json, running: Json | str) -> Json:
-    """What of a kubelet differs from what is expected. running: its configuration, or why it could not be read."""
+def _compare_kubelet(expected: Json, running: Json | str) -> Json:
+    """The differences of a kubelet from what is expected. running: its configuration, or why it could not be read."""
     if isinstance(running, str):
         return {"config": None, "differences": [], "problem": running}
     differences = kubelet_check.differences(expected, running)
@@ -55,9 +55,9 @@ def _kubelet(expected: Json, running: Json | str) -> Json:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Pods:
-    """What is asked about pods. counts: what they request. readmit: on which nodes they would be rejected, with these limits by node. runs:
-    which run. before: by node those that ran before, of which it is told what became of them."""
+class _PodQuery:
+    """What the task wants to know of pods. counts: what they request. readmit: nodes for which to check which pods the kubelet would reject,
+    with these limits by node. runs: which run. before: by node those that ran before, to report which of them were lost."""
 
     counts: bool
     readmit: t.Collection[str]
@@ -65,13 +65,13 @@ class _Pods:
     runs: bool
     before: t.Mapping[str, readmission.Running]
 
-    def concern(self, name: str, node: Json) -> bool:
+    def needs_pods(self, name: str, node: Json) -> bool:
         """Whether the pods of a node are read."""
         has_resources = self.counts and bool(node_resources.capacity(node))
         return has_resources or self.runs or name in self.readmit or name in self.before
 
-    def told(self, name: str, node: Json, on_node: list[Json]) -> Json:
-        """What is told of the pods of a node; None for what was not asked."""
+    def report(self, name: str, node: Json, on_node: list[Json]) -> Json:
+        """The results about the pods of a node; None for what the task does not want."""
         limits = self.limits.get(name)
         rejections = readmission.rejected(on_node, conditions_of(node, limits=limits)) if name in self.readmit else None
         losses = readmission.losses(self.before[name], on_node) if name in self.before else None
@@ -82,13 +82,13 @@ class _Pods:
         }
 
 
-def _describe_all(found: t.Mapping[str, Json], client: Client, asked: _Pods) -> dict[str, Json]:
-    concerned = [name for name, node in found.items() if asked.concern(name, node)]
+def _describe_all(found: t.Mapping[str, Json], client: Client, query: _PodQuery) -> dict[str, Json]:
+    concerned = [name for name, node in found.items() if query.needs_pods(name, node)]
     on_node = read_pods(client, concerned) if concerned else {}
     return {
         name: {
-            **_describe(node, on_node.get(name, []) if asked.counts else None),
-            **asked.told(name, node, on_node.get(name, [])),
+            **_describe(node, on_node.get(name, []) if query.counts else None),
+            **query.report(name, node, on_node.get(name, [])),
         }
         for name, node in found.items()
     }

@@ -22,12 +22,12 @@ from .._plan.node import plan as node_plan
 from .._plan.node import readmission
 from .._plan.node import taints as node_taints
 from .._plan.node.plan import Kind, NodePlan
-from .api_steps import ApiSteps, Target, as_yaml, difference, leave_rest, retry_on_conflict, send_each
+from .api_steps import ApiSteps, Target, diff_entry, retry_on_conflict, send_each, skip_unsent, to_yaml
 from .client import ApiError, Client, Connect, Json, NoResponse, Params
 from .kubelet_leases import find_silent
-from .objects import check_asked, read_nodes, read_pods
+from .objects import check_selection, read_nodes, read_pods
 
-_POLL_INTERVAL = 1.0  # seconds between two looks at what is waited for
+_POLL_INTERVAL = 1.0  # seconds
 
 
 @dataclasses.dataclass
@@ -36,22 +36,22 @@ class NodeTarget(Target[NodePlan]):
 
     @property
     def patch(self) -> tuple[PatchOperation, ...]:
-        """What is planned, for the API."""
+        """The JSON Patch of its plan."""
         return self.plan.patch if self.plan else ()
 
     @property
-    def wanted(self) -> node_plan.Keys:
-        """What it has to show in the end."""
+    def desired(self) -> node_plan.Keys:
+        """The values that it has to have in the end."""
         return self.plan.wanted if self.plan else {}
 
     def report(self) -> Json:
-        """The node's part of the result."""
+        """The result of this node."""
         return {**super().report(), "left_alone": list(self.plan.left_alone) if self.plan else []}
 
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """What a run finds: the nodes that the task means, by name, and what becomes of each."""
+    """What a run reads: the nodes of the task by name, each with its plan and result."""
 
     targets: dict[str, NodeTarget]
 
@@ -70,7 +70,7 @@ class PodImpact:
     """What a change of nodes does to the pods there: which are evicted now, and which the next start of the kubelet rejects.
 
     It is apart from the steps because it reads pods, for which an account may lack the right. allow_eviction: pods may be evicted.
-    note_unverified: takes down what is not known.
+    note_unverified: records what could not be verified.
     """
 
     def __init__(self, client: Client, *, allow_eviction: bool, note_unverified: t.Callable[[str], None]) -> None:
@@ -79,7 +79,7 @@ class PodImpact:
         self._note_unverified = note_unverified
 
     def check_evictions(self, observed: Observed) -> list[str]:
-        """Refuse new taints that evict pods, unless that is allowed; then tell which."""
+        """Fail the nodes whose new taints evict pods, or, where that is allowed, return a warning with the pods."""
         new = {target.name: node_taints.new_no_execute(target.operations) for target in observed.changing}
         concerned = {name: taints for name, taints in new.items() if taints}
         if not concerned:
@@ -97,12 +97,12 @@ class PodImpact:
             return []
         warnings = []
         for name, taints in concerned.items():
-            going = node_taints.evicted(pods[name], taints)
-            if going and self._allow_eviction:
-                warnings.append(f"{name}: {self._keys(taints)} evicts {joined(going)}.")
-            elif going:
+            evicted = node_taints.evicted(pods[name], taints)
+            if evicted and self._allow_eviction:
+                warnings.append(f"{name}: {self._keys(taints)} evicts {joined(evicted)}.")
+            elif evicted:
                 observed.targets[name].error = (
-                    f"{name}: {self._keys(taints)} would evict {len(going)} pods: {joined(going)}. Nothing was changed on"
+                    f"{name}: {self._keys(taints)} would evict {len(evicted)} pods: {joined(evicted)}. Nothing was changed on"
                     " this node. Give them a toleration, or set allow_eviction."
                 )
         return warnings
@@ -139,9 +139,9 @@ class PodImpact:
 
 
 class NodeWatch:
-    """Watches whether nodes show what was asked for, which a kubelet may have to report first.
+    """Waits until nodes have the desired values, some of which a kubelet has to report first.
 
-    It is apart from the steps because a change is made by then: a failure here is of the effect. note_unverified: takes down what is not known.
+    It is apart from the steps because the change is made by then: only its effect can fail here. note_unverified: records what could not be verified.
     """
 
     def __init__(self, client: Client, kind: Kind, params: Params, *, note_unverified: t.Callable[[str], None]) -> None:
@@ -151,10 +151,10 @@ class NodeWatch:
         self._note_unverified = note_unverified
 
     def wait(self, observed: Observed) -> None:
-        """Wait until the nodes show what was asked for, with one request for all of them at a time. What one shows from the start may be older than
-        the task."""
-        waiting = [target for target in observed.healthy if target.plan and target.tried and self._will_show(target)]
-        known = [target for target in waiting if not self._missing(target)]
+        """Wait until the nodes have the desired values, with one request for all of them at a time."""
+        waiting = [target for target in observed.healthy if target.plan and target.tried and self._can_report(target)]
+        # What a node has from the start, a kubelet that no longer runs may have reported.
+        reached_before = [target for target in waiting if not self._missing(target)]
 
         def refresh() -> None:
             names = [target.name for target in waiting]
@@ -162,14 +162,14 @@ class NodeWatch:
             for name, node in current.items():
                 observed.targets[name].latest = node
 
-        def is_shown() -> bool:
+        def are_reached() -> bool:
             waiting[:] = [target for target in waiting if self._missing(target)]
             return not waiting
 
         timeout = self._params["wait_timeout"]
         place = " in allocatable" if self._kind.needs_kubelet else ""
         try:
-            self._client.poll(is_shown, timeout, _POLL_INTERVAL, refresh=refresh)
+            self._client.poll(are_reached, timeout, _POLL_INTERVAL, refresh=refresh)
         except KubeadmError as exc:  # the nodes are changed all the same
             for target in waiting:
                 target.error = f"{target.name}: whether it shows{place} what is desired is not known: {exc}"
@@ -177,41 +177,41 @@ class NodeWatch:
         for target in waiting:
             lacks = "; ".join(self._missing(target))
             target.error = f"{target.name}: not seen{place} within {timeout} s: {lacks}."
-        self._note_silent(known)
+        self._note_silent(reached_before)
 
     def note_missing(self, observed: Observed) -> None:
-        """Nothing is waited for: note which nodes with nothing to change do not show what was asked for."""
-        known = []
+        """Record which nodes with nothing to change do not have the desired values, without waiting for them."""
+        reached = []
         for target in observed.healthy:
-            if target.plan and target.tried and not target.operations and self._will_show(target):
+            if target.plan and target.tried and not target.operations and self._can_report(target):
                 lacks = "; ".join(self._missing(target))
                 if lacks:
                     self._note_unverified(f"whether the node {target.name} offers it: {lacks}")
                 else:
-                    known.append(target)
-        self._note_silent(known)
+                    reached.append(target)
+        self._note_silent(reached)
 
     def _note_silent(self, targets: t.Sequence[NodeTarget]) -> None:
-        """Note which nodes show what a kubelet reported that may not run any more."""
-        names = [target.name for target in targets if self._kind.needs_kubelet and target.wanted]
+        """Record which nodes may have their values from a kubelet that does not run any more."""
+        names = [target.name for target in targets if self._kind.needs_kubelet and target.desired]
         silent, unheard = find_silent(self._client, names)
         for name, seconds in silent.items():
             self._note_unverified(f"whether the node {name} offers it: {describe_silence(seconds)}")
         for text in unheard_kubelets(unheard, names):
             self._note_unverified(text)
 
-    def _will_show(self, target: NodeTarget) -> bool:
-        """Whether there is a kubelet to show it, where it takes one."""
-        shows = not self._kind.needs_kubelet or node_plan.is_ready(target.latest)
-        if not shows:
+    def _can_report(self, target: NodeTarget) -> bool:
+        """Whether the kubelet reports the values, where it has to."""
+        reports = not self._kind.needs_kubelet or node_plan.is_ready(target.latest)
+        if not reports:
             target.note = "not waited for: the node is not Ready, so no kubelet would report it"
             self._note_unverified(
                 f"whether the node {target.name} offers it: it is not Ready, so no kubelet reports it"
             )
-        return shows
+        return reports
 
     def _missing(self, target: NodeTarget) -> list[str]:
-        return node_plan.missing(self._kind, target.latest, target.wanted)
+        return node_plan.missing(self._kind, target.latest, target.desired)
 
 
 class NodeSteps(ApiSteps[Observed, TaskPlan]):
@@ -231,7 +231,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
 
     def _check(self) -> None:
         dummy = self._desired_states
-        check_asked(self._params["nodes"], self._params["label_selector"])
+        check_selection(self._params["nodes"], self._params["label_selector"])
 
     def read(self, *, dry: bool) -> Observed:
         """Read the nodes that the task names or selects."""
@@ -263,20 +263,20 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         impact = PodImpact(self._api, allow_eviction=allowed, note_unverified=self._unverified.append)
         warnings = [*impact.check_evictions(observed), *impact.check_readmission(observed)]
         if self._params["on_error"] == "stop" and len(observed.healthy) < len(targets):
-            leave_rest(targets, kind="node")
+            skip_unsent(targets, kind="node")
         own = [warning for target in targets if target.plan for warning in target.plan.warnings]
         return TaskPlan(tuple(change for target in targets for change in target.operations), (*own, *warnings))
 
     def rehearse(self, observed: Observed, plan: TaskPlan) -> Verdict:
-        """The API server judges the patches without keeping them."""
-        return self._judge(lambda: self._declined(observed), each="every patch")
+        """The API server validates the patches without storing them."""
+        return self._rehearse_by_dry_run(lambda: self._dry_run_errors(observed), each="every patch")
 
     def apply(self, observed: Observed, plan: TaskPlan) -> None:
         """Send the patches."""
         self._send(observed, dry_run=False)
 
     def finish(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:
-        """Wait for the effect of what was asked, and tell which nodes failed."""
+        """Wait for the effect of the changes. Raises an error with the nodes that failed."""
         watch = NodeWatch(self._api, self._kind, self._params, note_unverified=self._unverified.append)
         if self._params["wait"] and not dry:
             watch.wait(observed)
@@ -285,7 +285,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         targets = observed.targets.values()
         errors = [target.error for target in targets if target.error]
         refuse_failures("nodes", errors, len(targets), changed=any(target.changed for target in targets))
-        return self._limits()
+        return self._final_warnings()
 
     def report(self, observed: Observed | None, plan: TaskPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
@@ -293,7 +293,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         return {
             "nodes": {name: target.report() for name, target in targets.items()},
             "unverified": self._unverified,
-            "diff": [self._difference(target) for target in targets.values() if target.changes] if self._diff else [],
+            "diff": [self._diff_entry(target) for target in targets.values() if target.has_diff] if self._diff else [],
         }
 
     # ---- planning ------------------------------------------------------------------------------------------------------
@@ -311,17 +311,17 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
 
     # ---- sending -------------------------------------------------------------------------------------------------------
 
-    def _declined(self, observed: Observed) -> list[str]:
+    def _dry_run_errors(self, observed: Observed) -> list[str]:
         self._send(observed, dry_run=True)
         failed = [target for target in observed.targets.values() if target.error]
-        # Where none of them was going to change, no patch is to blame.
+        # Where none of them was going to change, no patch was refused.
         return [target.error for target in failed] if any(target.operations for target in failed) else []
 
     def _send(self, observed: Observed, *, dry_run: bool) -> None:
         send_each(observed.changing, lambda target: self._send_one(target, dry_run=dry_run), self._params, kind="node")
 
     def _send_one(self, target: NodeTarget, *, dry_run: bool) -> bool:
-        """Change one node, against other writers if need be. Returns whether it worked."""
+        """Change one node, again after conflicts with other writers. Returns whether it succeeded."""
         try:
             self._patch(target, dry_run=dry_run)
         except KubeadmError as exc:
@@ -331,28 +331,28 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         return not target.error
 
     def _patch(self, target: NodeTarget, *, dry_run: bool) -> None:
-        place = "/".join(filter(None, ("nodes", target.name, self._kind.subresource)))
+        path = "/".join(filter(None, ("nodes", target.name, self._kind.subresource)))
         target.latest = retry_on_conflict(
-            lambda: self._api.patch(place, target.patch, dry_run=dry_run),
+            lambda: self._api.patch(path, target.patch, dry_run=dry_run),
             lambda refusal: self._plan_again(target, refusal),
-            others="another client changed the node",
+            cause="another client changed the node",
             statuses=(HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY),
         )
         target.sent = True
 
     def _plan_again(self, target: NodeTarget, refusal: ApiError) -> Json | None:
         target.read = self._api.get(f"nodes/{target.name}")
-        again = self._plan_of(target, target.read)
-        if not again.operations:
-            # It is as we want it: another writer's work, or our own patch whose answer was lost.
+        new_plan = self._plan_of(target, target.read)
+        if not new_plan.operations:
+            # It is as desired: another writer's work, or our own patch whose response was lost.
             return target.read
-        if refusal.status == HTTPStatus.UNPROCESSABLE_ENTITY and again.patch == target.patch:
-            # What the patch relies on is there, so it is the change itself that is declined.
+        if refusal.status == HTTPStatus.UNPROCESSABLE_ENTITY and new_plan.patch == target.patch:
+            # The tests of the patch hold, so the change itself is refused.
             raise refusal
-        target.plan = again
+        target.plan = new_plan
         return None
 
-    def _difference(self, target: NodeTarget) -> Json:
+    def _diff_entry(self, target: NodeTarget) -> Json:
         after = json_patch.apply(target.read, json_patch.changes_of(target.patch))
         before, then = node_plan.shown(self._kind, target.read, after)
-        return difference(f"node/{target.name}", as_yaml(before), as_yaml(then))
+        return diff_entry(f"node/{target.name}", to_yaml(before), to_yaml(then))

@@ -32,24 +32,24 @@ def version_warnings(client: Client, nodes: t.Iterable[Json] = ()) -> list[str]:
     return versions.warnings(client.url, {"API server": [server], "kubelet": kubelets})
 
 
-FEW = 8  # so many objects are rather read one by one than together with all others
+FEW = 8  # up to this many objects are read one by one, instead of with all others in a list
 
 _KUBELET_TIMEOUT = 30.0  # seconds that the API server has to reach a kubelet
 _PAUSE = 1.0
 _MAX_EXCERPT = 200  # characters of a response that is no configuration
-# Statuses of an error: the API server gave no answer of its own, and it did not reach what it passes a request on to.
-_SILENT = (0, HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS)
+# Statuses of an error: of the API server or the account, for every node; and of a kubelet that the API server does not reach.
+_OF_ALL_NODES = (0, HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS)
 _UNREACHED = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 
 
-def check_asked(names: t.Sequence[str] | None, selector: str | None) -> None:
-    """Refuse names and a selector that no node could have, before anything is asked."""
+def check_selection(names: t.Sequence[str] | None, selector: str | None) -> None:
+    """Refuse names and a selector that no node could have, before a request is sent."""
     node_names.check_selector(selector)
     for name in names or []:
         node_names.check_node("nodes", name)
 
 
-def open_asked(
+def read_requested_nodes(
     params: Params,
     names: t.Sequence[str] | None,
     *,
@@ -62,10 +62,12 @@ def open_asked(
     needed: nodes that must be among them. Raises KubeadmError for a node that does not exist.
     """
     selector, workers = params["label_selector"], params["concurrency"]
-    check_asked(names, selector)
+    check_selection(names, selector)
     client = connect()
-    everything = names is None and selector is None
-    found = _by_name(client.list("nodes")) if everything else read_nodes(client, names or [], selector, workers=workers)
+    selects_all = names is None and selector is None
+    found = (
+        _by_name(client.list("nodes")) if selects_all else read_nodes(client, names or [], selector, workers=workers)
+    )
     unknown = [name for name in [*(names or []), *needed] if name not in found]
     if unknown:
         raise KubeadmError(
@@ -80,11 +82,11 @@ def open_asked(
 def read_nodes(client: Client, names: t.Collection[str], selector: str | None, *, workers: int) -> dict[str, Json]:
     """The nodes of these names, and those that a label selector matches. A node that does not exist is skipped."""
     found = _by_name(client.list("nodes", labelSelector=selector)) if selector else {}
-    rest = [name for name in names if name not in found]
-    if len(rest) <= FEW:
-        return {**found, **read_each(client, {name: f"nodes/{name}" for name in rest}, workers=workers)}
+    missing = [name for name in names if name not in found]
+    if len(missing) <= FEW:
+        return {**found, **read_each(client, {name: f"nodes/{name}" for name in missing}, workers=workers)}
     listed = _by_name(client.list("nodes"))
-    return {**found, **{name: listed[name] for name in rest if name in listed}}
+    return {**found, **{name: listed[name] for name in missing if name in listed}}
 
 
 def read_kubelets(client: Client, names: t.Sequence[str], *, workers: int) -> dict[str, Json | str]:
@@ -100,18 +102,18 @@ def read_kubelets(client: Client, names: t.Sequence[str], *, workers: int) -> di
 
 
 def _read_kubelet(client: Client, name: str) -> Json | str:
-    """One of them. A kubelet that was just started may still wait for its serving certificate."""
+    """Read one of them. A kubelet that was just started may still wait for its serving certificate."""
     deadline = client.clock() + _KUBELET_TIMEOUT
     while True:
         try:
             response = client.get_proxied(f"nodes/{name}/proxy/configz", {})
         except ApiError as exc:
-            if exc.status in _SILENT:
+            if exc.status in _OF_ALL_NODES:
                 raise
             if exc.status not in _UNREACHED:
                 return str(exc)
             if client.clock() >= deadline:
-                return _unreached(str(exc))
+                return _unreached_message(str(exc))
         else:
             config = (response.body or {}).get("kubeletconfig")
             return (
@@ -122,7 +124,7 @@ def _read_kubelet(client: Client, name: str) -> Json | str:
         client.sleep(_PAUSE)
 
 
-def _unreached(problem: str) -> str:
+def _unreached_message(problem: str) -> str:
     return (
         f"the API server does not reach this kubelet: {problem}. So kubectl logs, exec and top do not work on the node either. Check the address"
         " and the port of the kubelet, and whether its serving certificate was issued (kubectl get certificatesigningrequests)"

@@ -16,20 +16,20 @@ Item = t.TypeVar("Item")
 def for_each(
     items: t.Sequence[Item], work: t.Callable[[Item], bool], *, workers: int, stop_at_failure: bool = False
 ) -> None:
-    """Do the work on every item, so many at a time.
+    """Do the work on every item, several at a time.
 
-    work: returns whether all went well; what it raises is raised here. stop_at_failure: begin nothing more after either.
+    work: returns whether it succeeded; what it raises is raised here. stop_at_failure: start no more items after either.
     """
     stopped = threading.Event()
 
     def step(item: Item) -> None:
         if stopped.is_set():
             return
-        went_well = False
+        succeeded = False
         try:
-            went_well = work(item)
+            succeeded = work(item)
         finally:
-            if stop_at_failure and not went_well:
+            if stop_at_failure and not succeeded:
                 stopped.set()
 
     if items:

@@ -23,7 +23,7 @@ from .._plan.guard.policies import BINDING, GUARD_KINDS, POLICY, Guard, Place
 from .._plan.guard.protection import WORKLOADS, Cluster, Protection, protect, refuse_unprotected, refusing
 from .._plan.guard.trial import Case
 from .._plan.kubernetes.control_plane_nodes import role_label
-from .api_steps import ApiSteps, difference, retry_on_conflict
+from .api_steps import ApiSteps, diff_entry, retry_on_conflict
 from .client import ApiError, Client, Connect, Json, NoResponse, Params
 from .objects import read_each, server_version
 
@@ -148,7 +148,7 @@ class GuardObjects:
         return retry_on_conflict(
             lambda: self.send(body, dry_run=dry_run),
             replan,
-            others=f"{' '.join(place)}: another client changed it",
+            cause=f"{' '.join(place)}: another client changed it",
             statuses=_OUTRUN,
         )
 
@@ -161,7 +161,7 @@ class GuardObjects:
             return self.send(placement_guard.as_read(body, self.read([place]).get(place)), dry_run=False)
 
         try:
-            retry_on_conflict(attempt, lambda _refusal: None, others="another client changed it", statuses=_OUTRUN)
+            retry_on_conflict(attempt, lambda _refusal: None, cause="another client changed it", statuses=_OUTRUN)
         except KubeadmError as exc:
             return f"{' '.join(place)}: {str(exc).rstrip('.')}"
         return ""
@@ -417,7 +417,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
                 problems += self._trial.plain_pod_problems(observed.guard)
             return problems
 
-        return self._judge(declined, each="every object")
+        return self._rehearse_by_dry_run(declined, each="every object")
 
     def apply(self, observed: Observed, plan: GuardPlan) -> None:
         """Try the guard, write it, remove what is not asked for any more, and verify it; at a failure tell whether something was written
@@ -470,7 +470,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             except Refusal as exc:
                 raise Incomplete(f"{exc} Run it again.", changed=bool(plan.operations)) from exc
         self._enforced = desired.present and desired.enforce
-        limits = self._limits()
+        limits = self._final_warnings()
         self._summary = placement_guard.lines(desired, self._protection, plan.operations, dry=dry) + limits
         return limits
 
@@ -532,4 +532,4 @@ def _copied(guard: Guard) -> list[Place]:
 
 def _difference(observed: Observed, place: Place) -> Json:
     before, after = observed.cluster.objects.get(place), observed.judged.get(place)
-    return difference(" ".join(place), placement_guard.shown(before), placement_guard.shown(after))
+    return diff_entry(" ".join(place), placement_guard.shown(before), placement_guard.shown(after))

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The steps of the module C(pod_resize), for the runner: gives many pods other amounts at once, and watches what becomes of it."""
+"""The steps of the module C(pod_resize), for the runner: resizes many pods at once, and waits until their kubelets have done it."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ from .._plan.pod.resize_state import (
     UNCHANGED,
     UNKNOWN,
 )
-from .api_steps import ApiSteps, Target, difference, leave_rest, retry_on_conflict, send_each
+from .api_steps import ApiSteps, Target, diff_entry, retry_on_conflict, send_each, skip_unsent
 from .client import ApiError, Client, Connect, Json, NoResponse, Params
 from .kubelet_leases import find_silent
 from .template_steps import UPDATE, Template, Templates
 from .workloads import Selection, Workloads
 
-_POLL_INTERVAL = 0.5  # seconds between two looks at what is waited for
+_POLL_INTERVAL = 0.5  # seconds
 
 
 @dataclasses.dataclass
 class PodTarget(Target[PodPlan]):
-    """One pod of a task. doubted: what it said of resizes before the plan's patch was sent."""
+    """One pod of a task. earlier_conditions: its conditions about resizes before the plan's patch was sent."""
 
     namespace: str = "default"
     desired: Desired = dataclasses.field(default_factory=dict)
     outcome: str = UNCHANGED
-    doubted: t.Sequence[t.Any] = ()
+    earlier_conditions: t.Sequence[t.Any] = ()
 
     @property
     def full_name(self) -> str:
@@ -67,7 +67,7 @@ class PodTarget(Target[PodPlan]):
 
     @property
     def patch(self) -> Json:
-        """What is planned, for the API."""
+        """The patch of its plan."""
         return self.plan.patch if self.plan else {}
 
     @property
@@ -81,15 +81,15 @@ class PodTarget(Target[PodPlan]):
         return pod_resize_state.restarted(self.read, self.latest) if self.read and self.latest else []
 
     def is_still(self, found: Json) -> bool:
-        """Whether what has its name now is this pod."""
+        """Whether the pod that has its name now is this one."""
         return pod_resize_state.is_same(self.latest, found)
 
-    def fail(self, outcome: str, why: str) -> None:
-        """Note that it did not work."""
-        self.outcome, self.error = outcome, f"{self.full_name}: {why}"
+    def fail(self, outcome: str, reason: str) -> None:
+        """Record that its resize failed."""
+        self.outcome, self.error = outcome, f"{self.full_name}: {reason}"
 
     def fail_gone(self) -> None:
-        """Note that there is no such pod any more."""
+        """Record that the pod no longer exists."""
         self.fail(
             GONE,
             "it was deleted since it was read. A pod that its controller created in its place has the resources of the template;"
@@ -97,14 +97,14 @@ class PodTarget(Target[PodPlan]):
         )
 
     def fail_infeasible(self, reason: str) -> None:
-        """Note that its kubelet does not do it."""
+        """Record that its kubelet cannot do it."""
         self.fail(
             INFEASIBLE,
             f"the kubelet of {self.node} says: {reason.rstrip('.')}. The pod keeps running with its former resources.",
         )
 
     def observe(self, found: Json | None) -> None:
-        """Note what has its name now."""
+        """Record the pod that has its name now, if any."""
         if found is None or not self.is_still(found):
             self.fail_gone()
             return
@@ -113,25 +113,25 @@ class PodTarget(Target[PodPlan]):
             self.fail(GONE, f"it has ended ({found['status']['phase']}).")
 
     def succeed(self) -> None:
-        """Note that it has what was asked for."""
+        """Record that it has the desired resources."""
         if self.operations:
             self.outcome = RESTARTED if self.restarted else RESIZED
-        unasked = [name for name in self.restarted if name not in self.restarts]
-        if unasked:
-            self.note = f"restarted, although resizePolicy does not require it: {', '.join(unasked)}"
+        unexpected = [name for name in self.restarted if name not in self.restarts]
+        if unexpected:
+            self.note = f"restarted, although resizePolicy does not require it: {', '.join(unexpected)}"
 
     def is_resized(self, *, dry: bool) -> bool:
-        """Whether it runs with what was asked for, so that others may be made like it; dry: as far as is known."""
+        """Whether it runs with the desired resources, so that its template may get them; dry: or would, as far as is known."""
         done = (UNCHANGED, RESIZED, RESTARTED, *([ACCEPTED] if dry else []))
         return not self.error and self.outcome in done and bool(self.node)
 
-    def leave(self, why: str) -> None:
-        """Note that it was not tried."""
-        super().leave(why)
+    def skip(self, reason: str) -> None:
+        """Record that it was not tried."""
+        super().skip(reason)
         self.outcome = NOT_TRIED
 
     def report(self) -> Json:
-        """The pod's part of the result."""
+        """The result of this pod."""
         return {
             **super().report(),
             "outcome": self.outcome,
@@ -140,8 +140,8 @@ class PodTarget(Target[PodPlan]):
         }
 
 
-class Asked(t.NamedTuple):
-    """What a task asks for. desired: of every pod; empty where that is what their templates say."""
+class Request(t.NamedTuple):
+    """The options of a task. desired: for every pod; empty where their templates have it."""
 
     desired: Desired
     selection: Selection
@@ -149,21 +149,21 @@ class Asked(t.NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """What a run finds: the pods that the task means, by name, and what becomes of each. subresource: by which they are resized."""
+    """What a run reads: the pods of the task by name, each with its plan and result. subresource: the one that resizes them, if any."""
 
     targets: dict[str, PodTarget]
     templates: Templates
     subresource: str
 
     @property
-    def things(self) -> list[PodTarget | Template]:
+    def objects(self) -> list[PodTarget | Template]:
         """Everything that may change."""
         return [*self.targets.values(), *self.templates.found.values()]
 
     @property
     def changed(self) -> bool:
         """Whether anything changed."""
-        return any(thing.sent and thing.operations for thing in self.things)
+        return any(each.sent and each.operations for each in self.objects)
 
     @property
     def changing(self) -> list[PodTarget]:
@@ -171,7 +171,7 @@ class Observed:
         return [target for target in self.targets.values() if target.operations and not target.error]
 
     def compare(self) -> None:
-        """Hold the templates against what the pods have, or are going to have."""
+        """Compare the templates with the resources that the pods have, or are going to have."""
         amounts = {
             target.name: pod_resize.amounts_after(target.latest, () if target.error else target.operations)
             for target in self.targets.values()
@@ -181,10 +181,10 @@ class Observed:
 
 
 class PodPatcher:
-    """Sends the changes of pods: plans a pod again that another client changed meanwhile, and tells what a refusal means.
+    """Sends the changes of pods: plans a pod again that another client changed meanwhile, and turns a refusal into an outcome.
 
     It is apart from the steps because a dry run, a change of all pods at once and one batch by batch send by the same rules. params: of the
-    module. note_unverified: takes down what is not known.
+    module. note_unverified: records what could not be verified.
     """
 
     def __init__(
@@ -200,21 +200,21 @@ class PodPatcher:
         return pod_resize.plan(pod, target.desired, allow_restart=self._params["allow_restart"])
 
     def send(self, targets: t.Sequence[PodTarget], subresource: str, *, dry_run: bool) -> None:
-        """Send what is planned for pods. subresource: by which they are resized."""
+        """Send the plans of pods. subresource: the one that resizes them, if any."""
 
         def send(target: PodTarget) -> bool:
-            place = f"{self._workloads.path_of(target.name)}{subresource}"
-            return self._send_one(target, place, dry_run=dry_run)
+            path = f"{self._workloads.path_of(target.name)}{subresource}"
+            return self._send_one(target, path, dry_run=dry_run)
 
         send_each(targets, send, self._params, kind="pod")
 
-    def _send_one(self, target: PodTarget, place: str, *, dry_run: bool) -> bool:
-        """Change one pod, against other writers if need be. Returns whether it worked."""
+    def _send_one(self, target: PodTarget, path: str, *, dry_run: bool) -> bool:
+        """Change one pod, again after conflicts with other writers. Returns whether it succeeded."""
         try:
             retry_on_conflict(
-                lambda: self._patch(target, place, dry_run=dry_run),
+                lambda: self._patch(target, path, dry_run=dry_run),
                 lambda _refusal: self._plan_again(target),
-                others="another client changed the pod",
+                cause="another client changed the pod",
             )
         except NoResponse as exc:
             target.fail(UNKNOWN, str(exc))
@@ -231,10 +231,10 @@ class PodPatcher:
             target.fail(REFUSED, str(exc))
         return not target.error
 
-    def _patch(self, target: PodTarget, place: str, *, dry_run: bool) -> bool:
-        target.latest = self._client.strategic_merge(place, target.patch, dry_run=dry_run)
+    def _patch(self, target: PodTarget, path: str, *, dry_run: bool) -> bool:
+        target.latest = self._client.strategic_merge(path, target.patch, dry_run=dry_run)
         target.sent, target.outcome = True, ACCEPTED
-        target.doubted = pod_resize_state.resize_conditions(target.read)
+        target.earlier_conditions = pod_resize_state.resize_conditions(target.read)
         return True
 
     def _plan_again(self, target: PodTarget) -> bool:
@@ -243,21 +243,21 @@ class PodPatcher:
         if not pod_resize_state.is_same(target.read, found):
             target.fail_gone()
             return True
-        again = self.plan(target, found)
+        new_plan = self.plan(target, found)
         target.latest = found
-        if again.operations:
-            target.read, target.plan = found, again
+        if new_plan.operations:
+            target.read, target.plan = found, new_plan
         else:
-            # It is as we want it: another writer's work, or our own patch whose answer was lost.
+            # It is as desired: another writer's work, or our own patch whose response was lost.
             target.sent, target.outcome = True, ACCEPTED
-        return not again.operations
+        return not new_plan.operations
 
 
 class PodWatch:
-    """Watches what becomes of pods, with one request for all of them at a time: resized, restarted, refused by a kubelet, gone.
+    """Waits for the outcomes of pods, with one request for all of them at a time: resized, restarted, refused by a kubelet, gone.
 
     It is apart from the steps because each batch, all pods and those of an earlier run are watched by the same rules. timeout: seconds that
-    pods have. note_unverified: takes down what is not known.
+    pods have. note_unverified: records what could not be verified.
     """
 
     def __init__(
@@ -267,35 +267,39 @@ class PodWatch:
         self._workloads = workloads
         self._timeout = timeout
         self._note_unverified = note_unverified
-        self._watched: set[str] = set()  # pods that had to be waited for, so that what they have was reported meanwhile
+        self._watched: set[str] = (
+            set()
+        )  # names of pods that had to be waited for, so that their kubelets reported meanwhile
 
     def wait(self, targets: t.Sequence[PodTarget], *, ready: bool) -> None:
-        """Wait until pods have what was asked for, with one request for all of them at a time. ready: and are Ready."""
+        """Wait until pods have the desired resources. ready: and are Ready."""
         waiting, timeout = list(targets), self._timeout
 
         def refresh() -> None:
-            found = self._workloads.look([target.name for target in waiting])
+            found = self._workloads.read_current([target.name for target in waiting])
             for target in waiting:
                 self._watched.add(target.name)
                 target.observe(found.get(target.name))
 
-        def is_over() -> bool:
-            waiting[:] = [target for target in waiting if not self._is_over(target, ready=ready)]
+        def are_settled() -> bool:
+            waiting[:] = [target for target in waiting if not self._is_settled(target, ready=ready)]
             return not waiting
 
-        self._client.poll(is_over, timeout, _POLL_INTERVAL, refresh=refresh)
+        self._client.poll(are_settled, timeout, _POLL_INTERVAL, refresh=refresh)
         for target in waiting:
             state = pod_resize_state.state(target.latest, target.desired)
             if state.outcome == INFEASIBLE:
                 target.fail_infeasible(state.reason)
                 continue
-            outcome, why = (RESTARTED, "it is not Ready") if state.outcome == RESIZED else (state.outcome, state.reason)
-            target.fail(outcome, f"not done within {timeout} s: {why.rstrip('.')}.")
+            outcome, reason = (
+                (RESTARTED, "it is not Ready") if state.outcome == RESIZED else (state.outcome, state.reason)
+            )
+            target.fail(outcome, f"not done within {timeout} s: {reason.rstrip('.')}.")
 
     def note_pending(self, targets: t.Iterable[PodTarget]) -> None:
-        """Nothing is waited for: tell what the kubelets say of earlier changes."""
+        """Record, without waiting, what the kubelets report of earlier changes."""
         for target in targets:
-            # Without a node it has no kubelet, and starts with them.
+            # Without a node it has no kubelet, and starts with its resources.
             if target.operations or not target.latest["spec"].get("nodeName"):
                 continue
             state = pod_resize_state.state(target.latest, target.desired)
@@ -308,35 +312,37 @@ class PodWatch:
                 )
 
     def note_stale(self, targets: t.Iterable[PodTarget]) -> None:
-        """Note which pods are only known to have their resources from before their kubelet fell silent, when they may not even run any more."""
+        """Record which pods are known to have their resources only by what their kubelet reported before it stopped: they may not even run."""
         pending = [target for target in targets if not (target.operations and target.outcome == UNCHANGED)]
         known = {target.full_name: target for target in pending if target.is_resized(dry=False)}
-        why = {
+        reasons = {
             name: f"its node {target.node} is not Ready, so no kubelet reports it"
             for name, target in known.items()
             if pods.is_forsaken(target.latest)
         }
-        rest = {name: target for name, target in known.items() if name not in why and target.name not in self._watched}
-        nodes = list(dict.fromkeys(target.node for target in rest.values()))
+        others = {
+            name: target for name, target in known.items() if name not in reasons and target.name not in self._watched
+        }
+        nodes = list(dict.fromkeys(target.node for target in others.values()))
         silent, unheard = find_silent(self._client, nodes)
-        why |= {name: describe_silence(silent[each.node]) for name, each in rest.items() if each.node in silent}
-        for name, reason in why.items():
+        reasons |= {name: describe_silence(silent[each.node]) for name, each in others.items() if each.node in silent}
+        for name, reason in reasons.items():
             self._note_unverified(f"whether the pod {name} has its resources: {reason}")
         for text in unheard_kubelets(unheard, nodes):
             self._note_unverified(text)
 
     def not_ready(self, targets: t.Mapping[str, PodTarget]) -> list[str]:
-        """Which pods are not Ready now, those that are gone included. One that was well before may not be so now."""
+        """The names of the pods that are not Ready now, those that are gone included. Any of them may have been Ready before."""
         known = [target for target in targets.values() if target.latest]
-        found = self._workloads.look([target.name for target in known])
+        found = self._workloads.read_current([target.name for target in known])
         ready = {name for name, pod in found.items() if targets[name].is_still(pod) and pods.is_ready(pod)}
         for target in known:
             if not target.error:
                 target.observe(found.get(target.name))
         return [target.name for target in known if target.name not in ready]
 
-    def _is_over(self, target: PodTarget, *, ready: bool) -> bool:
-        """Whether there is nothing more to wait for."""
+    def _is_settled(self, target: PodTarget, *, ready: bool) -> bool:
+        """Whether there is nothing more to wait for, and record the outcome."""
         if target.error:
             return True
         if not target.latest["spec"].get("nodeName"):
@@ -347,7 +353,7 @@ class PodWatch:
         if lost:
             target.fail(REFUSED, f"another client changed it in the meantime: {'; '.join(lost)}. Run the task again.")
             return True
-        state = pod_resize_state.state(target.latest, target.desired, target.doubted)
+        state = pod_resize_state.state(target.latest, target.desired, target.earlier_conditions)
         if state.outcome == INFEASIBLE:
             target.fail_infeasible(state.reason)
             return True
@@ -370,8 +376,8 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
     # ---- the steps -----------------------------------------------------------------------------------------------------
 
     @functools.cached_property
-    def _asked(self) -> Asked:
-        """Which pods are meant, and what they get. Raises Refusal for what cannot be asked for."""
+    def _request(self) -> Request:
+        """The pods that the options select, and their desired resources. Raises Refusal for invalid options."""
         params, owner = self._params, self._params["owner"]
         if params["containers"] == []:
             instead = ", or omit it to select all of them" if self._reverts else " and what they get"
@@ -388,15 +394,15 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
             node_names.check_object("names", name, "pod")
         if owner:
             node_names.check_object("owner", owner["name"], owner["kind"])
-        made_by = (owner["kind"], owner["name"]) if owner else None
-        return Asked(desired, Selection(params["namespace"], params["names"], params["label_selector"], made_by))
+        controller = (owner["kind"], owner["name"]) if owner else None
+        return Request(desired, Selection(params["namespace"], params["names"], params["label_selector"], controller))
 
     def _check(self) -> None:
-        dummy = self._asked
+        dummy = self._request
 
     @functools.cached_property
     def _workloads(self) -> Workloads:
-        return Workloads(self._api, self._asked.selection, workers=self._params["concurrency"])
+        return Workloads(self._api, self._request.selection, workers=self._params["concurrency"])
 
     @functools.cached_property
     def _patcher(self) -> PodPatcher:
@@ -408,9 +414,9 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         return PodWatch(self._api, self._workloads, timeout=timeout, note_unverified=note)
 
     def read(self, *, dry: bool) -> Observed:
-        """Read the pods that the task means, and their controllers where their templates matter."""
+        """Read the pods that the task selects, and their controllers where their templates matter."""
         params = self._params
-        # Up to 1.31 a pod is resized by a patch of itself.
+        # Up to Kubernetes 1.31 a pod is resized by a patch of the pod itself.
         served = [entry["name"] for entry in self._api.get("/api/v1").get("resources") or []]
         found = self._workloads.read_pods()
         targets = {
@@ -422,7 +428,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         templates = Templates(self._api, self._workloads, namespace=params["namespace"], policy=params["template"])
         observed = self._found = Observed(targets, templates, "/resize" if "pods/resize" in served else "")
         needed = self._reverts or params["template"] == UPDATE
-        templates.read(found, self._asked.desired, needed=needed, reverts=self._reverts)
+        templates.read(found, self._request.desired, needed=needed, reverts=self._reverts)
         return observed
 
     def notes(self, observed: Observed, *, dry: bool) -> list[str]:
@@ -434,40 +440,40 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         """Work out the change of every pod, and of the templates."""
         for target in observed.targets.values():
             self._plan_one(observed, target)
-        self._stop_if_asked(observed)
+        self._stop_on_error(observed)
         observed.compare()
         operations = [change for target in observed.changing for change in target.operations]
         operations += observed.templates.plan()
-        return TaskPlan(tuple(operations), (*_restarts(observed), *observed.templates.warnings()))
+        return TaskPlan(tuple(operations), (*_restart_warnings(observed), *observed.templates.warnings()))
 
     def verify(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:
-        """Nothing is to be changed: what becomes of earlier changes may still be waited for."""
-        self._see_to_the_end(observed, dry=dry)
+        """Wait for earlier changes, where nothing is to be changed."""
+        self._await_or_report(observed, dry=dry)
         return ()
 
     def rehearse(self, observed: Observed, plan: TaskPlan) -> Verdict:
-        """The API server judges the patches without keeping them."""
-        return self._judge(lambda: self._declined(observed), each="every patch")
+        """The API server validates the patches without storing them."""
+        return self._rehearse_by_dry_run(lambda: self._dry_run_errors(observed), each="every patch")
 
     def apply(self, observed: Observed, plan: TaskPlan) -> None:
-        """Send the patches, watch what becomes of them, and bring the templates in sync."""
+        """Send the patches, wait for their outcomes, and change the templates."""
         try:
             at_once = [target for target in observed.changing if not target.restarts]
             self._patcher.send(at_once, observed.subresource, dry_run=False)
-            self._stop_if_asked(observed)
+            self._stop_on_error(observed)
             self._send_in_turn(observed, [target for target in observed.changing if not target.sent])
-            self._end(observed, dry_run=False)
+            self._wait_and_update_templates(observed, dry_run=False)
         except KubeadmError as exc:
             if not observed.changed:
                 raise
             raise Incomplete(str(exc), changed=True) from exc
 
     def finish(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:
-        """Tell which pods and templates failed."""
-        for kind, things in (("pods", observed.targets), ("templates", observed.templates.found)):
-            bad = [thing.error for thing in things.values() if thing.error]
-            refuse_failures(kind, bad, len(things), changed=observed.changed)
-        return self._limits()
+        """Raise an error with the pods and templates that failed."""
+        for kind, objects in (("pods", observed.targets), ("templates", observed.templates.found)):
+            errors = [each.error for each in objects.values() if each.error]
+            refuse_failures(kind, errors, len(objects), changed=observed.changed)
+        return self._final_warnings()
 
     def report(self, observed: Observed | None, plan: TaskPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
@@ -480,7 +486,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
             "pods": {name: target.report() for name, target in observed.targets.items()},
             "templates": {f"{kind}/{name}": template.report() for (kind, name), template in templates},
             "unverified": self._unverified,
-            "diff": self._differences(observed) if self._diff else [],
+            "diff": self._diff_entries(observed) if self._diff else [],
         }
 
     # ---- planning ------------------------------------------------------------------------------------------------------
@@ -490,14 +496,14 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
             target.fail(GONE, f"there is no such pod in the cluster of {self._api.url}; kubectl get pods lists them.")
             return
         try:
-            target.desired = self._desired_of(observed, target)
+            target.desired = self._desired_amounts(observed, target)
             target.plan = self._patcher.plan(target, target.read)
         except KubeadmError as exc:
             target.fail(REFUSED, str(exc))
 
-    def _desired_of(self, observed: Observed, target: PodTarget) -> Desired:
+    def _desired_amounts(self, observed: Observed, target: PodTarget) -> Desired:
         if not self._reverts:
-            return self._asked.desired
+            return self._request.desired
         template = observed.templates.of(target.name)
         if template is None:
             raise Refusal(
@@ -505,24 +511,27 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
                 " the amounts, with state present."
             )
         known = pod_resize.containers_of(target.read["spec"])
-        return {**self._asked.desired, **{name: amounts for name, amounts in template.desired.items() if name in known}}
+        return {
+            **self._request.desired,
+            **{name: amounts for name, amounts in template.desired.items() if name in known},
+        }
 
-    def _stop_if_asked(self, observed: Observed) -> None:
+    def _stop_on_error(self, observed: Observed) -> None:
         targets = observed.targets.values()
         if self._params["on_error"] == "stop" and any(target.error for target in targets):
-            leave_rest(targets, kind="pod")
+            skip_unsent(targets, kind="pod")
 
     # ---- sending -------------------------------------------------------------------------------------------------------
 
-    def _declined(self, observed: Observed) -> list[str]:
+    def _dry_run_errors(self, observed: Observed) -> list[str]:
         self._patcher.send(observed.changing, observed.subresource, dry_run=True)
-        self._end(observed, dry_run=True)
-        failed = [thing for thing in observed.things if thing.error]
-        # Where none of them was going to change, no patch is to blame.
-        return [thing.error for thing in failed] if any(thing.operations for thing in failed) else []
+        self._wait_and_update_templates(observed, dry_run=True)
+        failed = [each for each in observed.objects if each.error]
+        # Where none of them was going to change, no patch was refused.
+        return [each.error for each in failed] if any(each.operations for each in failed) else []
 
     def _send_in_turn(self, observed: Observed, targets: t.Sequence[PodTarget]) -> None:
-        """Change pods whose containers restart, so many at a time, and wait each time until they are Ready again."""
+        """Change pods whose containers restart, in batches, and wait after each until its pods are Ready again."""
         limit = pod_resize.parse_max_unavailable(self._params["max_unavailable"], len(observed.targets))
         waiting = list(targets)
         while waiting:
@@ -532,57 +541,59 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
                 waiting, ready=lambda target: target.is_ready, unavailable=len(down), limit=limit
             )
             if not batch:
-                why = (
+                reason = (
                     f"not tried: its restart would put more than max_unavailable ({limit}) out of service, because these are"
                     f" not Ready: {joined(down)}."
                 )
                 for target in waiting:
-                    target.fail(NOT_TRIED, why)
+                    target.fail(NOT_TRIED, reason)
                 return
             self._patcher.send(batch, observed.subresource, dry_run=False)
             self._watch.wait([target for target in batch if target.sent and not target.error], ready=True)
-            self._stop_if_asked(observed)
+            self._stop_on_error(observed)
             waiting = [target for target in waiting if target not in batch and target.outcome != NOT_TRIED]
             if waiting:
-                # One that falls again at once is to be seen before the next one goes.
+                # A pod that fails again at once must be noticed before the next batch.
                 self._api.sleep(_POLL_INTERVAL)
 
-    def _end(self, observed: Observed, *, dry_run: bool) -> None:
-        self._see_to_the_end(observed, dry=dry_run)
-        bad = [target.name for target in observed.targets.values() if not target.is_resized(dry=dry_run)]
-        observed.templates.send(bad, dry_run=dry_run)
+    def _wait_and_update_templates(self, observed: Observed, *, dry_run: bool) -> None:
+        self._await_or_report(observed, dry=dry_run)
+        unresized = [target.name for target in observed.targets.values() if not target.is_resized(dry=dry_run)]
+        observed.templates.send(unresized, dry_run=dry_run)
 
-    # ---- waiting and telling -------------------------------------------------------------------------------------------
+    # ---- waiting and reporting -----------------------------------------------------------------------------------------
 
     @property
-    def _waits(self) -> bool:
-        """A template is changed only after its pods were seen well, whether or not the task waits."""
+    def _must_wait(self) -> bool:
+        """Whether pods are waited for: also without the option wait, where a template may change only after its pods are resized."""
         return bool(self._params["wait"]) or self._params["template"] == UPDATE
 
-    def _see_to_the_end(self, observed: Observed, *, dry: bool) -> None:
-        """Wait until the pods have what was asked for, where that is wanted; else tell what the kubelets say of earlier changes."""
-        left = [target for target in observed.targets.values() if not target.error and target.outcome != NOT_TRIED]
-        if self._waits and not dry:
-            self._watch.wait([target for target in left if target.outcome not in (RESIZED, RESTARTED)], ready=False)
+    def _await_or_report(self, observed: Observed, *, dry: bool) -> None:
+        """Wait until the pods have the desired resources; or else record what the kubelets report of earlier changes."""
+        remaining = [target for target in observed.targets.values() if not target.error and target.outcome != NOT_TRIED]
+        if self._must_wait and not dry:
+            self._watch.wait(
+                [target for target in remaining if target.outcome not in (RESIZED, RESTARTED)], ready=False
+            )
         else:
-            self._watch.note_pending(left)
-        self._watch.note_stale(left)
+            self._watch.note_pending(remaining)
+        self._watch.note_stale(remaining)
 
-    def _differences(self, observed: Observed) -> list[Json]:
+    def _diff_entries(self, observed: Observed) -> list[Json]:
         """One entry for each pod and each template that changes."""
         entries: list[Json] = []
         for target in observed.targets.values():
-            if target.read and target.changes:
+            if target.read and target.has_diff:
                 before, after = (pod_resize.amounts_after(target.read, part) for part in ((), target.operations))
-                entries.append(difference(f"Pod {target.full_name}", pod_resize.shown(before), pod_resize.shown(after)))
+                entries.append(diff_entry(f"Pod {target.full_name}", pod_resize.shown(before), pod_resize.shown(after)))
         for template in observed.templates.found.values():
-            if template.changes:
+            if template.has_diff:
                 header = f"{template.kind} {self._params['namespace']}/{template.name}"
-                entries.append(difference(header, *template.before_and_after))
+                entries.append(diff_entry(header, *template.diff_amounts))
         return entries
 
 
-def _restarts(observed: Observed) -> list[str]:
-    """Tell, before it happens, which containers a change restarts."""
-    told = [f"{target.name} ({', '.join(target.restarts)})" for target in observed.changing if target.restarts]
-    return [f"resizePolicy restarts containers of these pods for it: {joined(told)}."] if told else []
+def _restart_warnings(observed: Observed) -> list[str]:
+    """A warning of the containers that a change restarts, if any."""
+    restarts = [f"{target.name} ({', '.join(target.restarts)})" for target in observed.changing if target.restarts]
+    return [f"resizePolicy restarts containers of these pods for it: {joined(restarts)}."] if restarts else []

@@ -17,7 +17,7 @@ from .._plan.device.allocations import Untold, View
 from .._plan.kubernetes import pods
 from .._plan.node import extended_resources as node_resources
 from .client import ApiError, Client, Connect, Json, Params
-from .objects import open_asked, read_pods
+from .objects import read_pods, read_requested_nodes
 from .parallel import for_each
 
 # The API server keeps Authorization for itself.
@@ -55,7 +55,7 @@ class _Asking:
 def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> dict[str, t.Any]:
     """Tell of the nodes that are named or selected, or of all, which pod holds which device, and what is free."""
     names = params["nodes"]
-    client, nodes = open_asked(params, names, connect=connect, warn=warn)
+    client, nodes = read_requested_nodes(params, names, connect=connect, warn=warn)
     plugins = _plugins(client, params)
     views, reasons = _ask_all(client, params, nodes, plugins)
     # After the views: a pod that came in between is known then.

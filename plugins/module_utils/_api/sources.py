@@ -49,7 +49,7 @@ _PROXY_HEADERS = ("proxy_basic_auth", "basic_auth", "user_agent")
 _ACCOUNT = ("api_key", "username", "password", "client_cert", "client_key")
 # Where an option says where the credentials are, the variables do not add others.
 _INSTEAD = {"kubeconfig": ("host", "context", "ca_cert", *_ACCOUNT), "host": ("kubeconfig", "context")}
-_WAYS_OUT = (
+_REMEDIES = (
     "Set kubeconfig to a file there, or host with api_key or with client_cert and client_key, or the variables K8S_AUTH_*; or run the task"
     " on a control plane of the inventory as root, whose admin.conf needs no other setup. ~/.kube/config is used only where it is named."
 )
@@ -75,7 +75,7 @@ def find(params: t.Mapping[str, t.Any], environment: Environment) -> Credentials
     except (KubeadmError, OSError, ValueError) as exc:
         problem = f"{exc.filename}: {exc.strerror}" if isinstance(exc, OSError) else str(exc).rstrip(".")
         raise KubeadmError(
-            f"{os.uname().nodename}: there are no usable credentials for the Kubernetes API: {problem}. {_WAYS_OUT}"
+            f"{os.uname().nodename}: there are no usable credentials for the Kubernetes API: {problem}. {_REMEDIES}"
         ) from exc
 
 

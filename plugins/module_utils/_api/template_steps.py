@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the module C(pod_resize) does about the templates of the pods: holds them against the pods, and brings them in sync."""
+"""The part of the module C(pod_resize) for the templates of the pods: compares them with the pods, and changes them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .._plan.pod.resize import Amounts, Desired
 from .._plan.pod.templates import TemplateDifference
 from .api_steps import retry_on_conflict
 from .client import ApiError, Client, Json
-from .workloads import Maker, Workloads
+from .workloads import ControllerRef, Workloads
 
 KEEP, UPDATE, REPORT = "keep", "update", "report"
 
 
 @dataclasses.dataclass
 class Template:
-    """The template of one controller. latest: the controller as it was last seen; read: as it was planned. desired: what is asked of
-    its pods. operations: what changes in it. differences: where its pods differ from it.
+    """The template of one controller. latest: the controller as it was last read; read: as it was when it was planned. desired: the
+    resources of its pods. operations: what changes in it. differences: where its pods differ from it.
     """
 
     kind: str
@@ -46,23 +46,23 @@ class Template:
 
     @property
     def rollout(self) -> str:
-        """What becomes of its pods when it changes."""
+        """What a change of it does to its pods."""
         return pod_templates.rollout(self.kind, self.latest)
 
     @property
-    def changes(self) -> bool:
-        """Whether it is going to change, or did."""
+    def has_diff(self) -> bool:
+        """Whether a diff has it: it is going to change, or did."""
         return bool(self.operations) and not self.error and (self.sent or not self.note)
 
     @property
-    def before_and_after(self) -> tuple[Json, Json]:
-        """What its containers were to have, and what they are to have, for a diff."""
+    def diff_amounts(self) -> tuple[Json, Json]:
+        """The amounts of its containers before and after the change, for a diff."""
         template = self.read["spec"]["template"]
         before, after = (pod_resize.amounts_after(template, changes) for changes in ((), self.operations))
         return pod_resize.shown(before), pod_resize.shown(after)
 
     def report(self) -> Json:
-        """The template's part of the result."""
+        """The result of this template."""
         return {
             "changed": self.sent and bool(self.operations),
             "failed": bool(self.error),
@@ -75,24 +75,24 @@ class Template:
 
 
 class Templates:
-    """The templates of the pods of one task. found: by kind and name of the controller. unverified: what of them is not known, with the reason."""
+    """The templates of the pods of one task. found: by kind and name of the controller. unverified: what could not be verified, with the reason."""
 
     def __init__(self, client: Client, workloads: Workloads, *, namespace: str, policy: str) -> None:
         self._client = client
         self._workloads = workloads
         self._namespace = namespace
         self._policy = policy
-        self._made: dict[str, Maker] = {}
-        self.found: dict[Maker, Template] = {}
+        self._controllers: dict[str, ControllerRef] = {}
+        self.found: dict[ControllerRef, Template] = {}
         self.unverified: list[str] = []
 
     def read(self, pods: t.Mapping[str, Json], desired: Desired, *, needed: bool, reverts: bool) -> None:
-        """Read the controllers of pods. needed: nothing goes without. reverts: the desired state is what they say, for the containers in
-        desired state or for all."""
+        """Read the controllers of pods. needed: an account without the right to do so is an error. reverts: the desired resources are those of
+        the templates, for the containers in desired or for all."""
         if self._policy == KEEP and not needed:
             return
         try:
-            self._made, controllers = self._workloads.read_controllers(pods)
+            self._controllers, controllers = self._workloads.read_controllers(pods)
         except ApiError as exc:
             if exc.status != HTTPStatus.FORBIDDEN or needed:
                 raise
@@ -101,16 +101,16 @@ class Templates:
         others = pod_templates.other_makers(pods.values())
         if others and not needed:
             self.unverified.append(f"whether the templates differ from the pods: {joined(others)} made them")
-        for maker, controller in controllers.items():
-            wanted = pod_templates.desired_of(controller, list(desired) or None) if reverts else desired
-            self.found[maker] = Template(*maker, read=controller, latest=controller, desired=wanted)
+        for ref, controller in controllers.items():
+            own_desired = pod_templates.desired_of(controller, list(desired) or None) if reverts else desired
+            self.found[ref] = Template(*ref, read=controller, latest=controller, desired=own_desired)
 
     def of(self, pod: str) -> Template | None:
         """The template that a pod was made from, if it is known."""
-        return self.found.get(self._made.get(pod, ("", "")))
+        return self.found.get(self._controllers.get(pod, ("", "")))
 
     def compare(self, amounts: t.Mapping[str, t.Mapping[str, Amounts]]) -> None:
-        """Hold the templates against what the pods have, or are going to have. amounts: of the containers, by the pod's name."""
+        """Compare the templates with the resources that pods have, or are going to have. amounts: of the containers, by the pod's name."""
         for template in self.found.values():
             running = [own for name, own in amounts.items() if self.of(name) is template]
             template.differences = pod_templates.differences(template.latest, template.desired, running)
@@ -123,23 +123,23 @@ class Templates:
         return tuple(change for template in self.found.values() for change in template.operations)
 
     def warnings(self) -> list[str]:
-        """Which templates change or differ from their pods, and what comes of that."""
-        told = []
+        """Which templates change or differ from their pods, and the consequences."""
+        messages = []
         for template in self.found.values():
             if template.operations:
-                told.append(f"{template}: its template changes, and {template.rollout}.")
+                messages.append(f"{template}: its template changes, and {template.rollout}.")
             elif template.differences and self._policy == REPORT:
-                told.append(
+                messages.append(
                     f"{template}: {joined(template.differences)}. Pods that it creates from now on, and all of them after its next"
                     " rollout, have the resources of the template. Set template to update to change that"
                     f" ({template.rollout}), or to keep to silence this warning."
                 )
-        return told
+        return messages
 
-    def send(self, bad: t.Collection[str], *, dry_run: bool) -> None:
-        """Change the templates, but those of pods that are bad: a rollout of what is not known to work would only spread it."""
+    def send(self, unresized: t.Collection[str], *, dry_run: bool) -> None:
+        """Change the templates, but for those of unresized pods: a rollout would spread resources that are not known to work."""
         for template in self.found.values():
-            own = [name for name in bad if self.of(name) is template]
+            own = [name for name in unresized if self.of(name) is template]
             if template.operations and own:
                 template.note = f"the template was not changed, because of {joined(own)}"
             elif template.operations:
@@ -152,16 +152,16 @@ class Templates:
             template.error = f"{template}: its template was not changed: {exc}"
 
     def _patch(self, template: Template, *, dry_run: bool) -> None:
-        place = pod_templates.path_of(self._namespace, template.kind, template.name)
+        path = pod_templates.path_of(self._namespace, template.kind, template.name)
 
         def attempt() -> Json:
             patch = pod_templates.patch(template.latest, template.operations)
-            return self._client.strategic_merge(place, patch, dry_run=dry_run)
+            return self._client.strategic_merge(path, patch, dry_run=dry_run)
 
         def replan(_refusal: ApiError) -> Json | None:
-            template.read = template.latest = self._client.get(place)
+            template.read = template.latest = self._client.get(path)
             template.operations = pod_templates.changes(template.read, template.desired)
             return None if template.operations else template.latest
 
-        template.latest = retry_on_conflict(attempt, replan, others="another client changed it")
+        template.latest = retry_on_conflict(attempt, replan, cause="another client changed it")
         template.sent, template.note = True, template.rollout

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reads the pods that a task means, and the controllers that made them."""
+"""Reads the pods that a task selects, and the controllers that created them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .._plan.pod.templates import DEPLOYMENT
 from .client import Client, Json
 from .objects import FEW, read_each
 
-Maker = tuple[str, str]  # kind and name of a controller
+ControllerRef = tuple[str, str]  # kind and name of a controller
 
 
 @dataclasses.dataclass(frozen=True)
 class Selection:
-    """Which pods of a namespace are meant: these names, those that a label selector matches, or those of one controller."""
+    """Which pods of a namespace a task selects: these names, those that a label selector matches, or those of one controller."""
 
     namespace: str
     names: t.Sequence[str] | None
     label_selector: str | None
-    owner: Maker | None
+    owner: ControllerRef | None
 
     def __str__(self) -> str:
         if self.owner:
@@ -45,17 +45,17 @@ class Workloads:
         self._owner_selector = ""
 
     def path_of(self, name: str) -> str:
-        """Where a pod is in the API."""
+        """The path of a pod in the API."""
         return f"{self._pods}/{name}"
 
     def read_pods(self) -> dict[str, Json]:
-        """The pods that are meant, by name. Names that do not exist are skipped, and so is what is selected and about to end.
+        """The selected pods, by name. Names that do not exist are skipped, and so are pods that a selector matches and that have ended or are ending.
 
-        Raises KubeadmError for a selection of nothing.
+        Raises KubeadmError when a selector or an owner has no pods.
         """
         names = self._selection.names
         if names is None:
-            found = {pod["metadata"]["name"]: pod for pod in self._selected() if _stays(pod)}
+            found = {pod["metadata"]["name"]: pod for pod in self._list_selected() if _is_staying(pod)}
             if not found:
                 raise KubeadmError(
                     f"{self._selection} has no running pod in the namespace {self._selection.namespace} of {self._client.url}."
@@ -66,8 +66,8 @@ class Workloads:
         found = {pod["metadata"]["name"]: pod for pod in self._client.list(self._pods)}
         return {name: found[name] for name in names if name in found}
 
-    def look(self, names: t.Collection[str]) -> dict[str, Json]:
-        """These pods as they are now, in one list, however many they are."""
+    def read_current(self, names: t.Collection[str]) -> dict[str, Json]:
+        """Read pods as they are now, with one request, however many they are."""
         if len(names) == 1:
             pods = self._client.list(self._pods, fieldSelector=f"metadata.name={next(iter(names))}")
         else:
@@ -76,18 +76,18 @@ class Workloads:
         found = {pod["metadata"]["name"]: pod for pod in pods}
         return {name: found[name] for name in names if name in found}
 
-    def _selected(self) -> list[Json]:
+    def _list_selected(self) -> list[Json]:
         if self._selection.owner is None:
             return self._client.list(self._pods, labelSelector=self._selection.label_selector or "")
         kind, name = self._selection.owner
         owner = self._read_owner(kind, name)
         self._owner_selector = pod_templates.selector_text(owner["spec"]["selector"])
-        makers = {owner["metadata"]["uid"]}
+        owners = {owner["metadata"]["uid"]}
         if kind == DEPLOYMENT:
             sets = self._client.list(self._apps("ReplicaSet"), labelSelector=self._owner_selector)
-            makers = {entry["metadata"]["uid"] for entry in sets if pod_templates.is_made_by(entry, makers)}
+            owners = {entry["metadata"]["uid"] for entry in sets if pod_templates.is_made_by(entry, owners)}
         found = self._client.list(self._pods, labelSelector=self._owner_selector)
-        return [pod for pod in found if pod_templates.is_made_by(pod, makers)]
+        return [pod for pod in found if pod_templates.is_made_by(pod, owners)]
 
     def _read_owner(self, kind: str, name: str) -> Json:
         owner = self._client.find(pod_templates.path_of(self._selection.namespace, kind, name))
@@ -100,23 +100,23 @@ class Workloads:
     def _apps(self, kind: str) -> str:
         return pod_templates.path_of(self._selection.namespace, kind, "").rstrip("/")
 
-    def read_controllers(self, found: t.Mapping[str, Json]) -> tuple[dict[str, Maker], dict[Maker, Json]]:
-        """Which controller made each pod, as far as it has a template, and these controllers. A Deployment, not its ReplicaSets."""
-        made = {name: maker for name, pod in found.items() for maker in [pod_templates.maker(pod)] if maker}
-        controllers = self._read(sorted(set(made.values())))
-        above = {key: maker for key, entry in controllers.items() for maker in [pod_templates.maker(entry)] if maker}
-        controllers.update(self._read(sorted(set(above.values()))))
-        made = {name: above.get(maker, maker) for name, maker in made.items()}
-        made = {name: maker for name, maker in made.items() if maker in controllers}
-        return made, {maker: controllers[maker] for maker in dict.fromkeys(made.values())}
+    def read_controllers(
+        self, found: t.Mapping[str, Json]
+    ) -> tuple[dict[str, ControllerRef], dict[ControllerRef, Json]]:
+        """The controller of each pod, as far as it has a template, and these controllers: a Deployment rather than its ReplicaSets."""
+        direct = {name: ref for name, pod in found.items() for ref in [pod_templates.maker(pod)] if ref}
+        controllers = self._read_each(sorted(set(direct.values())))
+        parents = {key: ref for key, entry in controllers.items() for ref in [pod_templates.maker(entry)] if ref}
+        controllers.update(self._read_each(sorted(set(parents.values()))))
+        refs = {name: parents.get(ref, ref) for name, ref in direct.items()}
+        refs = {name: ref for name, ref in refs.items() if ref in controllers}
+        return refs, {ref: controllers[ref] for ref in dict.fromkeys(refs.values())}
 
-    def _read(self, makers: t.Sequence[Maker]) -> dict[Maker, Json]:
-        paths = {
-            f"{kind}/{name}": pod_templates.path_of(self._selection.namespace, kind, name) for kind, name in makers
-        }
+    def _read_each(self, refs: t.Sequence[ControllerRef]) -> dict[ControllerRef, Json]:
+        paths = {f"{kind}/{name}": pod_templates.path_of(self._selection.namespace, kind, name) for kind, name in refs}
         found = read_each(self._client, paths, workers=self._workers)
-        return {(kind, name): found[f"{kind}/{name}"] for kind, name in makers if f"{kind}/{name}" in found}
+        return {(kind, name): found[f"{kind}/{name}"] for kind, name in refs if f"{kind}/{name}" in found}
 
 
-def _stays(pod: Json) -> bool:
+def _is_staying(pod: Json) -> bool:
     return pods.is_active(pod) and not pods.is_ending(pod)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.api_steps import ApiSteps, as_yaml, difference
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.api_steps import ApiSteps, diff_entry, to_yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import Client
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import Verdict
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, client_of
@@ -23,7 +23,7 @@ class Example(ApiSteps[None, None]):
     nodes: t.Sequence[Json] = ()
 
     def rehearse(self) -> Verdict:
-        return self._judge(self._ask, each="every example")
+        return self._rehearse_by_dry_run(self._ask, each="every example")
 
     def _ask(self) -> t.Sequence[str]:
         self._api.sleep(2)
@@ -72,7 +72,7 @@ def test_versions_that_are_not_tested(serve: t.Callable[..., FakeApi]) -> None:
 
 
 def test_the_entry_of_a_diff() -> None:
-    assert difference("Node w1", {}, {"a": 1}) == {
+    assert diff_entry("Node w1", {}, {"a": 1}) == {
         "before_header": "Node w1",
         "after_header": "Node w1",
         "before": {},
@@ -84,4 +84,4 @@ def test_the_entry_of_a_diff() -> None:
     ("text", "written"), [("r7", "r7"), ("4", '"4"'), ("true", '"true"'), ("", '""'), ("{}", "'{}'")]
 )
 def test_texts_are_quoted_as_kubectl_does(text: str, written: str) -> None:
-    assert as_yaml({"a": {"c": text, "b": [text]}}) == f"a:\n  b:\n  - {written}\n  c: {written}\n"
+    assert to_yaml({"a": {"c": text, "b": [text]}}) == f"a:\n  b:\n  - {written}\n  c: {written}\n"

@@ -7,11 +7,11 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.api_steps import ATTEMPTS, retry_on_conflict
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.api_steps import MAX_ATTEMPTS, retry_on_conflict
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import ApiError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 
-OTHERS = "another client changed it"
+CAUSE = "another client changed it"
 
 
 class Desk:
@@ -33,7 +33,7 @@ class Desk:
         return self.planned
 
     def run(self, **more: t.Any) -> str:
-        return retry_on_conflict(self.attempt, self.replan, others=OTHERS, **more)
+        return retry_on_conflict(self.attempt, self.replan, cause=CAUSE, **more)
 
 
 def test_a_write_without_a_conflict() -> None:
@@ -69,12 +69,12 @@ def test_planning_again_may_refuse() -> None:
         raise refusal
 
     with pytest.raises(ApiError, match="refused"):
-        retry_on_conflict(Desk(409).attempt, replan, others=OTHERS)
+        retry_on_conflict(Desk(409).attempt, replan, cause=CAUSE)
 
 
 def test_others_that_never_stop() -> None:
-    desk = Desk(*[409] * ATTEMPTS)
-    told = f"^another client changed it in each of {ATTEMPTS} attempts[.] The last answer was: refused$"
+    desk = Desk(*[409] * MAX_ATTEMPTS)
+    told = f"^another client changed it in each of {MAX_ATTEMPTS} attempts[.] The last answer was: refused$"
     with pytest.raises(KubeadmError, match=told):
         desk.run()
-    assert desk.log == ["send", "plan after 409"] * ATTEMPTS
+    assert desk.log == ["send", "plan after 409"] * MAX_ATTEMPTS

@@ -54,10 +54,10 @@ def test_one_pod_is_resized_by_the_subresource(serve_pods: Serve) -> None:
             {"field": "limits.cpu", "key": "app", "before": "1", "after": "2"},
         ],
     }
-    (difference,) = done.report["diff"]
-    assert difference["before_header"] == "Pod shop/web-1"
-    assert difference["before"]["app"]["limits"] == {"cpu": "1", "memory": "400Mi"}
-    assert difference["after"]["app"]["limits"] == {"cpu": "2", "memory": "400Mi"}
+    (diff_entry,) = done.report["diff"]
+    assert diff_entry["before_header"] == "Pod shop/web-1"
+    assert diff_entry["before"]["app"]["limits"] == {"cpu": "1", "memory": "400Mi"}
+    assert diff_entry["after"]["app"]["limits"] == {"cpu": "2", "memory": "400Mi"}
 
 
 def test_the_second_run_changes_nothing(web: FakePods) -> None:
