@@ -42,7 +42,7 @@ def finish(station: Station, *, pace: float = 1.0) -> dict[str, t.Any]:
     """The rest of the change; what is told of it. pace: how much longer a sleep takes, where minutes pass."""
     station.clock.pace = pace
     station.systemd.work()
-    last: dict[str, t.Any] = station.told("last", NAME)
+    last: dict[str, t.Any] = station.told("last_outcome", NAME)
     return last
 
 

@@ -310,7 +310,7 @@ def test_f49_secrets_stand_in_files_of_root_only_and_nowhere_else(station: Stati
     station.allowed.add(next_manifest(station))
     station.systemd.work()
     assert station.outcome() == (COMMITTED if works else ROLLED_BACK)
-    assert SECRET not in json.dumps(station.told("last", NAME))
+    assert SECRET not in json.dumps(station.told("last_outcome", NAME))
     assert SECRET not in (station.state / "progress.json").read_text(encoding="utf-8")
     for directory, dummy, names in os.walk(station.state):
         assert stat.S_IMODE(os.stat(directory).st_mode) & 0o77 == 0 or directory == str(station.state)

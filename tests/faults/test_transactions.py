@@ -267,7 +267,7 @@ def test_an_engine_that_always_dies_leaves_the_decision_to_a_human(make: Make) -
         assert station.engine(Fault("rename", 2, "signal=KILL")).status == -signal.SIGKILL
     station.systemd.work()
     assert station.outcome() == ALARM
-    assert f"started {MAX_ATTEMPTS} times" in station.told("last", NAME)["reason"]
+    assert f"started {MAX_ATTEMPTS} times" in station.told("last_outcome", NAME)["reason"]
 
 
 # ---- journals ------------------------------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ def test_f44_a_damaged_journal_has_a_second_copy(make: Make, tally: Tally, damag
     station.systemd.work()
     assert station.outcome() == ROLLED_BACK
     assert snapshot(station) == old
-    assert any("second copy" in note for note in station.told("last", NAME)["notes"])
+    assert any("second copy" in note for note in station.told("last_outcome", NAME)["notes"])
     tally("journal damaged", ROLLED_BACK)
 
 
@@ -381,10 +381,10 @@ def test_f45_a_last_known_good_that_is_damaged_twice_is_none(make: Make) -> None
     assert not station.module(**SECOND_GOOD.desired(station.root)).result["failed"]
     station.systemd.work()
     newest = history_ids(str(station.state))[-1]
-    assert station.told("summary", NAME)["last_known_good"] == newest
+    assert station.told("describe_transactions", NAME)["last_known_good"] == newest
     for path in copies_of(str(station.state), newest):
         Path(path).write_bytes(change_a_copy(Path(path).read_bytes()))
-    assert station.told("summary", NAME)["last_known_good"] == former
+    assert station.told("describe_transactions", NAME)["last_known_good"] == former
 
 
 def test_f50_histories_are_bounded_and_keep_the_last_known_good(station: Station) -> None:
@@ -401,6 +401,6 @@ def test_f50_histories_are_bounded_and_keep_the_last_known_good(station: Station
         assert station.outcome() == (COMMITTED if number == 2 else ROLLED_BACK)
     ids = history_ids(str(station.state))
     assert len(ids) == KEEP_HISTORY + 1
-    assert station.told("summary", NAME)["last_known_good"] == ids[0]
+    assert station.told("describe_transactions", NAME)["last_known_good"] == ids[0]
     assert "--v=2" in station.manifest.read_text(encoding="utf-8")
     assert len(os.listdir(station.state / "history")) <= 2 * (KEEP_HISTORY + 1)

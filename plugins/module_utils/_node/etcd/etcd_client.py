@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Requests to etcd: its health and its values as an API server sees them, and the members of its cluster as one of them does."""
+"""Requests to etcd: health and stored values with an API server's credentials, and the cluster's members with those of a member."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from ..._plan.common.errors import KubeadmError
 from ..._plan.static_pod.etcd_change import Cluster, Member
 from ..static_pod.component_files import ComponentFiles
 
-# A full etcd still answers, and the API server lives with it; kubeadm's probes see it in the same way.
+# A full etcd still serves reads, and the API server stays up; kubeadm's own probes exclude this alarm, too.
 HEALTH = "/health?exclude=NOSPACE"
 _RANGE = "/v3/kv/range"
-_PAGE = 100  # values of one answer; each may have more than a megabyte
-_DIGITS = 4096  # of base64 that are looked at; the name of a key stands in them
-# The keys of these begin with their names. Of other resources that is not certain, so all values count.
+_PAGE_SIZE = 100  # values of one response; each may have more than a megabyte
+_VALUE_PREFIX_LENGTH = 4096  # characters of base64 that are decoded; the name of the encryption key is within them
+# The keys of these resources have this prefix. Of other resources that is not certain, so all values count.
 _PREFIXES = {"secrets": "secrets/", "configmaps": "configmaps/"}
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclasses.dataclass(frozen=True)
 class Health:
-    """What an address of etcd says. ok: None when it answers, but cannot be asked in this way."""
+    """The health of an address of etcd. ok: None when it responds, but not to a request for its health."""
 
     ok: bool | None
-    words: str
+    message: str
 
 
 # ---- requests --------------------------------------------------------------------------------------------------------
@@ -51,37 +51,37 @@ class Health:
 def read_health(url: str, context: ssl.SSLContext | None) -> Health:
     """The health of one address."""
     try:
-        return _get_health(url, context)
+        return _request_health(url, context)
     except (http.client.HTTPException, ssl.SSLError, ConnectionError) as exc:
         if context is None or isinstance(exc, (ssl.SSLCertVerificationError, ConnectionRefusedError)):
-            return _failed(url, exc)
-    # TLS 1.3 turns a caller's certificate down behind the handshake, where it looks like any connection that breaks.
+            return _health_of_error(url, exc)
+    # With TLS 1.3 a client's certificate is rejected after the handshake, which looks like any connection that breaks.
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     try:
-        return _get_health(url, context)
+        return _request_health(url, context)
     except (http.client.HTTPException, ssl.SSLError, ConnectionError) as exc:
-        return _failed(url, exc)
+        return _health_of_error(url, exc)
     finally:
         context.maximum_version = ssl.TLSVersion.MAXIMUM_SUPPORTED
 
 
-def _get_health(url: str, context: ssl.SSLContext | None) -> Health:
+def _request_health(url: str, context: ssl.SSLContext | None) -> Health:
     try:
         response = Server(url, context=context).request("GET", HEALTH, timeout=PROBE_TIMEOUT)
     except (ssl.SSLError, ConnectionError):
         raise
     except (CredentialError, OSError, ValueError) as exc:
-        return _failed(url, exc)
+        return _health_of_error(url, exc)
     try:
-        answer = json.loads(response.data)
-        ok, reason = str(answer["health"]).lower() == "true", answer.get("reason") or answer.get("error") or ""
+        health = json.loads(response.data)
+        ok, reason = str(health["health"]).lower() == "true", health.get("reason") or health.get("error") or ""
     except (ValueError, TypeError, LookupError):
         return Health(None, f"{url}{HEALTH} answers {response.status}")
     return Health(ok, f"{url} is {'healthy' if ok else 'not healthy'}{f' ({reason})' if reason else ''}")
 
 
-def _failed(url: str, exc: Exception) -> Health:
-    """An address that serves programs of another protocol only, or asks for a newer TLS alone, may well be healthy."""
+def _health_of_error(url: str, exc: Exception) -> Health:
+    """An address that speaks another protocol, or requires a newer TLS, may well be healthy."""
     is_other = isinstance(exc, http.client.HTTPException) or "PROTOCOL_VERSION" in str(getattr(exc, "reason", ""))
     return Health(None if is_other else False, f"{url}: {describe_failure(exc)}")
 
@@ -89,18 +89,18 @@ def _failed(url: str, exc: Exception) -> Health:
 # ---- as the API server -----------------------------------------------------------------------------------------------
 
 
-def health_for_api_server(files: ComponentFiles) -> list[Health]:
-    """What the etcd that an API server's arguments name says to the certificate that they name.
+def read_health_for_api_server(files: ComponentFiles) -> list[Health]:
+    """The health of each etcd address in an API server's arguments, requested with the certificate that they name.
 
-    Empty when there is nothing that could be asked. Raises KubeadmError when the files cannot be read.
+    Empty when no address has http or https. Raises KubeadmError when the files cannot be read.
     """
     urls = [url for url in files.flags("etcd-servers") if url.startswith(("http://", "https://"))]
-    context = caller_context(files) if any(url.startswith("https://") for url in urls) else None
+    context = api_server_tls_context(files) if any(url.startswith("https://") for url in urls) else None
     return [read_health(url, context) for url in urls]
 
 
-def caller_context(files: ComponentFiles) -> ssl.SSLContext:
-    """With the certificate that an API server's arguments name."""
+def api_server_tls_context(files: ComponentFiles) -> ssl.SSLContext:
+    """The TLS context of a client with the certificate that an API server's arguments name."""
     authority, certificate, key = (files.flag(f"etcd-{part}") for part in ("cafile", "certfile", "keyfile"))
     pair = tls.Pair(files.read(certificate), files.read(key)) if certificate and key else None
     try:
@@ -114,54 +114,54 @@ def caller_context(files: ComponentFiles) -> ssl.SSLContext:
 
 
 def count_values(files: ComponentFiles, resource: str, matches: t.Callable[[bytes], bool]) -> int:
-    """How many stored values match by how they begin: those of a resource, or all where that cannot be told apart.
+    """How many stored values have a beginning that matches: those of a resource, or all where its keys have no known prefix.
 
-    files: of the API server as it runs. Raises KubeadmError when its etcd does not tell.
+    files: of the API server as it runs. Raises KubeadmError when its etcd cannot be read.
     """
     if files.flag("etcd-servers-overrides"):
         raise KubeadmError("--etcd-servers-overrides keeps some resources elsewhere")
     root = (files.flag("etcd-prefix") or "/registry").strip("/")
     prefix = f"/{root}/{_PREFIXES.get(resource, '')}".encode()
-    return sum(matches(value) for value in _beginnings(files, prefix))
+    return sum(matches(value) for value in _read_value_prefixes(files, prefix))
 
 
-def _beginnings(files: ComponentFiles, prefix: bytes) -> t.Iterator[bytes]:
-    """How each value begins whose key in etcd has this prefix, all as of one revision."""
-    url, context = _healthy_address(files)
-    after, revision = prefix, 0
+def _read_value_prefixes(files: ComponentFiles, prefix: bytes) -> t.Iterator[bytes]:
+    """The beginning of each value whose key in etcd has this prefix, all of one revision."""
+    url, context = _find_healthy_address(files)
+    first, revision = prefix, 0
     while True:
-        answer = _page(url, context, after, prefix[:-1] + bytes([prefix[-1] + 1]), revision)
-        revision = int(answer["header"]["revision"])
-        entries = answer.get("kvs") or []
+        page = _request_page(url, context, first, prefix[:-1] + bytes([prefix[-1] + 1]), revision)
+        revision = int(page["header"]["revision"])
+        entries = page.get("kvs") or []
         for entry in entries:
-            yield base64.b64decode((entry.get("value") or "")[:_DIGITS])
-        if not answer.get("more"):
+            yield base64.b64decode((entry.get("value") or "")[:_VALUE_PREFIX_LENGTH])
+        if not page.get("more"):
             return
-        after = base64.b64decode(entries[-1]["key"]) + b"\0"
+        first = base64.b64decode(entries[-1]["key"]) + b"\0"
 
 
-def _healthy_address(files: ComponentFiles) -> tuple[str, ssl.SSLContext | None]:
+def _find_healthy_address(files: ComponentFiles) -> tuple[str, ssl.SSLContext | None]:
     urls = [url for url in files.flags("etcd-servers") if url.startswith(("http://", "https://"))]
     problems = []
     for url in urls:
-        context = caller_context(files) if url.startswith("https://") else None
+        context = api_server_tls_context(files) if url.startswith("https://") else None
         health = read_health(url, context)
         if health.ok:
             return url, context
-        problems.append(health.words)
+        problems.append(health.message)
     raise KubeadmError("; ".join(problems) or "--etcd-servers names no address that can be asked")
 
 
-def _page(url: str, context: ssl.SSLContext | None, first: bytes, end: bytes, revision: int) -> Json:
-    question = {
+def _request_page(url: str, context: ssl.SSLContext | None, first: bytes, end: bytes, revision: int) -> Json:
+    body = {
         "key": base64.b64encode(first).decode("ascii"),
         "range_end": base64.b64encode(end).decode("ascii"),
-        "limit": _PAGE,
+        "limit": _PAGE_SIZE,
         "revision": revision,
     }
     try:
         server = Server(url, context=context)
-        response = server.request("POST", _RANGE, body=json.dumps(question).encode(), timeout=PROBE_TIMEOUT)
+        response = server.request("POST", _RANGE, body=json.dumps(body).encode(), timeout=PROBE_TIMEOUT)
         if response.status != 200:
             raise KubeadmError(f"{url}{_RANGE} answers {response.status}")
         return json_object(response.data)
@@ -174,7 +174,7 @@ def _page(url: str, context: ssl.SSLContext | None, first: bytes, end: bytes, re
 
 @dataclasses.dataclass(frozen=True)
 class Access:
-    """How a member is reached from its own node: its address, and files of the node."""
+    """The client URL of a member on its own node, and the files of its client's certificate there."""
 
     url: str
     certificate: str | None = None
@@ -182,8 +182,8 @@ class Access:
     authority: str | None = None
 
     @classmethod
-    def of(cls, files: ComponentFiles) -> Access:
-        """As the member's manifest says. Raises KubeadmError when it does not."""
+    def from_files(cls, files: ComponentFiles) -> Access:
+        """From the flags of the member's manifest. Raises KubeadmError when it sets no URL."""
         urls = files.flags("listen-client-urls")
         if not urls:
             raise KubeadmError("its manifest sets no listen-client-urls")
@@ -193,15 +193,15 @@ class Access:
         names = (files.flag("cert-file"), files.flag("key-file"), files.flag("trusted-ca-file"))
         certificate, key, authority = (files.place(name) if name else None for name in names)
         if certificate:
-            # kubeadm makes a certificate for just this. A server's own need not be one that may call.
+            # kubeadm creates a client certificate for this. That of a server need not be valid for a client.
             directory = os.path.dirname(certificate)
-            checks = [os.path.join(directory, f"healthcheck-client.{ending}") for ending in ("crt", "key")]
-            if all(os.path.exists(path) for path in checks):
-                certificate, key = checks
+            client_pair = [os.path.join(directory, f"healthcheck-client.{ending}") for ending in ("crt", "key")]
+            if all(os.path.exists(path) for path in client_pair):
+                certificate, key = client_pair
         return cls(url, certificate, key, authority)
 
-    def client(self) -> EtcdClient:
-        """The same in a journal."""
+    def to_journal(self) -> EtcdClient:
+        """This access in the form of a journal."""
         client: EtcdClient = {"url": self.url}
         if self.certificate:
             client["certificate"] = self.certificate
@@ -211,8 +211,8 @@ class Access:
             client["authority"] = self.authority
         return client
 
-    def probe(self, url: str) -> Probe:
-        """A probe in a journal that asks this member at an address."""
+    def health_probe(self, url: str) -> Probe:
+        """A probe of a journal that requests this member's health at an address."""
         address = urllib.parse.urlsplit(url)
         probe: Probe = {
             "kind": "http",
@@ -227,62 +227,66 @@ class Access:
 
 
 def read_cluster(access: Access) -> Cluster:
-    """The members of the cluster as its own member tells them, each with its health and how far it is.
+    """The members of the cluster as one member lists them, each with its health and whether its revision is behind.
 
-    Raises KubeadmError when this member does not tell.
+    Raises KubeadmError when this member does not list them.
     """
     try:
-        member = Etcd(access.client())
-        answer = member.post(MEMBERS)
-        this = answer["header"]["member_id"]
-        context = context_of(access.client())
-        status = {entry["ID"]: member.status(_urls(entry, this, access), entry["ID"]) for entry in answer["members"]}
+        member = Etcd(access.to_journal())
+        response = member.post(MEMBERS)
+        this = response["header"]["member_id"]
+        context = context_of(access.to_journal())
+        status = {
+            entry["ID"]: member.status(_client_urls(entry, this, access), entry["ID"]) for entry in response["members"]
+        }
         members = [
-            _member(entry, this, access, context, is_there=status[entry["ID"]] is not None)
-            for entry in answer["members"]
+            _describe_member(entry, this, access, context, is_reachable=status[entry["ID"]] is not None)
+            for entry in response["members"]
         ]
         revisions = {key: None if each is None else revision_of(each) for key, each in status.items()}
-        furthest = max((each for each in revisions.values() if each is not None), default=0)
-        # They are asked one after the other while others write, so who seems to be behind is asked again.
+        newest = max((each for each in revisions.values() if each is not None), default=0)
+        # The requests follow one another while others write, so one that seems to be behind is requested again.
         behind = tuple(
             name
-            for entry, name in zip(answer["members"], (found.name for found in members))
-            if entry["ID"] != this and not _has_reached(furthest, revisions, entry, member, access)
+            for entry, name in zip(response["members"], (each.name for each in members))
+            if entry["ID"] != this and not _is_caught_up(newest, revisions, entry, member, access)
         )
         size = (status[this] or {}).get("dbSize")
-        return Cluster(tuple(members), _alarms(member, status[this] or {}), behind, int(size) if size else None)
+        return Cluster(tuple(members), _read_alarms(member, status[this] or {}), behind, int(size) if size else None)
     except (EtcdError, CredentialError, OSError, ValueError, TypeError, LookupError) as exc:
         raise KubeadmError(
             str(exc) if isinstance(exc, EtcdError) else f"{access.url}: {describe_failure(exc)}"
         ) from exc
 
 
-def _alarms(member: Etcd, status: Json) -> tuple[str, ...]:
-    """Without a majority a member does not answer for all; it tells those that it knows of with its own state."""
+def _read_alarms(member: Etcd, status: Json) -> tuple[str, ...]:
+    """The alarms of all members; without a majority, those that a member reports in its own status."""
     with contextlib.suppress(EtcdError):
         return tuple(member.alarms())
     return tuple(str(error).strip() for error in status.get("errors") or [] if "alarm:" in str(error))
 
 
-def _has_reached(
-    furthest: int, revisions: t.Mapping[str, int | None], entry: Json, member: Etcd, access: Access
+def _is_caught_up(
+    newest: int, revisions: t.Mapping[str, int | None], entry: Json, member: Etcd, access: Access
 ) -> bool:
     revision = revisions[entry["ID"]]
     if revision is None:
-        return True  # that it does not answer is told by its health
-    return revision >= furthest or (member.revision(_urls(entry, "", access), entry["ID"]) or 0) >= furthest
+        return True  # its health reports that it does not respond
+    return revision >= newest or (member.revision(_client_urls(entry, "", access), entry["ID"]) or 0) >= newest
 
 
-def _urls(entry: Json, this: str, access: Access) -> list[str]:
+def _client_urls(entry: Json, this: str, access: Access) -> list[str]:
     """A member that was added and not started yet has neither name nor address."""
     return [access.url] if entry["ID"] == this else list(entry.get("clientURLs") or [])
 
 
-def _member(entry: Json, this: str, access: Access, context: ssl.SSLContext | None, *, is_there: bool) -> Member:
-    """is_there: whether the very member answers at its addresses; health does not say whose it is."""
+def _describe_member(
+    entry: Json, this: str, access: Access, context: ssl.SSLContext | None, *, is_reachable: bool
+) -> Member:
+    """is_reachable: whether this very member responds at its addresses; health does not identify the member."""
     return Member(
         name=name_of(entry),
         votes=not entry.get("isLearner", False),
-        healthy=is_there and any(read_health(url, context).ok for url in _urls(entry, this, access)),
+        healthy=is_reachable and any(read_health(url, context).ok for url in _client_urls(entry, this, access)),
         is_this=entry["ID"] == this,
     )

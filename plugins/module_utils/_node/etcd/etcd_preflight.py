@@ -24,49 +24,49 @@ from ..static_pod.component_files import ComponentFiles, PreflightContext, is_he
 from ..static_pod.static_pods import API_SERVER, ETCD
 from . import etcd_client, etcd_snapshot
 
-# Where a member keeps what the cluster would not know again.
-_DATA = ("data-dir", "wal-dir")
-_API_SERVER_SERVED = "whether it answers this node's API server"
+# The flags of the directories without which a member cannot go on.
+_DATA_FLAGS = ("data-dir", "wal-dir")
+_SERVES_API_SERVER = "whether it answers this node's API server"
 _FORCE = "force: true changes it anyway, after a snapshot of this member was saved on its node and verified."
 
 
 def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
-    """What the user should know of a change of a member. Raises Refusal."""
+    """The warnings about a change of a member. Raises Refusal."""
     etcd_change.refuse_other_identity(plan.before, plan.after)
     etcd_change.refuse_shadowed_variables(plan.before, plan.after)
     etcd_change.refuse_small_requests(plan.before, plan.after)
     _refuse_no_clients(plan)
-    node.unverified.extend(_unread_api_server(pod))
-    warnings = _other_data(pod, plan, node)
+    node.unverified.extend(_unverified_api_server(pod))
+    warnings = _refuse_moved_data(pod, plan, node)
     if not runs(pod, node):
-        return warnings  # it is stopped already, and tells nothing
-    cluster, failure = patiently(lambda: _ask(plan.before), _is_fine, node)
+        return warnings  # it is stopped already, and responds to nothing
+    cluster, failure = patiently(lambda: _read_cluster(plan.before), _is_without_risks, node)
     if cluster is None:
-        return [*warnings, *_judge_silence(pod, failure, node)]
+        return [*warnings, *_refuse_unlisted_members(pod, failure, node)]
     etcd_change.refuse_small_quota(plan.before, plan.after, cluster.size, os.uname().nodename)
-    return [*warnings, *_judge(pod, cluster, node)]
+    return [*warnings, *_refuse_risks(pod, cluster, node)]
 
 
-def unwell(pod: static_pods.StaticPod) -> list[str]:
-    """What is not known, or not well, of the cluster of a member that has nothing to change, each with the reason."""
-    cluster, failure = _ask(pod.manifest)
-    found = [failure] if cluster is None else etcd_change.risks(cluster).found
-    return [f"whether it takes writes and has its members: {each}" for each in found]
+def unverified_cluster(pod: static_pods.StaticPod) -> list[str]:
+    """What is unknown, or unhealthy, of the cluster of a member that has nothing to change, each with the reason."""
+    cluster, failure = _read_cluster(pod.manifest)
+    problems = [failure] if cluster is None else etcd_change.risks(cluster).found
+    return [f"whether it takes writes and has its members: {each}" for each in problems]
 
 
-_Told = tuple[t.Optional[etcd_change.Cluster], str]
+_ClusterResult = tuple[t.Optional[etcd_change.Cluster], str]
 
 
-def _ask(manifest: Manifest) -> _Told:
-    """What the member of a manifest tells of its cluster, or why it does not."""
+def _read_cluster(manifest: Manifest) -> _ClusterResult:
+    """The cluster as the member of a manifest reports it, or why it cannot be read."""
     try:
-        return etcd_client.read_cluster(etcd_client.Access.of(ComponentFiles(manifest))), ""
+        return etcd_client.read_cluster(etcd_client.Access.from_files(ComponentFiles(manifest))), ""
     except KubeadmError as exc:
         return None, str(exc)
 
 
 def _refuse_no_clients(plan: static_pod.StaticPodPlan) -> None:
-    """A member that listens where etcd itself likes is out of reach for its API server, and nothing could prove it."""
+    """A member that listens at etcd's default address is out of reach for its API server, and nothing could verify it."""
     if ComponentFiles(plan.before).flags("listen-client-urls") and not ComponentFiles(plan.after).flags(
         "listen-client-urls"
     ):
@@ -75,11 +75,11 @@ def _refuse_no_clients(plan: static_pod.StaticPodPlan) -> None:
         )
 
 
-def _is_fine(told: _Told) -> bool:
-    return told[0] is not None and not etcd_change.risks(told[0]).found
+def _is_without_risks(result: _ClusterResult) -> bool:
+    return result[0] is not None and not etcd_change.risks(result[0]).found
 
 
-def _judge(pod: static_pods.StaticPod, cluster: etcd_change.Cluster, node: PreflightContext) -> list[str]:
+def _refuse_risks(pod: static_pods.StaticPod, cluster: etcd_change.Cluster, node: PreflightContext) -> list[str]:
     """Refuse a risk while there is something to lose, unless it is forced."""
     risks = etcd_change.risks(cluster)
     warnings = [risks.warning] if risks.warning else []
@@ -93,7 +93,7 @@ def _judge(pod: static_pods.StaticPod, cluster: etcd_change.Cluster, node: Prefl
     return [*warnings, *(f"{risk} {repaired}" for risk in risks.found)]
 
 
-def _judge_silence(pod: static_pods.StaticPod, failure: str, node: PreflightContext) -> list[str]:
+def _refuse_unlisted_members(pod: static_pods.StaticPod, failure: str, node: PreflightContext) -> list[str]:
     problem = f"the members of the etcd cluster could not be listed on {os.uname().nodename} ({failure})"
     if is_healthy(pod, node):
         raise Refusal(
@@ -107,20 +107,20 @@ def _judge_silence(pod: static_pods.StaticPod, failure: str, node: PreflightCont
 
 
 def save_snapshot(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> str | None:
-    """Where a snapshot was saved before a change that is a risk and forced; None where it is neither.
+    """Save a snapshot before a change that is a risk and forced. Returns its path; None where it is neither.
 
     Raises KubeadmError when it could not be: then a member that runs is not stopped.
     """
     if pod.name != ETCD or not node.force or not runs(pod, node):
         return None
-    access = etcd_client.Access.of(ComponentFiles(plan.before))
-    told = _ask(plan.before)
-    if _is_fine(told):
+    access = etcd_client.Access.from_files(ComponentFiles(plan.before))
+    result = _read_cluster(plan.before)
+    if _is_without_risks(result):
         return None
     try:
         return etcd_snapshot.save(access)
     except KubeadmError as exc:
-        if told[0] is not None:
+        if result[0] is not None:
             raise
         raise KubeadmError(f"{exc} Without force a member that is not healthy is changed without a snapshot.") from exc
 
@@ -128,8 +128,8 @@ def save_snapshot(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, no
 # ---- its data --------------------------------------------------------------------------------------------------------
 
 
-def _other_data(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
-    """A member that starts over another directory is an empty one, and may look healthy."""
+def _refuse_moved_data(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
+    """A member that starts with another directory is empty, and may seem healthy."""
     before, after = ComponentFiles(plan.before), ComponentFiles.planned(plan)
     if flags.gate_value(etcd_change.setting(plan.after, "force-new-cluster") or "false") is True:
         raise Refusal(
@@ -138,9 +138,12 @@ def _other_data(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node
         )
     moved = [
         f"{flag}: {was} -> {will_be}"
-        for flag in _DATA
+        for flag in _DATA_FLAGS
         for was, will_be in [
-            (_data(before, etcd_change.setting(plan.before, flag)), _data(after, etcd_change.setting(plan.after, flag)))
+            (
+                _data_directory(before, etcd_change.setting(plan.before, flag)),
+                _data_directory(after, etcd_change.setting(plan.after, flag)),
+            )
         ]
         if was != will_be
     ]
@@ -157,13 +160,13 @@ def _other_data(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node
 
 
 def refuse_files_among_data(pod: static_pods.StaticPod, paths: t.Iterable[str]) -> None:
-    """Nothing of a member's data is read or written by us, so no file that a task names may stand there."""
+    """This collection neither reads nor writes a member's data, so no file that a task names may be there."""
     if pod.name != ETCD:
         return
     files = ComponentFiles(pod.manifest)
     directories = [
         directory
-        for directory in (_data(files, etcd_change.setting(pod.manifest, flag)) for flag in _DATA)
+        for directory in (_data_directory(files, etcd_change.setting(pod.manifest, flag)) for flag in _DATA_FLAGS)
         if directory
     ]
     for path in paths:
@@ -171,7 +174,7 @@ def refuse_files_among_data(pod: static_pods.StaticPod, paths: t.Iterable[str]) 
             raise Refusal(f"files: {path} on {os.uname().nodename} is inside the data of etcd; name another directory.")
 
 
-def _data(files: ComponentFiles, path: str | None) -> str | None:
+def _data_directory(files: ComponentFiles, path: str | None) -> str | None:
     try:
         return path and files.place(path)
     except KubeadmError:  # no volume is there, so it is inside of the container
@@ -181,23 +184,23 @@ def _data(files: ComponentFiles, path: str | None) -> str | None:
 # ---- its proof -------------------------------------------------------------------------------------------------------
 
 
-def add_member(journal: Journal, plan: static_pod.StaticPodPlan, directory: str, node: PreflightContext) -> None:
-    """Have the transaction ask the member, too, at the address by which its clients reach it, whatever the manifest's own
-    probes ask: theirs is another port, which shows nothing of certificates. directory: of the manifests."""
+def add_member_probes(journal: Journal, plan: static_pod.StaticPodPlan, directory: str, node: PreflightContext) -> None:
+    """Have the transaction probe the member, too, at the address of its clients, whatever the manifest's own
+    probes request: theirs is another port, which needs no certificates. directory: of the manifests."""
     try:
-        url = etcd_client.Access.of(ComponentFiles(plan.before)).url
-        accesses = [etcd_client.Access.of(ComponentFiles(manifest)) for manifest in (plan.before, plan.after)]
-    except KubeadmError as exc:  # its arguments do not tell where
+        url = etcd_client.Access.from_files(ComponentFiles(plan.before)).url
+        accesses = [etcd_client.Access.from_files(ComponentFiles(manifest)) for manifest in (plan.before, plan.after)]
+    except KubeadmError as exc:  # its arguments name no address
         journal["watch"]["unverified"] = [f"whether it takes writes and has its members: {exc}"]
         return
     for side, access in zip(SIDES, accesses):
-        journal["watch"][side]["probes"].append(access.probe(url))
-        journal["watch"][side]["etcd"] = dataclasses.replace(access, url=url).client()
-    _add_api_server(journal, directory, url, node)
+        journal["watch"][side]["probes"].append(access.health_probe(url))
+        journal["watch"][side]["etcd"] = dataclasses.replace(access, url=url).to_journal()
+    _add_api_server_probe(journal, directory, url, node)
 
 
-def _add_api_server(journal: Journal, directory: str, url: str, node: PreflightContext) -> None:
-    """Have it ask as the API server of this node does, too, where that is answered now: its certificate is another one."""
+def _add_api_server_probe(journal: Journal, directory: str, url: str, node: PreflightContext) -> None:
+    """Have it probe with the certificate of this node's API server, too, where that succeeds before the change."""
     if not _has_manifest(API_SERVER, directory):
         return
     try:
@@ -207,12 +210,12 @@ def _add_api_server(journal: Journal, directory: str, url: str, node: PreflightC
     except ValueError:  # it uses no certificate
         return
     except KubeadmError as exc:
-        journal["watch"]["unverified"] = [f"{_API_SERVER_SERVED}: {exc}"]
+        journal["watch"]["unverified"] = [f"{_SERVES_API_SERVER}: {exc}"]
         return
-    probe = etcd_client.Access(url, certificate, key).probe(url)
-    served, text = patiently(lambda: run_probe(probe), lambda result: result[0], node)
+    probe = etcd_client.Access(url, certificate, key).health_probe(url)
+    served, message = patiently(lambda: run_probe(probe), lambda result: result[0], node)
     if not served:
-        journal["watch"]["unverified"] = [f"{_API_SERVER_SERVED}: before the change {text}"]
+        journal["watch"]["unverified"] = [f"{_SERVES_API_SERVER}: before the change {message}"]
         return
     for side in SIDES:
         journal["watch"][side]["probes"].append(probe)
@@ -222,20 +225,22 @@ def _add_api_server(journal: Journal, directory: str, url: str, node: PreflightC
 
 
 def refuse_external(directory: str, node_name: str) -> None:
-    """Refuse an etcd that is no static pod of this node. A node without an API server tells nothing. Raises Refusal."""
-    api_server, member = (_manifest(name, directory) for name in (API_SERVER, ETCD))
+    """Refuse an etcd that is no static pod of this node. Unknown on a node without an API server. Raises Refusal."""
+    api_server, member = (_find_manifest(name, directory) for name in (API_SERVER, ETCD))
     if api_server is None or (member is None and _has_manifest(ETCD, directory)):
-        return  # what is wrong with a manifest that cannot be read is said where it is read
+        return  # reading such a manifest reports what is wrong with it
     servers = ComponentFiles(api_server).flags("etcd-servers")
     listening = [] if member is None else ComponentFiles(member).flags("listen-client-urls")
-    if servers and (member is None or etcd_change.is_external(_places(servers), _places(listening))):
+    if servers and (
+        member is None or etcd_change.is_external(_resolve_addresses(servers), _resolve_addresses(listening))
+    ):
         etcd_change.refuse_external(node_name, servers)
 
 
-def _unread_api_server(pod: static_pods.StaticPod) -> list[str]:
-    """What could not be verified where refuse_external() finds a manifest that tells nothing."""
+def _unverified_api_server(pod: static_pods.StaticPod) -> list[str]:
+    """What could not be verified where refuse_external() cannot read a manifest."""
     directory = os.path.dirname(pod.path)
-    if _manifest(API_SERVER, directory) is not None or not _has_manifest(API_SERVER, directory):
+    if _find_manifest(API_SERVER, directory) is not None or not _has_manifest(API_SERVER, directory):
         return []
     return ["whether the API server of this node uses this etcd: its manifest cannot be read"]
 
@@ -248,7 +253,7 @@ def _has_manifest(name: str, directory: str) -> bool:
     return True
 
 
-def _manifest(name: str, directory: str) -> Manifest | None:
+def _find_manifest(name: str, directory: str) -> Manifest | None:
     try:
         path, dummy = static_pods.find(name, directory)
         return static_pods.read_manifest(path, name)
@@ -256,15 +261,15 @@ def _manifest(name: str, directory: str) -> Manifest | None:
         return None
 
 
-def _places(urls: t.Iterable[str]) -> list[tuple[str, int]]:
-    """The addresses of these, names resolved as this node does."""
-    found: list[tuple[str, int]] = []
+def _resolve_addresses(urls: t.Iterable[str]) -> list[tuple[str, int]]:
+    """The (address, port) of each URL, names resolved by this node."""
+    addresses: list[tuple[str, int]] = []
     for url in urls:
         parts = urllib.parse.urlsplit(url)
         host, port = parts.hostname or "", parts.port or 2379
-        found.append((host, port))
+        addresses.append((host, port))
         try:
-            found += [(str(entry[4][0]), port) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+            addresses += [(str(entry[4][0]), port) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
         except OSError:  # a name that is not resolved is compared as it stands
             continue
-    return found
+    return addresses

@@ -15,7 +15,7 @@ from ..._plan.kubelet import layout as kubelet_layout
 from ..._plan.kubelet import plan as kubelet
 from ..._plan.kubernetes import flags
 from ..._plan.transaction import rehearsal
-from ..runtime.sandbox_runs import run_in_sandbox, staged
+from ..runtime.sandbox_runs import run_in_sandbox, stage_files
 from ..transaction.state import Run
 from .kubelet_units import KUBELET_NAME, KubeletUnit
 
@@ -65,7 +65,7 @@ def _start(binary: str, plan: kubelet.KubeletPlan, command: t.Sequence[str], run
                 {"source": rehearsal.SCRATCH, "target": rehearsal.SCRATCH, "missing": "directory"},
                 *({"source": path, "target": path, "missing": "directory"} for path in visible),
             ],
-            "staged": staged(plan.files),
+            "staged": stage_files(plan.files),
         }
         return run_in_sandbox(KUBELET_NAME, request, run)
 

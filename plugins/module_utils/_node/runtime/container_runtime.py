@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The node's container runtime: which images it has, what is in them, and how an archive gets into it.
+"""The node's container runtime: which images it has, what is in them, and how an archive is loaded.
 
 Each runtime has a command line of its own, and a node need not have it.
 """
@@ -19,14 +19,14 @@ import urllib.parse
 from ..._plan.common.errors import KubeadmError
 from ..transaction.state import Run
 
-# With a registry's name and a tag or a digest: containerd keeps it under exactly these letters.
+# With a registry's name and a tag or a digest: containerd stores it under exactly this name.
 _WHOLE_NAME = re.compile(r"[^/]+[.:][^/]*/[^@:]+(?::[^/@]+|@sha256:[0-9a-f]{64})|localhost/[^@:]+:[^/@]+")
-_SECONDS = "10s"  # without it crictl gives up after 2 s, and ctr never
+_TIMEOUT = "10s"  # by default 2 s for crictl, and none for ctr
 _NO_PROGRAM = 127
 
 
 class Runtime:
-    """A container runtime, by its own command line. socket: where the kubelet reaches it. program: which shows and loads its images."""
+    """A container runtime, by its own command line. socket: where the kubelet reaches it. program: the one that lists and loads its images."""
 
     name: t.ClassVar[str]
     program: t.ClassVar[str]
@@ -35,28 +35,28 @@ class Runtime:
         self.socket = socket
         self._run = run
 
-    def has(self, image: str) -> bool | None:
-        """Whether the kubelet finds an image without a pull; None when no program of the node can tell."""
-        for ask in (self._asked_by_kubelet, self._asked):
-            found = ask(image)
+    def has_image(self, image: str) -> bool | None:
+        """Whether the kubelet finds an image without a pull; None when no program of the node reports it."""
+        for query in (self._query_crictl, self._query_own_program):
+            found = query(image)
             if found is not None:
                 return found
         return None
 
-    def unverified(self, image: str) -> str:
-        """What is not known where has() returns None."""
+    def unverified_image(self, image: str) -> str:
+        """What is unknown where has_image() returns None."""
         return f"whether the image {image} is in {self.name}: neither crictl nor a program of its own shows it"
 
-    def opened(self, image: str) -> t.ContextManager[str]:
-        """The root file system of an image, as a directory. Raises KubeadmError with the reason, now or when it is entered."""
+    def mount_image(self, image: str) -> t.ContextManager[str]:
+        """The root file system of an image, mounted at a directory. Raises KubeadmError with the reason, now or when it is entered."""
         raise NotImplementedError
 
-    def load(self, archive: str) -> str:
-        """Load the images of an archive; what was said. Raises KubeadmError with the reason."""
-        return self._told(self._loader(archive))
+    def load_archive(self, archive: str) -> str:
+        """Load the images of an archive. Returns the program's output. Raises KubeadmError with the reason."""
+        return self._run_program(self._load_command(archive))
 
-    def lack(self) -> str:
-        """What to install where the node has no program that shows and loads images; empty where it has."""
+    def missing_program(self) -> str:
+        """The error and what to install where the node has no program that lists and loads images; empty where it has."""
         status, dummy, error = self._run([self.program, "--version"])
         return f"{error.strip()}. {self._advice}" if status == _NO_PROGRAM else ""
 
@@ -64,21 +64,21 @@ class Runtime:
     def _advice(self) -> str:
         return f"Install {self.program} on the node: it shows and loads the images of {self.name}"
 
-    def _loader(self, archive: str) -> list[str]:
+    def _load_command(self, archive: str) -> list[str]:
         raise NotImplementedError
 
-    def _asked(self, image: str) -> bool | None:
+    def _query_own_program(self, image: str) -> bool | None:
         raise NotImplementedError
 
-    def _asked_by_kubelet(self, image: str) -> bool | None:
-        """By the interface that the kubelet uses, whatever the runtime."""
+    def _query_crictl(self, image: str) -> bool | None:
+        """Through the CRI, as the kubelet does, whatever the runtime."""
         endpoints = [f"--{kind}-endpoint=unix://{self.socket}" for kind in ("runtime", "image")]
-        status, dummy, error = self._run(["crictl", *endpoints, f"--timeout={_SECONDS}", "inspecti", "--quiet", image])
+        status, dummy, error = self._run(["crictl", *endpoints, f"--timeout={_TIMEOUT}", "inspecti", "--quiet", image])
         if status == 0:
             return True
         return False if "no such image" in error.lower() else None
 
-    def _told(self, command: t.Sequence[str]) -> str:
+    def _run_program(self, command: t.Sequence[str]) -> str:
         status, output, error = self._run(command)
         if status != 0:
             advice = f". {self._advice}" if status == _NO_PROGRAM else ""
@@ -94,44 +94,44 @@ class _Containerd(Runtime):
     def _ctr(self) -> list[str]:
         return ["ctr", f"--address={self.socket}", "--namespace=k8s.io"]
 
-    def _asked(self, image: str) -> bool | None:
+    def _query_own_program(self, image: str) -> bool | None:
         if not _WHOLE_NAME.fullmatch(image):
             return None
-        command = [*self._ctr, f"--timeout={_SECONDS}", "images", "list", "--quiet", f"name=={image}"]
+        command = [*self._ctr, f"--timeout={_TIMEOUT}", "images", "list", "--quiet", f"name=={image}"]
         status, output, dummy = self._run(command)
         return image in output.split() if status == 0 else None
 
     @contextlib.contextmanager
-    def opened(self, image: str) -> t.Iterator[str]:
+    def mount_image(self, image: str) -> t.Iterator[str]:
         with tempfile.TemporaryDirectory(prefix="image-") as directory:
-            self._told([*self._ctr, "images", "mount", image, directory])
+            self._run_program([*self._ctr, "images", "mount", image, directory])
             try:
                 yield directory
             finally:
                 self._run([*self._ctr, "images", "unmount", "--rm", directory])
 
-    def _loader(self, archive: str) -> list[str]:
+    def _load_command(self, archive: str) -> list[str]:
         return [*self._ctr, "images", "import", archive]
 
 
 class _Crio(Runtime):
-    """Its images are in the storage that podman uses as well."""
+    """Its images are in the storage that podman uses, too."""
 
     name = "CRI-O"
     program = "podman"
 
-    def _asked(self, image: str) -> bool | None:
+    def _query_own_program(self, image: str) -> bool | None:
         return {0: True, 1: False}.get(self._run(["podman", "image", "exists", image])[0])
 
     @contextlib.contextmanager
-    def opened(self, image: str) -> t.Iterator[str]:
-        directory = self._told(["podman", "image", "mount", image])
+    def mount_image(self, image: str) -> t.Iterator[str]:
+        directory = self._run_program(["podman", "image", "mount", image])
         try:
             yield directory
         finally:
             self._run(["podman", "image", "unmount", image])
 
-    def _loader(self, archive: str) -> list[str]:
+    def _load_command(self, archive: str) -> list[str]:
         return ["podman", "load", "--quiet", f"--input={archive}"]
 
 
@@ -139,16 +139,16 @@ class _Docker(Runtime):
     name = "Docker"
     program = "docker"
 
-    def _asked(self, image: str) -> bool | None:
+    def _query_own_program(self, image: str) -> bool | None:
         status, dummy, error = self._run(["docker", "image", "inspect", "--format={{.Id}}", image])
         if status == 0:
             return True
         return False if "no such image" in error.lower() else None
 
-    def opened(self, image: str) -> t.ContextManager[str]:
+    def mount_image(self, image: str) -> t.ContextManager[str]:
         raise KubeadmError(f"{self.name} shows no image as a directory")
 
-    def _loader(self, archive: str) -> list[str]:
+    def _load_command(self, archive: str) -> list[str]:
         return ["docker", "load", "--quiet", f"--input={archive}"]
 
 
@@ -156,7 +156,7 @@ _BY_SOCKET = {"crio": _Crio, "docker": _Docker}
 
 
 def runtime_at(endpoint: str, run: Run) -> Runtime:
-    """The runtime at the kubelet's endpoint. Its kind is told from the socket's name; containerd's may have any."""
+    """The runtime at the kubelet's endpoint. The socket's name tells its kind; containerd's may have any name."""
     socket = urllib.parse.urlsplit(endpoint).path
     name = os.path.basename(socket)
     return next((kind for word, kind in _BY_SOCKET.items() if word in name), _Containerd)(socket, run)

@@ -24,7 +24,7 @@ from .container_runtime import Runtime, runtime_at
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """What a run finds. version: the kubelet's. present: whether the runtime has the image; None where it cannot tell."""
+    """What a run reads. version: the kubelet's. present: whether the runtime has the image; None where it cannot tell."""
 
     node: str
     version: str
@@ -33,7 +33,7 @@ class Observed:
 
 
 class ImageSteps:
-    """One run of the module: sees whether the runtime has an image, and loads the archive that holds it."""
+    """One run of the module: reads whether the runtime has an image, and loads the archive that holds it."""
 
     unrehearsed = "an archive cannot be tested before it is loaded"
 
@@ -42,8 +42,8 @@ class ImageSteps:
         self._archive: str | None = params["archive"]
         self._run = run
         self._host = host
-        # What the result says, whichever step fails.
-        self._told: dict[str, t.Any] = {
+        # The result, whichever step fails.
+        self._result: dict[str, t.Any] = {
             "name": self._image,
             "node": None,
             "runtime": None,
@@ -53,18 +53,18 @@ class ImageSteps:
         self._is_known = True
 
     def session(self, *, dry: bool) -> t.ContextManager[None]:
-        """Nothing is held: who loads the same image meanwhile does no harm."""
+        """No lock: another run that loads the same image does no harm."""
         return contextlib.nullcontext()
 
     def read(self, *, dry: bool) -> Observed:
-        """Ask the kubelet where its runtime is, and the runtime whether it has the image."""
-        found = read_runtime(self._run, proc=self._host.proc)
-        self._told["node"] = found.node_name
-        runtime = runtime_at(found.endpoint, self._run)
-        self._told["runtime"] = runtime.name
-        self._told["present"] = present = runtime.has(self._image)
+        """Read from the kubelet where its runtime is, and from the runtime whether it has the image."""
+        kubelet = read_runtime(self._run, proc=self._host.proc)
+        self._result["node"] = kubelet.node_name
+        runtime = runtime_at(kubelet.endpoint, self._run)
+        self._result["runtime"] = runtime.name
+        self._result["present"] = present = runtime.has_image(self._image)
         self._is_known = present is not None
-        return Observed(found.node_name, found.version, runtime, present)
+        return Observed(kubelet.node_name, kubelet.version, runtime, present)
 
     def notes(self, observed: Observed, *, dry: bool) -> list[str]:
         """Warn of a version that is not tested."""
@@ -77,14 +77,16 @@ class ImageSteps:
         return TaskPlan((Change("image", self._image, None, self._archive),), ())
 
     def preflight(self, observed: Observed, plan: TaskPlan) -> tuple[str, ...]:
-        """See that the node can load an archive. Only loading it shows whether it can load this one. Raises Refusal."""
-        lack = observed.runtime.lack() if plan.operations else ""
-        if lack:
-            raise Refusal(f"{self._archive} cannot be loaded into {observed.runtime.name} of {observed.node}: {lack}.")
+        """Check that the node can load an archive. Only loading it verifies this one. Raises Refusal."""
+        missing = observed.runtime.missing_program() if plan.operations else ""
+        if missing:
+            raise Refusal(
+                f"{self._archive} cannot be loaded into {observed.runtime.name} of {observed.node}: {missing}."
+            )
         return ()
 
     def verify(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:
-        """An image that is there is all right."""
+        """There is nothing to verify of an image that is there."""
         return ()
 
     def rehearse(self, observed: Observed, plan: TaskPlan) -> Verdict:
@@ -92,28 +94,28 @@ class ImageSteps:
         return Verdict(NOT_NEEDED, self.unrehearsed)
 
     def apply(self, observed: Observed, plan: TaskPlan) -> None:
-        """Load the archive, and see that the image was in it. Raises KubeadmError when it was not."""
+        """Load the archive, and check that the image was in it. Raises KubeadmError when it was not."""
         for change in plan.operations:
             self._load(observed, str(change.after))
 
     def _load(self, observed: Observed, archive: str) -> None:
         runtime = observed.runtime
-        said = runtime.load(archive)
-        present = runtime.has(self._image)
+        output = runtime.load_archive(archive)
+        present = runtime.has_image(self._image)
         self._is_known = present is not None
         if present is False:
             raise KubeadmError(
                 f"{archive} was loaded into {runtime.name} of {observed.node}, and there is still no image {self._image}. Use the"
-                f" name that the archive has. The output was: {said or 'nothing'}"
+                f" name that the archive has. The output was: {output or 'nothing'}"
             )
 
     def finish(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:
-        """Nothing is waited for."""
+        """Warn where it is unknown whether the image is there."""
         if self._is_known:
             return ()
-        self._told["unverified"] = [observed.runtime.unverified(self._image)]
-        return [messages.not_verified(self._image, observed.node, what) for what in self._told["unverified"]]
+        self._result["unverified"] = [observed.runtime.unverified_image(self._image)]
+        return [messages.not_verified(self._image, observed.node, what) for what in self._result["unverified"]]
 
     def report(self, observed: Observed | None, plan: TaskPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
-        return self._told
+        return self._result

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The program of a component, of the process that runs or out of the component's image, and its rehearsal: in a sandbox, with a new command line."""
+"""The program of a component, from its running process or its image, and its rehearsal: in a sandbox, with a new command line."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from ..._plan.transaction import rehearsal
 from ..static_pod.static_pods import StaticPod, running_process
 from ..transaction.state import Run
 from .container_runtime import Runtime
-from .sandbox import mount_table, within
-from .sandbox_runs import base64_of, run_in_sandbox, staged
+from .sandbox import mount_table, resolve_within
+from .sandbox_runs import base64_of, run_in_sandbox, stage_files
 
-# containerd's, for an image without one.
+# The default of containerd, for an image that sets none.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Program(t.NamedTuple):
-    """A component's program. root: the directory on the node that is its root file system, None when the node shows none."""
+    """A component's program. root: the directory on the node that is its root file system, None when there is none."""
 
     binary: str
     root: str | None
@@ -36,13 +36,13 @@ class Program(t.NamedTuple):
 
 @contextlib.contextmanager
 def program_of(pod: StaticPod, runtime: Runtime, host: Host) -> t.Iterator[Program]:
-    """The program, for as long as the block lasts. While the component runs, the container runtime is not asked.
+    """The program, for as long as the block lasts. While the component runs, the container runtime is not used.
 
     Raises KubeadmError when it cannot be had.
     """
     process = running_process(pod, host)
-    # Held open, because a component that crashes may be gone when the sandbox starts.
-    descriptor = None if process is None else _open(os.path.join(host.proc, str(process.pid), "exe"))
+    # Kept open, because a component that crashes may be gone when the sandbox starts.
+    descriptor = None if process is None else _open_executable(os.path.join(host.proc, str(process.pid), "exe"))
     if process is not None and descriptor is not None:
         try:
             yield Program(f"/proc/{os.getpid()}/fd/{descriptor}", _root_of_process(process.pid, host))
@@ -50,9 +50,9 @@ def program_of(pod: StaticPod, runtime: Runtime, host: Host) -> t.Iterator[Progr
             os.close(descriptor)
         return
     image = str(pod.manifest.container.get("image"))
-    with contextlib.ExitStack() as opened:
+    with contextlib.ExitStack() as stack:
         try:
-            program = opened.enter_context(program_in_image(image, str(pod.manifest.entrypoint), runtime))
+            program = stack.enter_context(program_in_image(image, str(pod.manifest.entrypoint), runtime))
         except KubeadmError as exc:
             raise KubeadmError(
                 f"{pod.name} does not run on {os.uname().nodename}, and its program cannot be extracted from the image {image} for the"
@@ -64,11 +64,11 @@ def program_of(pod: StaticPod, runtime: Runtime, host: Host) -> t.Iterator[Progr
 @contextlib.contextmanager
 def program_in_image(image: str, command: str, runtime: Runtime) -> t.Iterator[Program]:
     """The program that an image starts, for as long as the block lasts. Raises KubeadmError when it cannot be had."""
-    with runtime.opened(image) as root:
-        yield Program(_in_image(root, command), root)
+    with runtime.mount_image(image) as root:
+        yield Program(_find_in_image(root, command), root)
 
 
-def _open(path: str) -> int | None:
+def _open_executable(path: str) -> int | None:
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -91,16 +91,16 @@ def _root_of_process(pid: int, host: Host) -> str | None:
     return None
 
 
-def _in_image(root: str, command: str) -> str:
-    places = [command] if command.startswith("/") else [f"{path}/{command}" for path in PATH.split(":")]
-    for place in places:
-        path = within(root, place)
+def _find_in_image(root: str, command: str) -> str:
+    candidates = [command] if command.startswith("/") else [f"{path}/{command}" for path in PATH.split(":")]
+    for candidate in candidates:
+        path = resolve_within(root, candidate)
         if os.path.exists(path):
             return path
-    raise KubeadmError(f"it holds no {command} in {', '.join(places)}")
+    raise KubeadmError(f"it holds no {command} in {', '.join(candidates)}")
 
 
-_MISSING = {"DirectoryOrCreate": "directory", "FileOrCreate": "file"}
+_CREATED_AS = {"DirectoryOrCreate": "directory", "FileOrCreate": "file"}
 
 
 def rehearse(
@@ -113,7 +113,7 @@ def rehearse(
     host: Host,
     program: Program | None = None,
 ) -> Verdict:
-    """Start the component with its new command line where it can do no harm, and say what it said.
+    """Start the component with its new command line in the sandbox. Returns its verdict.
 
     program: another one than the component's own. Raises KubeadmError when the node lacks what a rehearsal needs.
     """
@@ -123,8 +123,8 @@ def rehearse(
     if reason:
         return Verdict(SKIPPED, reason)
     began = clock()
-    own = program_of(pod, runtime, host) if program is None else contextlib.nullcontext(program)
-    with own as started, tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
+    own_program = program_of(pod, runtime, host) if program is None else contextlib.nullcontext(program)
+    with own_program as started, tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
         request = {
             "binary": started.binary,
             "arguments": rehearsal.command(pod.name, known),
@@ -133,28 +133,28 @@ def rehearse(
                 **{name: value for name, value in plan.after.environment.items() if value is not None},
             },
             "root": root,
-            **_files(started.root, plan if rehearsal.shows_files(pod.name) else None),
+            **_sandbox_files(started.root, plan if rehearsal.shows_files(pod.name) else None),
         }
         status, output = run_in_sandbox(pod.name, request, run)
     verdict = rehearsal.judge(pod.name, status, output)
-    # Shown as the manifest has it: an expanded argument may hold the value of an environment variable.
-    shown = rehearsal.command(pod.name, plan.after.arguments)
-    message, *told = (hide(text, plan.after.hidden) for text in (verdict.message, *verdict.warnings))
-    return Verdict(verdict.verdict, message, round(clock() - began, 2), tuple(shown), tuple(told))
+    # Reported as the manifest has it: an expanded argument may hold the value of an environment variable.
+    command = rehearsal.command(pod.name, plan.after.arguments)
+    message, *warnings = (hide(text, plan.after.hidden) for text in (verdict.message, *verdict.warnings))
+    return Verdict(verdict.verdict, message, round(clock() - began, 2), tuple(command), tuple(warnings))
 
 
-def _files(image: str | None, plan: static_pod.StaticPodPlan | None) -> Json:
-    """What the component sees: its image, and of a plan the volumes and files. A program that is linked with nothing needs no image."""
+def _sandbox_files(image: str | None, plan: static_pod.StaticPodPlan | None) -> Json:
+    """The mounts and staged files of the sandbox: the image, and the plan's volumes and files. A statically linked program needs no image."""
     mounts: list[Json] = [] if image is None else [{"source": image, "target": "/", "missing": None}]
     if plan is None:
         return {"mounts": mounts, "staged": {}}
-    words = {path: base64_of(text.encode("utf-8")) for path, text in rehearsal.FILES.items()}
+    common = {path: base64_of(text.encode("utf-8")) for path, text in rehearsal.FILES.items()}
     directory = {"source": rehearsal.DIRECTORY, "target": rehearsal.DIRECTORY, "missing": "directory"}
-    return {"mounts": [*mounts, directory, *_mounts(plan)], "staged": {**words, **staged(plan.files)}}
+    return {"mounts": [*mounts, directory, *_volume_mounts(plan)], "staged": {**common, **stage_files(plan.files)}}
 
 
-def _mounts(plan: static_pod.StaticPodPlan) -> list[Json]:
+def _volume_mounts(plan: static_pod.StaticPodPlan) -> list[Json]:
     return [
-        {"source": mount.host_path, "target": mount.mount_path, "missing": _MISSING.get(mount.path_type)}
+        {"source": mount.host_path, "target": mount.mount_path, "missing": _CREATED_AS.get(mount.path_type)}
         for mount in plan.after.mounts()
     ]

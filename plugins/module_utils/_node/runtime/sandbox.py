@@ -11,9 +11,9 @@ Runs alone, as a child of the rehearsal, because it leaves the namespaces and th
 Request: C(binary) (a path that is opened before the root changes, so it may be C(/proc/PID/exe) of the running
 component), C(arguments), C(environment), C(root) (an empty directory), C(mounts) ([{source, target, missing}]; C(missing)
 is what to make of a source that does not exist: "directory", "file" or null for an error; the one with the target / is the root
-file system of the component's image; with C(writable) what the program writes there stays), C(staged) ({path on the host:
+file system of the component's image; what the program writes to one with C(writable) persists), C(staged) ({path on the host:
 base64 content} of files that the change brings, or null for those that it removes).
-Everything that is made lies in a tmpfs of a private mount namespace and is gone when the process ends.
+Everything is created in a tmpfs of a private mount namespace and is gone when the process ends.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 Staged = t.Mapping[str, t.Optional[str]]
 
 
-def _call(name: str, *arguments: t.Any) -> None:
+def _call_libc(name: str, *arguments: t.Any) -> None:
     encoded = [argument.encode() if isinstance(argument, str) else argument for argument in arguments]
     if getattr(_libc, name)(*encoded) != 0:
         number = ctypes.get_errno()
@@ -44,11 +44,11 @@ def _call(name: str, *arguments: t.Any) -> None:
 
 
 def _mount(source: str, target: str, kind: str | None, options: int) -> None:
-    _call("mount", source, target, kind, ctypes.c_ulong(options), None)
+    _call_libc("mount", source, target, kind, ctypes.c_ulong(options), None)
 
 
 class MountPoint(t.NamedTuple):
-    """A line of C(mountinfo). tree: the file system and the directory of it that is shown at the point."""
+    """A line of C(mountinfo). tree: the file system and the directory of it that is mounted at the point."""
 
     tree: tuple[str, str]
     point: str
@@ -59,12 +59,12 @@ def mount_table(proc: str, pid: str) -> list[MountPoint]:
     with open(os.path.join(proc, pid, "mountinfo"), encoding="utf-8", errors="surrogateescape") as stream:
         lines = [line.split(" ") for line in stream]
     return [
-        MountPoint((words[2], words[3]), re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), words[4]))
-        for words in lines
+        MountPoint((fields[2], fields[3]), re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4]))
+        for fields in lines
     ]
 
 
-def within(root: str, path: str) -> str:
+def resolve_within(root: str, path: str) -> str:
     """Where a path of the component is on the node: links are followed as they are inside of a root file system."""
     found: list[str] = []
     ahead = path.split("/")[::-1]
@@ -86,7 +86,7 @@ def within(root: str, path: str) -> str:
 
 
 def _bind(source: str, target: str) -> None:
-    """Show a path of the host read-only, with everything that is mounted below it, as the kubelet does."""
+    """Bind a path of the host read-only, with everything that is mounted below it, as the kubelet does."""
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
         _mount(source, target, None, _MS_BIND | _MS_REC)
@@ -106,16 +106,16 @@ def _write(path: str, content: bytes) -> None:
         stream.write(content)
 
 
-def provide(source: str, target: str, missing: str | None, staged: Staged, inner: t.Collection[str] = ()) -> None:
-    """Show a host path at a place in the sandbox as it will be after the change. inner: places that something else is shown at."""
-    below = _below(source, staged)
-    holes = [place for place in inner if place.startswith(target.rstrip("/") + "/")]
+def provide_path(source: str, target: str, missing: str | None, staged: Staged, inner: t.Collection[str] = ()) -> None:
+    """Provide a host path at a target in the sandbox as it will be after the change. inner: targets of other mounts."""
+    staged_below = _staged_below(source, staged)
+    nested = [path for path in inner if path.startswith(target.rstrip("/") + "/")]
     if source in staged:
         content = staged[source]
         if content is not None:
             _write(target, base64.b64decode(content))
-    elif below or (holes and os.path.isdir(source)):
-        _compose(source, target, below, holes)
+    elif staged_below or (nested and os.path.isdir(source)):
+        _compose_directory(source, target, staged_below, nested)
     elif os.path.lexists(source):
         _bind(source, target)
     elif missing == "directory":
@@ -126,40 +126,40 @@ def provide(source: str, target: str, missing: str | None, staged: Staged, inner
         raise FileNotFoundError(2, "the volume's host path does not exist", source)
 
 
-def _below(directory: str, staged: Staged) -> Staged:
+def _staged_below(directory: str, staged: Staged) -> Staged:
     return {path: content for path, content in staged.items() if path.startswith(directory.rstrip("/") + "/")}
 
 
-def _compose(source: str, target: str, staged: Staged, holes: t.Sequence[str]) -> None:
-    """A directory in which something is new: made entry by entry, because nothing can be written to the real one."""
+def _compose_directory(source: str, target: str, staged: Staged, nested: t.Sequence[str]) -> None:
+    """A directory with new entries: created entry by entry, because nothing can be written to the real one."""
     os.makedirs(target, exist_ok=True)
     names = set(os.listdir(source)) if os.path.isdir(source) else set()
     names.update(path[len(source.rstrip("/")) + 1 :].split("/", 1)[0] for path in staged)
     for name in sorted(names):
         entry, place = os.path.join(source, name), os.path.join(target, name)
-        if place in holes:
+        if place in nested:
             continue
-        if os.path.islink(entry) and not any(hole.startswith(place + "/") for hole in holes):
+        if os.path.islink(entry) and not any(path.startswith(place + "/") for path in nested):
             os.symlink(os.readlink(entry), place)
         else:
-            provide(entry, place, "directory", staged, holes)
+            provide_path(entry, place, "directory", staged, nested)
 
 
-def build(root: str, mounts: t.Sequence[t.Mapping[str, t.Any]], staged: Staged) -> None:
-    """Everything that the component sees, each directory before what is shown inside of it."""
+def build_root(root: str, mounts: t.Sequence[t.Mapping[str, t.Any]], staged: Staged) -> None:
+    """The root file system that the component sees, each directory before the mounts inside of it."""
     image = next((mount["source"] for mount in mounts if mount["target"] == "/"), root).rstrip("/")
 
     def place(path: str) -> str:
-        return root + within(image, path)[len(image) :]
+        return root + resolve_within(image, path)[len(image) :]
 
     writable = [place(path) for path in _WRITABLE]
-    shown = {place(mount["target"]): mount for mount in mounts}
-    for target, mount in sorted(shown.items()):
+    by_target = {place(mount["target"]): mount for mount in mounts}
+    for target, mount in sorted(by_target.items()):
         if mount.get("writable"):
             os.makedirs(target, exist_ok=True)
             _mount(mount["source"], target, None, _MS_BIND)
             continue
-        provide(mount["source"], target, mount["missing"], staged, {*writable, *shown} - {target})
+        provide_path(mount["source"], target, mount["missing"], staged, {*writable, *by_target} - {target})
     for path in writable:
         os.makedirs(path, mode=0o1777, exist_ok=True)
 
@@ -168,11 +168,11 @@ def main() -> None:
     """Build the sandbox and become the component."""
     request = json.load(sys.stdin)
     binary = os.open(request["binary"], os.O_RDONLY)
-    _call("unshare", _CLONE_NEWNS | _CLONE_NEWNET)
+    _call_libc("unshare", _CLONE_NEWNS | _CLONE_NEWNET)
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     root = request["root"]
     _mount("rehearsal", root, "tmpfs", 0)
-    build(root, request["mounts"], request["staged"])
+    build_root(root, request["mounts"], request["staged"])
     os.chroot(root)
     os.chdir("/")
     try:

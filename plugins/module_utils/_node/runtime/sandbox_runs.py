@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Starting a program of the node in the sandbox, for whatever component."""
+"""Starting a program of any component in the sandbox."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from . import sandbox
 
 
 def run_in_sandbox(name: str, request: Json, run: Run) -> tuple[int, str]:
-    """Start a component by such a request: (status, all that it said). Raises KubeadmError when it cannot be set up."""
+    """Start a component by a request as in sandbox.py: (status, all its output). Raises KubeadmError when it cannot be set up."""
     # After TERM a kube-apiserver was seen to run on for 30 s.
     status, output, error = run(
         ["timeout", "--signal=KILL", str(rehearsal.TIME_LIMIT), sys.executable, "-I", "-c", source_of(sandbox)],
@@ -36,11 +36,11 @@ def run_in_sandbox(name: str, request: Json, run: Run) -> tuple[int, str]:
     return status, output + "\n" + error
 
 
-def staged(changes: t.Iterable[FileChange]) -> dict[str, str | None]:
-    """The files that a change brings, as the sandbox shows them; None for one that it removes."""
+def stage_files(changes: t.Iterable[FileChange]) -> dict[str, str | None]:
+    """The files that a change writes, in the form of a request; None for one that it removes."""
     return {change.path: None if change.after is None else base64_of(change.after.content) for change in changes}
 
 
 def base64_of(content: bytes) -> str:
-    """A content in the form of a request."""
+    """Content in the form of a request."""
     return base64.b64encode(content).decode("ascii")

@@ -62,10 +62,10 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
         warnings += _etcd_of_api_server(pod, files, node)
     if pod.name == ETCD:
         warnings += etcd_preflight.check(pod, plan, node)
-    lack = runtime_at(node.kubelet.runtime, node.run).lack()
-    if lack:
+    missing = runtime_at(node.kubelet.runtime, node.run).missing_program()
+    if missing:
         needs = "the rehearsal of a component that is down, and an upgrade check, open its image"
-        warnings.append(f"{os.uname().nodename}: {lack}; {needs}")
+        warnings.append(f"{os.uname().nodename}: {missing}; {needs}")
     return tuple(warnings)
 
 
@@ -148,9 +148,9 @@ def _certificates(
 def _image(pod: static_pods.StaticPod, node: PreflightContext) -> list[Finding]:
     image = str(pod.manifest.container.get("image"))
     runtime = runtime_at(node.kubelet.runtime, node.run)
-    present = runtime.has(image)
+    present = runtime.has_image(image)
     if present is None:
-        node.unverified.append(runtime.unverified(image))
+        node.unverified.append(runtime.unverified_image(image))
     if present is not False:
         return []
     message = (
@@ -187,7 +187,7 @@ def _etcd_of_api_server(pod: static_pods.StaticPod, files: ComponentFiles, node:
     if not answers:
         node.unverified.append("whether its etcd answers: --etcd-servers has no address with http or https")
         return []
-    bad = "; ".join(answer.words for answer in answers if not answer.ok)
+    bad = "; ".join(answer.message for answer in answers if not answer.ok)
     if _is_enough(answers) and not any(answer.ok for answer in answers):
         node.unverified.append(f"whether its etcd answers: {bad}")
         return []
@@ -204,7 +204,7 @@ def _etcd_of_api_server(pod: static_pods.StaticPod, files: ComponentFiles, node:
 
 def _ask_etcd(files: ComponentFiles) -> list[etcd_client.Health]:
     try:
-        return etcd_client.health_for_api_server(files)
+        return etcd_client.read_health_for_api_server(files)
     except KubeadmError as exc:
         return [etcd_client.Health(False, str(exc))]
 

@@ -152,7 +152,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
             *static_pods.unread_files(self._read_at_start(observed), observation.process, observed.host),
             *static_pod_journal.unverified_clients(pod, clients),
             *static_pod_journal.verify_gates(pod, clients),
-            *(etcd_preflight.unwell(pod) if self._name == static_pods.ETCD else ()),
+            *(etcd_preflight.unverified_cluster(pod) if self._name == static_pods.ETCD else ()),
         ]
         return self._record_unverified(limits)
 
@@ -177,7 +177,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         journal = static_pod_journal.static_pod_journal(pod, plan, self._settings, _clients(observed), places)
         if self._name == static_pods.ETCD:
             node = self._preflight_context(observed)
-            etcd_preflight.add_member(journal, plan, os.path.dirname(pod.path), node)
+            etcd_preflight.add_member_probes(journal, plan, os.path.dirname(pod.path), node)
             self._snapshot = etcd_preflight.save_snapshot(pod, plan, node)
             if self._snapshot:
                 journal["notes"].append(

@@ -89,7 +89,7 @@ class NewPrograms:
                 self._check_release(name, path, image)
             yield Program(path, None)
             return
-        if runtime.has(image) is False:
+        if runtime.has_image(image) is False:
             raise KubeadmError(
                 f"there is neither {path} nor the image {image} on the node (kubeadm config images pull)"
             )

@@ -153,10 +153,10 @@ def use_etcd_health(site: Site) -> str:
     text = samples.with_command(f"--etcd-servers={site.url}", *arguments)
     files = ComponentFiles(samples.manifest(text.replace("/etc/kubernetes/pki", str(site.directory))))
     try:
-        (health,) = etcd_client.health_for_api_server(files)
+        (health,) = etcd_client.read_health_for_api_server(files)
     except KubeadmError as exc:
         return str(exc)
-    return "" if health.ok else health.words
+    return "" if health.ok else health.message
 
 
 def use_certificates(site: Site) -> str:

@@ -47,12 +47,12 @@ class Caller:
 
 
 def test_an_api_servers_etcd_is_asked_with_its_certificate(member: FakeEtcd, caller: Caller) -> None:
-    (health,) = etcd_client.health_for_api_server(caller.files(member.url))
-    assert (health.ok, health.words) == (True, f"{member.url} is healthy")
+    (health,) = etcd_client.read_health_for_api_server(caller.files(member.url))
+    assert (health.ok, health.message) == (True, f"{member.url} is healthy")
     assert member.requests == ["/health?exclude=NOSPACE"]
     member.healthy = False
-    (health,) = etcd_client.health_for_api_server(caller.files(member.url))
-    assert (health.ok, health.words) == (False, f"{member.url} is not healthy (NO LEADER)")
+    (health,) = etcd_client.read_health_for_api_server(caller.files(member.url))
+    assert (health.ok, health.message) == (False, f"{member.url} is not healthy (NO LEADER)")
 
 
 @pytest.mark.parametrize("pair", ["stranger", "late"])
@@ -60,36 +60,36 @@ def test_a_certificate_that_etcd_turns_down_is_told_from_a_broken_connection(
     member: FakeEtcd, caller: Caller, pair: str
 ) -> None:
     for dummy in range(5):
-        (health,) = etcd_client.health_for_api_server(caller.files(member.url, pair=pair))
+        (health,) = etcd_client.read_health_for_api_server(caller.files(member.url, pair=pair))
         assert health.ok is False
-        assert "rejects the client certificate" in health.words
+        assert "rejects the client certificate" in health.message
     assert member.requests == []
 
 
 def test_an_etcd_whose_certificate_is_not_trusted_is_named(member: FakeEtcd, caller: Caller) -> None:
-    (health,) = etcd_client.health_for_api_server(caller.files(member.url, authority="stranger"))
-    assert (health.ok, "its certificate is not trusted" in health.words) == (False, True)
+    (health,) = etcd_client.read_health_for_api_server(caller.files(member.url, authority="stranger"))
+    assert (health.ok, "its certificate is not trusted" in health.message) == (False, True)
     url = member.url.replace("127.0.0.1", "127.0.0.2")  # an address that its certificate does not name
-    (health,) = etcd_client.health_for_api_server(caller.files(url))
+    (health,) = etcd_client.read_health_for_api_server(caller.files(url))
     assert health.ok is False
 
 
 def test_each_address_is_asked(member: FakeEtcd, caller: Caller) -> None:
-    healths = etcd_client.health_for_api_server(
+    healths = etcd_client.read_health_for_api_server(
         caller.files(member.url, "https://127.0.0.1:1", "unix:///run/etcd.sock")
     )
     assert [health.ok for health in healths] == [True, False]
-    assert "Connection refused" in healths[1].words
-    assert etcd_client.health_for_api_server(caller.files("unix:///run/etcd.sock")) == []
+    assert "Connection refused" in healths[1].message
+    assert etcd_client.read_health_for_api_server(caller.files("unix:///run/etcd.sock")) == []
 
 
 def test_what_speaks_otherwise_is_not_called_ill(served_web: Web, caller: Caller) -> None:
     served_web.up = False  # it closes the connection without a word
-    (health,) = etcd_client.health_for_api_server(caller.files(f"http://127.0.0.1:{served_web.port}"))
-    assert (health.ok, "cannot be queried" in health.words) == (None, True)
+    (health,) = etcd_client.read_health_for_api_server(caller.files(f"http://127.0.0.1:{served_web.port}"))
+    assert (health.ok, "cannot be queried" in health.message) == (None, True)
     served_web.up = True  # an answer, but not etcd's
-    (health,) = etcd_client.health_for_api_server(caller.files(f"http://127.0.0.1:{served_web.port}"))
-    assert (health.ok, "answers 200" in health.words) == (None, True)
+    (health,) = etcd_client.read_health_for_api_server(caller.files(f"http://127.0.0.1:{served_web.port}"))
+    assert (health.ok, "answers 200" in health.message) == (None, True)
 
 
 def test_an_etcd_for_the_newest_tls_alone_can_be_asked(
@@ -97,8 +97,8 @@ def test_an_etcd_for_the_newest_tls_alone_can_be_asked(
 ) -> None:
     member = FakeEtcd(tmp_path, authority, server, newest_tls=True)
     try:
-        assert etcd_client.health_for_api_server(caller.files(member.url))[0].ok
-        (health,) = etcd_client.health_for_api_server(caller.files(member.url, pair="stranger"))
+        assert etcd_client.read_health_for_api_server(caller.files(member.url))[0].ok
+        (health,) = etcd_client.read_health_for_api_server(caller.files(member.url, pair="stranger"))
         assert not health.ok
     finally:
         member.close()
@@ -106,10 +106,10 @@ def test_an_etcd_for_the_newest_tls_alone_can_be_asked(
 
 def test_files_that_cannot_be_read_are_named(member: FakeEtcd, caller: Caller) -> None:
     with pytest.raises(KubeadmError, match=r"none\.crt does not exist"):
-        etcd_client.health_for_api_server(caller.files(member.url, pair="none"))
+        etcd_client.read_health_for_api_server(caller.files(member.url, pair="none"))
     (caller.directory / "caller.key").write_bytes((caller.directory / "late.key").read_bytes())
     with pytest.raises(KubeadmError, match="does not match its key"):
-        etcd_client.health_for_api_server(caller.files(member.url))
+        etcd_client.read_health_for_api_server(caller.files(member.url))
 
 
 # ---- as a member -----------------------------------------------------------------------------------------------------
@@ -122,21 +122,21 @@ def etcd_files(caller: Caller, *urls: str, pair: str = "caller") -> ComponentFil
 
 
 def test_a_member_is_reached_at_its_own_node(caller: Caller) -> None:
-    access = etcd_client.Access.of(etcd_files(caller, "https://10.0.0.11:2379", "https://127.0.0.1:2379"))
+    access = etcd_client.Access.from_files(etcd_files(caller, "https://10.0.0.11:2379", "https://127.0.0.1:2379"))
     assert access == etcd_client.Access(
         "https://127.0.0.1:2379", *(f"{caller.directory}/{name}" for name in ("caller.crt", "caller.key", "ca.crt"))
     )
-    assert etcd_client.Access.of(etcd_files(caller, "https://10.0.0.11:2379")).url == "https://10.0.0.11:2379"
-    assert etcd_client.Access.of(etcd_files(caller, "http://127.0.0.1:2379")) == etcd_client.Access(
+    assert etcd_client.Access.from_files(etcd_files(caller, "https://10.0.0.11:2379")).url == "https://10.0.0.11:2379"
+    assert etcd_client.Access.from_files(etcd_files(caller, "http://127.0.0.1:2379")) == etcd_client.Access(
         "http://127.0.0.1:2379"
     )
     with pytest.raises(KubeadmError, match="listen-client-urls"):
-        etcd_client.Access.of(ComponentFiles(samples.manifest(samples.etcd(pki=str(caller.directory)), "etcd")))
+        etcd_client.Access.from_files(ComponentFiles(samples.manifest(samples.etcd(pki=str(caller.directory)), "etcd")))
 
 
 def test_kubeadms_certificate_for_the_health_check_is_preferred(caller: Caller, server: Pair) -> None:
     caller.write("healthcheck-client", server)
-    access = etcd_client.Access.of(etcd_files(caller, "https://127.0.0.1:2379"))
+    access = etcd_client.Access.from_files(etcd_files(caller, "https://127.0.0.1:2379"))
     assert (access.certificate, access.key) == (
         f"{caller.directory}/healthcheck-client.crt",
         f"{caller.directory}/healthcheck-client.key",
@@ -144,7 +144,7 @@ def test_kubeadms_certificate_for_the_health_check_is_preferred(caller: Caller, 
 
 
 def test_the_members_are_read_with_their_health(member: FakeEtcd, caller: Caller) -> None:
-    access = etcd_client.Access.of(etcd_files(caller, member.url))
+    access = etcd_client.Access.from_files(etcd_files(caller, member.url))
     assert member.members is not None
     member.members += [
         member.member("11", ["https://127.0.0.1:1"]),
@@ -164,18 +164,18 @@ def test_the_members_are_read_with_their_health(member: FakeEtcd, caller: Caller
 def test_a_member_that_does_not_tell_is_an_error(member: FakeEtcd, caller: Caller) -> None:
     for pair in ("stranger", "none"):
         with pytest.raises(KubeadmError, match=r"https://127\.0\.0\.1"):
-            etcd_client.read_cluster(etcd_client.Access.of(etcd_files(caller, member.url, pair=pair)))
+            etcd_client.read_cluster(etcd_client.Access.from_files(etcd_files(caller, member.url, pair=pair)))
     member.members = None
     with pytest.raises(KubeadmError, match="answers 404"):
-        etcd_client.read_cluster(etcd_client.Access.of(etcd_files(caller, member.url)))
+        etcd_client.read_cluster(etcd_client.Access.from_files(etcd_files(caller, member.url)))
 
 
 def test_the_engine_can_ask_a_member(member: FakeEtcd, caller: Caller) -> None:
-    access = etcd_client.Access.of(etcd_files(caller, member.url))
-    assert run_probe(access.probe(member.url))[0]
+    access = etcd_client.Access.from_files(etcd_files(caller, member.url))
+    assert run_probe(access.health_probe(member.url))[0]
     member.healthy = False
-    assert run_probe(access.probe(member.url)) == (False, f"{member.url}/health?exclude=NOSPACE answers 503")
-    stranger = etcd_client.Access.of(etcd_files(caller, member.url, pair="stranger"))
-    assert not run_probe(stranger.probe(member.url))[0]
-    missing = etcd_client.Access.of(etcd_files(caller, member.url, pair="none"))
-    assert not run_probe(missing.probe(member.url))[0]
+    assert run_probe(access.health_probe(member.url)) == (False, f"{member.url}/health?exclude=NOSPACE answers 503")
+    stranger = etcd_client.Access.from_files(etcd_files(caller, member.url, pair="stranger"))
+    assert not run_probe(stranger.health_probe(member.url))[0]
+    missing = etcd_client.Access.from_files(etcd_files(caller, member.url, pair="none"))
+    assert not run_probe(missing.health_probe(member.url))[0]

@@ -48,12 +48,12 @@ def test_a_cluster_of_which_nothing_is_to_change_is_looked_at_all_the_same(
     etcd_pod: static_pods.StaticPod, member: FakeEtcd
 ) -> None:
     others(member, True, True)
-    assert etcd_preflight.unwell(etcd_pod) == []
+    assert etcd_preflight.unverified_cluster(etcd_pod) == []
     member.alarms = {"20": "NOSPACE"}
-    (limit,) = etcd_preflight.unwell(etcd_pod)
+    (limit,) = etcd_preflight.unverified_cluster(etcd_pod)
     assert limit.startswith("whether it takes writes and has its members: etcd has the alarm NOSPACE of member 20.")
     member.members = None
-    (limit,) = etcd_preflight.unwell(etcd_pod)
+    (limit,) = etcd_preflight.unverified_cluster(etcd_pod)
     assert "answers 404" in limit
 
 
@@ -187,7 +187,7 @@ def test_the_proof_asks_the_member_where_its_clients_do(
     site.write("renewed", Pair(*((site.pki / f"server.{ending}").read_bytes() for ending in ("crt", "key"))))
     change = {"cert_file": f"{site.pki}/renewed.crt", "key_file": f"{site.pki}/renewed.key"}
     plan = site.plan(etcd_pod, listen_client_urls="https://127.0.0.1:1", **change)
-    etcd_preflight.add_member(journal, plan, str(site.root), site.node)
+    etcd_preflight.add_member_probes(journal, plan, str(site.root), site.node)
     assert "unverified" not in journal["watch"]
     (before,), (after,) = (journal["watch"][side]["probes"] for side in ("before", "after"))
     assert run_probe(before)[0]
@@ -213,7 +213,7 @@ def test_the_proof_asks_as_the_api_server_does_where_that_is_answered(
         samples.with_command(*flags).replace("/etc/kubernetes/pki", str(site.pki)), encoding="utf-8"
     )
     journal: t.Any = {"watch": {"before": {"probes": []}, "after": {"probes": []}}}
-    etcd_preflight.add_member(journal, site.plan(etcd_pod, snapshot_count=5000), str(site.root), site.node)
+    etcd_preflight.add_member_probes(journal, site.plan(etcd_pod, snapshot_count=5000), str(site.root), site.node)
     for side in ("before", "after"):
         used = [probe["certificate"] for probe in journal["watch"][side]["probes"]]
         assert (f"{site.pki}/apiserver-etcd-client.crt" in used) is is_trusted
@@ -232,7 +232,7 @@ def test_unreadable_side_of_the_api_server_is_not_verified(
 ) -> None:
     (site.root / "kube-apiserver.yaml").write_text(text, encoding="utf-8")
     journal: t.Any = {"watch": {"before": {"probes": []}, "after": {"probes": []}}}
-    etcd_preflight.add_member(journal, site.plan(etcd_pod, snapshot_count=5000), str(site.root), site.node)
+    etcd_preflight.add_member_probes(journal, site.plan(etcd_pod, snapshot_count=5000), str(site.root), site.node)
     (limit,) = journal["watch"]["unverified"]
     assert limit.startswith(API_SERVER_SERVED)
 
@@ -250,7 +250,7 @@ def test_api_server_failing_one_probe_is_probed_again(
     member.healthy = False
     site.clock.watchers.append(lambda: setattr(member, "healthy", True))
     journal: t.Any = {"watch": {"before": {"probes": []}, "after": {"probes": []}}}
-    etcd_preflight.add_member(journal, site.plan(etcd_pod, snapshot_count=5000), str(site.root), site.node)
+    etcd_preflight.add_member_probes(journal, site.plan(etcd_pod, snapshot_count=5000), str(site.root), site.node)
     assert len(journal["watch"]["after"]["probes"]) == 2
 
 

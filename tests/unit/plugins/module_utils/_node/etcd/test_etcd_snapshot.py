@@ -34,7 +34,7 @@ def fixture_access(
 
 def test_a_snapshot_is_saved_whole_and_for_root_only(access: Access, member: FakeEtcd) -> None:
     path = Path(etcd_snapshot.save(access))
-    assert path.parent == Path(etcd_snapshot.directory())
+    assert path.parent == Path(etcd_snapshot.snapshot_directory())
     assert path.read_bytes() == member.snapshot + hashlib.sha256(member.snapshot).digest()
     assert path.stat().st_mode & 0o7777 == 0o600
     assert path.parent.stat().st_mode & 0o7777 == 0o700
@@ -71,7 +71,7 @@ def test_what_is_not_whole_is_refused_and_leaves_nothing(
     member.spoilt = spoilt
     with pytest.raises(KubeadmError, match=words):
         etcd_snapshot.save(access)
-    assert os.listdir(etcd_snapshot.directory()) == []
+    assert os.listdir(etcd_snapshot.snapshot_directory()) == []
 
 
 def test_what_is_no_database_is_refused(access: Access, member: FakeEtcd) -> None:
@@ -84,7 +84,7 @@ def test_a_snapshot_for_which_there_is_no_space_is_refused(access: Access, monke
     monkeypatch.setattr(disk_space, "space_at", lambda directory: disk_space.Space(1024, 4096, None))
     with pytest.raises(KubeadmError, match=r"has 1024 bytes free, and the database has 131072\. Make space"):
         etcd_snapshot.save(access)
-    assert os.listdir(etcd_snapshot.directory()) == []
+    assert os.listdir(etcd_snapshot.snapshot_directory()) == []
 
 
 def test_a_member_that_does_not_answer_is_named(access: Access, member: FakeEtcd) -> None:

@@ -61,7 +61,7 @@ def test_the_kind_and_place_of_a_runtime_are_told_by_its_socket(
 def test_the_first_program_that_can_tell_is_believed(
     run: FakeRun, crictl: tuple[int, str, str], ctr: tuple[int, str, str], found: bool | None
 ) -> None:
-    assert at(CONTAINERD, run, crictl=crictl, ctr=ctr).has(IMAGE) is found
+    assert at(CONTAINERD, run, crictl=crictl, ctr=ctr).has_image(IMAGE) is found
     assert f"--runtime-endpoint={CONTAINERD}" in run.calls[0]
     for call in run.calls[1:]:
         assert call == [*CTR, "--timeout=10s", "images", "list", "--quiet", f"name=={IMAGE}"]
@@ -69,13 +69,13 @@ def test_the_first_program_that_can_tell_is_believed(
 
 @pytest.mark.parametrize("image", ["api:v1", "library/api", "registry.k8s.io/api", f"{IMAGE}@sha256:{'0' * 64}"])
 def test_a_name_that_containerd_writes_otherwise_is_not_called_missing(run: FakeRun, image: str) -> None:
-    assert at(CONTAINERD, run, ctr=(0, "", "")).has(image) is None
+    assert at(CONTAINERD, run, ctr=(0, "", "")).has_image(image) is None
     assert len(run.calls) == 1
 
 
 @pytest.mark.parametrize("image", [f"registry.k8s.io/api@sha256:{'0' * 64}", "localhost/api:v1", "host:5000/a/b:v1"])
 def test_whole_names_are_looked_up(run: FakeRun, image: str) -> None:
-    assert at(CONTAINERD, run, ctr=(0, "", "")).has(image) is False
+    assert at(CONTAINERD, run, ctr=(0, "", "")).has_image(image) is False
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,12 @@ def test_whole_names_are_looked_up(run: FakeRun, image: str) -> None:
 def test_other_runtimes_are_asked_by_their_own_programs(
     run: FakeRun, endpoint: str, program: str, answer: tuple[int, str, str], found: bool | None
 ) -> None:
-    assert at(endpoint, run, **{program: answer}).has(IMAGE) is found
+    assert at(endpoint, run, **{program: answer}).has_image(IMAGE) is found
     assert (run.calls[-1][0], run.calls[-1][-1]) == (program, IMAGE)
 
 
 def test_containerd_shows_an_image_where_it_is_told(run: FakeRun) -> None:
-    with at(CONTAINERD, run, ctr=(0, "", "")).opened(IMAGE) as directory:
+    with at(CONTAINERD, run, ctr=(0, "", "")).mount_image(IMAGE) as directory:
         assert os.path.isdir(directory)
         assert run.calls == [[*CTR, "images", "mount", IMAGE, directory]]
     assert run.calls[1:] == [[*CTR, "images", "unmount", "--rm", directory]]
@@ -105,7 +105,9 @@ def test_containerd_shows_an_image_where_it_is_told(run: FakeRun) -> None:
 
 
 def test_podman_tells_where_an_image_is_shown(run: FakeRun) -> None:
-    with at(CRIO, run, podman=(0, "/var/lib/containers/storage/overlay/1/merged\n", "")).opened(IMAGE) as directory:
+    with at(CRIO, run, podman=(0, "/var/lib/containers/storage/overlay/1/merged\n", "")).mount_image(
+        IMAGE
+    ) as directory:
         assert directory == "/var/lib/containers/storage/overlay/1/merged"
         assert run.calls == [["podman", "image", "mount", IMAGE]]
     assert run.calls[1:] == [["podman", "image", "unmount", IMAGE]]
@@ -120,7 +122,7 @@ def test_podman_tells_where_an_image_is_shown(run: FakeRun) -> None:
     ],
 )
 def test_an_image_that_cannot_be_shown_is_refused_with_the_reason(run: FakeRun, endpoint: str, why: str) -> None:
-    with pytest.raises(KubeadmError, match=why), at(endpoint, run).opened(IMAGE):
+    with pytest.raises(KubeadmError, match=why), at(endpoint, run).mount_image(IMAGE):
         pass
 
 
@@ -133,7 +135,7 @@ def test_an_image_that_cannot_be_shown_is_refused_with_the_reason(run: FakeRun, 
     ],
 )
 def test_an_archive_is_loaded_by_what_the_runtime_has(run: FakeRun, endpoint: str, command: list[str]) -> None:
-    assert at(endpoint, run, **{command[0]: (0, "loaded\n", "")}).load("/tmp/a.tar") == "loaded"  # noqa: S108  # as above
+    assert at(endpoint, run, **{command[0]: (0, "loaded\n", "")}).load_archive("/tmp/a.tar") == "loaded"  # noqa: S108  # as above
     assert run.calls == [command]
     with pytest.raises(KubeadmError, match="there is no program X"):
-        at(endpoint, run).load("/tmp/a.tar")  # noqa: S108  # as above
+        at(endpoint, run).load_archive("/tmp/a.tar")  # noqa: S108  # as above

@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime import sandbox
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime.sandbox import build, provide, within
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime.sandbox import (
+    build_root,
+    provide_path,
+    resolve_within,
+)
 
 
 def encoded(text: str) -> str:
@@ -20,14 +24,14 @@ def encoded(text: str) -> str:
 
 def test_a_staged_file_is_shown_with_its_new_content(tmp_path: Path) -> None:
     source, target = tmp_path / "host" / "policy.yaml", tmp_path / "root" / "etc" / "policy.yaml"
-    provide(str(source), str(target), None, {str(source): encoded("new")})
+    provide_path(str(source), str(target), None, {str(source): encoded("new")})
     assert target.read_text(encoding="utf-8") == "new"
 
 
 def test_a_file_that_goes_is_not_shown(tmp_path: Path) -> None:
     source, target = tmp_path / "policy.yaml", tmp_path / "root" / "policy.yaml"
     source.write_text("old", encoding="utf-8")
-    provide(str(source), str(target), None, {str(source): None})
+    provide_path(str(source), str(target), None, {str(source): None})
     assert not target.exists()
 
 
@@ -40,7 +44,7 @@ def test_a_directory_is_composed_of_staged_files_and_links(tmp_path: Path) -> No
         f"{source}/sub/b": encoded("B"),
         f"{source}x/c": encoded("not below"),
     }
-    provide(str(source), str(target), None, staged)
+    provide_path(str(source), str(target), None, staged)
     assert sorted(os.listdir(target)) == ["a", "link", "sub"]
     assert (target / "a").read_text(encoding="utf-8") == "A"
     assert (target / "sub" / "b").read_text(encoding="utf-8") == "B"
@@ -49,20 +53,20 @@ def test_a_directory_is_composed_of_staged_files_and_links(tmp_path: Path) -> No
 
 def test_a_directory_that_does_not_exist_yet_holds_its_staged_files(tmp_path: Path) -> None:
     target = tmp_path / "root"
-    provide(str(tmp_path / "none"), str(target), "directory", {f"{tmp_path}/none/x/y": encoded("Y")})
+    provide_path(str(tmp_path / "none"), str(target), "directory", {f"{tmp_path}/none/x/y": encoded("Y")})
     assert (target / "x" / "y").read_text(encoding="utf-8") == "Y"
 
 
 def test_what_the_kubelet_would_make_is_made(tmp_path: Path) -> None:
-    provide(str(tmp_path / "none"), str(tmp_path / "directory"), "directory", {})
-    provide(str(tmp_path / "none"), str(tmp_path / "new" / "file"), "file", {})
+    provide_path(str(tmp_path / "none"), str(tmp_path / "directory"), "directory", {})
+    provide_path(str(tmp_path / "none"), str(tmp_path / "new" / "file"), "file", {})
     assert (tmp_path / "directory").is_dir()
     assert (tmp_path / "new" / "file").read_bytes() == b""
 
 
 def test_what_has_to_exist_is_an_error_when_it_does_not(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as error:
-        provide(str(tmp_path / "none"), str(tmp_path / "target"), None, {})
+        provide_path(str(tmp_path / "none"), str(tmp_path / "target"), None, {})
     assert error.value.filename == str(tmp_path / "none")
 
 
@@ -78,7 +82,7 @@ def test_a_directory_in_which_another_volume_is_shown_is_composed_around_it(tmp_
         {"source": str(inner), "target": "/etc/kubernetes/admission-controls", "missing": None},
         {"source": str(outer), "target": "/etc/kubernetes", "missing": None},
     ]
-    build(str(root), mounts, {f"{inner}/events.yaml": encoded("events")})
+    build_root(str(root), mounts, {f"{inner}/events.yaml": encoded("events")})
     shown = root / "etc/kubernetes"
     assert sorted(os.listdir(shown)) == ["admin.conf", "admission-controls"]
     assert sorted(os.listdir(shown / "admission-controls")) == ["events.yaml", "policy.yaml"]
@@ -96,7 +100,7 @@ def test_volumes_are_shown_in_the_components_own_root(tmp_path: Path) -> None:
         {"source": str(tmp_path / "none"), "target": "/etc/policies", "missing": "directory"},
         {"source": str(image), "target": "/", "missing": None},
     ]
-    build(str(root), mounts, {})
+    build_root(str(root), mounts, {})
     assert os.readlink(root / "lib64") == "usr/lib64"
     assert os.readlink(root / "usr/lib64") == "lib"
     assert (root / "usr/conf/policies").is_dir()
@@ -121,7 +125,7 @@ def test_links_are_followed_within_a_root(tmp_path: Path, path: str, found: str)
     links = {"absolute": "/usr", "relative": "./usr", "usr/up": "../..", "loop": "/loop"}
     for name, target in links.items():
         (tmp_path / name).symlink_to(target)
-    assert within(str(tmp_path), path) == f"{tmp_path}{found}"
+    assert resolve_within(str(tmp_path), path) == f"{tmp_path}{found}"
 
 
 def test_what_may_be_written_is_mounted_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,5 +133,5 @@ def test_what_may_be_written_is_mounted_as_it_is(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(sandbox, "_mount", lambda *arguments: mounted.append(arguments))
     output, root = tmp_path / "output", tmp_path / "root"
     output.mkdir()
-    build(str(root), [{"source": str(output), "target": "/written", "missing": None, "writable": True}], {})
+    build_root(str(root), [{"source": str(output), "target": "/written", "missing": None, "writable": True}], {})
     assert mounted == [(str(output), f"{root}/written", None, 4096)]
