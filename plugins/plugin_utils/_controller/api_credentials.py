@@ -29,7 +29,7 @@ class ApiCredentials(ActionBase):
         kubeconfig = arguments.get("kubeconfig")
         readable = []
         if is_local and isinstance(kubeconfig, str) and kubeconfig:
-            readable = [self._readable(path) for path in kubeconfig.split(os.pathsep)]
+            readable = [self._decrypt_file(path) for path in kubeconfig.split(os.pathsep)]
             arguments["kubeconfig"] = os.pathsep.join(readable)
         host = self._task.delegate_to or variables.get("inventory_hostname", "")
         if "admin_conf" not in arguments and api_host.has_admin_conf(
@@ -37,27 +37,27 @@ class ApiCredentials(ActionBase):
         ):
             arguments["admin_conf"] = api_host.ADMIN_CONF
         try:
-            return {**result, **self._answer(arguments, variables)}
+            return {**result, **self._run_module(arguments, variables)}
         finally:
             for path in readable:
                 self._loader.cleanup_tmp_file(path)
 
-    def _answer(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
+    def _run_module(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """What the module answers."""
         wrap_async = bool(self._task.async_val) and not self._connection.has_native_async
-        answer: dict[str, t.Any] = self._execute_module(
+        result: dict[str, t.Any] = self._execute_module(
             module_args=arguments, task_vars=task_vars, wrap_async=wrap_async
         )
-        return answer
+        return result
 
-    def _readable(self, path: str) -> str:
+    def _decrypt_file(self, path: str) -> str:
         """A file of the controller, without its encryption where it has one. What is not found the module tells of."""
         try:
-            found = self._find_needle("files", os.path.expanduser(path))
+            source = self._find_needle("files", os.path.expanduser(path))
         except AnsibleFileNotFound:
             return path
-        readable = str(self._loader.get_real_file(found, decrypt=True))
-        if readable != found and self._task.async_val:
+        readable = str(self._loader.get_real_file(source, decrypt=True))
+        if readable != source and self._task.async_val:
             self._loader.cleanup_tmp_file(readable)
             raise AnsibleActionFail(
                 f"invalid kubeconfig {path}: must not be encrypted in a task with async, which reads it after its decrypted copy was removed."

@@ -16,7 +16,7 @@ from ...module_utils._plan.transaction.results import KubeletInfo
 from ...module_utils._plan.transaction.rollout import ClusterFound, StepSettings
 from .module_runner import ModuleRunner
 from .play_view import Json, PlayView
-from .rollout_pass import registered
+from .rollout_pass import read_register
 
 FAIL_ON_PENDING = "nodecraft_kubeadm_fail_on_pending"
 BEGIN = "__play_begin"  # what the first task of a playbook registers
@@ -32,17 +32,17 @@ class Steps:
         self._modules = modules
         self._role = role
         self._settings = settings
-        self._given = typed.parse(StepSettings, settings)
+        self._step_settings = typed.parse(StepSettings, settings)
 
     def check(self, step: str) -> None:
         """Raise Refusal when a step cannot be taken now. step: its name. A summary without the first step would tell that all is well; one that failed
         or was skipped has registered that."""
         hosts = self._play.all_play_hosts if step == "summary" else ()
-        if hosts and not any(registered(self._play, self._begins, host) for host in hosts):
+        if hosts and not any(read_register(self._play, self._begin_register, host) for host in hosts):
             raise Refusal(f"Nothing was looked at. {SKIPPED}")
 
     @property
-    def _begins(self) -> str:
+    def _begin_register(self) -> str:
         """What the task of the first step registers."""
         return BEGIN
 
@@ -51,7 +51,7 @@ class Steps:
         """Of the pass in which the host is at work; empty for playbooks."""
         return ""
 
-    def refused(self, reason: str) -> str:
+    def refusal_message(self, reason: str) -> str:
         """Why a run ends before a role writes anything. reason: as it stands, which knows of one pass only."""
         return site.refused(reason, self._in_pass)
 
@@ -61,15 +61,15 @@ class Steps:
         found: str = self._play.variable("__play_pass", site.WHOLE)
         return found
 
-    def _outdated(self, *, is_stale: bool) -> str:
+    def _outdated_refusal(self, *, is_stale: bool) -> str:
         """Why a first pass is refused behind another run, as C(site.outdated)."""
         return site.outdated(self._in_pass, is_stale=is_stale)
 
     @staticmethod
-    def _refuse(reason: str, before: str = "") -> None:
-        """Raise Refusal when there is a reason. before: what is told in front of it."""
+    def _refuse(reason: str, prefix: str = "") -> None:
+        """Raise Refusal when there is a reason. prefix: what is told in front of it."""
         if reason:
-            raise Refusal(f"{before}{reason}")
+            raise Refusal(f"{prefix}{reason}")
 
     @property
     def _fails_on_pending(self) -> bool:
@@ -77,11 +77,11 @@ class Steps:
         return self._play.check_mode and boolean(self._play.variable(FAIL_ON_PENDING, False))
 
     @property
-    def _of_run(self) -> Json:
+    def _run_fields(self) -> Json:
         """How a run was started, as fields of C(report.Run)."""
         return {"dry": self._play.check_mode, "fails_on_pending": self._fails_on_pending}
 
-    def _cluster(self, candidates: list[str], named: str) -> ClusterFound:
+    def _read_cluster(self, candidates: list[str], named: str) -> ClusterFound:
         """Read which cluster the node belongs to where the step runs, and decide who uses the API of that cluster.
 
         candidates: the control planes, each of which is tried until one responds. named: the host that the user names for the API.

@@ -42,22 +42,22 @@ class Confirmer(LockWaiter):
     def _attempt(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """One call of the module. Where this controller could not confirm a change, it only plans and rehearses, to see whether
         there is anything to do."""
-        problem = self.reach() if self.confirms() else ""
-        asked = self._task.check_mode
-        self._task.check_mode = asked or bool(problem)
+        problem = self.connection_problem() if self.confirms() else ""
+        check_mode = self._task.check_mode
+        self._task.check_mode = check_mode or bool(problem)
         try:
-            answer = super()._attempt(arguments, task_vars)
+            result = super()._attempt(arguments, task_vars)
         finally:
-            self._task.check_mode = asked
+            self._task.check_mode = check_mode
         if problem:
-            self.refuse(answer, self._options().confirm_url, problem)
-        return answer
+            self.fail_change(result, self._options().confirm_url, problem)
+        return result
 
-    def refuse(self, answer: dict[str, t.Any], url: str, problem: str) -> None:
+    def fail_change(self, result: dict[str, t.Any], url: str, problem: str) -> None:
         """Make a failure of a plan that would change something."""
-        if (answer.get("changed") or answer.get("open_transaction")) and not answer.get("failed"):
-            refusal = confirmation.unreachable(answer["name"], answer["node"], url, problem)
-            answer.update(failed=True, changed=False, msg=refusal)
+        if (result.get("changed") or result.get("open_transaction")) and not result.get("failed"):
+            refusal = confirmation.unreachable(result["name"], result["node"], url, problem)
+            result.update(failed=True, changed=False, msg=refusal)
 
     def confirms(self) -> bool:
         """Whether this controller has a word to say. What is wrong with the options, the module tells."""
@@ -67,15 +67,15 @@ class Confirmer(LockWaiter):
     def _options(self) -> ConfirmOptions:
         return typed.parse(ConfirmOptions, self._task.args)
 
-    def reach(self) -> str:
+    def connection_problem(self) -> str:
         """Why this controller does not reach the API server; empty when it does."""
         options = self._options()
         authority = os.path.expanduser(str(options.confirm_ca_cert or ""))
         if authority and not os.path.isfile(authority):
             return f"confirm_ca_cert {authority} is not a file on this controller"
         try:
-            with _opener(authority).open(options.confirm_url, timeout=_REACH_SECONDS) as answer:
-                return confirmation.problem_with(answer.status)
+            with _https_opener(authority).open(options.confirm_url, timeout=_REACH_SECONDS) as response:
+                return confirmation.problem_with(response.status)
         except CredentialError as exc:
             return f"confirm_ca_cert {authority}: {exc}"
         except urllib.error.HTTPError as exc:
@@ -84,7 +84,7 @@ class Confirmer(LockWaiter):
             return str(exc) or type(exc).__name__
 
 
-def _opener(authority: str) -> urllib.request.OpenerDirector:
+def _https_opener(authority: str) -> urllib.request.OpenerDirector:
     """What asks as this controller's environment says, by its proxy if it names one. authority: a file; empty to verify nothing.
 
     Not Ansible's C(open_url): on Python 3.11 and 3.12 it takes no authority that another one signed. Raises OSError and CredentialError.
@@ -96,13 +96,13 @@ def _opener(authority: str) -> urllib.request.OpenerDirector:
 class StaticPodPlanner(Confirmer):
     """Plans, waiting for others."""
 
-    def refuse(self, answer: dict[str, t.Any], url: str, problem: str) -> None:
+    def fail_change(self, result: dict[str, t.Any], url: str, problem: str) -> None:
         """Make a failure of each plan that would change something, and so of the task."""
-        plans = answer.get("static_pods") or {}
+        plans = result.get("static_pods") or {}
         for plan in plans.values():
-            super().refuse(plan, url, problem)
+            super().fail_change(plan, url, problem)
         failures = {name: plan["msg"] for name, plan in plans.items() if plan["failed"]}
         if failures:
-            answer.update(
+            result.update(
                 failed=True, msg=several(failures), busy=all(plan["busy"] for plan in plans.values() if plan["failed"])
             )

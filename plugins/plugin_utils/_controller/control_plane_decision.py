@@ -59,7 +59,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
 
     def plan(self) -> PassStart:
         """Plan this host again: another run may have changed something since all hosts planned."""
-        return self._planned(self._pass.own.start)
+        return self._with_plan(self._pass.own.start)
 
     def _checked_settings(self) -> StaticPodSettings:
         given = {**self._settings, "static_pods": requests.named(self._settings["static_pods"])}
@@ -69,7 +69,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             # None where there is no variable, so that what stands in kubeadm-config stays.
             control_plane_persist_env=self._play.variable("control_plane_persist_env"),
             control_plane_persist_feature_gates=self._play.variable("control_plane_persist_feature_gates"),
-            vaulted=self._play.vaulted("control_plane_components"),
+            vaulted=self._play.vaulted_keys("control_plane_components"),
         )
 
     def decide(self) -> StaticPodDecision:
@@ -77,15 +77,17 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         coordinator = self._pass.coordinator
         if coordinator != self._play.host:
             return StaticPodDecision(coordinator=coordinator)
-        hosts, former = self._pass.hosts(), self._pass.own.decision
+        hosts, previous = self._pass.hosts(), self._pass.own.decision
         # In check mode no kubelet was repaired. The plan has told what would change then.
-        plan_only = self._given.plan_only or (self._play.check_mode and bool(control_planes.kubelet_refusal(hosts, ())))
-        turns = [] if plan_only and not self._given.plan_only else control_planes.turns(hosts)
-        begun_at = min(host.start.at for host in hosts.values())
+        plan_only = self._step_settings.plan_only or (
+            self._play.check_mode and bool(control_planes.kubelet_refusal(hosts, ()))
+        )
+        turns = [] if plan_only and not self._step_settings.plan_only else control_planes.turns(hosts)
+        started_at = min(host.start.at for host in hosts.values())
         # Where everything was planned again, that was after the last decision.
-        planned_at = former.at if former and former.at is not None and not former.plan_only else begun_at
+        planned_at = previous.at if previous and previous.at is not None and not previous.plan_only else started_at
         # Of a run that planned again: it is released at the end, also when nothing is left to do, or what is left is refused.
-        lease = LeaseState(held=True) if former and former.lease.held else LeaseState()
+        lease = LeaseState(held=True) if previous and previous.lease.held else LeaseState()
         found = StaticPodDecision(
             coordinator=coordinator,
             plan_only=plan_only,
@@ -94,7 +96,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             planned_at=planned_at,
             at=time.time(),
             lease=lease,
-            told=self._told_of(hosts, former),
+            told=self._decision_warnings(hosts, previous),
         )
         persistence = self._persistence(hosts)
         refusal = control_planes.refusal(hosts, self._play.host, self._play.play_hosts, self._play.batch_hosts)
@@ -104,9 +106,9 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             refusal = f"Nothing was changed on {self._play.host}. {why}"
         if refusal:
             return dataclasses.replace(found, failed=True, msg=refusal)
-        return self._admitted(found, hosts, persistence)
+        return self._with_rights_and_lease(found, hosts, persistence)
 
-    def _admitted(
+    def _with_rights_and_lease(
         self, found: StaticPodDecision, hosts: Hosts[StaticPodHost], persistence: Persistence | None
     ) -> StaticPodDecision:
         """With the rights that the account has, and the Lease. api_reachable is false when the next host is to be tried."""
@@ -115,17 +117,17 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         persists = writes or (persistence is not None and bool(persistence.failure))
         acquires = bool(found.turns or writes) and self._pass.own.settings.control_plane_lease and not found.lease.held
         rights = [*(_LEASE_RIGHTS if acquires else ()), *(persistence.rights if persistence else ())]
-        if rights and self._api(hosts).host != self._play.delegate_host:
+        if rights and self._api_host(hosts).host != self._play.delegate_host:
             return StaticPodDecision(api_reachable=False)
         found = dataclasses.replace(found, persists=persists)
-        refusal, warnings = self._access(hosts, rights)
+        refusal, warnings = self._check_access(hosts, rights)
         if refusal:
             return dataclasses.replace(found, failed=True, msg=f"Nothing was changed on {self._play.host}: {refusal}")
         plan_age = time.time() - found.planned_at
         if acquires:
             admission = self._lease_admission(hosts, int(plan_age))
             warnings = [*warnings, *([admission.warning] if admission.warning else [])]
-            objection = admission.objection or self._outdated(is_stale=admission.is_stale)
+            objection = admission.objection or self._outdated_refusal(is_stale=admission.is_stale)
             found = dataclasses.replace(
                 found,
                 lease=LeaseState(admission.is_held, admission.is_alone, admission.is_stale),
@@ -141,18 +143,18 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             is_ready=control_planes.is_ready(hosts, time.time() - found.planned_at),
         )
 
-    def _told_of(self, hosts: Hosts[StaticPodHost], former: StaticPodDecision | None) -> list[str]:
-        """What the report tells of this run before its first change. former: the decision before; where the plans of that one were too old, another
+    def _decision_warnings(self, hosts: Hosts[StaticPodHost], previous: StaticPodDecision | None) -> list[str]:
+        """What the report tells of this run before its first change. previous: the decision before; where the plans of that one were too old, another
         run has changed something since."""
         # With serial, the others have a batch of their own.
         others = self._play.excluded_by_serial()
         found = control_planes.taking_no_part(hosts, [host for host in self._skipped(hosts) if host not in others])
-        if former and former.lease.stale:
-            found = [*former.told, *rollout_lease.meanwhile(former.outdated, hosts)]
+        if previous and previous.lease.stale:
+            found = [*previous.told, *rollout_lease.meanwhile(previous.outdated, hosts)]
         return found
 
     @property
-    def _decided(self) -> StaticPodDecision:
+    def _decision(self) -> StaticPodDecision:
         """What was decided for all, in steps that are behind it."""
         decision = self._coordinator.decision
         if decision is None:
@@ -171,7 +173,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
 
     def _kubelet_refusal(self, hosts: Hosts[StaticPodHost]) -> str:
         """Why a kubelet that does not work stops this run. A playbook over several roles decides that itself, and may have repaired it since."""
-        if self._given.plan_only or not control_planes.kubelet_refusal(hosts, ()):
+        if self._step_settings.plan_only or not control_planes.kubelet_refusal(hosts, ()):
             return ""
         kubelets = RolloutPass(self._play, "node_kubelet", KubeletHost)
         repaired = [name for name in hosts if kubelets.host(name).state == rollout.DONE]
@@ -181,13 +183,13 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         """As in all roles: static pods are started by a kubelet that works."""
         return control_planes.kubelet_refusal(self._pass.hosts(), repaired)
 
-    def _access(self, hosts: Hosts[StaticPodHost], rights: t.Sequence[access.Right]) -> tuple[str, list[str]]:
+    def _check_access(self, hosts: Hosts[StaticPodHost], rights: t.Sequence[access.Right]) -> tuple[str, list[str]]:
         """Why the account must not begin what it could not end, empty when it has these rights, and a warning where that is not known. A
         repair does not wait for an API server that may be what it repairs."""
         if not rights or control_planes.impaired(hosts):
             return "", []
         purpose = "control_plane needs until its last write"
-        result, refusal = self._review(rights, control_planes.cluster(hosts), purpose)
+        result, refusal = self._review_rights(rights, control_planes.cluster(hosts), purpose)
         return refusal, [f"not verified: {what}" for what in access.unverified(result, purpose)]
 
     def _lease_admission(self, hosts: Hosts[StaticPodHost], plan_age: int) -> rollout_lease.Admission:
@@ -207,7 +209,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         hosts, host = self._pass.hosts(decision.planned), self._play.host
         # Who is before the host that ends the rollout was lost.
         lost = decision.planned[: decision.planned.index(host)]
-        end_api = self._api(hosts, lost=lost)
+        end_api = self._api_host(hosts, lost=lost)
         if decision.lease.stale:
             return OwnPart(files=(IncludedFile(_REPLAN, _ALL),), end_api=end_api)
         # Files are included in the order of the hosts, so what the last one includes is behind all others.
@@ -219,7 +221,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         if turn:
             is_first = host == decision.turns[0]
             observes = [] if is_first and decision.is_ready else decision.planned
-            found = dataclasses.replace(found, observes=observes, turn_api=self._api(hosts, changing=[host]))
+            found = dataclasses.replace(found, observes=observes, turn_api=self._api_host(hosts, changing=[host]))
         # What is down and repaired has its turn before the others.
         first, then = (turn, persist) if control_planes.repairs(self._pass.own) else ((), (*turn, *persist))
         is_repair = any(control_planes.repairs(hosts[name]) for name in decision.turns)
@@ -230,7 +232,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         """The control planes of the inventory that take no part: by C(--limit), or in the play but without this role."""
         return [host for host in self._play.control_planes() if host not in hosts]
 
-    def _api(
+    def _api_host(
         self, hosts: Hosts[StaticPodHost], *, changing: t.Sequence[str] = (), lost: t.Collection[str] = ()
     ) -> ApiHost:
         """Who uses the API. changing: the host that has its turn then. lost: those that cannot be reached then."""
@@ -247,4 +249,4 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
     @property
     def _is_dry(self) -> bool:
         """Whether the Lease is only looked at: in check mode, and in the plan of a playbook."""
-        return self._play.check_mode or self._given.plan_only
+        return self._play.check_mode or self._step_settings.plan_only

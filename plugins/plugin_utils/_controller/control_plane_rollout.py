@@ -60,7 +60,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         """Read the static pods of one host, on behalf of the one whose turn it is."""
         host = self._play.delegate_host
         info = self._modules.run("static_pod_info", {}, PodsInfo)
-        kept = tuple(
+        pods = tuple(
             PodState(name=pod.name, ready=pod.ready, problem=pod.problem, unverified=pod.unverified)
             for pod in info.static_pods or ()
         )
@@ -68,13 +68,13 @@ class ControlPlaneRollout(ControlPlaneDecision):
         if info.static_pods is None or problem:
             # It answered when everything was planned, so it may only be restarting.
             return PodsObserved(host=host, msg=problem or "no answer", awaited=[host])
-        if problem := control_planes.unknown_readiness([pod.name for pod in kept], info.unreadable_files):
+        if problem := control_planes.unknown_readiness([pod.name for pod in pods], info.unreadable_files):
             return PodsObserved(host=host, msg=problem)
-        return PodsObserved(host=host, static_pods=kept, awaited=control_planes.awaited(self._pass.host(host), kept))
+        return PodsObserved(host=host, static_pods=pods, awaited=control_planes.awaited(self._pass.host(host), pods))
 
     def turn(self) -> Turn:
         """Let this host begin when those before it are done and all others are ready."""
-        decision, host = self._decided, self._play.host
+        decision, host = self._decision, self._play.host
         hosts = self._pass.hosts(decision.planned)
         needs_lease = self._pass.own.settings.control_plane_lease and not self._is_dry
         self._refuse(control_planes.turn_refusal(hosts, host, self._play.play_hosts, decision.turns))
@@ -95,26 +95,26 @@ class ControlPlaneRollout(ControlPlaneDecision):
 
     def verify(self) -> ConfigVerified:
         """Prove on one host that kubeadm would generate what that host has now, on behalf of the last one."""
-        persistence, work = self._to_write()
+        persistence, work = self._config_change()
         result = self._modules.run("kubeadm_config_check", persistence.proof(work), ModuleResult)
-        found: ConfigVerified = typed.parse(ConfigVerified, _of_step(result))
+        found: ConfigVerified = typed.parse(ConfigVerified, _step_result(result))
         return dataclasses.replace(found, host=self._play.delegate_host)
 
     def apply(self) -> ConfigWritten:
         """Write what all hosts have verified, under the Lease."""
-        decision = self._decided
+        decision = self._decision
         verified = [each.host for each in self._pass.own.verified if not (each.failed or each.unreachable)]
         unverified = [host for host in decision.planned if host not in verified]
         if unverified:
             raise Refusal(f"kubeadm-config was not written, because it was not verified on {', '.join(unverified)}.")
         self._refuse(self._renewal_refusal(self._pass.hosts(decision.planned), decision, None))
-        persistence, work = self._to_write()
+        persistence, work = self._config_change()
         result = self._modules.run("kubeadm_config", persistence.write(work), ModuleResult)
-        return typed.parse(ConfigWritten, _of_step(result))
+        return typed.parse(ConfigWritten, _step_result(result))
 
-    def _to_write(self) -> tuple[Persistence, ConfigPlan]:
+    def _config_change(self) -> tuple[Persistence, ConfigPlan]:
         """What was decided to be written, and by whom it was worked out. Raises Refusal when it must not be any more."""
-        hosts = self._pass.hosts(self._decided.planned)
+        hosts = self._pass.hosts(self._decision.planned)
         if stopped := control_planes.stopped_by(hosts, self._play.play_hosts):
             raise Refusal(f"kubeadm-config was not written, because {', '.join(stopped)} failed or was lost.")
         persistence = self._persistences(hosts, dry=self._play.check_mode)
@@ -132,35 +132,35 @@ class ControlPlaneRollout(ControlPlaneDecision):
         # Where nothing was decided, each host has its own plan to tell of.
         hosts = self._pass.hosts(decision.planned if decision else [host])
         reports = control_planes.reports(hosts, dry=decision is None or decision.plan_only)
-        own = self.published(reports.get(host, {}), {})
+        own = self.with_parts(reports.get(host, {}), {})
         if decision is None or control_planes.speaker(hosts) != host:
             return PassEnd(report=own)
-        warning, resumption = self._released(hosts, decision)
+        warning, resumption = self._release_lease(hosts, decision)
         # What a run that failed has left on a node its plan does not tell.
         has_stopped = bool(control_planes.stopped_by(hosts, self._play.play_hosts))
         persistence = None if has_stopped else self._persistence(hosts)
         last = self._pass.host(decision.planned[-1])
-        kept = persistence.lines(last.written, diff=self._play.diff_mode) if persistence else []
-        first = [line for line in kept[:1] if line.startswith("WARNING")]
+        persistence_lines = persistence.lines(last.written, diff=self._play.diff_mode) if persistence else []
+        first = [line for line in persistence_lines[:1] if line.startswith("WARNING")]
         warnings = [*decision.told, warning, *control_planes.beside(hosts)]
         lines = [
             *first,
             *(f"WARNING: {warning}" for warning in warnings if warning),
-            *(self._unverified(hosts, reports) if decision.turns else ()),
+            *(self._unverified_lines(hosts, reports) if decision.turns else ()),
             *report.left_alone(control_planes.left_alone(reports)),
             *(control_planes.undone_by_upgrade(reports) if persistence is None else ()),
-            *kept[len(first) :],
+            *persistence_lines[len(first) :],
             *report.limits(_unrehearsed(last) if last.written else ()),
             resumption,
         ]
-        others = {name: self.published(reports[name], {}) for name in control_planes.lost(hosts)}
+        others = {name: self.with_parts(reports[name], {}) for name in control_planes.lost(hosts)}
         return PassEnd(report=own, lines=[line for line in lines if line], others=others)
 
-    def in_run(self, reports: t.Mapping[str, Json]) -> Json:
+    def run_fields(self, reports: t.Mapping[str, Json]) -> Json:
         """As in all roles, and of kubeadm-config, which no single host has, and of the mark on the Lease."""
         objects = {"kubeadm-config": True} if self._is_config_changed else {}
         is_marked = any(rollout_lease.RESUMPTION in host.end.lines for host in self._hosts.values())
-        return {**super().in_run(reports), "objects": objects, "resume": rollout_lease.RESUME if is_marked else ""}
+        return {**super().run_fields(reports), "objects": objects, "resume": rollout_lease.RESUME if is_marked else ""}
 
     def pending(self, own_report: Json) -> int:
         """As in all roles. kubeadm-config counts on the host that decides for all."""
@@ -179,16 +179,16 @@ class ControlPlaneRollout(ControlPlaneDecision):
         persistence = self._persistence(self._pass.hosts(planned))
         return bool(persistence and persistence.rights)
 
-    def _unverified(self, hosts: Hosts[StaticPodHost], reports: control_planes.Reports) -> list[str]:
+    def _unverified_lines(self, hosts: Hosts[StaticPodHost], reports: control_planes.Reports) -> list[str]:
         """A line for each part that could not be verified before API servers and etcds were stopped, beside what the reports tell."""
         lines = report.limits(control_planes.unverified(hosts, self._skipped(hosts)))
         for host, name, what in control_planes.assumed_ready(hosts):
-            told = reports.get(host, {}).get(name)
-            if told is None or what not in told.unverified:
+            reported = reports.get(host, {}).get(name)
+            if reported is None or what not in reported.unverified:
                 lines += report.limits([what], f"{host} {name}")
         return lines
 
-    def _released(self, hosts: Hosts[StaticPodHost], decision: StaticPodDecision) -> tuple[str, str]:
+    def _release_lease(self, hosts: Hosts[StaticPodHost], decision: StaticPodDecision) -> tuple[str, str]:
         """Let other runs in again, unless a change may still go on. Returns a warning and what the next run needs, either may be empty."""
         request = rollout_lease.release(hosts, holder()) if decision.lease.held else None
         if request is None:
@@ -198,7 +198,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         return warning, "" if warning else rollout_lease.resumption(hosts)
 
 
-def _of_step(result: ModuleResult) -> Json:
+def _step_result(result: ModuleResult) -> Json:
     """What a module returned, as the result of a step."""
     failed = result.has_failed or result.msg
     return {"failed": True, "msg": result.msg or "no answer"} if failed else dict(result.raw)

@@ -37,9 +37,9 @@ from .run_key import digest
 R = t.TypeVar("R", bound=ModuleResult)
 
 # May differ from host to host.
-_OF_ONE_HOST = ("device_plugin_node_name", "device_plugin_ignored_variables")
+_HOST_VARIABLES = ("device_plugin_node_name", "device_plugin_ignored_variables")
 # With the names of the options that they are of device_plugin_info.
-_ASKED = ("name", "namespace", "node_selector", "tolerations", "expected")
+_QUERY_OPTIONS = ("name", "namespace", "node_selector", "tolerations", "expected")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +78,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
 
     def _checked_settings(self) -> PluginSettings:
         options = self._play.argument_specs()["main"]["options"]
-        shared = {name: self._play.variable(name) for name in options if name not in _OF_ONE_HOST}
+        shared = {name: self._play.variable(name) for name in options if name not in _HOST_VARIABLES}
         planes = self._play.control_planes()
         (api,) = self._play.api_hosts(planes, str(shared["device_plugin_api_host"]), reachable=())
         # A control plane has credentials of its own, which the modules of kubernetes.core do not look for.
@@ -91,17 +91,17 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
 
     def turn(self) -> PluginTurn:
         """See whether this host is a node that gets the plugin and does not have its image."""
-        node = self._variable("node_name") or self._on_node("kubelet_info", {}, KubeletInfo).node
+        node = self._variable("node_name") or self._run_on_node("kubelet_info", {}, KubeletInfo).node
         decision = self._coordinator.decision or PluginDecision()
         if node not in decision.selected:
             return PluginTurn()
-        image = self._on_node("node_image", {"name": self._variable("image")}, ImageState)
+        image = self._run_on_node("node_image", {"name": self._variable("image")}, ImageState)
         return PluginTurn(loads=not image.present)
 
-    def _on_node(self, module: str, arguments: Json, kind: type[R]) -> R:
+    def _run_on_node(self, module: str, arguments: Json, kind: type[R]) -> R:
         """The result of a module on the node. Raises Refusal when it failed."""
         result = self._modules.run(module, arguments, kind)
-        return _successful(result, f"Nothing was deployed, because of {self._play.host}")
+        return _require_success(result, f"Nothing was deployed, because of {self._play.host}")
 
     # ---- the coordinator ---------------------------------------------------------------------------------------------
 
@@ -145,15 +145,19 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         """What the plugin's own reader says on the controller of the text that it would read in its pods."""
         command = [sys.executable, "-B", "-m", "nodecraft_device_plugin.validate", "/dev/stdin"]
         source = os.path.join(self._play.role_path(), "files", "plugin", "src")
-        return self._modules.run_here(command, files["config.yaml"], source)
+        return self._modules.run_on_controller(command, files["config.yaml"], source)
 
     def _check_nodes(self, settings: Settings) -> PluginCheck:
         """What is there before anything is written."""
         if settings.is_present:
-            question = {**self._question(), "cdi": desired.uses_cdi(settings), "gather_subset": ["nodes", "objects"]}
+            arguments = {
+                **self._query_arguments(),
+                "cdi": desired.uses_cdi(settings),
+                "gather_subset": ["nodes", "objects"],
+            }
         else:
-            question = {"name": settings.name, "namespace": settings.namespace, "gather_subset": ["objects", "others"]}
-        return _successful(self._modules.run("device_plugin_info", question, PluginCheck), "Nothing was changed")
+            arguments = {"name": settings.name, "namespace": settings.namespace, "gather_subset": ["objects", "others"]}
+        return _require_success(self._modules.run("device_plugin_info", arguments, PluginCheck), "Nothing was changed")
 
     def admit(self) -> StepResult:
         """Let the coordinator write when no node is without the image."""
@@ -168,13 +172,13 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
             problem = (
                 f"{settings.namespace}/{settings.name} was removed, but what kubelets still show of it is not known"
             )
-            return Verified(kept=deployment.kept(settings, _successful(result, problem).nodes or {}))
+            return Verified(kept=deployment.kept(settings, _require_success(result, problem).nodes or {}))
         decision = self._coordinator.decision or PluginDecision()
         if not deployment.waits(decision, own.written, self._mode):
             return Verified()
-        question = {**self._question(), "wait": True, "wait_timeout": self._variable("wait_timeout")}
-        check = _successful(
-            self._modules.run("device_plugin_info", question, PluginCheck),
+        arguments = {**self._query_arguments(), "wait": True, "wait_timeout": self._variable("wait_timeout")}
+        check = _require_success(
+            self._modules.run("device_plugin_info", arguments, PluginCheck),
             f"{settings.namespace}/{settings.name} was deployed, but what the nodes advertise is not known",
         )
         problem = deployment.shortage(settings, check)
@@ -198,9 +202,9 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
     def _variable(self, name: str) -> t.Any:
         return self._play.variable(f"{self._role}_{name}")
 
-    def _question(self) -> Json:
+    def _query_arguments(self) -> Json:
         """Of which plugin, and what of its nodes."""
-        return {name: self._variable(name) for name in _ASKED}
+        return {name: self._variable(name) for name in _QUERY_OPTIONS}
 
     @property
     def _mode(self) -> Mode:
@@ -222,8 +226,8 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         )
 
 
-def _successful(result: R, otherwise: str) -> R:
-    """A result of the API. Raises Refusal when there is none. otherwise: what has to be told then."""
+def _require_success(result: R, prefix: str) -> R:
+    """A result of the API. Raises Refusal when there is none. prefix: what has to be told then."""
     if result.has_failed:
-        raise Refusal(f"{otherwise}: {result.msg or 'no answer'}")
+        raise Refusal(f"{prefix}: {result.msg or 'no answer'}")
     return result

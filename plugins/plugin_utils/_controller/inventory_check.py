@@ -18,13 +18,13 @@ from ...module_utils._plan.common import role_variables
 from ...module_utils._plan.common.batch import joined
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.node import rollout as resources
-from .play_view import Json, PlayView, place_of
+from .play_view import Json, PlayView, origin_of
 
 _ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "..", "roles")
 # So much is shown, however many nodes have mistakes of their own.
-_CHARACTERS = 2000
+_MAX_CHARACTERS = 2000
 # Of why a variable cannot be worked out: Ansible repeats itself for each variable that uses another.
-_OF_REASON = 300
+_REASON_CHARACTERS = 300
 _CAUSE = "original message: "  # ansible-core 2.18 tells it last
 
 
@@ -45,7 +45,7 @@ class InventoryCheck:
         # What is wrong, with the hosts on which it is, and where it stands.
         self._found: dict[str, dict[str, str]] = {}
 
-    def named(self) -> list[str]:
+    def named_settings(self) -> list[str]:
         """The settings of all roles that a variable of any host names. Raises Refusal for a run of which none does."""
         names = list(self._hosts.values())
         found = role_variables.named(
@@ -68,11 +68,13 @@ class InventoryCheck:
             for role, specs in self._specs.items():
                 self._check_names(host, role, specs, variables)
                 if role == "placement_guard" and role in self._roles:
-                    self._note(host, role_variables.half_configured(role, variables, specs))
+                    self._record(host, role_variables.half_configured(role, variables, specs))
                 for name, option in role_variables.options(specs).items():
                     if name in variables:
                         self._check_value(host, name, option)
-        return _bounded([f"{joined(hosts)}: {text}{_places(hosts.values())}" for text, hosts in self._found.items()])
+        return _truncate(
+            [f"{joined(hosts)}: {text}{_format_places(hosts.values())}" for text, hosts in self._found.items()]
+        )
 
     def near_misses(self) -> list[str]:
         """Names that are nearly those of variables of a role, a line each."""
@@ -90,39 +92,39 @@ class InventoryCheck:
         except AnsibleError:
             return  # as of all variables, its value is checked
         for objection in role_variables.objections(role, specs, variables, ignored=ignored):
-            self._note(host, objection)
+            self._record(host, objection)
 
     def _check_value(self, host: str, name: str, option: Json) -> None:
         try:
             value = self._value(host, name)
         except AnsibleError as exc:
-            reason = str(exc).strip().splitlines()[-1].rpartition(_CAUSE)[2][:_OF_REASON]
-            self._note(host, f"{name} cannot be worked out: {reason}", name)
+            reason = str(exc).strip().splitlines()[-1].rpartition(_CAUSE)[2][:_REASON_CHARACTERS]
+            self._record(host, f"{name} cannot be worked out: {reason}", name)
             return
         for objection in value_objections(name, value, option):
-            self._note(host, objection, name)
+            self._record(host, objection, name)
 
     def _value(self, host: str, name: str) -> t.Any:
-        return self._play.work_out(self._hosts[host], name)
+        return self._play.evaluate(self._hosts[host], name)
 
-    def _note(self, host: str, text: str, variable: str = "") -> None:
+    def _record(self, host: str, text: str, variable: str = "") -> None:
         if text:
-            self._found.setdefault(text, {})[host] = place_of(self._hosts[host].get(variable))
+            self._found.setdefault(text, {})[host] = origin_of(self._hosts[host].get(variable))
 
 
-def _places(places: t.Iterable[str]) -> str:
+def _format_places(places: t.Iterable[str]) -> str:
     """Where a mistake stands, as text behind it: each host may have it in a file of its own."""
     found = list(dict.fromkeys(filter(None, places)))
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     return f" ({found[0]}{more})" if found else ""
 
 
-def _bounded(lines: list[str]) -> list[str]:
+def _truncate(lines: list[str]) -> list[str]:
     """The first of many lines, and how many more there are."""
     sizes = list(itertools.accumulate(map(len, lines)))
-    shown = lines[: max(1, bisect.bisect_right(sizes, _CHARACTERS))]
-    rest = len(lines) - len(shown)
-    return [*shown, f"{rest} more mistakes"] if rest else shown
+    visible = lines[: max(1, bisect.bisect_right(sizes, _MAX_CHARACTERS))]
+    rest = len(lines) - len(visible)
+    return [*visible, f"{rest} more mistakes"] if rest else visible
 
 
 def value_objections(name: str, value: t.Any, option: Json) -> list[str]:
@@ -130,14 +132,14 @@ def value_objections(name: str, value: t.Any, option: Json) -> list[str]:
     found = role_variables.value_objections(name, value, option)
     if found:
         return found
-    errors, typed_value = specified(name, value, option)
+    errors, typed_value = validate_value(name, value, option)
     if errors:
         return [f"invalid {name}: {message}" for message in errors]
     objection = resources.value_objection(name, typed_value)
     return [objection] if objection else []
 
 
-def specified(name: str, value: t.Any, option: Json) -> tuple[list[str], t.Any]:
+def validate_value(name: str, value: t.Any, option: Json) -> tuple[list[str], t.Any]:
     """What the specification of a variable says against its value, as Ansible tells it, and the value in the types of the specification."""
     try:
         result = ArgumentSpecValidator({name: {**option, "required": False}}).validate({name: value})

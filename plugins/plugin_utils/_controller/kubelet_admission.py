@@ -47,11 +47,13 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         self._refuse(kubelets.settings_refusal(settings))
         return dataclasses.replace(settings, at=time.time())
 
-    def _planned(self, start: PassStart) -> PassStart:
+    def _with_plan(self, start: PassStart) -> PassStart:
         """As in all roles. A failure shows all that its task hands on, and what the kubelet is compared with may be secret."""
-        found = super()._planned(start)
-        shown = dataclasses.replace(found.settings, config={}) if found.failed or found.unreachable else found.settings
-        return dataclasses.replace(found, settings=shown)
+        found = super()._with_plan(start)
+        has_failed = found.failed or found.unreachable
+        return (
+            dataclasses.replace(found, settings=dataclasses.replace(found.settings, config={})) if has_failed else found
+        )
 
     def decide(self) -> KubeletDecision:
         """Work out on one host, when all have planned, who has a turn. The others do not."""
@@ -99,21 +101,23 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         decision = self._coordinator.decision
         if not decision.coordinator or decision.failed:
             return Admission()
-        turn_of = "" if self._given.plan_only else self._play.host
+        turn_of = "" if self._step_settings.plan_only else self._play.host
         if decision.coordinator != self._play.host:
             return kubelets.with_turn(Admission(api=self._end_api(decision)), decision, turn_of)
         hosts = self._pass.hosts(decision.planned)
         self._refuse(rollout.step_refusal(hosts, "decide"), UNCHANGED)
         turns = [host for batch in decision.batches for host in batch]
-        here = next(each for each in decision.api if each.host == self._play.delegate_host)
-        admission = kubelets.with_turn(Admission(api=here, cluster=kubelets.cluster(hosts)), decision, turn_of)
+        current_api_host = next(each for each in decision.api if each.host == self._play.delegate_host)
+        admission = kubelets.with_turn(
+            Admission(api=current_api_host, cluster=kubelets.cluster(hosts)), decision, turn_of
+        )
         if turns and self._pass.own.settings.node_kubelet_check_api:
-            admission = self._checked_by_api(admission, hosts, turns, decision)
+            admission = self._check_restarts(admission, hosts, turns, decision)
         elif turns:
             why = "node_kubelet_check_api is false"
             admission = self._with_coverage(admission, hosts, None, decision.excluded, why=why)
         elif decision.compares and not self._repairs_control_planes:
-            found = self._compared(hosts, decision)
+            found = self._compare_kubelets(hosts, decision)
             admission = dataclasses.replace(admission, api_reachable=found.api_reachable, mismatches=found.mismatches)
         return dataclasses.replace(admission, failed=bool(admission.refusal))
 
@@ -121,7 +125,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
     def _repairs_control_planes(self) -> bool:
         """Whether this is the plan of a run that repairs a control plane, which must not wait for its API. The kubelets are compared after that."""
         planes = RolloutPass(self._play, "control_plane", StaticPodHost)
-        return self._given.plan_only and bool(control_planes.impaired(planes.hosts()))
+        return self._step_settings.plan_only and bool(control_planes.impaired(planes.hosts()))
 
     def _end_api(self, decision: KubeletDecision) -> ApiHost:
         """Who uses the API for a host that does not decide: if it ends the rollout for all, those before it were lost."""
@@ -129,36 +133,36 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         lost = [host for host in decision.candidates if host in before]
         return self._api_hosts(decision.candidates, lost=lost)[0]
 
-    def _checked_by_api(
+    def _check_restarts(
         self, admission: Admission, hosts: Hosts[KubeletHost], turns: t.Sequence[str], decision: KubeletDecision
     ) -> Admission:
         """With what the API says of the restarts, and the Lease of those that make them."""
-        found = self._judged(admission, hosts, turns, decision)
+        found = self._with_api_checks(admission, hosts, turns, decision)
         if found.refusal or not found.api_reachable:
             return found
         acquired = self._with_lease(found)
         if acquired.lease and acquired.lease.stale:
-            if outdated := self._outdated(is_stale=True):
-                return _refused(acquired, outdated)
+            if outdated := self._outdated_refusal(is_stale=True):
+                return _with_refusal(acquired, outdated)
             # What was told before is of the time when the other run was at work.
-            again = self._judged(admission, hosts, turns, decision)
+            again = self._with_api_checks(admission, hosts, turns, decision)
             return kubelets.behind_another_run(again, acquired, found)
         return acquired
 
-    def _judged(
+    def _with_api_checks(
         self, admission: Admission, hosts: Hosts[KubeletHost], turns: t.Sequence[str], decision: KubeletDecision
     ) -> Admission:
         """With what the API says of the restarts. api_reachable is false when the next host is to be tried."""
         settings, cluster = self._pass.own.settings, admission.cluster
         rights = kubelets.rights(hosts, turns, settings)
-        review, refusal = self._review(rights, cluster, "node_kubelet needs until the last kubelet is compared")
+        review, refusal = self._review_rights(rights, cluster, "node_kubelet needs until the last kubelet is compared")
         if refusal:
-            return _refused(admission, refusal)
+            return _with_refusal(admission, refusal)
         is_reachable = review.missing is not None
         info = NodesInfo(msg=review.msg)
         if is_reachable:
-            question = {**kubelets.question(hosts, turns), "cluster": cluster}
-            info = self._modules.run("node_resource_info", question, NodesInfo)
+            arguments = {**kubelets.question(hosts, turns), "cluster": cluster}
+            info = self._modules.run("node_resource_info", arguments, NodesInfo)
         if info.nodes is None and not self._is_last_api(decision):
             return dataclasses.replace(
                 admission, api_reachable=False
@@ -169,16 +173,18 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             known = self._modules.run("node_resource_info", {"requested": False, "cluster": cluster}, NodesInfo)
         why = info.msg or "the API does not answer"
         found = self._with_coverage(admission, hosts, known, decision.excluded, why=why)
-        judged = kubelets.objections(hosts, turns, info)
+        found_objections = kubelets.objections(hosts, turns, info)
         mismatches = kubelets.idle_mismatches(hosts, info)
-        if judged.told and not found.refusal:
-            found = dataclasses.replace(found, refusal=judged.told, msg=f"Nothing was changed, because {judged.told}")
+        if found_objections.told and not found.refusal:
+            found = dataclasses.replace(
+                found, refusal=found_objections.told, msg=f"Nothing was changed, because {found_objections.told}"
+            )
         if mismatches and not found.refusal:
             reasons = " ".join(mismatches.values())
             found = dataclasses.replace(found, refusal=reasons, msg=f"Nothing was changed. {reasons}")
         return dataclasses.replace(
             found,
-            objections=judged.by_host,
+            objections=found_objections.by_host,
             mismatches=mismatches,
             offers={name: kubelets.offers(info, hosts[name].plan.node) for name in turns},
             told=[*found.told, *report.limits(kubelets.unverified_idle(hosts, info))],
@@ -192,9 +198,9 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
     def compare(self) -> Comparison:
         """Compare kubelets again that were compared when a playbook planned, and that had nothing to change while others had."""
         decision = self._coordinator.decision
-        return self._compared(self._pass.hosts(decision.planned), decision)
+        return self._compare_kubelets(self._pass.hosts(decision.planned), decision)
 
-    def _compared(self, hosts: Hosts[KubeletHost], decision: KubeletDecision) -> Comparison:
+    def _compare_kubelets(self, hosts: Hosts[KubeletHost], decision: KubeletDecision) -> Comparison:
         """See on one host, where no kubelet is to change, that all of them use what is desired. The end tells of those that do not, because other
         roles may have something to repair. api_reachable is false when the next host is to be tried."""
         cluster, idle = kubelets.cluster(hosts), kubelets.idle_settings(hosts)
@@ -207,7 +213,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         if info.nodes is not None and info.failed:
             # A right that is missing is the same for all of them.
             rights = access.of_kubelets(list(expected), reads_pods=False)
-            why = self._review(rights, cluster, "node_kubelet needs to compare them")[1]
+            why = self._review_rights(rights, cluster, "node_kubelet needs to compare them")[1]
         if not why:
             return Comparison(mismatches=kubelets.idle_mismatches(hosts, info))
         return Comparison(mismatches=kubelets.not_compared(idle, why))
@@ -233,22 +239,22 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             has_control_plane=has_control_plane,
             settings=settings,
         )
-        told = [
+        report_lines = [
             *filter(None, [coverage.told_missing(found.missing)]),
             *report.limits(kubelets.unverified_nodes(info, why)),
         ]
         warnings = [found.warning] if found.warning else []
         if found.refusal:
-            admission = _refused(admission, found.refusal)
-        return dataclasses.replace(admission, told=told, warnings=warnings)
+            admission = _with_refusal(admission, found.refusal)
+        return dataclasses.replace(admission, told=report_lines, warnings=warnings)
 
     def _with_lease(self, admission: Admission) -> Admission:
         """Keep other runs out while kubelets are restarted, and see whether one was at work since the plan. In check mode, and in the plan of a
         playbook, nothing is held."""
         own = self._pass.own.settings
-        if not own.node_kubelet_lease or self._given.plan_only:
+        if not own.node_kubelet_lease or self._step_settings.plan_only:
             return admission
-        result = self._held(
+        result = self._acquire_lease(
             admission.cluster,
             wait_timeout=own.lock_timeout,
             takeover=own.lease_takeover,
@@ -256,7 +262,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         )
         refusal = kubelets.lease_refusal(result)
         if refusal:
-            return _refused(admission, refusal)
+            return _with_refusal(admission, refusal)
         if self._play.check_mode:
             return admission
         lease = LeaseState(at=time.time(), cluster=admission.cluster, stale=result.stale)
@@ -266,12 +272,12 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             admission, lease=lease, warnings=[*admission.warnings, *warnings], told=[*admission.told, *lines]
         )
 
-    def _held(self, cluster: t.Any, **more: t.Any) -> LeaseResult:
+    def _acquire_lease(self, cluster: t.Any, **more: t.Any) -> LeaseResult:
         """Take the Lease, or renew it."""
         own = self._pass.own.settings
         arguments = kubelets.lease_request(holder(), cluster, own, plan_age=int(time.time() - own.at))
         return self._modules.run("rollout_lease", {**arguments, **more}, LeaseResult)
 
 
-def _refused(admission: Admission, refusal: str) -> Admission:
+def _with_refusal(admission: Admission, refusal: str) -> Admission:
     return dataclasses.replace(admission, refusal=refusal, msg=f"Nothing was changed: {refusal}")

@@ -20,7 +20,7 @@ from pathlib import Path
 from ...module_utils._plan.transaction import lease
 from . import run_key
 from .api_credentials import ApiCredentials
-from .lock_waiter import show
+from .lock_waiter import show_progress
 
 _CHARACTERS = 8
 _NAME = re.compile(r".*@(?P<machine>[^/]*)/[0-9a-f]+-(?P<pid>[0-9]+)-(?P<start>[0-9]+)-(?P<place>[0-9a-f]+)")
@@ -51,15 +51,15 @@ def holder() -> str:
         user = str(os.getuid())
     run = run_key.digest("the name of this run")[:_CHARACTERS]
     # Ansible forks the process of a task from that of the run.
-    process, place = _process(os.getppid()), _place()
-    known_by = f"-{os.getppid()}-{process.start}-{place}" if process and place else ""
-    return f"{user}@{os.uname().nodename}/{run}{known_by}"
+    process, place = _process(os.getppid()), _process_scope()
+    process_suffix = f"-{os.getppid()}-{process.start}-{place}" if process and place else ""
+    return f"{user}@{os.uname().nodename}/{run}{process_suffix}"
 
 
 def is_gone(name: str) -> bool:
     """Whether the run that holds a Lease by this name was one of this machine, since it was started, and has ended with all its tasks."""
     found = _NAME.fullmatch(name)
-    if found is None or found.group("machine") != os.uname().nodename or found.group("place") != _place():
+    if found is None or found.group("machine") != os.uname().nodename or found.group("place") != _process_scope():
         return False
     pid, start = int(found.group("pid")), int(found.group("start"))
     process = _process(pid)
@@ -70,7 +70,7 @@ def is_gone(name: str) -> bool:
     return not _has_orphans(start)
 
 
-def _place() -> str:
+def _process_scope() -> str:
     """What tells where numbers of processes mean the same: the start of the machine, and the container. Empty where that is not known."""
     try:
         boot = Path(_PROC, "sys/kernel/random/boot_id").read_text(encoding="ascii")
@@ -112,10 +112,10 @@ def _has_orphans(start: int) -> bool:
 
 def _is_of_ansible(pid: int) -> bool:
     try:
-        words = Path(_PROC, str(pid), "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+        arguments = Path(_PROC, str(pid), "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
     except OSError:
         return False
-    return any(re.fullmatch("ansible(-.*)?", os.path.basename(word)) for word in words[:3])
+    return any(re.fullmatch("ansible(-.*)?", os.path.basename(argument)) for argument in arguments[:3])
 
 
 Json = dict[str, t.Any]
@@ -124,16 +124,16 @@ Json = dict[str, t.Any]
 class LeaseWaiter(ApiCredentials):
     """Asks for the Lease without waiting, and once more when another run holds it: a module says nothing before its end."""
 
-    def _answer(self, arguments: Json, task_vars: Json) -> Json:
+    def _run_module(self, arguments: Json, task_vars: Json) -> Json:
         if self._task.async_val:  # what comes back is no answer yet, and nothing is shown
-            return super()._answer(arguments, task_vars)
-        answer = super()._answer({**arguments, "wait_timeout": 0}, task_vars)
-        if answer.get("busy") and is_gone(answer["holder"]):
-            arguments = {**arguments, "gone": answer["holder"]}
-            answer = super()._answer({**arguments, "wait_timeout": 0}, task_vars)
+            return super()._run_module(arguments, task_vars)
+        result = super()._run_module({**arguments, "wait_timeout": 0}, task_vars)
+        if result.get("busy") and is_gone(result["holder"]):
+            arguments = {**arguments, "gone": result["holder"]}
+            result = super()._run_module({**arguments, "wait_timeout": 0}, task_vars)
         timeout = arguments.get("wait_timeout", lease.WAIT_TIMEOUT)
-        if not answer.get("busy") or str(timeout) == "0":
-            return answer
+        if not result.get("busy") or str(timeout) == "0":
+            return result
         host, name = task_vars.get("inventory_hostname"), arguments.get("name", lease.LEASE_NAME)
-        show(f"{host}: waits up to {timeout} s for {answer['holder']}, which holds the Lease {name}", 0)
-        return super()._answer(arguments, task_vars)
+        show_progress(f"{host}: waits up to {timeout} s for {result['holder']}, which holds the Lease {name}", 0)
+        return super()._run_module(arguments, task_vars)

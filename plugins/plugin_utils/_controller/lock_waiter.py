@@ -30,7 +30,7 @@ _FIRST_SLICE_SECONDS = 1
 _PAUSE_SECONDS = 1
 
 
-def show(message: str, seconds: float) -> None:
+def show_progress(message: str, seconds: float) -> None:
     """Tell what a task waits for while it does. seconds: how long it has so far."""
     # Standard output belongs to the callbacks, and some of them print JSON there.
     display.display(f"{message}, {seconds:.0f} s", stderr=True)
@@ -42,7 +42,7 @@ class LockWaiter(ActionBase):
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Run the module when nothing else is at work, or see it fail as busy."""
         result: dict[str, t.Any] = super().run(tmp, task_vars)
-        result.update(self._when_free(task_vars or {}))
+        result.update(self._run_when_free(task_vars or {}))
         result.pop("invocation", None)  # empty, because it would hold environment variables and file contents
         return result
 
@@ -56,28 +56,28 @@ class LockWaiter(ActionBase):
 
     def _attempt(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """One call of the module."""
-        answer: dict[str, t.Any] = self._execute_module(module_args=arguments, task_vars=task_vars)
-        return answer
+        result: dict[str, t.Any] = self._execute_module(module_args=arguments, task_vars=task_vars)
+        return result
 
-    def _when_free(self, task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
+    def _run_when_free(self, task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         arguments, timeout = dict(self._task.args), self._lock_timeout()
         if timeout <= 0:
             return self._attempt(arguments, task_vars)
-        began, seen, slice_seconds = time.monotonic(), "", _FIRST_SLICE_SECONDS
+        started_at, last_reason, slice_seconds = time.monotonic(), "", _FIRST_SLICE_SECONDS
         while True:
-            left = max(0, round(began + timeout - time.monotonic()))
-            answer = self._attempt({**arguments, "lock_timeout": min(left, slice_seconds)}, task_vars)
-            if not answer.get("busy"):
-                return answer
-            reason = str(answer.get("msg", ""))
-            if not left:
-                return {**answer, "msg": messages.gave_up(reason, timeout)}
-            if reason != seen:
-                show(
+            remaining = max(0, round(started_at + timeout - time.monotonic()))
+            result = self._attempt({**arguments, "lock_timeout": min(remaining, slice_seconds)}, task_vars)
+            if not result.get("busy"):
+                return result
+            reason = str(result.get("msg", ""))
+            if not remaining:
+                return {**result, "msg": messages.gave_up(reason, timeout)}
+            if reason != last_reason:
+                show_progress(
                     f"{task_vars.get('inventory_hostname')}: waits up to {timeout} s: {reason.rstrip('.')}",
-                    time.monotonic() - began,
+                    time.monotonic() - started_at,
                 )
-                seen = reason
+                last_reason = reason
             time.sleep(_PAUSE_SECONDS)
             slice_seconds = _SLICE_SECONDS
 

@@ -68,7 +68,7 @@ class ModuleRunner:
         )
         try:
             result: Json = (
-                _run_to_its_end(plugin, self._variables)
+                _run_plugin(plugin, self._variables)
                 if plugin
                 else action._execute_module(name, module_args=arguments, task_vars=self._variables)
             )
@@ -94,7 +94,7 @@ class ModuleRunner:
             found.update(plain(self._action._templar.template(merged.get(name) or {})))
         return found
 
-    def run_here(self, command: t.Sequence[str], text: str, directory: str) -> Json:
+    def run_on_controller(self, command: t.Sequence[str], text: str, directory: str) -> Json:
         """Run a program on the controller, whatever the host. text: its input. Returns C(rc) and C(stderr_lines), as the module command does."""
         loader, context = self._action._shared_loader_obj.connection_loader, self._action._play_context.copy()
         local = loader.get("ansible.builtin.local", context, os.devnull)
@@ -110,7 +110,7 @@ def _without_omitted(omitted: t.Any, value: t.Any) -> t.Any:
     return [_without_omitted(omitted, each) for each in value] if isinstance(value, list) else value
 
 
-def _run_to_its_end(plugin: ActionBase, variables: Json) -> Json:
+def _run_plugin(plugin: ActionBase, variables: Json) -> Json:
     """The result of an action plugin. Without pipelining it puts the module, with its arguments, into a directory on the host."""
     try:
         result: Json = plugin.run(task_vars=variables)

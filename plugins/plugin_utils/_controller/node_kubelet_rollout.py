@@ -32,12 +32,12 @@ from .play_view import Json
 class NodeKubeletRollout(KubeletAdmission):
     """All steps of one host."""
 
-    def _renewed(self, lease: LeaseState, before: Hosts[KubeletHost]) -> LeaseState:
+    def _renew_lease(self, lease: LeaseState, before: Hosts[KubeletHost]) -> LeaseState:
         """The Lease at the beginning of a turn: renewed when its time would not do for all of it. Raises Refusal when it is another run's."""
         since = kubelets.lease_renewed_at(lease, before)
         if not kubelets.must_renew(since, self._pass.own.settings, time.time()):
             return dataclasses.replace(lease, at=since)
-        refusal = kubelets.renewal_refusal(self._held(lease.cluster, wait_timeout=0))
+        refusal = kubelets.renewal_refusal(self._acquire_lease(lease.cluster, wait_timeout=0))
         if refusal:
             raise Refusal(f"Not changed: {refusal}")
         return dataclasses.replace(lease, at=time.time())
@@ -57,7 +57,7 @@ class NodeKubeletRollout(KubeletAdmission):
         if admission is None or why:
             msg = f"Not changed, because {why}."
             return KubeletTurn(failed=True, msg=msg, stopped_by=rollout.stopped_by(before))
-        lease = self._renewed(admission.lease, before) if admission.lease else None
+        lease = self._renew_lease(admission.lease, before) if admission.lease else None
         (batch,) = own_admission.batches
         # Of those that are as good, the one that responded: control planes that take no part may be down.
         responding = admission.api.host if admission.api else ""
@@ -72,19 +72,19 @@ class NodeKubeletRollout(KubeletAdmission):
         if self._play.check_mode or not own.settings.node_kubelet_check_api:
             return found
         node = own.plan.node
-        question = {"nodes": [node], "requested": False, "running": True, "cluster": admission.cluster}
-        info = self._modules.run("node_resource_info", question, NodesInfo)
+        arguments = {"nodes": [node], "requested": False, "running": True, "cluster": admission.cluster}
+        info = self._modules.run("node_resource_info", arguments, NodesInfo)
         running = info.of(node).running
         return dataclasses.replace(found, running=running, unwatched="" if running is not None else info.reason)
 
     def verify(self) -> Verification:
         """Read from the API what became of the restarted kubelet, and tell what another run has changed there since it was planned."""
-        found = self._verified()
+        found = self._verify_kubelet()
         lease = self._coordinator.admission.lease if self._coordinator.admission else None
         overtaken = kubelets.meanwhile(self._play.host, self._pass.own) if lease and lease.stale else []
         return dataclasses.replace(found, warnings=overtaken)
 
-    def _verified(self) -> Verification:
+    def _verify_kubelet(self) -> Verification:
         """Read from the API whether the restarted kubelet uses what was asked for, what became of the pods, and whether the node has its devices
         back."""
         own, settings, turn = self._pass.own, self._pass.own.settings, self._pass.own.turn
@@ -111,31 +111,31 @@ class NodeKubeletRollout(KubeletAdmission):
         return Verification(failed=bool(problem), msg=problem, pods=info.of(node).losses if pods else None)
 
     def _wait_for_devices(
-        self, node: str, offered: t.Mapping[str, int], info: NodesInfo, question: Json
+        self, node: str, offered: t.Mapping[str, int], info: NodesInfo, arguments: Json
     ) -> tuple[NodesInfo, str]:
         """Wait until a node offers what it did before. A restarted kubelet has nothing of a device plugin until that has registered again.
         Returns the last result, and what is said of a node that offers less."""
         seconds = self._pass.own.settings.allocatable_timeout
-        poll_interval = self._given.poll_interval
+        poll_interval = self._step_settings.poll_interval
         for _attempt in range(max(1, seconds // max(1, poll_interval))):
             if not kubelets.missing_devices(offered, info, node):
                 return info, ""
             time.sleep(poll_interval)
-            info = self._modules.run("node_resource_info", question, NodesInfo)
+            info = self._modules.run("node_resource_info", arguments, NodesInfo)
         return info, kubelets.device_mismatch(node, info, kubelets.missing_devices(offered, info, node), seconds)
 
     def _end(self) -> PassEnd:
         name, own, decision = self._play.host, self._pass.own, self._coordinator.decision
         has_turn = bool(own.admission and own.admission.batches) and not self._play.check_mode
-        stopped = self._stopped(decision) if has_turn else ()
+        stopped = self._stopping_hosts(decision) if has_turn else ()
         found = kubelets.judged(name, own, self._coordinator, stopped, has_turn=has_turn)
         planned = ((each, self._pass.host(each)) for each in decision.planned)
         own_report = dict(found.raw) if found else {}
         if rollout.speaker(planned) != name:
             return PassEnd(report=own_report)
-        return self._with_notes(own_report, decision)
+        return self._reporter_end(own_report, decision)
 
-    def _stopped(self, decision: KubeletDecision) -> list[str]:
+    def _stopping_hosts(self, decision: KubeletDecision) -> list[str]:
         """Who stopped the rollout, where this host was waiting for its turn. Read no further than needed."""
         own = self._pass.own
         if own.has_begun:
@@ -148,7 +148,7 @@ class NodeKubeletRollout(KubeletAdmission):
                 return stopped
         return []
 
-    def _with_notes(self, own_report: Json, decision: KubeletDecision) -> PassEnd:
+    def _reporter_end(self, own_report: Json, decision: KubeletDecision) -> PassEnd:
         """What is told of no single host, on the host that speaks."""
         admission = self._coordinator.admission or Admission()
         hosts = self._pass.hosts([*decision.planned, *decision.excluded])
@@ -159,14 +159,14 @@ class NodeKubeletRollout(KubeletAdmission):
             for name, host in hosts.items()
         }
         lost = [name for name, host in hosts.items() if host.state == rollout.LOST]
-        shown = {name: each for name, each in reports.items() if each and name not in decision.excluded}
+        included = {name: each for name, each in reports.items() if each and name not in decision.excluded}
         lines = [
             *admission.told,
             *(each for host in hosts.values() if host.verification for each in host.verification.warnings),
-            *report.left_alone(kubelets.left_alone(shown)),
+            *report.left_alone(kubelets.left_alone(included)),
         ]
         others = {name: typed.as_mapping(reports[name]) or {} for name in lost}
-        return PassEnd(report=own_report, lines=lines, others=others, warnings=self._released(admission))
+        return PassEnd(report=own_report, lines=lines, others=others, warnings=self._release_lease(admission))
 
     def why_failed(self, parts: Report) -> str:
         """As in all roles, and why a kubelet with nothing to change does not count as using what is desired."""
@@ -178,11 +178,11 @@ class NodeKubeletRollout(KubeletAdmission):
         return {"kubelet": typed.parse(ComponentResult, report)} if report else {}
 
     @staticmethod
-    def published(parts: Report, report: Json) -> Json:
+    def with_parts(parts: Report, report: Json) -> Json:
         """As in all roles."""
         return dict(parts["kubelet"].raw) if parts else report
 
-    def _released(self, admission: Admission) -> list[str]:
+    def _release_lease(self, admission: Admission) -> list[str]:
         if not admission.lease:
             return []
         request = kubelets.lease_release(holder(), admission.lease.cluster)

@@ -26,7 +26,7 @@ from ...module_utils._plan.transaction.rollout import PassEnd, PassStart
 from .base_steps import UNCHANGED
 from .play_view import Json
 from .role_rollout import RoleRollout
-from .rollout_pass import registered_as
+from .rollout_pass import parse_register
 
 R = t.TypeVar("R", bound=ModuleResult)
 
@@ -93,50 +93,50 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         refusal, warnings = "", list[str]()
         for kind, module in resources.TASKS.items():
             result = self._modules.run(
-                module, resources.arguments(kind, hosts), NodesResult, is_plan=self._given.plan_only
+                module, resources.arguments(kind, hosts), NodesResult, is_plan=self._step_settings.plan_only
             )
             if result.unreachable and not is_last:
                 return Applied(api_reachable=False)
             if result.has_failed:
                 failed = result.updated(msg=f"{result.msg or 'no answer'}{self._without_api(hosts)}")
-                results[kind] = self._handed_on(failed)
+                results[kind] = self._with_nodes(failed)
                 break
-            results[kind] = self._handed_on(result)
+            results[kind] = self._with_nodes(result)
         else:
-            refusal, warnings = self._reviewed(hosts)
+            refusal, warnings = self._check_restart_rights(hosts)
         limits = [f"not verified: {what}" for what in warnings]
         applied = Applied(refusal=refusal, warnings=limits, unverified=warnings, **results)
         failed_nodes = set(applied.failed_nodes)
         failed_hosts = [name for name, host in hosts.items() if host.settings.node in failed_nodes]
         return dataclasses.replace(applied, failed_hosts=failed_hosts)
 
-    def _handed_on(self, result: NodesResult) -> NodesResult:
+    def _with_nodes(self, result: NodesResult) -> NodesResult:
         """A result with what a diff shows by node. A plan changes nothing: what it found stands in its operations."""
         nodes = result.raw.get("nodes") or {}
-        if self._given.plan_only:
+        if self._step_settings.plan_only:
             nodes = {node: {**each, "changed": False} for node, each in nodes.items()}
         return result.updated(nodes=nodes)
 
-    def _reviewed(self, hosts: rollout.Hosts[NodeHost]) -> tuple[str, list[str]]:
+    def _check_restart_rights(self, hosts: rollout.Hosts[NodeHost]) -> tuple[str, list[str]]:
         """Why a run must not restart kubelets whose nodes it could not set right again afterwards, and what of that is not known. What is to change
         now was sent as a dry run."""
         kind = resources.NodeResult
-        plans = [self._kubelet_plan(name, kind) for name in hosts] if self._given.plan_only else []
+        plans = [self._kubelet_plan(name, kind) for name in hosts] if self._step_settings.plan_only else []
         rights = resources.rights(hosts) if any(plan.operations for plan in plans) else []
         if not rights:
             return "", []
         purpose = "node_resources needs after the kubelets are restarted"
-        result, refusal = self._review(rights, resources.arguments("labels", hosts).get("cluster"), purpose)
+        result, refusal = self._review_rights(rights, resources.arguments("labels", hosts).get("cluster"), purpose)
         return f"Nothing was changed: {refusal}" if refusal else "", access.unverified(result, purpose)
 
     def _kubelet_plan(self, host: str, kind: type[R]) -> R:
         """What the role node_kubelet planned in this run; an empty plan without."""
-        return typed.parse(kind, registered_as(self._play, _KUBELET_BEGIN, PassStart, host).plan or {})
+        return typed.parse(kind, parse_register(self._play, _KUBELET_BEGIN, PassStart, host).plan or {})
 
     def _without_api(self, hosts: t.Iterable[str]) -> str:
         """What to do about kubelets that this run found down and has not repaired yet."""
         kind = resources.NodeResult
-        down = (host for host in hosts if self._given.plan_only and self._kubelet_plan(host, kind).problem)
+        down = (host for host in hosts if self._step_settings.plan_only and self._kubelet_plan(host, kind).problem)
         return resources.without_api(down)
 
     def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
@@ -182,7 +182,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
             for same in ends.values()
         ]
 
-    def in_run(self, reports: t.Mapping[str, Json]) -> Json:
+    def run_fields(self, reports: t.Mapping[str, Json]) -> Json:
         """As in all roles, and the hosts that are skipped, of which nothing is planned."""
         ends = {host: typed.parse(ModuleResult, each) for host, each in reports.items()}
         skipped = {host: PartResult(unreachable=True, msg=each.msg) for host, each in ends.items() if each.unreachable}

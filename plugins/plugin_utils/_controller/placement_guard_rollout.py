@@ -40,11 +40,11 @@ class PlacementGuardRollout(RoleRollout[GuardHost]):
     def admit(self) -> ClusterFound:
         """Read from a node which cluster it belongs to, which the API has to be that of, and decide who uses the API."""
         candidates = [each.host for each in self._pass.own.decision.api]
-        return self._cluster(candidates, self._pass.own.settings.placement_guard_api_host)
+        return self._read_cluster(candidates, self._pass.own.settings.placement_guard_api_host)
 
     def _end(self) -> PassEnd:
         own = self._pass.own
         # What is only planned is told when it is done, or is not begun.
-        if own.decision.coordinator != self._play.host or self._given.plan_only:
+        if own.decision.coordinator != self._play.host or self._step_settings.plan_only:
             return PassEnd(report={})
         return PassEnd(report=own.guard.report(), lines=own.guard.summary)

@@ -20,7 +20,7 @@ from ...module_utils._plan.kubernetes import control_plane_nodes
 from ...module_utils._plan.transaction import api_host
 from ...module_utils._plan.transaction.api_host import ApiHost
 from . import run_key
-from .vaulted import vaulted
+from .vaulted import vaulted_keys
 
 try:  # of 2.19 and newer, and not a part of what Ansible promises to keep
     from ansible._internal._datatag._tags import Origin
@@ -127,9 +127,9 @@ class PlayView:
             return default
         return plain(self._action._templar.template(self._variables[name]))
 
-    def vaulted(self, name: str) -> list[str]:
+    def vaulted_keys(self, name: str) -> list[str]:
         """The keys in a variable of this host whose values come from a vault."""
-        return vaulted(self._variables, name)
+        return vaulted_keys(self._variables, name)
 
     def variable_names(self) -> list[str]:
         """The names of all variables of this host."""
@@ -137,24 +137,24 @@ class PlayView:
 
     def variables_of(self, host: str) -> Json:
         """The variables of any host as a task of this play sees them, not worked out: its own, and those of the play."""
-        return {**self.host_variables(host), **self._of_play}
+        return {**self.host_variables(host), **self._play_variables}
 
     @functools.cached_property
-    def _of_play(self) -> Json:
+    def _play_variables(self) -> Json:
         """The variables that the play, its import and the task give to all hosts."""
         own = self.host_variables(self.host)
         return {
             name: value for name, value in self._variables.items() if name not in own or not _is_same(own[name], value)
         }
 
-    def work_out(self, variables: Json, name: str) -> t.Any:
+    def evaluate(self, variables: Json, name: str) -> t.Any:
         """The value of one of the variables of a host. Raises AnsibleError for one that cannot be worked out."""
         templar = self._action._templar.copy_with_new_env(available_variables=variables)
         return plain(templar.template(variables[name]))
 
-    def place_of(self, host: str, name: str) -> str:
+    def origin_of(self, host: str, name: str) -> str:
         """The file and line from which a variable of a host comes; empty where Ansible does not tell."""
-        return place_of(self.variables_of(host).get(name))
+        return origin_of(self.variables_of(host).get(name))
 
     def argument_specs(self, role_path: str = "") -> Json:
         """What a role's meta/argument_specs.yml says, by entry point. role_path: its directory, when it is not that of the task's role."""
@@ -183,10 +183,10 @@ class PlayView:
         """The options of the command line that leave this task out but for its tag C(always), as they were given; empty when none does."""
         own = set(self._action._task.tags) - {"always"}
         run, skipped = (set(self._variables.get(f"ansible_{kind}_tags") or ()) for kind in ("run", "skip"))
-        words = own | {"all", "tagged" if own else "untagged"}
-        if skipped & words:
+        tags = own | {"all", "tagged" if own else "untagged"}
+        if skipped & tags:
             return f"--skip-tags {','.join(sorted(skipped))}"
-        return f"--tags {','.join(sorted(run))}" if run and not run & words else ""
+        return f"--tags {','.join(sorted(run))}" if run and not run & tags else ""
 
     @property
     def is_run_once(self) -> bool:
@@ -202,7 +202,7 @@ def _is_same(first: t.Any, second: t.Any) -> bool:
         return True
 
 
-def place_of(value: t.Any) -> str:
+def origin_of(value: t.Any) -> str:
     """The file and line in which a value stands; empty where Ansible does not tell: before 2.19 it does so of texts and mappings of YAML files."""
     path, line = (getattr(value, "ansible_pos", None) or (None, None, None))[:2]
     if path is None and Origin is not None:
@@ -210,5 +210,5 @@ def place_of(value: t.Any) -> str:
         path, line = (origin.path, origin.line_num) if origin else (None, None)
     if not path:
         return ""
-    shown = os.path.relpath(path)
-    return f"{path if shown.startswith(os.pardir) else shown}{f':{line}' if line else ''}"
+    relative = os.path.relpath(path)
+    return f"{path if relative.startswith(os.pardir) else relative}{f':{line}' if line else ''}"

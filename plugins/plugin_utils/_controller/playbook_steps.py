@@ -19,7 +19,7 @@ from ...module_utils._plan.upgrade import findings as upgrade_checks
 from ...module_utils._plan.upgrade import report as upgrade_report
 from ...module_utils._plan.upgrade.report import UpgradeInfo, UpgradeResult
 from .base_steps import BEGIN, SKIPPED, UNCHANGED, Steps
-from .rollout_pass import registered, registered_as
+from .rollout_pass import parse_register, read_register
 
 # What the tasks of these steps register.
 _END = "__play_end"
@@ -51,10 +51,10 @@ class RollbackSteps(Steps):
     def decide(self) -> StepResult:
         """Refuse what cannot be reverted at once."""
         undos, unread = {}, {}
-        pods_register, kubelet_register = self._given.registers
+        pods_register, kubelet_register = self._step_settings.registers
         for host in self._play.play_hosts:
-            pods = registered_as(self._play, pods_register, PodUndos, host)
-            kubelet = registered_as(self._play, kubelet_register, KubeletUndo, host)
+            pods = parse_register(self._play, pods_register, PodUndos, host)
+            kubelet = parse_register(self._play, kubelet_register, KubeletUndo, host)
             undos[host], unread[host] = rollback.undos_of(pods, kubelet), pods.unreadable_files
         self._refuse(rollback.objection(self._request(), undos, self._play.all_play_hosts, unread), UNCHANGED)
         return StepResult()
@@ -69,17 +69,17 @@ class ResizeSteps(Steps):
 
     def begin(self) -> ClusterReaders:
         """Check the names of the variables, and see which control planes may tell whose cluster it is."""
-        self._refuse(pod_report.objection(self._play.variable_names(), self._given.known), UNCHANGED)
+        self._refuse(pod_report.objection(self._play.variable_names(), self._step_settings.known), UNCHANGED)
         planes = [] if self._play.has_api_credentials() else self._play.group(control_plane_nodes.GROUP)
         return ClusterReaders(api=tuple(ApiHost(host, become=True) for host in planes))
 
     def admit(self) -> ClusterFound:
         """Read from a control plane which cluster it belongs to."""
-        return self._cluster(list(self._given.planes), "")
+        return self._read_cluster(list(self._step_settings.planes), "")
 
     def summary(self) -> LinesEnd:
         """Tell what came of it."""
-        result = self._given.result
+        result = self._step_settings.result
         return LinesEnd.of("pod_resize_report", pod_report.report(result), pod_report.lines(result))
 
 
@@ -89,7 +89,7 @@ class UpgradeCheckSteps(Steps):
     def begin(self) -> ClusterReaders:
         """Check the variables, and see which control planes may tell whose cluster it is."""
         objection = upgrade_report.objection(
-            self._play.variable_names(), self._given.known, self._accepted()
+            self._play.variable_names(), self._step_settings.known, self._accepted()
         ) or upgrade_checks.differing_refusal(
             [self._play.host_variables(host).get(upgrade_checks.ACCEPT) for host in self._play.all_play_hosts]
         )
@@ -102,37 +102,37 @@ class UpgradeCheckSteps(Steps):
 
     def admit(self) -> ClusterFound:
         """Read from a control plane which cluster it belongs to."""
-        return self._cluster(list(self._given.planes), "")
+        return self._read_cluster(list(self._step_settings.planes), "")
 
     def end(self) -> LinesEnd:
         """Tell what the check found on all hosts; nothing where it did not begin."""
-        if "api" not in registered(self._play, BEGIN):
+        if "api" not in read_register(self._play, BEGIN):
             return LinesEnd()
-        target = self._given.target
+        target = self._step_settings.target
         hosts = self._play.all_play_hosts
-        results = {host: registered_as(self._play, _UPGRADE_CHECK, UpgradeResult, host) for host in hosts}
-        told = upgrade_report.report(
+        results = {host: parse_register(self._play, _UPGRADE_CHECK, UpgradeResult, host) for host in hosts}
+        check_report = upgrade_report.report(
             target,
             {host: dict(result.raw) for host, result in results.items()},
             upgrade_report.of_cluster(
                 target,
                 results,
-                registered_as(self._play, _UPGRADE_INFO, UpgradeInfo),
-                registered_as(self._play, _UPGRADE_INFO_AFTER, UpgradeInfo),
+                parse_register(self._play, _UPGRADE_INFO, UpgradeInfo),
+                parse_register(self._play, _UPGRADE_INFO_AFTER, UpgradeInfo),
             ),
             self._accepted(),
         )
-        end = LinesEnd.of("upgrade_check_report", told, upgrade_report.report_lines(told))
-        return dataclasses.replace(end, report=told)
+        end = LinesEnd.of("upgrade_check_report", check_report, upgrade_report.report_lines(check_report))
+        return dataclasses.replace(end, report=check_report)
 
     def summary(self) -> LinesEnd:
         """Show the lines, when all hosts have told whether they failed."""
-        return LinesEnd(lines=registered_as(self._play, _END, LinesEnd).lines)
+        return LinesEnd(lines=parse_register(self._play, _END, LinesEnd).lines)
 
     def report(self) -> StepResult:
         """Fail on each host on which the upgrade breaks something, or that was not checked."""
-        if not registered(self._play, BEGIN):
+        if not read_register(self._play, BEGIN):
             raise Refusal(f"Nothing was checked. {SKIPPED}")
-        end = registered_as(self._play, _END, LinesEnd)
+        end = parse_register(self._play, _END, LinesEnd)
         why = upgrade_report.failure(dict(end.report), self._play.host) if end.report else ""
         return StepResult(failed=bool(why), msg=why)

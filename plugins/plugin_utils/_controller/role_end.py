@@ -40,7 +40,7 @@ class RoleSummary(Steps, t.Generic[H]):
         self._pass: RolloutPass[H] = RolloutPass(play, role, t.cast("type[H]", self.host_type))
 
     @property
-    def _begins(self) -> str:
+    def _begin_register(self) -> str:
         return f"__{self._role}_begin"
 
     def summary(self) -> RunSummary:
@@ -50,12 +50,12 @@ class RoleSummary(Steps, t.Generic[H]):
         here = {name: part[name] for name in self._play.batch_hosts if name in part} or part
         if not self._play.is_run_once and rollout.speaker(here.items()) != self._play.host:
             return RunSummary()
-        reports, hosts = self.reported(), list(part)
+        reports, hosts = self.reports_by_host(), list(part)
         why = {name: host.end.why for name, host in self._hosts.items() if not reports.get(name)}
         left = [] if self._play.check_mode else [report.left_host(name, each) for name, each in why.items() if each]
         later = sum(not self._pass.host(name).start.pass_id for name in self._play.excluded_by_serial())
-        run = Run(hosts=hosts, parts=left, notes=self.notes(), causes=self.causes(), later=later, **self._of_run)
-        found = RunSummary.of(run.with_role(**self.in_run(reports)), self.statistics(reports))
+        run = Run(hosts=hosts, parts=left, notes=self.notes(), causes=self.causes(), later=later, **self._run_fields)
+        found = RunSummary.of(run.with_role(**self.run_fields(reports)), self.statistics(reports))
         return dataclasses.replace(found, passes={name: host.start.pass_id for name, host in part.items()})
 
     @functools.cached_property
@@ -64,7 +64,7 @@ class RoleSummary(Steps, t.Generic[H]):
         summarized = {pair for _name, host in self._pass.all_hosts() for pair in host.summary.passes.items()}
         return {name: host for name, host in self._pass.all_hosts() if (name, host.start.pass_id) not in summarized}
 
-    def reported(self) -> dict[str, Json]:
+    def reports_by_host(self) -> dict[str, Json]:
         """What became of all hosts, by host, as they have told it, or others for those that were lost."""
         ends = {name: host.end for name, host in self._hosts.items()}
         others = {name: dict(each) for end in ends.values() for name, each in end.others.items()}
@@ -93,7 +93,7 @@ class RoleSummary(Steps, t.Generic[H]):
         """Why steps failed, by host."""
         return {name: causes for name, host in self._hosts.items() if (causes := host.causes)}
 
-    def in_run(self, reports: t.Mapping[str, Json]) -> Json:
+    def run_fields(self, reports: t.Mapping[str, Json]) -> Json:
         """What a summary says of this role's reports, as fields of C(report.Run). reports: by host."""
         if self._object:
             is_changed = any(typed.parse(ModuleResult, each).changed for each in reports.values())
@@ -111,7 +111,7 @@ class RoleSummary(Steps, t.Generic[H]):
         texts = []
         for each in result.operations or ():
             variable = self.variable_of(each.field)
-            place = self._play.place_of(host, variable) if each.no_longer_desired else ""
+            place = self._play.origin_of(host, variable) if each.no_longer_desired else ""
             texts.append(report.operation(each, f"; {variable} is from {place}" if place else ""))
         return Part(host, component, result, tuple(texts))
 
@@ -151,7 +151,7 @@ class RoleEnd(RoleSummary[H]):
         own = self._pass.own
         # One that has failed already does not fail again.
         why = "" if own.has_failed else self.why_failed(parts) or self._why_left(given, stopped_by)
-        own_report = self.published(parts, given) if missed else ended.report
+        own_report = self.with_parts(parts, given) if missed else ended.report
         return dataclasses.replace(ended, report=own_report, why=why)
 
     def _why_left(self, own_report: Json, stopped_by: t.Callable[[], t.Iterable[str]]) -> str:
@@ -179,7 +179,7 @@ class RoleEnd(RoleSummary[H]):
         raise NotImplementedError
 
     @staticmethod
-    def published(parts: Report, report: Json) -> Json:
+    def with_parts(parts: Report, report: Json) -> Json:
         """A report with other parts."""
         return {**report, **{name: dict(part.raw) for name, part in parts.items()}}
 
@@ -187,10 +187,10 @@ class RoleEnd(RoleSummary[H]):
         """Tell this host what became of it, and note on the node which outcomes are reported of it: the task of the end may run elsewhere. Only behind
         the end: a run that is killed before it has verified a change leaves the next one its outcome."""
         end = self._pass.own.end
-        self.acknowledge_all(end.report)
+        self.acknowledge_outcomes(end.report)
         return StepResult(failed=bool(end.why), msg=end.why)
 
-    def acknowledge_all(self, own_report: Mapped | None) -> None:
+    def acknowledge_outcomes(self, own_report: Mapped | None) -> None:
         """The same, of a report of this host."""
         for outcome in rollout.reported(self.parts_of(dict(own_report or {}))):
             self._modules.run("node_transaction", outcome, ModuleResult)

@@ -27,7 +27,7 @@ from .role_end import RoleEnd
 H = t.TypeVar("H", bound=HostResults[t.Any, t.Any])
 
 # The first step, and those that are taken whatever became of it.
-_AROUND = ("begin", "end", "acknowledge", "summary")
+_UNCONDITIONAL = ("begin", "end", "acknowledge", "summary")
 
 
 class RoleRollout(RoleEnd[H]):
@@ -39,7 +39,7 @@ class RoleRollout(RoleEnd[H]):
     def check(self, step: str) -> None:
         """Raise Refusal when a step is taken without the first one, which would do nothing and say nothing."""
         super().check(step)
-        if step not in _AROUND and not self._pass.own.is_at_work:
+        if step not in _UNCONDITIONAL and not self._pass.own.is_at_work:
             raise Refusal(
                 f"Nothing was changed: the role {self._role} has not begun. Run it from its first task, without"
                 " --start-at-task."
@@ -66,9 +66,9 @@ class RoleRollout(RoleEnd[H]):
                 f" be planned ({', '.join(lost)}), also behind a rescue. Repair them, or exclude them with --limit."
             )
         start = PassStart(at_work=True, settings=settings)
-        return self._planned(start) if self._planner else start
+        return self._with_plan(start) if self._planner else start
 
-    def _planned(self, start: PassStart) -> PassStart:
+    def _with_plan(self, start: PassStart) -> PassStart:
         """With the plan of this host, which fails or is lost with the module that plans."""
         arguments = self._play.variable(f"__{self._role}_arguments", {})
         plan = self._modules.run(self._planner, arguments, ModuleResult, is_plan=True, is_complete=True)
@@ -131,7 +131,9 @@ class RoleRollout(RoleEnd[H]):
         )
         return f"These {objection}" if objection else ""
 
-    def _review(self, rights: t.Sequence[access.Right], cluster: Json | None, purpose: str) -> tuple[AccessResult, str]:
+    def _review_rights(
+        self, rights: t.Sequence[access.Right], cluster: Json | None, purpose: str
+    ) -> tuple[AccessResult, str]:
         """Review rights where the step runs. Returns the result, and why nothing may be changed; empty when the account has all rights, or no API
         server responds. purpose: what they are for, as C(access.refusal) takes it."""
         own = {"cluster": cluster} if cluster else {}

@@ -18,7 +18,7 @@ H = t.TypeVar("H", bound=HostResults[t.Any, t.Any])
 C = t.TypeVar("C")
 
 # Of those steps that try one host after the other, the last result counts.
-_LOOPING = ("decide", "admit", "apply", "compare")
+_LOOP_STEPS = ("decide", "admit", "apply", "compare")
 
 
 class RolloutPass(t.Generic[H]):
@@ -44,8 +44,8 @@ class RolloutPass(t.Generic[H]):
         return self.host(self._play.host)
 
     def _registered(self, host: str, register: str) -> Json:
-        found = registered(self._play, f"__{self._role}_{register}", host)
-        if register in _LOOPING and "results" in found:
+        found = read_register(self._play, f"__{self._role}_{register}", host)
+        if register in _LOOP_STEPS and "results" in found:
             last: Json = (found["results"] or [{}])[-1]
             return last
         return found
@@ -66,12 +66,12 @@ class RolloutPass(t.Generic[H]):
         return rollout.coordinator(self.all_hosts())
 
 
-def registered(play: PlayView, name: str, host: str = "") -> Json:
+def read_register(play: PlayView, name: str, host: str = "") -> Json:
     """What a host registered under a name, or set as a fact; empty when nothing. host: by default the own one."""
     found: Json = plain(play.host_variables(host or play.host).get(name) or {})
     return found
 
 
-def registered_as(play: PlayView, name: str, kind: type[C], host: str = "") -> C:
+def parse_register(play: PlayView, name: str, kind: type[C], host: str = "") -> C:
     """The same, parsed."""
-    return typed.parse(kind, registered(play, name, host))
+    return typed.parse(kind, read_register(play, name, host))

@@ -41,16 +41,18 @@ ROLES: dict[str, type[Steps]] = {
     "upgrade_check": UpgradeCheckSteps,
 }
 # Keys of results that mean something to Ansible, and pass_id, which is known here.
-OF_ANSIBLE = ("failed", "msg", "warnings", "unreachable", "pass_id")
+ANSIBLE_KEYS = ("failed", "msg", "warnings", "unreachable", "pass_id")
 # Those that refuse before a role writes anything.
 _BEFORE_WRITES = ("begin", "decide", "admit")
 # Those whose lines are for people.
-_SHOWING = ("begin", "summary")
+_PRINTING = ("begin", "summary")
 # Those whose result no step reads. Many hosts fail with them, and a failure shows all of it.
-_READ_BY_NONE = ("acknowledge", "report")
-_OF_RUNNER = "ORIGINAL_STDOUT_CALLBACK"  # in the environment: what was asked for, where ansible-runner puts its own
+_UNREAD_STEPS = ("acknowledge", "report")
+_RUNNER_CALLBACK = (
+    "ORIGINAL_STDOUT_CALLBACK"  # in the environment: what was asked for, where ansible-runner puts its own
+)
 # Callbacks whose output is read by programs, which more lines would break.
-_FOR_PROGRAMS = ("json", "jsonl", "junit", "null")
+_MACHINE_CALLBACKS = ("json", "jsonl", "junit", "null")
 
 
 class RolloutSteps(ActionBase):
@@ -80,16 +82,16 @@ class RolloutSteps(ActionBase):
             raise AnsibleActionFail(f"invalid step {step!r}: must be one of those that {role} has")
         try:
             steps.check(step)
-            found = _told(getattr(steps, step)())
+            found = _as_ansible_result(getattr(steps, step)())
         except KubeadmError as exc:
             found = {"failed": True, "msg": str(exc)}
         if found.get("failed") and step in _BEFORE_WRITES and not play.check_mode:
-            found["msg"] = steps.refused(found["msg"])
-        if step in _SHOWING and not self._task.no_log:
-            show_lines(found.get("lines") or ())
+            found["msg"] = steps.refusal_message(found["msg"])
+        if step in _PRINTING and not self._task.no_log:
+            print_lines(found.get("lines") or ())
         # A pass that could not begin is one of its own, or its end would be taken for that of the pass before.
         pass_id = play.task_id if step == "begin" else steps.pass_id
-        if pass_id and step not in _READ_BY_NONE:
+        if pass_id and step not in _UNREAD_STEPS:
             found = {"pass_id": pass_id, **found}
         warnings = [*modules.warnings, *found.pop("warnings", ())]
         return {
@@ -101,17 +103,17 @@ class RolloutSteps(ActionBase):
         }
 
 
-def _told(result: StepResult | Json) -> Json:
+def _as_ansible_result(result: StepResult | Json) -> Json:
     """The result of a step as Ansible takes it: without keys that mean something to it and are empty."""
     found: Json = typed.as_mapping(result)
-    return {key: value for key, value in found.items() if value or key not in OF_ANSIBLE}
+    return {key: value for key, value in found.items() if value or key not in ANSIBLE_KEYS}
 
 
-def show_lines(lines: t.Sequence[str]) -> None:
+def print_lines(lines: t.Sequence[str]) -> None:
     """Print lines whatever the callback prints of results: C(display_ok_hosts=false) and C(minimal) would leave them out."""
     callbacks = (
         constants.config.get_config_value("DEFAULT_STDOUT_CALLBACK"),
-        os.environ.get(_OF_RUNNER, ""),
+        os.environ.get(_RUNNER_CALLBACK, ""),
     )
-    if lines and not any(str(name).rpartition(".")[2] in _FOR_PROGRAMS for name in callbacks):
+    if lines and not any(str(name).rpartition(".")[2] in _MACHINE_CALLBACKS for name in callbacks):
         Display().display("\n".join(lines))

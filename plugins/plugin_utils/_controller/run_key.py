@@ -29,10 +29,10 @@ def digest(value: t.Any) -> str:
     # The same for all processes, which Ansible forks. It makes its constants when it is imported, so that no type tells of them.
     directory = t.cast(t.Any, constants).DEFAULT_LOCAL_TMP
     text = json.dumps(value, sort_keys=True, default=str)
-    return hmac.new(key(directory), text.encode(), "sha256").hexdigest()
+    return hmac.new(read_or_create_key(directory), text.encode(), "sha256").hexdigest()
 
 
-def key(directory: str) -> bytes:
+def read_or_create_key(directory: str) -> bytes:
     """The key of a run. directory: of the run, for its user alone, which Ansible removes at its end."""
     path = os.path.join(directory, _NAME)
     if not os.path.exists(path):

@@ -22,7 +22,7 @@ from .node_resources_rollout import NodeResourcesRollout
 from .placement_guard_rollout import PlacementGuardRollout
 from .play_view import Json
 from .role_rollout import RoleRollout
-from .rollout_pass import registered_as
+from .rollout_pass import parse_register
 
 # Those that are all planned before any of them changes something.
 _ROLES: dict[str, type[RoleRollout[t.Any]]] = {
@@ -38,41 +38,41 @@ class SiteEndSteps(Steps):
     """The last steps, and what they and those before them read of the run."""
 
     @staticmethod
-    def _merged(name: str, first: Mapped, last: Mapped) -> Json:
+    def _merge_reports(name: str, first: Mapped, last: Mapped) -> Json:
         """The report of a host in a role that ran twice."""
         role = _ROLES[name]
         merged = site.both(role.parts_of(dict(first)), role.parts_of(dict(last)))
-        return role.published(merged, dict(last or first))
+        return role.with_parts(merged, dict(last or first))
 
     def _record(self) -> PassRecord:
         """What was recorded in the passes before."""
-        return registered_as(self._play, _RECORD, PassRecord)
+        return parse_register(self._play, _RECORD, PassRecord)
 
     @functools.cached_property
-    def _decided(self) -> SiteDecision:
+    def _decision(self) -> SiteDecision:
         """Of this run; an empty one where it did not come so far."""
-        found = registered_as(self._play, _DECIDE, SiteDecision)
+        found = parse_register(self._play, _DECIDE, SiteDecision)
         return found if found.pass_id == self.pass_id else SiteDecision()
 
     @property
     def pass_id(self) -> str:
         """Of the run, which its first step gave it."""
-        return registered_as(self._play, BEGIN, StepResult).pass_id
+        return parse_register(self._play, BEGIN, StepResult).pass_id
 
     @property
     def _is_split(self) -> bool:
         """Whether the run is in one of its two passes."""
-        return self._decided.in_pass in (site.ADDITIONS, site.REST)
+        return self._decision.in_pass in (site.ADDITIONS, site.REST)
 
     def end(self) -> SiteEnd:
         """End on this host what no role has ended, because there was nothing to change or something failed before. The host fails with what is left to do
         there, which no task of it has failed with."""
-        decided = self._decided
+        decision = self._decision
         # What is left of an earlier import of a playbook does not count.
-        record = self._record() if self._is_split or decided.rechecks else PassRecord()
-        ends = {name: self._ended(role) for name, role in self._roles().items()}
+        record = self._record() if self._is_split or decision.rechecks else PassRecord()
+        ends = {name: self._end_role(role) for name, role in self._roles().items()}
         reports = {
-            name: self._merged(name, first, end.report or {})
+            name: self._merge_reports(name, first, end.report or {})
             if (first := record.reports.get(name))
             else end.report or {}
             for name, end in ends.items()
@@ -83,75 +83,79 @@ class SiteEndSteps(Steps):
             lines=[*record.lines, *(line for end in ends.values() for line in end.lines)],
         )
 
-    def _ended(self, role: RoleRollout[t.Any]) -> PassEnd:
+    def _end_role(self, role: RoleRollout[t.Any]) -> PassEnd:
         """The end of a role on this host, which is made here where the role did not come so far."""
         end: PassEnd = role.own.end
         if role.own.is_at_work:
-            end = role.end_because_of(lambda: self._stopped)
-            role.acknowledge_all(end.report)  # the others have done that behind their own end
+            end = role.end_because_of(lambda: self._stopping_hosts)
+            role.acknowledge_outcomes(end.report)  # the others have done that behind their own end
         return end
 
     def _why_failed(self, ends: t.Mapping[str, PassEnd], reports: t.Mapping[str, Mapped]) -> str:
         """Why this host fails; empty when it does not, or has failed already. reports: of it, by role."""
         roles, guards = self._roles(), self._guard().values()
-        is_refused = self._decided.failed and self._play.host == self._play.all_play_hosts[0]
+        is_refused = self._decision.failed and self._play.host == self._play.all_play_hosts[0]
         if is_refused or any(role.own.has_failed for role in (*roles.values(), *guards)):
             return ""
         number = sum(roles[name].pending(dict(each)) for name, each in reports.items())
         number += sum(guard.pending(dict(guard.own.end.report or {})) for guard in guards)
         pending = pending_host(number) if number and self._fails_on_pending else ""
-        why = next(filter(None, (end.why for end in ends.values())), self._left() or pending)
-        is_begun = any(
+        why = next(filter(None, (end.why for end in ends.values())), self._remaining_work() or pending)
+        is_started = any(
             part.changed for name, each in reports.items() for part in _ROLES[name].parts_of(dict(each)).values()
         )
-        is_waiting = why == rollout.not_changed(self._stopped)
-        return rollout.not_complete(self._stopped) if is_begun and is_waiting else why
+        is_waiting = why == rollout.not_changed(self._stopping_hosts)
+        return rollout.not_complete(self._stopping_hosts) if is_started and is_waiting else why
 
     def acknowledge(self) -> StepResult:
         """Tell this host what became of it."""
-        why = registered_as(self._play, _END, SiteEnd).why
+        why = parse_register(self._play, _END, SiteEnd).why
         return StepResult(failed=bool(why), msg=why)
 
-    def _left(self) -> str:
+    def _remaining_work(self) -> str:
         """What is left to do on this host, where none of its tasks has failed; empty without."""
         if self._play.check_mode:
             return ""
-        decided = self._decided
-        if not decided.pass_id:
-            return rollout.not_planned(self._stopped)
+        decision = self._decision
+        if not decision.pass_id:
+            return rollout.not_planned(self._stopping_hosts)
         # A first pass that is refused has changed nothing, and is run again as it was.
-        is_waiting = decided.in_pass == site.ADDITIONS and not decided.failed
+        is_waiting = decision.in_pass == site.ADDITIONS and not decision.failed
         role = next(iter(self._record().preserved or {}), "") if is_waiting else ""
-        return site.not_removed(role, self._stopped) if role else ""
+        return site.not_removed(role, self._stopping_hosts) if role else ""
 
     @functools.cached_property
-    def _stopped(self) -> list[str]:
+    def _stopping_hosts(self) -> list[str]:
         """The first host that failed in a role, and so ended the run for all. Who is still in the play does not tell: then it has no host."""
         roles = {**self._roles(), **self._guard()}
         return list(itertools.islice((host for role in roles.values() for host in role.failed_hosts()), 1))
 
     def summary(self) -> RunSummary:
         """Tell what became of all hosts in all roles."""
-        ends = {host: registered_as(self._play, _END, SiteEnd, host) for host in self._play.all_play_hosts}
+        ends = {host: parse_register(self._play, _END, SiteEnd, host) for host in self._play.all_play_hosts}
         ends = {host: end for host, end in ends.items() if end.pass_id == self.pass_id}
-        decided = self._decided
+        decision = self._decision
         run = Run(
             hosts=list(self._hosts()),
-            parts=[] if self._play.check_mode else [part for host, end in ends.items() for part in _left_of(host, end)],
-            causes={self._play.all_play_hosts[0]: [decided.msg]} if decided.failed else {},
+            parts=[]
+            if self._play.check_mode
+            else [part for host, end in ends.items() for part in _unstarted_parts(host, end)],
+            causes={self._play.all_play_hosts[0]: [decision.msg]} if decision.failed else {},
             notes=[line for end in ends.values() for line in end.lines],
-            **self._of_run,
+            **self._run_fields,
         )
         statistics: Json = {}
         for name, role in {**self._roles(), **self._guard()}.items():
             ended = {host: dict(end.reports[name]) for host, end in ends.items() if end.reports.get(name)}
-            lost = {host: each for host, each in role.reported().items() if host not in ends or name not in _ROLES}
+            lost = {
+                host: each for host, each in role.reports_by_host().items() if host not in ends or name not in _ROLES
+            }
             reports = {**lost, **ended}
             run = run.with_role(
-                causes=role.causes(), notes=() if name in _ROLES else role.notes(), **role.in_run(reports)
+                causes=role.causes(), notes=() if name in _ROLES else role.notes(), **role.run_fields(reports)
             )
             statistics.update(role.statistics(reports))
-        if self._play.check_mode and decided.in_pass == site.REST:
+        if self._play.check_mode and decision.in_pass == site.REST:
             run = run.with_role(notes=[site.SPLIT])
         return RunSummary.of(run, statistics)
 
@@ -162,18 +166,18 @@ class SiteEndSteps(Steps):
 
     def _guard(self) -> dict[str, RoleRollout[t.Any]]:
         """The placement guard, where the run applies it. It has no part on a host."""
-        is_applied = site.GUARD in self._given.roles
+        is_applied = site.GUARD in self._step_settings.roles
         return {site.GUARD: PlacementGuardRollout(self._play, self._modules, site.GUARD, {})} if is_applied else {}
 
     def _roles(self) -> dict[str, RoleRollout[t.Any]]:
         """The steps of the roles that the playbook uses on nodes."""
-        return {name: self._steps_of(name) for name in self._given.roles if name in _ROLES}
+        return {name: self._role_steps(name) for name in self._step_settings.roles if name in _ROLES}
 
-    def _steps_of(self, name: str) -> RoleRollout[t.Any]:
+    def _role_steps(self, name: str) -> RoleRollout[t.Any]:
         return _ROLES[name](self._play, self._modules, name, {})
 
 
-def _left_of(host: str, end: SiteEnd) -> list[Part]:
+def _unstarted_parts(host: str, end: SiteEnd) -> list[Part]:
     """Of a host that fails although nothing of it has: a part whose turn did not come."""
     reports = [_ROLES[name].parts_of(dict(each)) for name, each in end.reports.items()]
     is_known = not end.why or any(map(site.has_failed, reports))

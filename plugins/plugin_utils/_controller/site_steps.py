@@ -17,7 +17,7 @@ from ...module_utils._plan.transaction.site import BeginSettings, NodeGroups, Pa
 from .base_steps import BEGIN, SKIPPED
 from .inventory_check import InventoryCheck
 from .play_view import Json
-from .rollout_pass import RolloutPass, registered
+from .rollout_pass import RolloutPass, read_register
 from .site_end import SiteEndSteps
 
 # Those that can revert what they set, with the variable that says so.
@@ -31,7 +31,7 @@ class SiteSteps(SiteEndSteps):
     def check(self, step: str) -> None:
         """Raise Refusal for a run that would change something and whose variables were not looked at, too."""
         super().check(step)
-        if step == "decide" and not registered(self._play, BEGIN):
+        if step == "decide" and not read_register(self._play, BEGIN):
             raise Refusal(f"Nothing was changed. {SKIPPED}")
 
     def begin(self) -> SiteStart | Json:
@@ -56,7 +56,7 @@ class SiteSteps(SiteEndSteps):
             # One line for each, with the default callback too.
             why = {"failed": True, "msg": "Nothing was changed. Variables cannot be used"}
             return {**why, "report": mistakes, "_ansible_verbose_always": True}
-        named = check.named()
+        named = check.named_settings()
         is_guarded = any(name.startswith(f"{site.GUARD}_") for name in named)
         applied = [role for role in settings.roles if role != site.GUARD or is_guarded]
         return dataclasses.replace(
@@ -72,14 +72,14 @@ class SiteSteps(SiteEndSteps):
 
     def decide(self) -> SiteDecision:
         """Work out from the plans of all hosts what is added and what goes. Refuses control planes that the run would miss."""
-        in_pass = self._given.in_pass
+        in_pass = self._step_settings.in_pass
         try:
-            return self._decision(in_pass)
+            return self._decide_pass(in_pass)
         except Refusal as exc:
             # A run that is refused in its second pass has changed something in the first one, which its end has to tell.
             return SiteDecision(failed=True, msg=str(exc), in_pass=in_pass)
 
-    def _decision(self, in_pass: str) -> SiteDecision:
+    def _decide_pass(self, in_pass: str) -> SiteDecision:
         roles = self._roles()
         planned = {name: role.planned() for name, role in roles.items()}
         nodes = roles.get(site.RESOURCES)
@@ -89,7 +89,7 @@ class SiteSteps(SiteEndSteps):
         repaired = site.changed_hosts(planned.get("node_kubelet", {}))
         for role in roles.values():
             self._refuse(role.kubelet_refusal(repaired))
-        if site.sets_control_planes(planned, self._given.named):
+        if site.sets_control_planes(planned, self._step_settings.named):
             kubelets = RolloutPass(self._play, "node_kubelet", KubeletHost)
             reasons = {name: kubelets.host(name).plan.control_plane for name in planned.get("node_kubelet", {})}
             self._refuse(site.outside_group(reasons, self._play.group(control_plane_nodes.GROUP)))
@@ -98,7 +98,7 @@ class SiteSteps(SiteEndSteps):
                 name: [each for report in by_host.values() for each in report.values()]
                 for name, by_host in planned.items()
             },
-            has_guard=site.GUARD in self._given.roles,
+            has_guard=site.GUARD in self._step_settings.roles,
             in_pass=in_pass,
             check_mode=self._play.check_mode,
         )
@@ -116,8 +116,8 @@ class SiteSteps(SiteEndSteps):
         """Record what roles that run once more have changed on this host."""
         before = self._record() if self._is_split else PassRecord()
         reports, lines = dict(before.reports), list(before.lines)
-        for name in self._given.recorded_roles:
-            ended = self._steps_of(name).own.end
-            reports[name] = self._merged(name, reports.get(name, {}), ended.report or {})
+        for name in self._step_settings.recorded_roles:
+            ended = self._role_steps(name).own.end
+            reports[name] = self._merge_reports(name, reports.get(name, {}), ended.report or {})
             lines += ended.lines
         return dataclasses.replace(before, reports=reports, lines=lines)

@@ -21,7 +21,7 @@ from ...module_utils._plan.transaction import messages as outcome
 from ...module_utils._plan.transaction.messages import CONFIRMING, Transaction
 from ...module_utils._plan.transaction.results import News, StartedChange
 from .confirmer import Confirmer
-from .lock_waiter import show
+from .lock_waiter import show_progress
 
 display = Display()
 
@@ -33,7 +33,7 @@ _RETRY_SECONDS = 1  # between two attempts to be able to confirm
 # start it, and again after a fault.
 _MAX_IDLE = 3
 # On top of the time that a transaction can take at the most.
-_PATIENCE_SECONDS = 120
+_GRACE_SECONDS = 120
 
 
 class TransactionFollower(Confirmer):
@@ -50,7 +50,7 @@ class TransactionFollower(Confirmer):
         except Refusal as exc:
             ended, problem = None, str(exc)
         if ended is None:
-            result.update(failed=True, changed=True, msg=self._lost(started, problem))
+            result.update(failed=True, changed=True, msg=self._lost_message(started, problem))
             return result
         name, node = started.name, started.node
         transaction = typed.parse(Transaction, ended)
@@ -71,8 +71,8 @@ class TransactionFollower(Confirmer):
     def _follow(self, started: StartedChange, task_vars: dict[str, t.Any]) -> tuple[Mapped | None, str]:
         """The outcome of the transaction; None and why, when it was not seen in all the time that it can take, or nothing works on
         it. Raises Refusal when the node knows nothing of it: waiting would bring the same result."""
-        began, idle_count, problem = time.monotonic(), 0, ""
-        controller = os.getppid()
+        started_at, idle_count, problem = time.monotonic(), 0, ""
+        controller_pid = os.getppid()
         arguments: dict[str, t.Any] = {
             "name": started.name,
             "id": started.transaction.id,
@@ -80,16 +80,16 @@ class TransactionFollower(Confirmer):
             "seen": "",
             "acknowledge": self._task.args.get("acknowledge", True),
         }
-        while time.monotonic() - began < started.transaction.longest_seconds + _PATIENCE_SECONDS:
-            if os.getppid() != controller:
+        while time.monotonic() - started_at < started.transaction.longest_seconds + _GRACE_SECONDS:
+            if os.getppid() != controller_pid:
                 # Killed without a chance to end its workers: the next run is the one to be told, and to confirm.
                 return None, "its controller was killed"
             news, problem = self._poll(arguments, task_vars)
             idle_count = 0 if news is None or news.running else idle_count + 1
             if news is None:
                 arguments["confirm"] = None  # whether it was heard, the next result shows
-                self._tell(
-                    started, f"cannot be followed ({problem}), trying again; the node continues by itself", began
+                self._show_progress(
+                    started, f"cannot be followed ({problem}), trying again; the node continues by itself", started_at
                 )
                 time.sleep(_RECONNECT_SECONDS)
                 self._reconnect()
@@ -99,21 +99,21 @@ class TransactionFollower(Confirmer):
                 return None, "its engine does not run"
             else:
                 if news.message != arguments["seen"]:
-                    self._tell(started, news.message, began)
-                arguments.update(seen=news.message, **self._confirmation(started, news, began))
+                    self._show_progress(started, news.message, started_at)
+                arguments.update(seen=news.message, **self._confirmation(started, news, started_at))
         silence = f" (the last question had no answer: {problem})" if problem else ""
         return None, f"it was followed for longer than it can take{silence}"
 
-    def _confirmation(self, started: StartedChange, news: News, began: float) -> dict[str, t.Any]:
+    def _confirmation(self, started: StartedChange, news: News, started_at: float) -> dict[str, t.Any]:
         """What the next call of the follower says to a change that waits to be confirmed; without a word it polls again soon."""
         if news.phase != CONFIRMING or not self.confirms():
             return {"wait": _POLL_SECONDS, "confirm": None}
-        problem = self.reach()
+        problem = self.connection_problem()
         if problem:
-            self._tell(
+            self._show_progress(
                 started,
                 f"waits for its confirmation, and confirm_url cannot be reached from this controller ({problem})",
-                began,
+                started_at,
             )
         return {"wait": _RETRY_SECONDS, "confirm": None if problem else started.transaction.id}
 
@@ -145,12 +145,12 @@ class TransactionFollower(Confirmer):
             display.vvv(f"reset: {exc}")
 
     @staticmethod
-    def _lost(started: StartedChange, problem: str) -> str:
+    def _lost_message(started: StartedChange, problem: str) -> str:
         return (
             f"{started.node}: transaction {started.transaction.id} of {started.name} was started, but its end was not seen:"
             f" {problem.rstrip('.')}. Check systemctl status nodecraft-kubeadm@{started.name} on the node; the next run resumes the"
             " transaction and reports its end."
         )
 
-    def _tell(self, started: StartedChange, message: str, began: float) -> None:
-        show(f"{started.node}: {started.name} {message}", time.monotonic() - began)
+    def _show_progress(self, started: StartedChange, message: str, started_at: float) -> None:
+        show_progress(f"{started.node}: {started.name} {message}", time.monotonic() - started_at)

@@ -19,28 +19,30 @@ _HEADER = b"$ANSIBLE_VAULT"
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
-def vaulted(variables: t.Mapping[str, t.Any], name: str) -> list[str]:
+def vaulted_keys(variables: t.Mapping[str, t.Any], name: str) -> list[str]:
     """The keys of mappings anywhere in a variable whose values, or texts in lists of values, are encrypted.
 
     variables: those of a host, not worked out.
     """
     seen = frozenset((name,))
-    entries = _entries(variables, variables.get(name), seen)
+    entries = _walk_entries(variables, variables.get(name), seen)
     return list(dict.fromkeys(key for key, value in entries if _is_secret(variables, value, seen)))
 
 
-def _entries(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[str]) -> t.Iterator[tuple[str, t.Any]]:
+def _walk_entries(
+    variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[str]
+) -> t.Iterator[tuple[str, t.Any]]:
     """All keys with their values, at any depth, also in the variables that a template names."""
     if isinstance(value, collections.abc.Mapping):
         for key, entry in value.items():
             yield str(key), entry
-            yield from _entries(variables, entry, seen)
+            yield from _walk_entries(variables, entry, seen)
     elif isinstance(value, (list, tuple)):
         for entry in value:
-            yield from _entries(variables, entry, seen)
+            yield from _walk_entries(variables, entry, seen)
     else:
-        for named in _named(variables, value, seen):
-            yield from _entries(variables, variables[named], seen | {named})
+        for named in _referenced_variables(variables, value, seen):
+            yield from _walk_entries(variables, variables[named], seen | {named})
 
 
 def _is_secret(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[str]) -> bool:
@@ -49,12 +51,15 @@ def _is_secret(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[s
     tags = getattr(value, "_ansible_tags_mapping", None) or ()
     if type(value).__name__ in _ENCRYPTED or any(tag.__name__ == _TAG for tag in tags):
         return True
-    if _is_encrypted(_file(value, dict(tags))):
+    if _is_encrypted(_source_file(value, dict(tags))):
         return True
-    return any(_is_secret(variables, variables[named], seen | {named}) for named in _named(variables, value, seen))
+    return any(
+        _is_secret(variables, variables[named], seen | {named})
+        for named in _referenced_variables(variables, value, seen)
+    )
 
 
-def _file(value: t.Any, tags: t.Mapping[type, t.Any]) -> str:
+def _source_file(value: t.Any, tags: t.Mapping[type, t.Any]) -> str:
     """The file in which a value stands; empty where that is not known."""
     origin = next((tag for kind, tag in tags.items() if kind.__name__ == _ORIGIN), None)
     (path, *dummy) = getattr(value, "ansible_pos", None) or ("",)  # ansible-core 2.18
@@ -71,7 +76,7 @@ def _is_encrypted(path: str) -> bool:
         return False
 
 
-def _named(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[str]) -> list[str]:
+def _referenced_variables(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[str]) -> list[str]:
     """The variables that a template names, as far as their names stand there."""
     if not isinstance(value, str) or "{" not in value:
         return []

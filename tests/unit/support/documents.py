@@ -14,7 +14,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transactio
 
 MODULES = Path(state.__file__).parents[3] / "modules"
 # What Ansible has in every result, whatever the module.
-OF_ANSIBLE = {"changed", "failed", "msg", "warnings", "deprecations", "invocation", "exception"}
+ANSIBLE_KEYS = {"changed", "failed", "msg", "warnings", "deprecations", "invocation", "exception"}
 TYPES: dict[str, tuple[type, ...]] = {
     "bool": (bool,),
     "dict": (dict,),
@@ -55,7 +55,7 @@ def breaches(module: str, result: Json, *, of_runner: t.Collection[str] = ()) ->
     of_runner: documented keys that others add, such as the runner, where only the steps were gone through.
     """
     keys = {key: value for key, value in returned(module).items() if key not in of_runner}
-    shown = {key: value for key, value in result.items() if key in keys or key not in OF_ANSIBLE}
+    shown = {key: value for key, value in result.items() if key in keys or key not in ANSIBLE_KEYS}
     needed = ("always",) if result.get("failed") else ("always", "success")
     return list(_breaches(module, keys, shown, needed))
 

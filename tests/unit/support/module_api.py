@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import Client
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import OF_ANSIBLE, breaches
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import ANSIBLE_KEYS, breaches
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import node
 
@@ -45,7 +45,7 @@ def fixture_play(
         # What the controller masks, from ansible-core 2.22 on. Before, the module has done so.
         for secret in result.pop("_ansible_new_secrets", ()):
             result = t.cast(Result, json.loads(json.dumps(result).replace(secret, "********")))
-        if set(result) - OF_ANSIBLE - {"api"} or not result.get("failed"):
+        if set(result) - ANSIBLE_KEYS - {"api"} or not result.get("failed"):
             found = breaches(module.__name__.rpartition(".")[2], result)
             assert found == [], found
         return result

@@ -36,7 +36,7 @@ def run(
 
     # What they do needs a node, and an API server.
     plugin._execute_module = t.cast("t.Any", execute)  # type: ignore[method-assign]
-    plugin.reach = lambda: problem  # type: ignore[method-assign]
+    plugin.connection_problem = lambda: problem  # type: ignore[method-assign]
     return plugin.run(task_vars={"inventory_hostname": "cp1"}), checked
 
 

@@ -14,7 +14,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transactio
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.control_plane_rollout import (
     ControlPlaneRollout,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.rollout_steps import OF_ANSIBLE
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.rollout_steps import ANSIBLE_KEYS
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import (
     API_SERVER,
     ON,
@@ -45,7 +45,7 @@ class FakePass:
         # The rights that were reviewed, and what the account lacks of them.
         self.reviewed: list[Json] = []
         self.missing: list[Json] = []
-        self._answer = answer or {}
+        self._module_result = answer or {}
         self._hosts = hosts
         self.kubelets: Json = {}
         for each in hosts.values():
@@ -73,7 +73,7 @@ class FakePass:
     def variable(self, _name: str, default: t.Any = None) -> t.Any:
         return default
 
-    def place_of(self, _host: str, _name: str) -> str:
+    def origin_of(self, _host: str, _name: str) -> str:
         return ""
 
     def control_planes(self) -> list[str]:
@@ -92,8 +92,8 @@ class FakePass:
             self.reviewed += arguments["rights"]
             return {"user": "runner", "missing": self.missing}
         self.asked.append((f"{module}{' in check mode' if is_plan else ''}", arguments))
-        is_ours = self._answer.get("holder") == "us"
-        return {**self._answer, "holder": arguments["holder"]} if is_ours else self._answer
+        is_ours = self._module_result.get("holder") == "us"
+        return {**self._module_result, "holder": arguments["holder"]} if is_ours else self._module_result
 
     def take(self, step: str, **settings: t.Any) -> Json:
         """The result of a step of this host, which is registered. settings: of the task."""
@@ -101,7 +101,7 @@ class FakePass:
         steps = ControlPlaneRollout(this, this, "control_plane", settings)
         found = typed.as_mapping(getattr(steps, step)())
         result = {
-            **{key: value for key, value in found.items() if value or key not in OF_ANSIBLE},
+            **{key: value for key, value in found.items() if value or key not in ANSIBLE_KEYS},
             "pass_id": self.own["begin"]["pass_id"],
         }
         self.own[step] = result
@@ -382,7 +382,7 @@ def test_the_host_that_speaks_releases_the_lease_and_tells_of_all() -> None:
     told = "Not changed, because cp1 failed."
     assert (silent["lines"], silent["why"]) == ([], told)
     assert silent["report"][API_SERVER]["msg"] == told
-    its_pass._answer = SILENT
+    its_pass._module_result = SILENT
     found = its_pass.as_host("cp1").take("end")
     assert "failed" not in found  # its change has
     assert its_pass.asked[-1][1]["state"] == "halted"

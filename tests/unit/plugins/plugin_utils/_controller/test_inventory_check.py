@@ -11,7 +11,7 @@ import yaml
 from ansible.errors import AnsibleUndefinedVariable
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import role_variables
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.role_variables import SETTINGS
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.inventory_check import specified
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.inventory_check import validate_value
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Json
 
@@ -295,4 +295,4 @@ def test_nothing_passes_that_the_specification_of_the_role_refuses(role: str) ->
     for name, option in role_variables.options(specs).items():
         for value in VALUES:
             told = begin({"w1": {**CONFIG, name: value}}).get("report", [])
-            assert told or not specified(name, value, option)[0], (name, value)
+            assert told or not validate_value(name, value, option)[0], (name, value)

@@ -40,7 +40,7 @@ def fixture_run() -> t.Iterator[tuple[subprocess.Popen[bytes], str]]:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     found = lease_holder._process(process.pid)
     assert found is not None
-    yield process, f"ada@{os.uname().nodename}/1f0c9d2e-{process.pid}-{found.start}-{lease_holder._place()}"
+    yield process, f"ada@{os.uname().nodename}/1f0c9d2e-{process.pid}-{found.start}-{lease_holder._process_scope()}"
     process.kill()
     process.communicate()
 

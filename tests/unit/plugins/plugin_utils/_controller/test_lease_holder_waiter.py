@@ -24,7 +24,7 @@ class Run:
         self.timeouts: list[t.Any] = []
         self.gone: list[t.Any] = []
         self.async_val = 0
-        monkeypatch.setattr(lease_holder, "show", lambda message, _seconds: self.shown.append(message))
+        monkeypatch.setattr(lease_holder, "show_progress", lambda message, _seconds: self.shown.append(message))
 
     def __call__(self, *answers: dict[str, t.Any], **arguments: t.Any) -> dict[str, t.Any]:
         plugin = object.__new__(LeaseWaiter)
@@ -38,7 +38,7 @@ class Run:
             return left.pop(0)
 
         plugin._execute_module = t.cast("t.Any", execute)  # type: ignore[method-assign]
-        return plugin._answer(arguments, {"inventory_hostname": "cp1"})
+        return plugin._run_module(arguments, {"inventory_hostname": "cp1"})
 
 
 @pytest.fixture(name="run")

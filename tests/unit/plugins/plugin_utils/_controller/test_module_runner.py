@@ -147,7 +147,7 @@ def test_a_plan_has_no_default_that_its_change_does_not_have() -> None:
 def test_a_program_runs_on_the_controller() -> None:
     play = FakePlay({"w1": {}})
     play.controller.answer = (2, b"", b"line 1: bad\nline 2: worse")
-    assert runner_of(play).run_here(["python3", "-m", "a b"], "text", "/source") == {
+    assert runner_of(play).run_on_controller(["python3", "-m", "a b"], "text", "/source") == {
         "rc": 2,
         "stderr_lines": ["line 1: bad", "line 2: worse"],
     }

@@ -39,7 +39,7 @@ class FakePass:
 
     def __init__(self, answer: Json, age: float) -> None:
         self.asked: list[tuple[str, Json]] = []
-        self._answer = answer
+        self._module_result = answer
         lease = {"cluster": {}, "at": time.time() - age}
         decision = {**OF, "coordinator": "w1", "candidates": [], "api": []}
         self._hosts = {
@@ -55,7 +55,7 @@ class FakePass:
 
     def run(self, module: str, arguments: Json, kind: type[t.Any]) -> t.Any:
         self.asked.append((module, arguments))
-        return typed.parse(kind, self._answer)
+        return typed.parse(kind, self._module_result)
 
 
 def turn_of(its_pass: t.Any) -> Json:

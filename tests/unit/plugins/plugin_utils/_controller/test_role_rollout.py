@@ -160,7 +160,7 @@ def test_what_is_no_part_of_a_report_stays_in_it() -> None:
     parts = Unplanned.parts_of(report)
     assert list(parts) == ["labels"]
     changed = {"labels": parts["labels"].updated(changed=True)}
-    assert Unplanned.published(changed, report) == {**report, "labels": {**report["labels"], "changed": True}}
+    assert Unplanned.with_parts(changed, report) == {**report, "labels": {**report["labels"], "changed": True}}
 
 
 @pytest.mark.parametrize("role", ALL)

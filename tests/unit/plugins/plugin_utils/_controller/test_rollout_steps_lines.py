@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from ansible import constants
 from ansible.utils.display import Display
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.rollout_steps import show_lines
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.rollout_steps import print_lines
 
 
 @pytest.mark.parametrize(
@@ -29,5 +29,5 @@ def test_what_programs_read_gets_no_lines(
     monkeypatch.setattr(Display, "display", lambda _display, text: output.append(text))
     monkeypatch.setattr(constants.config, "get_config_value", lambda _name: callback)
     monkeypatch.setenv("ORIGINAL_STDOUT_CALLBACK", original)
-    show_lines(["Changed: 1 operation"])
+    print_lines(["Changed: 1 operation"])
     assert output == (["Changed: 1 operation"] if printed else [])

@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller impo
 
 def test_all_processes_of_a_run_have_one_key(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
-        keys = set(pool.map(run_key.key, [str(tmp_path)] * 50))
+        keys = set(pool.map(run_key.read_or_create_key, [str(tmp_path)] * 50))
     assert [len(each) for each in keys] == [32]
     (file,) = tmp_path.iterdir()
     assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
@@ -25,7 +25,7 @@ def test_each_run_has_another_key(tmp_path: Path) -> None:
     runs = [tmp_path / name for name in "ab"]
     for run in runs:
         run.mkdir()
-    assert run_key.key(str(runs[0])) != run_key.key(str(runs[1]))
+    assert run_key.read_or_create_key(str(runs[0])) != run_key.read_or_create_key(str(runs[1]))
 
 
 def test_equal_values_have_equal_digests() -> None:

@@ -248,7 +248,7 @@ class Api:
         self.answers = list(answers)
         self.asked: list[dict[str, t.Any]] = []
         run.args = {"confirm": "yes", "confirm_url": URL}
-        monkeypatch.setattr(confirmer, "_opener", lambda _authority: types.SimpleNamespace(open=self._open))
+        monkeypatch.setattr(confirmer, "_https_opener", lambda _authority: types.SimpleNamespace(open=self._open))
 
     def _open(self, url: str, **options: t.Any) -> t.Any:
         self.asked.append({"url": url, **options})

@@ -8,7 +8,7 @@ import pathlib
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.vaulted import vaulted
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.vaulted import vaulted_keys
 
 Json = dict[str, t.Any]
 
@@ -62,7 +62,7 @@ def components(value: t.Any) -> Json:
     ],
 )
 def test_where_a_value_comes_from(variables: Json, found: list[str]) -> None:
-    assert vaulted(variables, "c") == found
+    assert vaulted_keys(variables, "c") == found
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,6 @@ def test_a_whole_file_may_be_encrypted(tmp_path: pathlib.Path, content: str, fou
     for new, old in ((str(file), None), (None, (str(file), 1, 1))):
         secret = Placed("x")
         secret._ansible_tags_mapping, secret.ansible_pos = {Origin: Origin(new)}, old
-        assert vaulted({"c": components("{{ secret }}"), "secret": secret}, "c") == found
+        assert vaulted_keys({"c": components("{{ secret }}"), "secret": secret}, "c") == found
     secret._ansible_tags_mapping, secret.ansible_pos = {}, (str(tmp_path / "gone"), 1, 1)
-    assert vaulted({"c": components(secret)}, "c") == []
+    assert vaulted_keys({"c": components(secret)}, "c") == []
