@@ -10,4 +10,4 @@ from ..plugin_utils._controller.api_credentials import ApiCredentials
 
 
 class ActionModule(ApiCredentials):
-    """The credentials, under the name that Ansible looks for."""
+    """The credentials, under the name by which Ansible loads it."""

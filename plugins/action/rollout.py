@@ -10,4 +10,4 @@ from ..plugin_utils._controller.rollout_steps import RolloutSteps
 
 
 class ActionModule(RolloutSteps):
-    """The steps, under the name that Ansible looks for."""
+    """The steps, under the name by which Ansible loads it."""

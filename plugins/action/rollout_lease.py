@@ -10,4 +10,4 @@ from ..plugin_utils._controller.lease_holder import LeaseWaiter
 
 
 class ActionModule(LeaseWaiter):
-    """The waiter, under the name that Ansible looks for."""
+    """The waiter, under the name by which Ansible loads it."""

@@ -10,4 +10,4 @@ from ..plugin_utils._controller.transaction_follower import TransactionFollower
 
 
 class ActionModule(TransactionFollower):
-    """The follower, under the name that Ansible looks for."""
+    """The follower, under the name by which Ansible loads it."""

@@ -10,4 +10,4 @@ from ..plugin_utils._controller.confirmer import StaticPodPlanner
 
 
 class ActionModule(StaticPodPlanner):
-    """The planner, under the name that Ansible looks for."""
+    """The planner, under the name by which Ansible loads it."""

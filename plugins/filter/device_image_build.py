@@ -74,7 +74,7 @@ _value:
 
 
 class FilterModule:
-    """The filter, under the name that Ansible looks for."""
+    """The filter, under the name by which Ansible loads it."""
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         """By name."""

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The action plugin of modules that ask the API: what only the controller knows of their credentials."""
+"""The action plugin of modules that use the API: adds the credentials that only the controller has."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...module_utils._plan.transaction import api_host
 
 
 class ApiCredentials(ActionBase):
-    """Decrypts a kubeconfig of the controller, and tells a host of the inventory that its own admin.conf may be used."""
+    """Decrypts a kubeconfig of the controller, and lets a host of the inventory use its own admin.conf."""
 
     _supports_async = True
 
@@ -43,7 +43,7 @@ class ApiCredentials(ActionBase):
                 self._loader.cleanup_tmp_file(path)
 
     def _run_module(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
-        """What the module answers."""
+        """Run the module of the task."""
         wrap_async = bool(self._task.async_val) and not self._connection.has_native_async
         result: dict[str, t.Any] = self._execute_module(
             module_args=arguments, task_vars=task_vars, wrap_async=wrap_async
@@ -51,7 +51,7 @@ class ApiCredentials(ActionBase):
         return result
 
     def _decrypt_file(self, path: str) -> str:
-        """A file of the controller, without its encryption where it has one. What is not found the module tells of."""
+        """Decrypt a file of the controller, if it is encrypted. Returns the path to read; the module reports one that is not found."""
         try:
             source = self._find_needle("files", os.path.expanduser(path))
         except AnsibleFileNotFound:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What all steps have: what their task gives them, which cluster the API has to be that of, and how the run was started."""
+"""What all steps have: the settings of their task, the cluster that the API has to serve, and how the run was started."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Steps:
         self._step_settings = typed.parse(StepSettings, settings)
 
     def check(self, step: str) -> None:
-        """Raise Refusal when a step cannot be taken now. step: its name. A summary without the first step would tell that all is well; one that failed
+        """Raise Refusal when a step cannot be taken now. step: its name. A summary without the first step would report success; one that failed
         or was skipped has registered that."""
         hosts = self._play.all_play_hosts if step == "summary" else ()
         if hosts and not any(read_register(self._play, self._begin_register, host) for host in hosts):
@@ -67,7 +67,7 @@ class Steps:
 
     @staticmethod
     def _refuse(reason: str, prefix: str = "") -> None:
-        """Raise Refusal when there is a reason. prefix: what is told in front of it."""
+        """Raise Refusal when there is a reason. prefix: of the message."""
         if reason:
             raise Refusal(f"{prefix}{reason}")
 

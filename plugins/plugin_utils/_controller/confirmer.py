@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The action plugins of modules whose changes this controller may have to confirm: see first whether it could."""
+"""The action plugins of modules whose changes this controller may have to confirm: checks first whether it could."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REACH_SECONDS = 5
 
 @dataclasses.dataclass(frozen=True)
 class ConfirmOptions:
-    """Options of a task, as it gives them."""
+    """Options of a task, not yet validated."""
 
     confirm: t.Any = None
     confirm_url: t.Any = None
@@ -37,7 +37,7 @@ class ConfirmOptions:
 
 
 class Confirmer(LockWaiter):
-    """Runs the module of the task; where this controller could not confirm a change, no change is begun."""
+    """Runs the module of the task; where this controller could not confirm a change, no change is started."""
 
     def _attempt(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """One call of the module. Where this controller could not confirm a change, it only plans and rehearses, to see whether
@@ -60,7 +60,7 @@ class Confirmer(LockWaiter):
             result.update(failed=True, changed=False, msg=refusal)
 
     def confirms(self) -> bool:
-        """Whether this controller has a word to say. What is wrong with the options, the module tells."""
+        """Whether this controller confirms the change. The module reports invalid options."""
         options = self._options()
         return confirmation.is_url(options.confirm_url) and boolean(options.confirm, strict=False)
 
@@ -85,7 +85,7 @@ class Confirmer(LockWaiter):
 
 
 def _https_opener(authority: str) -> urllib.request.OpenerDirector:
-    """What asks as this controller's environment says, by its proxy if it names one. authority: a file; empty to verify nothing.
+    """Sends requests as the environment of this controller says, by its proxy if it names one. authority: a file; empty to verify nothing.
 
     Not Ansible's C(open_url): on Python 3.11 and 3.12 it takes no authority that another one signed. Raises OSError and CredentialError.
     """

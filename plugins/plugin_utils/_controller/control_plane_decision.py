@@ -78,7 +78,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         if coordinator != self._play.host:
             return StaticPodDecision(coordinator=coordinator)
         hosts, previous = self._pass.hosts(), self._pass.own.decision
-        # In check mode no kubelet was repaired. The plan has told what would change then.
+        # In check mode no kubelet was repaired. The plan reports what would change then.
         plan_only = self._step_settings.plan_only or (
             self._play.check_mode and bool(control_planes.kubelet_refusal(hosts, ()))
         )
@@ -101,7 +101,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         persistence = self._persistence(hosts)
         refusal = control_planes.refusal(hosts, self._play.host, self._play.play_hosts, self._play.batch_hosts)
         refusal = refusal or self._kubelet_refusal(hosts)
-        # Where the run is asked to write kubeadm-config, and cannot: before its first write.
+        # A run that is to write kubeadm-config and cannot is refused before its first write.
         if not refusal and persistence and (why := persistence.refusal()):
             refusal = f"Nothing was changed on {self._play.host}. {why}"
         if refusal:
@@ -144,7 +144,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         )
 
     def _decision_warnings(self, hosts: Hosts[StaticPodHost], previous: StaticPodDecision | None) -> list[str]:
-        """What the report tells of this run before its first change. previous: the decision before; where the plans of that one were too old, another
+        """Warnings about this run before its first change. previous: the decision before; where the plans of that one were too old, another
         run has changed something since."""
         # With serial, the others have a batch of their own.
         others = self._play.excluded_by_serial()
@@ -184,7 +184,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         return control_planes.kubelet_refusal(self._pass.hosts(), repaired)
 
     def _check_access(self, hosts: Hosts[StaticPodHost], rights: t.Sequence[access.Right]) -> tuple[str, list[str]]:
-        """Why the account must not begin what it could not end, empty when it has these rights, and a warning where that is not known. A
+        """Why the account must not start what it could not finish, empty when it has these rights, and a warning where that is not known. A
         repair does not wait for an API server that may be what it repairs."""
         if not rights or control_planes.impaired(hosts):
             return "", []
@@ -248,5 +248,5 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
 
     @property
     def _is_dry(self) -> bool:
-        """Whether the Lease is only looked at: in check mode, and in the plan of a playbook."""
+        """Whether the Lease is only read: in check mode, and in the plan of a playbook."""
         return self._play.check_mode or self._step_settings.plan_only

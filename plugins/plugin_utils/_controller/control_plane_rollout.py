@@ -66,7 +66,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         )
         problem = info.kubelet_problem or info.msg
         if info.static_pods is None or problem:
-            # It answered when everything was planned, so it may only be restarting.
+            # It responded when everything was planned, so it may only be restarting.
             return PodsObserved(host=host, msg=problem or "no answer", awaited=[host])
         if problem := control_planes.unknown_readiness([pod.name for pod in pods], info.unreadable_files):
             return PodsObserved(host=host, msg=problem)
@@ -113,7 +113,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         return typed.parse(ConfigWritten, _step_result(result))
 
     def _config_change(self) -> tuple[Persistence, ConfigPlan]:
-        """What was decided to be written, and by whom it was worked out. Raises Refusal when it must not be any more."""
+        """The change of kubeadm-config that was decided, and what planned it. Raises Refusal when it must not be any more."""
         hosts = self._pass.hosts(self._decision.planned)
         if stopped := control_planes.stopped_by(hosts, self._play.play_hosts):
             raise Refusal(f"kubeadm-config was not written, because {', '.join(stopped)} failed or was lost.")
@@ -129,14 +129,14 @@ class ControlPlaneRollout(ControlPlaneDecision):
 
     def _end(self) -> PassEnd:
         decision, host = self._coordinator.decision, self._play.host
-        # Where nothing was decided, each host has its own plan to tell of.
+        # Where nothing was decided, each host reports its own plan.
         hosts = self._pass.hosts(decision.planned if decision else [host])
         reports = control_planes.reports(hosts, dry=decision is None or decision.plan_only)
         own = self.with_parts(reports.get(host, {}), {})
         if decision is None or control_planes.speaker(hosts) != host:
             return PassEnd(report=own)
         warning, resumption = self._release_lease(hosts, decision)
-        # What a run that failed has left on a node its plan does not tell.
+        # The plan of a run that failed does not have what it left on a node.
         has_stopped = bool(control_planes.stopped_by(hosts, self._play.play_hosts))
         persistence = None if has_stopped else self._persistence(hosts)
         last = self._pass.host(decision.planned[-1])
@@ -180,7 +180,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         return bool(persistence and persistence.rights)
 
     def _unverified_lines(self, hosts: Hosts[StaticPodHost], reports: control_planes.Reports) -> list[str]:
-        """A line for each part that could not be verified before API servers and etcds were stopped, beside what the reports tell."""
+        """A line for each part that could not be verified before API servers and etcds were stopped, beside those in the reports."""
         lines = report.limits(control_planes.unverified(hosts, self._skipped(hosts)))
         for host, name, what in control_planes.assumed_ready(hosts):
             reported = reports.get(host, {}).get(name)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The steps of the role C(device_plugin): fetches what is decided from, asks the API and the nodes, and hands over what was decided."""
+"""The steps of the role C(device_plugin): reads the state from the API and the nodes, and returns what was decided."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         shared = {name: self._play.variable(name) for name in options if name not in _HOST_VARIABLES}
         planes = self._play.control_planes()
         (api,) = self._play.api_hosts(planes, str(shared["device_plugin_api_host"]), reachable=())
-        # A control plane has credentials of its own, which the modules of kubernetes.core do not look for.
+        # A control plane has credentials of its own, which the modules of kubernetes.core do not find.
         own_credentials = api.host in planes
         return PluginSettings(
             digests={name: digest(value) for name, value in shared.items()},
@@ -99,7 +99,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         return PluginTurn(loads=not image.present)
 
     def _run_on_node(self, module: str, arguments: Json, kind: type[R]) -> R:
-        """The result of a module on the node. Raises Refusal when it failed."""
+        """Run a module on the node. Raises Refusal when it failed."""
         result = self._modules.run(module, arguments, kind)
         return _require_success(result, f"Nothing was deployed, because of {self._play.host}")
 
@@ -142,7 +142,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         return dict(settings.files)
 
     def _validation(self, files: Json) -> Json:
-        """What the plugin's own reader says on the controller of the text that it would read in its pods."""
+        """Validate, on the controller and with the plugin's own reader, the text that it would read in its pods."""
         command = [sys.executable, "-B", "-m", "nodecraft_device_plugin.validate", "/dev/stdin"]
         source = os.path.join(self._play.role_path(), "files", "plugin", "src")
         return self._modules.run_on_controller(command, files["config.yaml"], source)
@@ -227,7 +227,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
 
 
 def _require_success(result: R, prefix: str) -> R:
-    """A result of the API. Raises Refusal when there is none. prefix: what has to be told then."""
+    """A result of a module that did not fail. Raises Refusal for another. prefix: of its message."""
     if result.has_failed:
         raise Refusal(f"{prefix}: {result.msg or 'no answer'}")
     return result

@@ -21,11 +21,11 @@ from ...module_utils._plan.node import rollout as resources
 from .play_view import Json, PlayView, origin_of
 
 _ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "..", "roles")
-# So much is shown, however many nodes have mistakes of their own.
+# The output is cut there, however many nodes have mistakes of their own.
 _MAX_CHARACTERS = 2000
 # Of why a variable cannot be worked out: Ansible repeats itself for each variable that uses another.
 _REASON_CHARACTERS = 300
-_CAUSE = "original message: "  # ansible-core 2.18 tells it last
+_CAUSE = "original message: "  # ansible-core 2.18 puts it last
 
 
 class InventoryCheck:
@@ -62,7 +62,7 @@ class InventoryCheck:
         return [role for role in self._roles if required.intersection(role_variables.SETTINGS[role])]
 
     def mistakes(self) -> list[str]:
-        """What cannot be used, a line each with its hosts, and the file and line where Ansible tells."""
+        """What cannot be used, a line each with its hosts, and the file and line where Ansible knows them."""
         self._found = {}
         for host, variables in self._hosts.items():
             for role, specs in self._specs.items():
@@ -113,7 +113,7 @@ class InventoryCheck:
 
 
 def _format_places(places: t.Iterable[str]) -> str:
-    """Where a mistake stands, as text behind it: each host may have it in a file of its own."""
+    """The places of a mistake, as text behind it: each host may have it in a file of its own."""
     found = list(dict.fromkeys(filter(None, places)))
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     return f" ({found[0]}{more})" if found else ""
@@ -140,7 +140,7 @@ def value_objections(name: str, value: t.Any, option: Json) -> list[str]:
 
 
 def validate_value(name: str, value: t.Any, option: Json) -> tuple[list[str], t.Any]:
-    """What the specification of a variable says against its value, as Ansible tells it, and the value in the types of the specification."""
+    """Validate a value against the specification of its variable. Returns Ansible's error messages, and the value in the types of the specification."""
     try:
         result = ArgumentSpecValidator({name: {**option, "required": False}}).validate({name: value})
     except TypeError as exc:  # of 2.18 to 2.22, for a list with choices in which something else than text stands

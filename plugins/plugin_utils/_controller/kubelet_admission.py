@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The steps of the role C(node_kubelet) before its first write: who has a turn, what the API says against it, and the Lease."""
+"""The steps of the role C(node_kubelet) before its first write: who has a turn, why the API does not allow it, and the Lease."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
     def _check_restarts(
         self, admission: Admission, hosts: Hosts[KubeletHost], turns: t.Sequence[str], decision: KubeletDecision
     ) -> Admission:
-        """With what the API says of the restarts, and the Lease of those that make them."""
+        """Check the restarts through the API, and acquire the Lease for them."""
         found = self._with_api_checks(admission, hosts, turns, decision)
         if found.refusal or not found.api_reachable:
             return found
@@ -144,7 +144,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         if acquired.lease and acquired.lease.stale:
             if outdated := self._outdated_refusal(is_stale=True):
                 return _with_refusal(acquired, outdated)
-            # What was told before is of the time when the other run was at work.
+            # The first checks are of the time when the other run was in progress.
             again = self._with_api_checks(admission, hosts, turns, decision)
             return kubelets.behind_another_run(again, acquired, found)
         return acquired
@@ -152,7 +152,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
     def _with_api_checks(
         self, admission: Admission, hosts: Hosts[KubeletHost], turns: t.Sequence[str], decision: KubeletDecision
     ) -> Admission:
-        """With what the API says of the restarts. api_reachable is false when the next host is to be tried."""
+        """Check through the API what the restarts would do. api_reachable is false when the next host is to be tried."""
         settings, cluster = self._pass.own.settings, admission.cluster
         rights = kubelets.rights(hosts, turns, settings)
         review, refusal = self._review_rights(rights, cluster, "node_kubelet needs until the last kubelet is compared")
@@ -201,7 +201,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         return self._compare_kubelets(self._pass.hosts(decision.planned), decision)
 
     def _compare_kubelets(self, hosts: Hosts[KubeletHost], decision: KubeletDecision) -> Comparison:
-        """See on one host, where no kubelet is to change, that all of them use what is desired. The end tells of those that do not, because other
+        """See on one host, where no kubelet is to change, that all of them use what is desired. The end reports those that do not, because other
         roles may have something to repair. api_reachable is false when the next host is to be tried."""
         cluster, idle = kubelets.cluster(hosts), kubelets.idle_settings(hosts)
         expected = kubelets.by_node(hosts, idle)
@@ -227,9 +227,9 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         *,
         why: str,
     ) -> Admission:
-        """With what is said of a run by the nodes that the API knows. info: None where it was not queried. why: not."""
+        """With refusal and warnings from the nodes that the API has. info: None where it was not queried. why: it was not."""
         has_control_plane = any(host.is_control_plane for host in hosts.values())
-        # Read only where it counts: what is for control planes need not be defined on the host that asks.
+        # Read only where it counts: what is for control planes need not be defined on the host that sends the request.
         settings = {} if has_control_plane else {name: self._play.variable(name) for name in _PLANE_SETTINGS}
         found = coverage.judge(
             {name: node.labels for name, node in info.nodes.items()} if info and info.nodes is not None else None,
@@ -249,8 +249,8 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         return dataclasses.replace(admission, told=report_lines, warnings=warnings)
 
     def _with_lease(self, admission: Admission) -> Admission:
-        """Keep other runs out while kubelets are restarted, and see whether one was at work since the plan. In check mode, and in the plan of a
-        playbook, nothing is held."""
+        """Acquire the Lease while kubelets are restarted, and see whether another run had it since the plan. In check mode, and in the plan of a
+        playbook, it is not acquired."""
         own = self._pass.own.settings
         if not own.node_kubelet_lease or self._step_settings.plan_only:
             return admission
@@ -273,7 +273,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         )
 
     def _acquire_lease(self, cluster: t.Any, **more: t.Any) -> LeaseResult:
-        """Take the Lease, or renew it."""
+        """Acquire the Lease, or renew it."""
         own = self._pass.own.settings
         arguments = kubelets.lease_request(holder(), cluster, own, plan_age=int(time.time() - own.at))
         return self._modules.run("rollout_lease", {**arguments, **more}, LeaseResult)

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""By which name a run holds a Lease, whether the run of such a name is gone, and the action plugin that shows whom a run waits for.
+"""The name of a run as holder of a Lease, whether the run of such a name has ended, and the action plugin that displays whom a run waits for.
 
-The name says whose run it is and where, for those who meet it, and by which process of this start of the machine another run here knows
-that it is gone: one that was killed releases nothing.
+The name has the user and the machine, for people, and the process, by which another run on this machine knows that the run has ended: one that was
+killed releases nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Process(t.NamedTuple):
 
 
 def holder() -> str:
-    """How this run goes by on a Lease, in all its passes."""
+    """The name of this run on a Lease, in all its passes."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a container may run as a number that has no name; which error it is depends on Python
@@ -71,7 +71,7 @@ def is_gone(name: str) -> bool:
 
 
 def _process_scope() -> str:
-    """What tells where numbers of processes mean the same: the start of the machine, and the container. Empty where that is not known."""
+    """A digest of the boot and the PID namespace in which a process id is unique. Empty where they are not known."""
     try:
         boot = Path(_PROC, "sys/kernel/random/boot_id").read_text(encoding="ascii")
         return hashlib.sha256(f"{boot}{os.readlink(f'{_PROC}/self/ns/pid')}".encode()).hexdigest()[:_CHARACTERS]
@@ -122,10 +122,10 @@ Json = dict[str, t.Any]
 
 
 class LeaseWaiter(ApiCredentials):
-    """Asks for the Lease without waiting, and once more when another run holds it: a module says nothing before its end."""
+    """Requests the Lease without waiting, and once more when another run holds it: a module prints nothing before its end."""
 
     def _run_module(self, arguments: Json, task_vars: Json) -> Json:
-        if self._task.async_val:  # what comes back is no answer yet, and nothing is shown
+        if self._task.async_val:  # the result comes later, and nothing is displayed
             return super()._run_module(arguments, task_vars)
         result = super()._run_module({**arguments, "wait_timeout": 0}, task_vars)
         if result.get("busy") and is_gone(result["holder"]):

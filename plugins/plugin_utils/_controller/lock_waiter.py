@@ -5,7 +5,7 @@
 """The action plugin of modules with C(lock_timeout): calls the module of its task until nothing else is at work on the node.
 
 A call waits on the node for a slice of the time, so that the end of what is waited for is seen within a second, a lost connection within
-a slice, and what is waited for is shown meanwhile. A call that waited plans nothing and changes nothing.
+a slice, and what is waited for is displayed meanwhile. A call that waited plans nothing and changes nothing.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ display = Display()
 
 # So long a call waits on its node at most when its controller or connection is lost.
 _SLICE_SECONDS = 15
-# After the first one it is shown what is waited for.
+# After the first one what is waited for is displayed.
 _FIRST_SLICE_SECONDS = 1
 # Between two calls: one that lost a race at its end comes back at once.
 _PAUSE_SECONDS = 1
 
 
 def show_progress(message: str, seconds: float) -> None:
-    """Tell what a task waits for while it does. seconds: how long it has so far."""
+    """Display what a task waits for. seconds: how long it has so far."""
     # Standard output belongs to the callbacks, and some of them print JSON there.
     display.display(f"{message}, {seconds:.0f} s", stderr=True)
 
@@ -82,7 +82,7 @@ class LockWaiter(ActionBase):
             slice_seconds = _SLICE_SECONDS
 
     def _lock_timeout(self) -> int:
-        """How long the task waits. What is wrong with the option, the module tells."""
+        """How long the task waits. The module reports an invalid option."""
         try:
             return int(check_type_int(self._task.args.get("lock_timeout") or 0))
         except TypeError:

@@ -25,7 +25,7 @@ R = t.TypeVar("R", bound=ModuleResult)
 
 
 class ModuleRunner:
-    """The modules of one step. warnings, deprecations: what those told that it ran."""
+    """The modules of one step. warnings, deprecations: of those that it ran."""
 
     def __init__(self, action: ActionBase, variables: Json) -> None:
         self._action = action
@@ -39,9 +39,9 @@ class ModuleRunner:
     def run(
         self, module: str, arguments: Json, kind: type[R], *, is_plan: bool = False, is_complete: bool = False
     ) -> R:
-        """The result of a module, with its own action plugin. A lost connection is a result that says so.
+        """The result of a module, with its own action plugin. A lost connection is a result with C(unreachable).
 
-        is_plan: in check mode, whatever the mode of the task is, and without a diff. is_complete: without what C(module_defaults) say for this module,
+        is_plan: in check mode, whatever the mode of the task is, and without a diff. is_complete: without the C(module_defaults) of this module,
         as the task of a role is that has its arguments there.
         """
         name = f"nodecraft.kubeadm.{module}"
@@ -83,7 +83,7 @@ class ModuleRunner:
         return found
 
     def _module_defaults(self, module: str, *, is_complete: bool) -> Json:
-        """What C(module_defaults) of the play say for a module and for the action groups that have it, as Ansible reads it for a task."""
+        """The C(module_defaults) of the play for a module and for the action groups that have it, as Ansible merges them for a task."""
         task = self._action._task
         groups = [f"group/{group}" for group in task.get_play()._action_groups.get(module, ())]
         merged: Json = {}

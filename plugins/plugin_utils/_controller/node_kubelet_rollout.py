@@ -66,7 +66,7 @@ class NodeKubeletRollout(KubeletAdmission):
             api=self._api_hosts(candidates, changing=batch)[0],
             lease=lease,
             offered=admission.offers.get(self._play.host) or {},
-            # The result of the change tells by its item to which pass it belongs.
+            # The item in the result of the change has the pass to which it belongs.
             changes=(Item(self._play.host, own.start.pass_id),),
         )
         if self._play.check_mode or not own.settings.node_kubelet_check_api:
@@ -78,14 +78,14 @@ class NodeKubeletRollout(KubeletAdmission):
         return dataclasses.replace(found, running=running, unwatched="" if running is not None else info.reason)
 
     def verify(self) -> Verification:
-        """Read from the API what became of the restarted kubelet, and tell what another run has changed there since it was planned."""
+        """Read from the API what became of the restarted kubelet, and warn of what another run has changed there since it was planned."""
         found = self._verify_kubelet()
         lease = self._coordinator.admission.lease if self._coordinator.admission else None
         overtaken = kubelets.meanwhile(self._play.host, self._pass.own) if lease and lease.stale else []
         return dataclasses.replace(found, warnings=overtaken)
 
     def _verify_kubelet(self) -> Verification:
-        """Read from the API whether the restarted kubelet uses what was asked for, what became of the pods, and whether the node has its devices
+        """Read from the API whether the restarted kubelet uses what is desired, what became of the pods, and whether the node has its devices
         back."""
         own, settings, turn = self._pass.own, self._pass.own.settings, self._pass.own.turn
         change, admission = own.change, self._coordinator.admission
@@ -114,7 +114,7 @@ class NodeKubeletRollout(KubeletAdmission):
         self, node: str, offered: t.Mapping[str, int], info: NodesInfo, arguments: Json
     ) -> tuple[NodesInfo, str]:
         """Wait until a node offers what it did before. A restarted kubelet has nothing of a device plugin until that has registered again.
-        Returns the last result, and what is said of a node that offers less."""
+        Returns the last result, and why a node that offers less fails."""
         seconds = self._pass.own.settings.allocatable_timeout
         poll_interval = self._step_settings.poll_interval
         for _attempt in range(max(1, seconds // max(1, poll_interval))):
@@ -149,7 +149,7 @@ class NodeKubeletRollout(KubeletAdmission):
         return []
 
     def _reporter_end(self, own_report: Json, decision: KubeletDecision) -> PassEnd:
-        """What is told of no single host, on the host that speaks."""
+        """The end of the host that reports for all: with the lines of no single host."""
         admission = self._coordinator.admission or Admission()
         hosts = self._pass.hosts([*decision.planned, *decision.excluded])
         turns = {name for batch in decision.batches for name in batch} if not self._play.check_mode else set()

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The steps of the role C(node_resources): one host sends the requests for all, and each tells what became of its node."""
+"""The steps of the role C(node_resources): one host sends the requests for all, and each reports what became of its node."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
     host_type = NodeHost
 
     def begin(self) -> PassStart:
-        """Learn the name of the node as well: from the inventory, from the role node_kubelet before it, or from the node."""
+        """Read the name of the node as well: from the inventory, from the role node_kubelet before it, or from the node."""
         self._refuse_variables()
         given = resources.keeping(self._settings)
         node, excluded = KubeletInfo(), ""
@@ -61,7 +61,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         return PassStart(at_work=True, settings=settings, excluded=excluded)
 
     def _refuse_labels_of_kubelet(self, settings: NodeSettings, node: KubeletInfo) -> None:
-        """What the kubelet's command line sets would be set again at its next start. node: what the node told; empty when it was not read."""
+        """What the kubelet's command line sets would be set again at its next start. node: as it was read; empty when it was not."""
         if not (node.node and labels.may_be_set_again(settings.labels or {})):
             return
         read = node if node.arguments is not None else self._read_node()[0]
@@ -84,7 +84,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         )
 
     def apply(self) -> Applied:
-        """Taint all nodes, then advertise their extended resources, then label them; what fails ends it. The end says on each host what became of its
+        """Taint all nodes, then advertise their extended resources, then label them; what fails ends it. The end reports on each host what became of its
         node, so this step does not fail."""
         decision = self._pass.own.decision
         hosts = self._pass.hosts(decision.served)
@@ -155,7 +155,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         own, decision = resources.outcome(self._pass.own, applied), self._pass.own.decision
         # Of the coordinator alone these are named.
         outcomes = {name: resources.outcome(host, applied) for name, host in self._pass.hosts(decision.served).items()}
-        # Without purge an empty variable reverts nothing. The first of two passes purges nothing by itself and tells all the same.
+        # Without purge an empty variable reverts nothing. The first of two passes purges nothing by itself and reports all the same.
         purges = boolean(self._play.variable("node_resources_purge", True))
         unverified = resources.unverified(self._pass.hosts(decision.served), applied)
         lines = [*left_alone(resources.left_alone(outcomes) if purges else ()), *limits(unverified)]

@@ -26,7 +26,7 @@ class PlacementGuardRollout(RoleRollout[GuardHost]):
         return GuardSettings(values, str(values.get("placement_guard_api_host") or ""))
 
     def decide(self) -> GuardDecision:
-        """See on one host whether all want the same, and which control planes may tell whose cluster it is. The others do not."""
+        """See on one host whether all have the same settings, and which control planes can identify the cluster. The others do not."""
         coordinator = self._pass.coordinator
         if coordinator != self._play.host:
             return GuardDecision(coordinator=coordinator)
@@ -44,7 +44,7 @@ class PlacementGuardRollout(RoleRollout[GuardHost]):
 
     def _end(self) -> PassEnd:
         own = self._pass.own
-        # What is only planned is told when it is done, or is not begun.
+        # What is only planned is reported when it is done, or is not started.
         if own.decision.coordinator != self._play.host or self._step_settings.plan_only:
             return PassEnd(report={})
         return PassEnd(report=own.guard.report(), lines=own.guard.summary)

@@ -57,7 +57,7 @@ class PlayView:
 
     @property
     def batch_hosts(self) -> list[str]:
-        """Those of them that C(serial) lets in now."""
+        """Those of them in the current batch of C(serial)."""
         return list(self._variables["ansible_play_batch"])
 
     @property
@@ -153,11 +153,11 @@ class PlayView:
         return plain(templar.template(variables[name]))
 
     def origin_of(self, host: str, name: str) -> str:
-        """The file and line from which a variable of a host comes; empty where Ansible does not tell."""
+        """The file and line from which a variable of a host comes; empty where Ansible does not know them."""
         return origin_of(self.variables_of(host).get(name))
 
     def argument_specs(self, role_path: str = "") -> Json:
-        """What a role's meta/argument_specs.yml says, by entry point. role_path: its directory, when it is not that of the task's role."""
+        """The content of a role's meta/argument_specs.yml, by entry point. role_path: its directory, when it is not that of the task's role."""
         path = os.path.join(role_path or self._variables["role_path"], "meta", "argument_specs.yml")
         found: Json = plain(self._action._loader.load_from_file(path))["argument_specs"]
         return found
@@ -203,7 +203,7 @@ def _is_same(first: t.Any, second: t.Any) -> bool:
 
 
 def origin_of(value: t.Any) -> str:
-    """The file and line in which a value stands; empty where Ansible does not tell: before 2.19 it does so of texts and mappings of YAML files."""
+    """The file and line in which a value stands; empty where Ansible does not know them: before 2.19 it does for texts and mappings of YAML files."""
     path, line = (getattr(value, "ansible_pos", None) or (None, None, None))[:2]
     if path is None and Origin is not None:
         origin = Origin.get_tag(value)

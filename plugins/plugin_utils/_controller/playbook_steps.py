@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The steps of the playbooks rollback, resize and upgrade_check: what a run asks for, and what it came to."""
+"""The steps of the playbooks rollback, resize and upgrade_check: what a run requests, and its result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RollbackSteps(Steps):
     """The steps of rollback, each taken once, on the first host, for all."""
 
     def begin(self) -> RollbackStart:
-        """Read what shall be reverted, and whom to look at for it."""
+        """Read what is to be reverted, and on which hosts to read its state."""
         play = self._play
         ignored = play.variable("rollback_ignored_variables", [])
         self._refuse(rollback.misnamed(play.variable_names(), ignored), UNCHANGED)
@@ -68,7 +68,7 @@ class ResizeSteps(Steps):
     """The steps of resize, whose only host is the controller."""
 
     def begin(self) -> ClusterReaders:
-        """Check the names of the variables, and see which control planes may tell whose cluster it is."""
+        """Check the names of the variables, and see which control planes can identify the cluster."""
         self._refuse(pod_report.objection(self._play.variable_names(), self._step_settings.known), UNCHANGED)
         planes = [] if self._play.has_api_credentials() else self._play.group(control_plane_nodes.GROUP)
         return ClusterReaders(api=tuple(ApiHost(host, become=True) for host in planes))
@@ -78,7 +78,7 @@ class ResizeSteps(Steps):
         return self._read_cluster(list(self._step_settings.planes), "")
 
     def summary(self) -> LinesEnd:
-        """Tell what came of it."""
+        """Report the result."""
         result = self._step_settings.result
         return LinesEnd.of("pod_resize_report", pod_report.report(result), pod_report.lines(result))
 
@@ -87,7 +87,7 @@ class UpgradeCheckSteps(Steps):
     """The steps of upgrade_check. Each but C(report) is taken once, on the first host, for all."""
 
     def begin(self) -> ClusterReaders:
-        """Check the variables, and see which control planes may tell whose cluster it is."""
+        """Check the variables, and see which control planes can identify the cluster."""
         objection = upgrade_report.objection(
             self._play.variable_names(), self._step_settings.known, self._accepted()
         ) or upgrade_checks.differing_refusal(
@@ -105,7 +105,7 @@ class UpgradeCheckSteps(Steps):
         return self._read_cluster(list(self._step_settings.planes), "")
 
     def end(self) -> LinesEnd:
-        """Tell what the check found on all hosts; nothing where it did not begin."""
+        """Report what the check found on all hosts; nothing where it did not begin."""
         if "api" not in read_register(self._play, BEGIN):
             return LinesEnd()
         target = self._step_settings.target
@@ -126,7 +126,7 @@ class UpgradeCheckSteps(Steps):
         return dataclasses.replace(end, report=check_report)
 
     def summary(self) -> LinesEnd:
-        """Show the lines, when all hosts have told whether they failed."""
+        """Print the lines, when all hosts have reported whether they failed."""
         return LinesEnd(lines=parse_register(self._play, _END, LinesEnd).lines)
 
     def report(self) -> StepResult:

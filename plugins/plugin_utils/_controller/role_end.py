@@ -26,7 +26,7 @@ H = t.TypeVar("H", bound=HostResults[t.Any, t.Any])
 
 
 class RoleSummary(Steps, t.Generic[H]):
-    """What is told of all hosts of one role, in one pass."""
+    """The report about all hosts of one role, in one pass."""
 
     host_type: t.ClassVar[type[HostResults[t.Any, t.Any]]]
     # What there is once for all hosts, as a summary calls it; empty where each host is planned and changed by itself, and none of them may be missing.
@@ -44,7 +44,7 @@ class RoleSummary(Steps, t.Generic[H]):
         return f"__{self._role}_begin"
 
     def summary(self) -> RunSummary:
-        """Tell what became of all hosts, from one of them: the only one that runs the task, or the first that can where each of them does."""
+        """Report what became of all hosts, from one of them: the only one that runs the task, or the first that can where each of them does."""
         part = {name: host for name, host in self._hosts.items() if host.start.pass_id}
         # Behind a failure the batch may have no host left.
         here = {name: part[name] for name in self._play.batch_hosts if name in part} or part
@@ -60,12 +60,12 @@ class RoleSummary(Steps, t.Generic[H]):
 
     @functools.cached_property
     def _hosts(self) -> dict[str, H]:
-        """The hosts of which something is told. With C(serial), the batches before this one had summaries of their own."""
+        """The hosts that are reported. With C(serial), the batches before this one had summaries of their own."""
         summarized = {pair for _name, host in self._pass.all_hosts() for pair in host.summary.passes.items()}
         return {name: host for name, host in self._pass.all_hosts() if (name, host.start.pass_id) not in summarized}
 
     def reports_by_host(self) -> dict[str, Json]:
-        """What became of all hosts, by host, as they have told it, or others for those that were lost."""
+        """What became of all hosts, by host, as they have reported it, or others for those that were lost."""
         ends = {name: host.end for name, host in self._hosts.items()}
         others = {name: dict(each) for end in ends.values() for name, each in end.others.items()}
         found = {**others, **{name: dict(end.report) for name, end in ends.items() if end.report}}
@@ -86,7 +86,7 @@ class RoleSummary(Steps, t.Generic[H]):
                 yield from host.turn.stopped_by
 
     def notes(self) -> list[str]:
-        """What is told of no single host."""
+        """Report lines that belong to no single host."""
         return [line for host in self._hosts.values() for line in host.end.lines]
 
     def causes(self) -> dict[str, list[str]]:
@@ -94,7 +94,7 @@ class RoleSummary(Steps, t.Generic[H]):
         return {name: causes for name, host in self._hosts.items() if (causes := host.causes)}
 
     def run_fields(self, reports: t.Mapping[str, Json]) -> Json:
-        """What a summary says of this role's reports, as fields of C(report.Run). reports: by host."""
+        """The reports of this role as fields of C(report.Run). reports: by host."""
         if self._object:
             is_changed = any(typed.parse(ModuleResult, each).changed for each in reports.values())
             return {"objects": {self._object: is_changed}}
@@ -116,7 +116,7 @@ class RoleSummary(Steps, t.Generic[H]):
         return Part(host, component, result, tuple(texts))
 
     def variable_of(self, field: str) -> str:
-        """The variable that says all of a field."""
+        """The variable that sets all of a field."""
         return f"{self._role}_{field}"
 
     def statistics(self, reports: t.Mapping[str, Json]) -> Json:
@@ -133,15 +133,15 @@ class RoleSummary(Steps, t.Generic[H]):
 
 
 class RoleEnd(RoleSummary[H]):
-    """What is told of one host at its end."""
+    """The report about one host at its end."""
 
     def end(self) -> PassEnd:
-        """Tell what became of this host. It fails where that is not what was to be done and no task of it has failed for that: it was not begun, or
+        """Report what became of this host. It fails where that is not what was to be done and no task of it has failed for that: it was not started, or
         another host has sent what failed."""
         return self.end_because_of(lambda: itertools.islice(self.failed_hosts(), 1))
 
     def end_because_of(self, stopped_by: t.Callable[[], t.Iterable[str]]) -> PassEnd:
-        """The same. stopped_by: which hosts stopped the run, asked where something of this host is left."""
+        """The same. stopped_by: returns the hosts that stopped the run, called where something of this host is left."""
         ended = self._end()
         given = dict(ended.report or {})
         parts = self.parts_of(given)
@@ -175,16 +175,16 @@ class RoleEnd(RoleSummary[H]):
         return sum(len(each.operations or ()) for each in self.parts_of(own_report).values())
 
     def _end(self) -> PassEnd:
-        """What became of this host; on one host also what is told of no single one. That one lets other runs in again."""
+        """What became of this host; on one host also the lines of no single one. That one lets other runs in again."""
         raise NotImplementedError
 
     @staticmethod
     def with_parts(parts: Report, report: Json) -> Json:
-        """A report with other parts."""
+        """A report with these parts instead of its own."""
         return {**report, **{name: dict(part.raw) for name, part in parts.items()}}
 
     def acknowledge(self) -> StepResult:
-        """Tell this host what became of it, and note on the node which outcomes are reported of it: the task of the end may run elsewhere. Only behind
+        """Fail this host for what became of it, and record on the node which outcomes are reported: the task of the end may run elsewhere. Only behind
         the end: a run that is killed before it has verified a change leaves the next one its outcome."""
         end = self._pass.own.end
         self.acknowledge_outcomes(end.report)

@@ -37,7 +37,7 @@ class RoleRollout(RoleEnd[H]):
     _planner = ""
 
     def check(self, step: str) -> None:
-        """Raise Refusal when a step is taken without the first one, which would do nothing and say nothing."""
+        """Raise Refusal when a step is taken without the first one, which would do nothing and report nothing."""
         super().check(step)
         if step not in _UNCONDITIONAL and not self._pass.own.is_at_work:
             raise Refusal(
@@ -52,7 +52,7 @@ class RoleRollout(RoleEnd[H]):
         return start.pass_id
 
     def begin(self) -> PassStart:
-        """Check what the role was given, plan this host, and tell the others what they have to know of it.
+        """Check what the role was given, plan this host, and return what the others have to know of it.
 
         Raises Refusal when the role cannot serve this host, or not in this play.
         """
@@ -114,7 +114,7 @@ class RoleRollout(RoleEnd[H]):
         self._refuse(" ".join(found + texts), UNCHANGED)
 
     def _read_node(self) -> tuple[KubeletInfo, str]:
-        """What the node tells of itself, and why it cannot be reached; empty when it can. What else is wrong with it, its plan tells."""
+        """What the module kubelet_info reads on the node, and why it cannot be reached; empty when it can. Its plan reports all other faults."""
         node = self._modules.run("kubelet_info", {}, KubeletInfo)
         return node, (node.msg or "no answer") if node.unreachable else ""
 
@@ -142,7 +142,7 @@ class RoleRollout(RoleEnd[H]):
 
     @property
     def _coordinator(self) -> H:
-        """The results of the host that decides for all, as this host noted it in its own step decide; empty before that."""
+        """The results of the host that decides for all, as this host recorded it in its own step decide; empty before that."""
         own = self._pass.own.of_pass("decide", Decision)
         return self._pass.host(own.coordinator) if own and own.coordinator else self._pass.no_host
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The action plugin of the steps of a rollout: which class takes the step of which role, and what a step hands back."""
+"""The action plugin of the steps of a rollout: which class takes the step of which role, and the result of a step."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ ROLES: dict[str, type[Steps]] = {
 ANSIBLE_KEYS = ("failed", "msg", "warnings", "unreachable", "pass_id")
 # Those that refuse before a role writes anything.
 _BEFORE_WRITES = ("begin", "decide", "admit")
-# Those whose lines are for people.
+# Those whose lines are printed for people.
 _PRINTING = ("begin", "summary")
 # Those whose result no step reads. Many hosts fail with them, and a failure shows all of it.
 _UNREAD_STEPS = ("acknowledge", "report")
 _RUNNER_CALLBACK = (
-    "ORIGINAL_STDOUT_CALLBACK"  # in the environment: what was asked for, where ansible-runner puts its own
+    "ORIGINAL_STDOUT_CALLBACK"  # in the environment: the callback of the user, where ansible-runner sets its own
 )
 # Callbacks whose output is read by programs, which more lines would break.
 _MACHINE_CALLBACKS = ("json", "jsonl", "junit", "null")
 
 
 class RolloutSteps(ActionBase):
-    """Takes one step for one host. Its result tells by C(pass_id) to which pass of the role it belongs, for the steps that read it."""
+    """Takes one step for one host. Its result has in C(pass_id) the pass of the role to which it belongs, for the steps that read it."""
 
     _supports_check_mode = True
     _requires_connection = False  # only some steps run modules, on hosts that may not be reachable
@@ -104,7 +104,7 @@ class RolloutSteps(ActionBase):
 
 
 def _as_ansible_result(result: StepResult | Json) -> Json:
-    """The result of a step as Ansible takes it: without keys that mean something to it and are empty."""
+    """The result of a step for Ansible: without those keys that Ansible interprets and that are empty."""
     found: Json = typed.as_mapping(result)
     return {key: value for key, value in found.items() if value or key not in ANSIBLE_KEYS}
 

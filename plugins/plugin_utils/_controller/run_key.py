@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Digests that tell within a run whether hosts have the same value, without telling the value.
+"""Digests by which a run compares values of hosts without revealing them.
 
-Results of tasks are shown and logged, and a short secret can be guessed from a mere checksum. So a digest needs a key that no one knows outside
+Results of tasks are displayed and logged, and a short secret can be guessed from a mere checksum. So a digest needs a key that no one knows outside
 of the run.
 """
 
@@ -26,14 +26,14 @@ _LENGTH = 32  # bytes, as many as the digest has
 
 def digest(value: t.Any) -> str:
     """The digest of a plain value. Every process of the run makes the same."""
-    # The same for all processes, which Ansible forks. It makes its constants when it is imported, so that no type tells of them.
+    # The same for all processes, which Ansible forks. It makes its constants when it is imported, so that they have no type.
     directory = t.cast(t.Any, constants).DEFAULT_LOCAL_TMP
     text = json.dumps(value, sort_keys=True, default=str)
     return hmac.new(read_or_create_key(directory), text.encode(), "sha256").hexdigest()
 
 
 def read_or_create_key(directory: str) -> bytes:
-    """The key of a run. directory: of the run, for its user alone, which Ansible removes at its end."""
+    """Read the key of a run, or create it. directory: of the run, for its user alone, which Ansible removes at its end."""
     path = os.path.join(directory, _NAME)
     if not os.path.exists(path):
         descriptor, draft = tempfile.mkstemp(dir=directory)

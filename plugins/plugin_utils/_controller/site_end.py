@@ -108,7 +108,7 @@ class SiteEndSteps(Steps):
         return rollout.not_complete(self._stopping_hosts) if is_started and is_waiting else why
 
     def acknowledge(self) -> StepResult:
-        """Tell this host what became of it."""
+        """Fail this host where the end found a reason."""
         why = parse_register(self._play, _END, SiteEnd).why
         return StepResult(failed=bool(why), msg=why)
 
@@ -126,12 +126,12 @@ class SiteEndSteps(Steps):
 
     @functools.cached_property
     def _stopping_hosts(self) -> list[str]:
-        """The first host that failed in a role, and so ended the run for all. Who is still in the play does not tell: then it has no host."""
+        """The first host that failed in a role, and so ended the run for all. Not who is still in the play: then it has no host."""
         roles = {**self._roles(), **self._guard()}
         return list(itertools.islice((host for role in roles.values() for host in role.failed_hosts()), 1))
 
     def summary(self) -> RunSummary:
-        """Tell what became of all hosts in all roles."""
+        """Report what became of all hosts in all roles."""
         ends = {host: parse_register(self._play, _END, SiteEnd, host) for host in self._play.all_play_hosts}
         ends = {host: end for host, end in ends.items() if end.pass_id == self.pass_id}
         decision = self._decision

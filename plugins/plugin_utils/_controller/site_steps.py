@@ -20,7 +20,7 @@ from .play_view import Json
 from .rollout_pass import RolloutPass, read_register
 from .site_end import SiteEndSteps
 
-# Those that can revert what they set, with the variable that says so.
+# Those that can revert what they set, with the variable that requests it.
 _STATES = {"control_plane": "control_plane_state", "node_kubelet": "node_kubelet_state"}
 _PRESENT = "present"
 
@@ -29,7 +29,7 @@ class SiteSteps(SiteEndSteps):
     """The steps of site and its parts. C(begin) and C(decide) are taken once, on the first host, for all."""
 
     def check(self, step: str) -> None:
-        """Raise Refusal for a run that would change something and whose variables were not looked at, too."""
+        """Raise Refusal for a run that would change something and whose variables were not checked, too."""
         super().check(step)
         if step == "decide" and not read_register(self._play, BEGIN):
             raise Refusal(f"Nothing was changed. {SKIPPED}")
@@ -76,7 +76,7 @@ class SiteSteps(SiteEndSteps):
         try:
             return self._decide_pass(in_pass)
         except Refusal as exc:
-            # A run that is refused in its second pass has changed something in the first one, which its end has to tell.
+            # A run that is refused in its second pass has changed something in the first one, which its end has to report.
             return SiteDecision(failed=True, msg=str(exc), in_pass=in_pass)
 
     def _decide_pass(self, in_pass: str) -> SiteDecision:
@@ -84,7 +84,7 @@ class SiteSteps(SiteEndSteps):
         planned = {name: role.planned() for name, role in roles.items()}
         nodes = roles.get(site.RESOURCES)
         if nodes and (nodes.causes() or any(map(site.has_failed, planned[site.RESOURCES].values()))):
-            # What the API refuses of single nodes these tell at the end.
+            # What the API refuses for single nodes is reported by these at the end.
             return SiteDecision(in_pass=in_pass, is_refused=True)
         repaired = site.changed_hosts(planned.get("node_kubelet", {}))
         for role in roles.values():

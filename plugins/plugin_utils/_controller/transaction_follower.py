@@ -60,7 +60,7 @@ class TransactionFollower(Confirmer):
         failure = outcome.failure(name, node, ended)
         result.update(
             transaction=ended,
-            # What the preflight could not look at was warned of already.
+            # What the preflight could not verify was warned of already.
             unverified=list(dict.fromkeys([*started.unverified, *unverified])),
             warnings=[*started.warnings, *notes, *limits],
             changed=outcome.changed(transaction.outcome),
@@ -82,12 +82,12 @@ class TransactionFollower(Confirmer):
         }
         while time.monotonic() - started_at < started.transaction.longest_seconds + _GRACE_SECONDS:
             if os.getppid() != controller_pid:
-                # Killed without a chance to end its workers: the next run is the one to be told, and to confirm.
+                # Killed without a chance to end its workers: the next run gets the result, and confirms.
                 return None, "its controller was killed"
             news, problem = self._poll(arguments, task_vars)
             idle_count = 0 if news is None or news.running else idle_count + 1
             if news is None:
-                arguments["confirm"] = None  # whether it was heard, the next result shows
+                arguments["confirm"] = None  # the next result shows whether it arrived
                 self._show_progress(
                     started, f"cannot be followed ({problem}), trying again; the node continues by itself", started_at
                 )
@@ -105,7 +105,7 @@ class TransactionFollower(Confirmer):
         return None, f"it was followed for longer than it can take{silence}"
 
     def _confirmation(self, started: StartedChange, news: News, started_at: float) -> dict[str, t.Any]:
-        """What the next call of the follower says to a change that waits to be confirmed; without a word it polls again soon."""
+        """Arguments of the next call of the follower for a change that waits to be confirmed; without a confirmation it polls again soon."""
         if news.phase != CONFIRMING or not self.confirms():
             return {"wait": _POLL_SECONDS, "confirm": None}
         problem = self.connection_problem()
@@ -120,7 +120,7 @@ class TransactionFollower(Confirmer):
     def _poll(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[News | None, str]:
         """One call of the follower; None and why, when it had no result: the node is at work all the same.
 
-        Raises Refusal when the follower itself declines. A word that came too early or too late is no reason to stop following.
+        Raises Refusal when the follower itself declines. A confirmation that came too early or too late is no reason to stop following.
         """
         try:
             result = self._execute_module(_FOLLOWER, module_args=arguments, task_vars=task_vars)
@@ -130,7 +130,7 @@ class TransactionFollower(Confirmer):
         if "phase" in result:
             return news, ""
         problem = str(result.get("msg", result))
-        # Only the follower says this. A connection that broke, or a node that is going down, leaves something else.
+        # Only the follower returns this. A connection that broke, or a node that is going down, leaves something else.
         if result.get("busy") is False and not arguments.get("confirm"):
             raise Refusal(problem)
         return None, problem

@@ -11,8 +11,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.ku
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.play_view import PlayView
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.rollout_pass import (
     RolloutPass,
-    read_register,
     parse_register,
+    read_register,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Task
 
@@ -59,5 +59,9 @@ def test_last_result_of_a_loop_over_hosts_counts() -> None:
 
 def test_what_a_host_registered_under_any_name() -> None:
     play = view_of(FakePlay({"w1": {"a": {"msg": "b"}}, "w2": {"a": None}}))
-    assert (read_register(play, "a"), read_register(play, "a", "w2"), read_register(play, "c")) == ({"msg": "b"}, {}, {})
+    assert (read_register(play, "a"), read_register(play, "a", "w2"), read_register(play, "c")) == (
+        {"msg": "b"},
+        {},
+        {},
+    )
     assert parse_register(play, "a", ModuleResult).msg == "b"
