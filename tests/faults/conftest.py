@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A place for nodes, the processes that work on them, and a count of all faults."""
+"""A directory for nodes, the processes that work on them, and a count of all faults."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.tests.faults.fault_nodes import StaticPodNode
 from ansible_collections.nodecraft.kubeadm.tests.faults.mutations import MUTATIONS
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Worker, copy_code
 from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import Scenario
-from ansible_collections.nodecraft.kubeadm.tests.faults.station import Station
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web, served_web
 
 
@@ -24,7 +24,7 @@ def fixture_worker(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Worke
     tree = copy_code(tmp_path_factory.mktemp("code"))
     name = os.environ.get("FAULTS_MUTATION")
     if name:
-        MUTATIONS[name].take_out(tree)
+        MUTATIONS[name].remove_safeguard(tree)
     worker = Worker(tree)
     yield worker
     worker.close()
@@ -36,43 +36,43 @@ def fixture_session_web() -> t.Iterator[Web]:
         yield web
 
 
-Make = t.Callable[[Scenario], Station]
+Make = t.Callable[[Scenario], StaticPodNode]
 
 
-@pytest.fixture(scope="session", name="place")
-def fixture_place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="session", name="node_directory")
+def fixture_node_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where each node of a scenario is made: what one leaves can be compared with what another left, names of files included."""
     return tmp_path_factory.mktemp("scenarios") / "node"
 
 
-@pytest.fixture(name="make")
-def fixture_make(place: Path, session_web: Web, worker: Worker) -> t.Iterator[Make]:
-    """Makes the node of a scenario, always in the same place; what the kubelet saw of the one before is checked."""
-    stations: list[Station] = []
+@pytest.fixture(name="make_node")
+def fixture_make_node(node_directory: Path, session_web: Web, worker: Worker) -> t.Iterator[Make]:
+    """Makes the node of a scenario, always in the same directory; what the kubelet saw of the one before is checked."""
+    nodes: list[StaticPodNode] = []
 
     def check() -> None:
-        for station in stations:
-            station.look()
-            station.assert_only_whole_files_appeared()
-            station.watcher.close()
-        stations.clear()
+        for node in nodes:
+            node.look()
+            node.assert_only_whole_files_appeared()
+            node.watcher.close()
+        nodes.clear()
 
-    def make(scenario: Scenario) -> Station:
+    def make_node(scenario: Scenario) -> StaticPodNode:
         check()
-        stations.append(scenario.station(place, session_web, worker))
-        return stations[-1]
+        nodes.append(scenario.node(node_directory, session_web, worker))
+        return nodes[-1]
 
-    yield make
+    yield make_node
     check()
 
 
-@pytest.fixture(name="station")
-def fixture_station(tmp_path: Path, session_web: Web, worker: Worker) -> t.Iterator[Station]:
+@pytest.fixture(name="node")
+def fixture_node(tmp_path: Path, session_web: Web, worker: Worker) -> t.Iterator[StaticPodNode]:
     """A node on which nothing was done yet."""
-    station = Station(tmp_path / "node", session_web, worker)
-    yield station
-    station.assert_only_whole_files_appeared()
-    station.watcher.close()
+    node = StaticPodNode(tmp_path / "node", session_web, worker)
+    yield node
+    node.assert_only_whole_files_appeared()
+    node.watcher.close()
 
 
 Tally = t.Callable[[str, str], None]

@@ -14,7 +14,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.processes import INSIDE
 class Mutation:
     """One safeguard taken out.
 
-    safeguard: what it is, for people. edits: texts, and what stands in their place then. test: selects the tests of which one
+    safeguard: what it is, for people. edits: texts, and their replacements. test: selects the tests of which one
     must fail, as pytest's -k takes it.
     """
 
@@ -22,11 +22,11 @@ class Mutation:
     edits: tuple[tuple[str, str], ...]
     test: str
 
-    def take_out(self, tree: Path) -> None:
+    def remove_safeguard(self, tree: Path) -> None:
         """Write the code without it. Raises AssertionError when the safeguard is not found any more, or not where it is."""
-        for text, instead in self.edits:
+        for text, replacement in self.edits:
             path = self._file_with(text, tree / INSIDE)
-            path.write_text(path.read_text(encoding="utf-8").replace(text, instead), encoding="utf-8")
+            path.write_text(path.read_text(encoding="utf-8").replace(text, replacement), encoding="utf-8")
 
     def files(self, code: Path) -> list[Path]:
         """The files of module_utils that it stands in."""
@@ -44,8 +44,8 @@ class Mutation:
 DURABLE = "each_step_is_on_the_disk"
 
 
-def _edit(safeguard: str, text: str, instead: str, test: str) -> Mutation:
-    return Mutation(safeguard, ((text, instead),), test)
+def _edit(safeguard: str, text: str, replacement: str, test: str) -> Mutation:
+    return Mutation(safeguard, ((text, replacement),), test)
 
 
 # What a power loss, a kill or a full disk could break.

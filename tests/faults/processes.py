@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Processes that run the collection's code, and what a test answers them."""
+"""Processes that run the collection's code, and whose requests a test handles."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ HERE = Path(__file__).parent
 MODULE_UTILS = Path(files.__file__).parents[1]
 INSIDE = Path("ansible_collections/nodecraft/kubeadm/plugins/module_utils")
 
-# Between two looks at whether a process was stopped, while it says nothing.
+# Between two reads of whether a process was stopped, while it sends nothing.
 STOP_SECONDS = 0.01
-Answer = t.Callable[[dict[str, t.Any]], t.Any]
+Handler = t.Callable[[dict[str, t.Any]], t.Any]
 
 
 def copy_code(tree: Path) -> Path:
@@ -45,7 +45,7 @@ def copy_code(tree: Path) -> Path:
 
 
 @dataclasses.dataclass(frozen=True)
-class Ended:
+class ProcessResult:
     """How a process ended. status: its exit status, or the negative number of the signal that ended it. result: of a
     module. calls: its system calls, when it was traced."""
 
@@ -73,31 +73,31 @@ class Process:
         self._connection = connection
         self.pid = pid
 
-    def carry_out(
+    def execute(
         self,
         order: dict[str, t.Any],
-        answer: Answer,
+        handle: Handler,
         clock: t.Callable[[], float],
-        stopped: t.Callable[[], None] | None,
+        on_stopped: t.Callable[[], None] | None,
     ) -> tuple[int, t.Any]:
-        """Give the order and answer questions until the process ends: its status and its result.
+        """Send the order and handle requests until the process ends: its status and its result.
 
-        stopped: called when a signal has stopped the process, before it goes on; None when nothing stops it.
+        on_stopped: called when a signal has stopped the process, before it goes on; None when nothing stops it.
         """
         result: t.Any = None
         try:
             self._send({**order, "now": clock()})
             while True:
-                if stopped is not None:
-                    self._go_on_after_stop(stopped)
+                if on_stopped is not None:
+                    self._resume_after_stop(on_stopped)
                 message = self._receive()
                 if message is None:
                     break
-                assert "broken" not in message, message["broken"]
+                assert "error" not in message, message["error"]
                 if "result" in message:
                     result = message["result"]
                 else:
-                    self._send({"answer": answer(message), "now": clock()})
+                    self._send({"response": handle(message), "now": clock()})
         except BaseException:
             os.kill(self.pid, signal.SIGKILL)
             raise
@@ -106,15 +106,15 @@ class Process:
             status = self._worker.wait(self.pid)
         return status, result
 
-    def _go_on_after_stop(self, stopped: t.Callable[[], None]) -> None:
+    def _resume_after_stop(self, on_stopped: t.Callable[[], None]) -> None:
         """Wait for the next message, and see to it that the process gets there."""
         while not select.select([self._connection], [], [], STOP_SECONDS)[0]:
             if _state(self.pid) == "T":
-                stopped()
+                on_stopped()
                 os.kill(self.pid, signal.SIGCONT)
 
     def _send(self, message: dict[str, t.Any]) -> None:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it was killed; its end says so
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it was killed, and its end is seen
             self._connection.sendall(json.dumps(message).encode())
 
     def _receive(self) -> dict[str, t.Any] | None:
@@ -137,11 +137,11 @@ class Worker:
 
     def fork(self) -> Process:
         """A process that waits for its order."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            socket.send_fds(self._control, [b"fork"], [theirs.fileno()])
+        own_end, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with child_end:
+            socket.send_fds(self._control, [b"fork"], [child_end.fileno()])
             pid = int(self._control.recv(MESSAGE))
-        return Process(self, pid, ours)
+        return Process(self, pid, own_end)
 
     def wait(self, pid: int) -> int:
         """How a forked process ended."""
@@ -152,18 +152,18 @@ class Worker:
         self,
         order: dict[str, t.Any],
         *,
-        answer: Answer,
+        handle: Handler,
         clock: t.Callable[[], float],
         log: Path,
         fault: Fault | None = None,
         traced: bool = False,
-        stopped: t.Callable[[], None] = lambda: None,
-    ) -> Ended:
+        on_stopped: t.Callable[[], None] = lambda: None,
+    ) -> ProcessResult:
         """Run one process from its order to its end."""
         process = self.fork()
         tracer = Tracer(process.pid, log, fault) if traced or fault else None
-        status, result = process.carry_out(order, answer, clock, stopped if fault and "STOP" in fault.what else None)
-        return Ended(status, result, tracer.finish() if tracer else [])
+        status, result = process.execute(order, handle, clock, on_stopped if fault and "STOP" in fault.what else None)
+        return ProcessResult(status, result, tracer.finish() if tracer else [])
 
     def assert_packed_in(self, program: Path) -> None:
         """The engine on a node has every source of this tree, and so the one from which a safeguard was taken out."""

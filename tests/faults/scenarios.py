@@ -12,15 +12,15 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, ROLLED_BACK
+from ansible_collections.nodecraft.kubeadm.tests.faults.fault_nodes import FaultNode, StaticPodNode
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Worker
-from ansible_collections.nodecraft.kubeadm.tests.faults.station import Place, Station
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Call
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import Behaviour
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 QUICK = Behaviour(stop=0.5, start=0.5, ready=0.25)
-HOPELESS = Behaviour(stop=0.5, start=0.5, ready=None, log=("E1 it cannot start",))
+NEVER_READY = Behaviour(stop=0.5, start=0.5, ready=None, log=("E1 it cannot start",))
 # The attribute stands for those of SELinux and of access control lists, which not every machine has.
 ATTRIBUTE, VALUE = "user.nodecraft", b"label"
 WHOLE = os.environ.get("FAULTS_SCOPE", "slice") == "whole"
@@ -28,14 +28,14 @@ WHOLE = os.environ.get("FAULTS_SCOPE", "slice") == "whole"
 Snapshot = dict[str, tuple[t.Any, ...]]
 
 
-def snapshot(station: Station) -> Snapshot:
+def snapshot(node: StaticPodNode) -> Snapshot:
     """All that a transaction changes, with mode, owner, attribute and bytes; what is temporary not."""
     found: Snapshot = {}
-    for directory in (station.manifests, station.root / "policies"):
+    for directory in (node.manifests, node.root / "policies"):
         for path in sorted(directory.rglob("*")):
             if not path.name.startswith("."):
                 found[str(path)] = _version(path)
-    record = station.state / "owned.json"
+    record = node.state / "owned.json"
     if record.exists():
         found[str(record)] = _version(record)
     return found
@@ -47,12 +47,12 @@ def _version(path: Path) -> tuple[t.Any, ...]:
     return (*version, path.read_bytes() if path.is_file() else None)
 
 
-def leftovers(station: Station) -> list[str]:
-    """Temporary files in the directories of others, and anything in our own that does not belong there."""
-    ours = {"lock", "engine.pyz", "history", "owned.json", "progress.json", "followed.json", "backup", "confirmed"}
-    places = (station.manifests, station.root / "policies", station.etc)
-    hidden = [str(path) for place in places for path in place.rglob(".*")]
-    return hidden + sorted(str(path) for path in station.state.iterdir() if path.name not in ours)
+def leftovers(node: StaticPodNode) -> list[str]:
+    """Temporary files in the directories of others, and anything in the collection's own that does not belong there."""
+    own = {"lock", "engine.pyz", "history", "owned.json", "progress.json", "followed.json", "backup", "confirmed"}
+    directories = (node.manifests, node.root / "policies", node.etc)
+    hidden = [str(path) for directory in directories for path in directory.rglob(".*")]
+    return hidden + sorted(str(path) for path in node.state.iterdir() if path.name not in own)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,22 +71,22 @@ class Scenario:
         """How it ends when nothing goes wrong."""
         return COMMITTED if self.works else ROLLED_BACK
 
-    def station(self, root: Path, web: Web, worker: Worker) -> Station:
+    def node(self, root: Path, web: Web, worker: Worker) -> StaticPodNode:
         """A fresh node before the change."""
         shutil.rmtree(root, ignore_errors=True)
-        station = Station(root, web, worker)
+        node = StaticPodNode(root, web, worker)
         (root / "policies").mkdir()
-        station.kubelet.behaviours = {"--v=1": QUICK, "--v=2": QUICK}
-        os.setxattr(station.manifest, ATTRIBUTE, VALUE)
+        node.kubelet.behaviours = {"--v=1": QUICK, "--v=2": QUICK}
+        os.setxattr(node.manifest, ATTRIBUTE, VALUE)
         if self.second:
-            station.accept(self._former_desired(root))
-            assert not station.module(**self._former_desired(root)).result["failed"]
-            station.systemd.work()
-            assert station.outcome() == COMMITTED
-        station.accept(self.desired(root))
-        station.kubelet.behaviours["--v=3"] = QUICK if self.works else HOPELESS
-        station.watcher.events()
-        return station
+            node.accept(self._former_desired(root))
+            assert not node.module(**self._former_desired(root)).result["failed"]
+            node.systemd.run_service()
+            assert node.outcome() == COMMITTED
+        node.accept(self.desired(root))
+        node.kubelet.behaviours["--v=3"] = QUICK if self.works else NEVER_READY
+        node.watcher.events()
+        return node
 
     @staticmethod
     def _former_desired(root: Path) -> dict[str, t.Any]:
@@ -99,7 +99,7 @@ class Scenario:
 
     @staticmethod
     def desired(root: Path) -> dict[str, t.Any]:
-        """What the module is asked for."""
+        """The options of the module."""
         policies = root / "policies"
         files = [
             samples.file(str(policies / "audit" / "policy.yaml"), "new policy\n"),
@@ -141,6 +141,6 @@ def one_of_each(calls: t.Iterable[Call]) -> list[Call]:
     )
 
 
-def changing(calls: t.Iterable[Call], station: Place) -> list[Call]:
-    """The calls that change something of ours or of the component's; what the fake kubelet reads is not."""
-    return [call for call in calls if call.changes and call.below(station.root)]
+def changing(calls: t.Iterable[Call], node: FaultNode) -> list[Call]:
+    """The calls that change something of the collection's or of the component's; what the fake kubelet reads is not."""
+    return [call for call in calls if call.changes and call.below(node.root)]

@@ -145,8 +145,8 @@ class Tracer:
         if fault is not None:
             command += ["-e", fault.expression]
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        said = t.cast(t.IO[str], self._process.stderr).readline()
-        assert "attached" in said, said
+        line = t.cast(t.IO[str], self._process.stderr).readline()
+        assert "attached" in line, line
 
     def finish(self) -> list[Call]:
         """What it saw, once the process has ended."""

@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_each_safeguard_is_still_found(tmp_path: Path, name: str) -> None:
     tree = copy_code(tmp_path / "code")
-    MUTATIONS[name].take_out(tree)
+    MUTATIONS[name].remove_safeguard(tree)
 
 
 def test_the_page_has_the_table() -> None:

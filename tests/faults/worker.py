@@ -4,7 +4,7 @@
 
     python worker.py TREE DESCRIPTOR
 
-Starting Python takes longer than a whole run. What a forked process would ask the node for, it asks the test at the other
+Starting Python takes longer than a whole run. What a forked process needs of the node it requests of the test at the other
 end of its socket: the time, to sleep, to run a program, the API server. All that it does with files it does itself, and
 that is what is traced, killed and failed.
 """
@@ -31,12 +31,12 @@ MESSAGE = 1 << 20
 BROKEN = 99
 
 
-class Ended(BaseException):
+class ModuleEnded(BaseException):
     """The module has printed its result."""
 
 
-class Test:
-    """What the test answers for the node."""
+class NodeProxy:
+    """Forwards what a process requests of its node to the test."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -49,13 +49,13 @@ class Test:
         return message
 
     def send(self, **message: t.Any) -> None:
-        """Tell something."""
+        """Send a message to the test."""
         self._connection.sendall(json.dumps(message).encode())
 
-    def ask(self, **question: t.Any) -> t.Any:
-        """The answer to a question."""
-        self.send(**question)
-        return self.receive()["answer"]
+    def call(self, **request: t.Any) -> t.Any:
+        """Send a request; returns the test's response."""
+        self.send(**request)
+        return self.receive()["response"]
 
     # Under the names that the module ``time`` gives them.
     def monotonic(self) -> float:
@@ -64,27 +64,27 @@ class Test:
 
     def sleep(self, seconds: float) -> None:
         """Let the test's time pass."""
-        self.ask(sleep=seconds)
+        self.call(sleep=seconds)
 
     def run(self, arguments: t.Sequence[str], **options: t.Any) -> tuple[int, str, str]:
         """A program of the node."""
-        status, output, error = self.ask(run=list(arguments))
+        status, output, error = self.call(run=list(arguments))
         if status and options.get("check_rc"):
             self.send(result={"failed": True, "msg": error})
-            raise Ended
+            raise ModuleEnded
         return status, output, error
 
-    def ask_api(self, kubeconfig: str, path: str) -> tuple[Json | None, str]:
+    def get_api(self, kubeconfig: str, path: str) -> tuple[Json | None, str]:
         """The API server."""
-        found, why = self.ask(ask=[kubeconfig, path])
-        return found, why
+        document, error = self.call(get=[kubeconfig, path])
+        return document, error
 
 
 class Module:
     """As much of an AnsibleModule as the runner uses."""
 
-    def __init__(self, test: Test, check_mode: bool) -> None:
-        self._test = test
+    def __init__(self, proxy: NodeProxy, check_mode: bool) -> None:
+        self._proxy = proxy
         self.check_mode = check_mode
         self._warnings: list[str] = []
 
@@ -101,73 +101,73 @@ class Module:
         self._end(failed=True, **result)
 
     def _end(self, **result: t.Any) -> t.NoReturn:
-        self._test.send(result={**result, "warnings": self._warnings})
-        raise Ended
+        self._proxy.send(result={**result, "warnings": self._warnings})
+        raise ModuleEnded
 
 
-def run_engine(code: types.SimpleNamespace, test: Test, order: Json) -> int:
+def run_engine(code: types.SimpleNamespace, proxy: NodeProxy, order: Json) -> int:
     """The program that systemd starts, on the test's node."""
     os.umask(order["umask"])
     with open(order["program"], "rb") as stream:
         assert stream.read() == code.packed, f"{order['program']} is not the program that is loaded here"
     host = code.packed_node.Host(**order["host"])
-    inject = {"host": host, "clock": test.monotonic, "sleep": test.sleep, "run": test.run, "http_get": test.ask_api}
+    inject = {"host": host, "clock": proxy.monotonic, "sleep": proxy.sleep, "run": proxy.run, "http_get": proxy.get_api}
     program = code.packed_program
     program.Engine = functools.partial(program.Engine, **inject)
     # What goes to systemd's journal is no file's.
     sys.stderr = io.StringIO()
     status = program.main([order["program"], order["directory"]])
-    test.send(result=sys.stderr.getvalue())
+    proxy.send(result=sys.stderr.getvalue())
     return int(status)
 
 
-def run_module(code: types.SimpleNamespace, test: Test, order: Json) -> t.NoReturn:
+def run_module(code: types.SimpleNamespace, proxy: NodeProxy, order: Json) -> t.NoReturn:
     """The module static_pod."""
     steps = code.static_pod_steps.StaticPodSteps(
         order["params"],
         diff=True,
-        run=test.run,
+        run=proxy.run,
         host=code.node.Host(**order["host"]),
         patience=5.0,
     )
-    code.runner.run(Module(test, order["check"]), steps, rehearse=order["params"]["rehearse"])
-    raise Ended
+    code.runner.run(Module(proxy, order["check"]), steps, rehearse=order["params"]["rehearse"])
+    raise ModuleEnded
 
 
-def start_transaction(code: types.SimpleNamespace, test: Test, order: Json) -> int:
+def start_transaction(code: types.SimpleNamespace, proxy: NodeProxy, order: Json) -> int:
     """The part of a module that hands a journal to the engine."""
     name = order["journal"]["name"]
     with code.engine_service.hold_lock(name, dry=False):
-        code.engine_service.start_engine(order["journal"], run=test.run)
+        code.engine_service.start_engine(order["journal"], run=proxy.run)
     return 0
 
 
-def ask_transactions(code: types.SimpleNamespace, test: Test, order: Json) -> int:
-    """A function of the module's side that answers with something that JSON can hold."""
-    test.send(result=getattr(code.journal_history, order["function"])(*order["arguments"]))
+def query_history(code: types.SimpleNamespace, proxy: NodeProxy, order: Json) -> int:
+    """A function of the module's side that returns something that JSON can hold."""
+    proxy.send(result=getattr(code.journal_history, order["function"])(*order["arguments"]))
     return 0
 
 
-ORDERS: dict[str, t.Callable[[types.SimpleNamespace, Test, Json], int]] = {
+ORDERS: dict[str, t.Callable[[types.SimpleNamespace, NodeProxy, Json], int]] = {
     "engine": run_engine,
     "module": run_module,
     "start": start_transaction,
-    "transactions": ask_transactions,
+    "transactions": query_history,
 }
 
 
-def carry_out(code: types.SimpleNamespace, connection: socket.socket) -> int:
+def execute(code: types.SimpleNamespace, connection: socket.socket) -> int:
     """What a forked process does."""
-    test = Test(connection)
-    order = test.receive()
+    proxy = NodeProxy(connection)
+    order = proxy.receive()
     code.state.STATE_DIR = order["state_dir"]
     code.engine_service.STATE_DIR = order["state_dir"]
     code.engine_service._UNIT_FILE = order["unit_file"]
     for module in (code.engine_service, code.static_pod_steps, code.transaction_steps):
-        module.time = test
+        module.time = proxy
     try:
-        return ORDERS[order["do"]](code, test, order)
-    except Ended:
+        return ORDERS[order["do"]](code, proxy, order)
+    except ModuleEnded:
         return 0
     except KeyboardInterrupt:
         # As Python ends a program that does not catch it.
@@ -175,7 +175,7 @@ def carry_out(code: types.SimpleNamespace, connection: socket.socket) -> int:
         os.kill(os.getpid(), signal.SIGINT)
         return BROKEN
     except BaseException:  # whatever it is, the test shows it
-        test.send(broken=traceback.format_exc())
+        proxy.send(error=traceback.format_exc())
         return BROKEN
 
 
@@ -209,7 +209,7 @@ def load_packed(code: types.SimpleNamespace, program: types.ModuleType, path: st
 
 
 def main() -> None:
-    """Fork on request: a message with a socket starts a process, one without asks how a process ended."""
+    """Fork on request: a message with a socket starts a process, one without requests how a process ended."""
     code = code_of(sys.argv[1])
     control = socket.socket(fileno=int(sys.argv[2]))
     gc.collect()
@@ -227,7 +227,7 @@ def main() -> None:
             for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
                 # The shell that started the tests in the background may have had them ignored; systemd does not.
                 signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-            os._exit(carry_out(code, socket.socket(fileno=descriptors[0])))
+            os._exit(execute(code, socket.socket(fileno=descriptors[0])))
         os.close(descriptors[0])
         control.sendall(str(pid).encode())
 

@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     result_of,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import KUBELET, Host
-from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Ended, Worker
+from ansible_collections.nodecraft.kubeadm.tests.faults.processes import ProcessResult, Worker
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Fault
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, Clock, FakeNode
@@ -33,7 +33,7 @@ _PREVIEWS: dict[tuple[bytes, str], bytes] = {}
 
 
 def manifest(port: int, *arguments: str) -> str:
-    """A manifest with these flags, and with a probe that the test answers."""
+    """A manifest with these flags, and with a probe that the test serves."""
     items = "".join(f"    - {argument}\n" for argument in (NAME, *arguments))
     return (
         f"# written manually\napiVersion: v1\nkind: Pod\nmetadata:\n  name: {NAME}\n  namespace: kube-system\n"
@@ -61,28 +61,28 @@ class Unit(t.NamedTuple):
                 values.setdefault((section, key), []).append(value)
         return cls(values)
 
-    def words(self, section: str, key: str) -> list[str]:
-        """The words of a setting."""
+    def values_of(self, section: str, key: str) -> list[str]:
+        """The values of a setting."""
         return " ".join(self.values.get((section, key), [])).split()
 
     def restarts_after(self, status: int) -> bool:
         """Whether systemd starts it again: the rules of Restart=on-failure in systemd.service(5)."""
         name = signal.Signals(-status).name if status < 0 else str(status)
-        if name in self.words("Service", "RestartPreventExitStatus"):
+        if name in self.values_of("Service", "RestartPreventExitStatus"):
             return False
-        if name in self.words("Service", "RestartForceExitStatus"):
+        if name in self.values_of("Service", "RestartForceExitStatus"):
             return True
-        return self.words("Service", "Restart") == ["on-failure"] and status not in CLEAN
+        return self.values_of("Service", "Restart") == ["on-failure"] and status not in CLEAN
 
 
 class Systemd:
-    """Starts, and starts again, what the unit file on the disk says."""
+    """Starts, and restarts, the service of the unit file on the disk."""
 
-    def __init__(self, station: Place) -> None:
-        self._station = station
-        self._name = station.state.name
+    def __init__(self, node: FaultNode) -> None:
+        self._node = node
+        self._name = node.state.name
         self._service = f"nodecraft-kubeadm@{self._name}.service"
-        self.file = station.etc / "nodecraft-kubeadm@.service"
+        self.file = node.etc / "nodecraft-kubeadm@.service"
         self.due = False
         self.statuses: list[int] = []
 
@@ -99,52 +99,52 @@ class Systemd:
 
     def start(self) -> None:
         """Start the service, when its condition holds."""
-        conditions = self._unit().words("Unit", "ConditionPathExists")
+        conditions = self._unit().values_of("Unit", "ConditionPathExists")
         one_of = [path[1:] for path in conditions if path.startswith("|")]
         self.due = all(os.path.exists(path) for path in conditions if not path.startswith("|"))
         self.due = self.due and (not one_of or any(map(os.path.exists, one_of)))
 
     def boot(self) -> None:
-        """Start what is wanted by the target that a node boots into."""
+        """Start what the target that a node boots into wants."""
         link = self.file.parent / "multi-user.target.wants" / self._service
         if link.is_symlink() and os.path.realpath(link) == str(self.file) and self.file.read_bytes():
             self.start()
 
     def umask(self) -> int:
         """The rights that files of the service never have."""
-        return int(next(iter(self._unit().words("Service", "UMask")), "0022"), 8)
+        return int(next(iter(self._unit().values_of("Service", "UMask")), "0022"), 8)
 
     def _unit(self) -> Unit:
         return Unit.read(self.file, self._name)
 
-    def work(self, fault: Fault | None = None, *, traced: bool = False) -> list[Ended]:
+    def run_service(self, fault: Fault | None = None, *, traced: bool = False) -> list[ProcessResult]:
         """Run the service until systemd leaves it alone; the fault is put into its first process. Returns its processes."""
-        ended: list[Ended] = []
+        ended: list[ProcessResult] = []
         while self.due:
-            ended.append(self._station.engine(fault if not ended else None, traced=traced))
+            ended.append(self._node.engine(fault if not ended else None, traced=traced))
             self.statuses.append(ended[-1].status)
             self.due = self._unit().restarts_after(ended[-1].status)
             assert len(ended) < 20, f"systemd starts it for ever: {self.statuses}"
         return ended
 
 
-class Place:
-    """What processes work on and ask of a node, whatever its component is. state: where the component's journal is."""
+class FaultNode:
+    """What processes use of a node, whatever its component is. state: where the component's journal is."""
 
     state: Path
     clock: Clock
 
     def install(self, root: Path, worker: Worker, host: Host) -> None:
-        """Where its unit files are, what runs its processes, and where these look."""
+        """Where its unit files are, what runs its processes, and the directories that these use."""
         self.root = root
-        self._looked_at = host._asdict()
+        self._host_fields = host._asdict()
         self.etc = root / "etc"
         self.etc.mkdir()
         self.worker = worker
         self.systemd = Systemd(self)
-        # What happens while a process is stopped by a fault, once; and with each question of a process.
-        self.stopped: t.Callable[[], None] | None = None
-        self.meanwhile: t.Callable[[dict[str, t.Any]], None] = lambda question: None
+        # What happens while a process is stopped by a fault, once; and with each request of a process.
+        self.on_stopped: t.Callable[[], None] | None = None
+        self.on_request: t.Callable[[dict[str, t.Any]], None] = lambda request: None
         self._runs = 0
 
     def program(self, arguments: list[str]) -> tuple[int, str, str]:
@@ -155,56 +155,56 @@ class Place:
         """The API server."""
         return None, "there is no API server"
 
-    def engine(self, fault: Fault | None = None, *, traced: bool = False) -> Ended:
+    def engine(self, fault: Fault | None = None, *, traced: bool = False) -> ProcessResult:
         """A run of the engine, as its service starts it."""
         program = self.state / "engine.pyz"
         self.worker.assert_packed_in(program)
         order = {"do": "engine", "program": str(program), "directory": str(self.state), "umask": self.systemd.umask()}
         return self.process(order, fault, traced=traced)
 
-    def told(self, function: str, *arguments: t.Any) -> t.Any:
-        """What a function of the module's side says of the node's transactions."""
+    def query_history(self, function: str, *arguments: t.Any) -> t.Any:
+        """The result of a function of the module's side about the node's transactions."""
         return self.process({"do": "transactions", "function": function, "arguments": list(arguments)}).result
 
-    def process(self, order: dict[str, t.Any], fault: Fault | None = None, *, traced: bool = False) -> Ended:
+    def process(self, order: dict[str, t.Any], fault: Fault | None = None, *, traced: bool = False) -> ProcessResult:
         """Run a process on this node."""
         self._runs += 1
         place = {
-            "host": self._looked_at,
+            "host": self._host_fields,
             "state_dir": str(self.state.parent),
             "unit_file": str(self.systemd.file),
         }
         log = self.root / f"calls-{self._runs}"
         return self.worker.run(
             {**order, **place},
-            answer=self._answer,
+            handle=self._handle_request,
             clock=self.clock,
             log=log,
             fault=fault,
             traced=traced,
-            stopped=self._while_stopped,
+            on_stopped=self._run_on_stopped,
         )
 
     @property
     def was_stopped(self) -> bool:
         """Whether what was to happen while a process is stopped has happened."""
-        return self.stopped is None
+        return self.on_stopped is None
 
-    def _while_stopped(self) -> None:
-        action, self.stopped = self.stopped, None
+    def _run_on_stopped(self) -> None:
+        action, self.on_stopped = self.on_stopped, None
         if action is not None:
             action()
 
-    def _answer(self, question: dict[str, t.Any]) -> t.Any:
-        self.meanwhile(question)
-        if "sleep" in question:
+    def _handle_request(self, request: dict[str, t.Any]) -> t.Any:
+        self.on_request(request)
+        if "sleep" in request:
             if self._lock_is_free():
-                self.systemd.work()
-            self.clock.sleep(question["sleep"])
+                self.systemd.run_service()
+            self.clock.sleep(request["sleep"])
             return None
-        if "run" in question:
-            return self.systemd.run(question["run"]) or self.program(question["run"])
-        return self.api(*question["ask"])
+        if "run" in request:
+            return self.systemd.run(request["run"]) or self.program(request["run"])
+        return self.api(*request["get"])
 
     def _lock_is_free(self) -> bool:
         try:
@@ -228,7 +228,7 @@ class Place:
         return str(result_of(journal)["outcome"]) if journal else None
 
 
-class Station(Place, FakeNode):
+class StaticPodNode(FaultNode, FakeNode):
     """A control plane node: the module static_pod, and its transactions."""
 
     def __init__(self, root: Path, web: Web, worker: Worker) -> None:
@@ -254,33 +254,33 @@ class Station(Place, FakeNode):
         if key not in _PREVIEWS:
             preview = self.module(check=True, **desired).result
             assert not preview["failed"], preview["msg"]
-            (shown,) = (part for part in preview["diff"] if part["before_header"] == str(self.manifest))
-            _PREVIEWS[key] = shown["after"].encode()
+            (manifest_diff,) = (part for part in preview["diff"] if part["before_header"] == str(self.manifest))
+            _PREVIEWS[key] = manifest_diff["after"].encode()
         self.allowed = {key[0], _PREVIEWS[key]}
 
     def program(self, arguments: list[str]) -> tuple[int, str, str]:
-        """Of the kubelet's own, what the engine asks; of the rest, what the module does."""
+        """Of the kubelet's own, what the engine calls; of the rest, what the module calls."""
         if arguments[-1] == KUBELET and arguments[1] in ("restart", "is-active"):
             return self.kubelet.systemctl(arguments)
         return self.programs(arguments)
 
     def module(
         self, fault: Fault | None = None, *, check: bool = False, traced: bool = False, **desired: t.Any
-    ) -> Ended:
+    ) -> ProcessResult:
         """A run of the module static_pod; without rehearsal."""
         given = {"rehearse": False, "wait_timeout": 20, "min_ready_seconds": 3, **desired}
         order = {"do": "module", "params": samples.parameters(**given), "check": check}
         return self.process(order, fault, traced=traced)
 
 
-class UnitStation(Place, FakeUnit):
+class KubeletNode(FaultNode, FakeUnit):
     """A node whose kubelet changes. Its journals are handed over by the module's side; how they are made is tested elsewhere."""
 
     def __init__(self, root: Path, web: Web, worker: Worker) -> None:
         super().__init__(root, web)
         self.install(root, worker, self.host)
 
-    def begin(self, **given: t.Any) -> Ended:
+    def begin(self, **given: t.Any) -> ProcessResult:
         """Hand over the journal of a change of the setting."""
         return self.process({"do": "start", "journal": self.journal(**given)})
 
