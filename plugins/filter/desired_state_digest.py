@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..module_utils._plan.common.plain import plain
+from ..module_utils._plan.common.plain import to_plain
 from ..module_utils._plan.transaction.lease import slow_digest
 
 DOCUMENTATION = r"""
@@ -47,4 +47,4 @@ class FilterModule:
 
 
 def _digest(desired: t.Any) -> str:
-    return slow_digest(plain(desired))
+    return slow_digest(to_plain(desired))

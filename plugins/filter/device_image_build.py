@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..module_utils._plan.common.plain import plain
+from ..module_utils._plan.common.plain import to_plain
 from ..module_utils._plan.device import image_build
 
 DOCUMENTATION = r"""
@@ -82,4 +82,4 @@ class FilterModule:
 
 
 def _plan(request: t.Any, found: t.Any) -> dict[str, t.Any]:
-    return image_build.plan(image_build.ImageRequest(**plain(request)), image_build.found_by(**plain(found)))
+    return image_build.plan(image_build.ImageRequest(**to_plain(request)), image_build.found_by(**to_plain(found)))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..module_utils._plan.common.plain import plain
+from ..module_utils._plan.common.plain import to_plain
 from ..module_utils._plan.static_pod import join_files
 
 DOCUMENTATION = r"""
@@ -63,4 +63,4 @@ class FilterModule:
 
 
 def _join_files(requests: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    return join_files.join_files(plain(requests))
+    return join_files.join_files(to_plain(requests))

@@ -8,7 +8,7 @@ import typing as t
 
 from ..module_utils._plan.common import role_variables
 from ..module_utils._plan.common.errors import Refusal
-from ..module_utils._plan.common.plain import plain
+from ..module_utils._plan.common.plain import to_plain
 from ..module_utils._plan.static_pod import requests
 
 DOCUMENTATION = r"""
@@ -69,9 +69,9 @@ class FilterModule:
 def _requests(
     desired: t.Mapping[str, t.Any], preserved: t.Mapping[str, t.Any] | None = None
 ) -> dict[str, dict[str, t.Any]]:
-    given = plain(desired)
+    given = to_plain(desired)
     for name in role_variables.SETTINGS["control_plane"]:
         option = name.removeprefix("control_plane_")
-        for objection in role_variables.value_objections(name, given.get(option, {}), {"type": "dict"}):
+        for objection in role_variables.value_errors(name, given.get(option, {}), {"type": "dict"}):
             raise Refusal(objection)
-    return requests.requests(**given, preserved=plain(preserved or {}).get("control_plane", {}))
+    return requests.requests(**given, preserved=to_plain(preserved or {}).get("control_plane", {}))

@@ -50,7 +50,7 @@ import typing as t
 from ansible.plugins.lookup import LookupBase
 
 from ..module_utils._plan.common import role_variables
-from ..module_utils._plan.common.plain import plain
+from ..module_utils._plan.common.plain import to_plain
 
 
 class LookupModule(LookupBase):
@@ -64,7 +64,7 @@ class LookupModule(LookupBase):
         templar: t.Any = self._templar
         return [
             {
-                name.removeprefix(f"{role}_"): plain(templar.template(known[name]))
+                name.removeprefix(f"{role}_"): to_plain(templar.template(known[name]))
                 for name in role_variables.SETTINGS[role]
                 if name in known
             }

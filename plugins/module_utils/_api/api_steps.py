@@ -13,7 +13,7 @@ import sys
 import typing as t
 from http import HTTPStatus
 
-from .._plan.common.batch import joined
+from .._plan.common.batch import join_first
 from .._plan.common.errors import KubeadmError
 from .._plan.common.ownership import Change
 from .._plan.common.verdict import ACCEPTED, REFUSED, Verdict
@@ -88,7 +88,7 @@ class ApiSteps(t.Generic[Observed, Planned]):
         errors = send()
         seconds = self._api.clock() - started
         if errors:
-            return Verdict(REFUSED, joined(errors), seconds)
+            return Verdict(REFUSED, join_first(errors), seconds)
         return Verdict(ACCEPTED, f"the API server accepts {each} (dryRun=All)", seconds)
 
 
@@ -197,7 +197,7 @@ class Target(t.Generic[P]):
             "changed": self.changed,
             "failed": bool(self.error),
             "msg": self.error or self.note,
-            "operations": [change.described() for change in self._planned],
+            "operations": [change.to_result() for change in self._planned],
         }
 
 

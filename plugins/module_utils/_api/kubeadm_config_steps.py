@@ -119,7 +119,7 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
         """The result of the module, whatever step it reached."""
         plan = self._planned_again or plan
         return {
-            "operations": [operation.described() for operation in plan.operations] if plan else [],
+            "operations": [operation.to_result() for operation in plan.operations] if plan else [],
             "not_persisted": {str(place): reason for place, reason in plan.skipped.items()} if plan else {},
             "diff": [diff_entry(IN_CONFIG_MAP, plan.before, plan.after)]
             if plan and self._diff and plan.before != plan.after

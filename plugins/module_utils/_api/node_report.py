@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .._plan.common.errors import several
+from .._plan.common.errors import join_failures
 from .._plan.kubelet import configz as kubelet_check
 from .._plan.kubelet.limits import Limits
 from .._plan.node import extended_resources as node_resources
@@ -42,7 +42,7 @@ def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None])
     running = read_kubelets(client, list(kubelets), workers=params["concurrency"])
     compared = {name: _compare_kubelet(expected or {}, running[name]) for name, expected in kubelets.items()}
     problems = {name: each["problem"] for name, each in compared.items() if each["problem"]}
-    failure = {"failed": True, "msg": several(problems)} if problems else {}
+    failure = {"failed": True, "msg": join_failures(problems)} if problems else {}
     return {"nodes": {name: {**node, "kubelet": compared.get(name)} for name, node in nodes.items()}, **failure}
 
 

@@ -11,7 +11,7 @@ import functools
 import typing as t
 from http import HTTPStatus
 
-from .._plan.common.batch import TaskPlan, joined, refuse_failures
+from .._plan.common.batch import TaskPlan, join_first, raise_failures
 from .._plan.common.errors import KubeadmError
 from .._plan.common.verdict import Verdict
 from .._plan.documents import json_patch
@@ -99,10 +99,10 @@ class PodImpact:
         for name, taints in concerned.items():
             evicted = node_taints.evicted(pods[name], taints)
             if evicted and self._allow_eviction:
-                warnings.append(f"{name}: {self._keys(taints)} evicts {joined(evicted)}.")
+                warnings.append(f"{name}: {self._keys(taints)} evicts {join_first(evicted)}.")
             elif evicted:
                 observed.targets[name].error = (
-                    f"{name}: {self._keys(taints)} would evict {len(evicted)} pods: {joined(evicted)}. Nothing was changed on"
+                    f"{name}: {self._keys(taints)} would evict {len(evicted)} pods: {join_first(evicted)}. Nothing was changed on"
                     " this node. Give them a toleration, or set allow_eviction."
                 )
         return warnings
@@ -133,7 +133,7 @@ class PodImpact:
             new = [entry for entry in after if entry.pod not in already]
             if new:
                 warnings.append(
-                    f"{name}: these pods keep running, but the kubelet rejects them when it is restarted: {joined(new)}."
+                    f"{name}: these pods keep running, but the kubelet rejects them when it is restarted: {join_first(new)}."
                 )
         return warnings
 
@@ -284,7 +284,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
             watch.note_missing(observed)
         targets = observed.targets.values()
         errors = [target.error for target in targets if target.error]
-        refuse_failures("nodes", errors, len(targets), changed=any(target.changed for target in targets))
+        raise_failures("nodes", errors, len(targets), changed=any(target.changed for target in targets))
         return self._final_warnings()
 
     def report(self, observed: Observed | None, plan: TaskPlan | None) -> dict[str, t.Any]:

@@ -11,7 +11,7 @@ import functools
 import typing as t
 from http import HTTPStatus
 
-from .._plan.common.batch import Incomplete, joined
+from .._plan.common.batch import PartialFailure, join_first
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.verdict import Verdict
 from .._plan.guard import plan as placement_guard
@@ -427,7 +427,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         except KubeadmError as exc:
             if not (self._removed_leftovers or self._trial.copy_remains or self._objects.written):
                 raise
-            raise Incomplete(str(exc), changed=True) from exc
+            raise PartialFailure(str(exc), changed=True) from exc
 
     def _change(self, observed: Observed, plan: GuardPlan) -> None:
         for place in plan.leftovers:
@@ -452,7 +452,9 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         """Bring the guard back to what was read, because this one does not work as desired. Returns what came of it."""
         problems = self._objects.roll_back(former)
         if problems:
-            return f"Not all of it could be rolled back: {joined(problems)}. {placement_trial.way_out(self._desired)}"
+            return (
+                f"Not all of it could be rolled back: {join_first(problems)}. {placement_trial.way_out(self._desired)}"
+            )
         existed = any(name == self._desired.name for _kind, name in former)
         return "It was rolled back." if existed else "It was removed again."
 
@@ -468,7 +470,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             try:
                 refuse_unprotected(desired, nodes, self._protection, observed.cluster.guards)
             except Refusal as exc:
-                raise Incomplete(f"{exc} Run it again.", changed=bool(plan.operations)) from exc
+                raise PartialFailure(f"{exc} Run it again.", changed=bool(plan.operations)) from exc
         self._enforced = desired.present and desired.enforce
         limits = self._final_warnings()
         self._summary = placement_guard.lines(desired, self._protection, plan.operations, dry=dry) + limits

@@ -11,7 +11,7 @@ import functools
 import typing as t
 from http import HTTPStatus
 
-from .._plan.common.batch import Incomplete, TaskPlan, joined, refuse_failures
+from .._plan.common.batch import PartialFailure, TaskPlan, join_first, raise_failures
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.verdict import Verdict
 from .._plan.kubernetes import names as node_names
@@ -466,13 +466,13 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         except KubeadmError as exc:
             if not observed.changed:
                 raise
-            raise Incomplete(str(exc), changed=True) from exc
+            raise PartialFailure(str(exc), changed=True) from exc
 
     def finish(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:
         """Raise an error with the pods and templates that failed."""
         for kind, objects in (("pods", observed.targets), ("templates", observed.templates.found)):
             errors = [each.error for each in objects.values() if each.error]
-            refuse_failures(kind, errors, len(objects), changed=observed.changed)
+            raise_failures(kind, errors, len(objects), changed=observed.changed)
         return self._final_warnings()
 
     def report(self, observed: Observed | None, plan: TaskPlan | None) -> dict[str, t.Any]:
@@ -543,7 +543,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
             if not batch:
                 reason = (
                     f"not tried: its restart would put more than max_unavailable ({limit}) out of service, because these are"
-                    f" not Ready: {joined(down)}."
+                    f" not Ready: {join_first(down)}."
                 )
                 for target in waiting:
                     target.fail(NOT_TRIED, reason)
@@ -596,4 +596,4 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
 def _restart_warnings(observed: Observed) -> list[str]:
     """A warning of the containers that a change restarts, if any."""
     restarts = [f"{target.name} ({', '.join(target.restarts)})" for target in observed.changing if target.restarts]
-    return [f"resizePolicy restarts containers of these pods for it: {joined(restarts)}."] if restarts else []
+    return [f"resizePolicy restarts containers of these pods for it: {join_first(restarts)}."] if restarts else []

@@ -10,7 +10,7 @@ import dataclasses
 import typing as t
 from http import HTTPStatus
 
-from .._plan.common.batch import joined
+from .._plan.common.batch import join_first
 from .._plan.common.errors import KubeadmError
 from .._plan.common.ownership import Change
 from .._plan.pod import resize as pod_resize
@@ -70,7 +70,7 @@ class Template:
             "differs": bool(self.differences),
             "differences": [{**dataclasses.asdict(entry), "pods": list(entry.pods)} for entry in self.differences],
             "rollout": self.rollout,
-            "operations": [change.described() for change in self.operations],
+            "operations": [change.to_result() for change in self.operations],
         }
 
 
@@ -100,7 +100,7 @@ class Templates:
             return
         others = pod_templates.other_makers(pods.values())
         if others and not needed:
-            self.unverified.append(f"whether the templates differ from the pods: {joined(others)} made them")
+            self.unverified.append(f"whether the templates differ from the pods: {join_first(others)} made them")
         for ref, controller in controllers.items():
             own_desired = pod_templates.desired_of(controller, list(desired) or None) if reverts else desired
             self.found[ref] = Template(*ref, read=controller, latest=controller, desired=own_desired)
@@ -130,7 +130,7 @@ class Templates:
                 messages.append(f"{template}: its template changes, and {template.rollout}.")
             elif template.differences and self._policy == REPORT:
                 messages.append(
-                    f"{template}: {joined(template.differences)}. Pods that it creates from now on, and all of them after its next"
+                    f"{template}: {join_first(template.differences)}. Pods that it creates from now on, and all of them after its next"
                     " rollout, have the resources of the template. Set template to update to change that"
                     f" ({template.rollout}), or to keep to silence this warning."
                 )
@@ -141,7 +141,7 @@ class Templates:
         for template in self.found.values():
             own = [name for name in unresized if self.of(name) is template]
             if template.operations and own:
-                template.note = f"the template was not changed, because of {joined(own)}"
+                template.note = f"the template was not changed, because of {join_first(own)}"
             elif template.operations:
                 self._send_one(template, dry_run=dry_run)
 

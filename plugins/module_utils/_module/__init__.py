@@ -12,7 +12,7 @@ import sys
 
 from .._plan.common import python
 
-complaint = python.complaint(sys.version_info, sys.executable, os.uname().nodename)
+complaint = python.version_error(sys.version_info, sys.executable, os.uname().nodename)
 if complaint is not None:
     sys.stdout.write(json.dumps({"failed": True, "msg": complaint}))
     raise SystemExit(1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import typing as t
 
-from .._plan.common.errors import KubeadmError, Refusal, several
+from .._plan.common.errors import KubeadmError, Refusal, join_failures
 from .._plan.common.verdict import NOT_NEEDED, SKIPPED, Verdict
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -113,7 +113,7 @@ def run_plans(module: AnsibleModule, plans: Plans[Common, Observed, Planned], *,
         results[name] = {**result, "failed": failure is not None, "msg": failure}
     failures = {name: result["msg"] for name, result in results.items() if result["failed"]}
     if failures:
-        module.fail_json(msg=several(failures), changed=False, **plans.report(common, results))
+        module.fail_json(msg=join_failures(failures), changed=False, **plans.report(common, results))
     module.exit_json(changed=False, **plans.report(common, results))
 
 

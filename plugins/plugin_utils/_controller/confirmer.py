@@ -19,7 +19,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ...module_utils._engine import tls
 from ...module_utils._engine.engine_errors import CredentialError
 from ...module_utils._plan.common import typed
-from ...module_utils._plan.common.errors import several
+from ...module_utils._plan.common.errors import join_failures
 from ...module_utils._plan.transaction import confirmation
 from .lock_waiter import LockWaiter
 
@@ -104,5 +104,7 @@ class StaticPodPlanner(Confirmer):
         failures = {name: plan["msg"] for name, plan in plans.items() if plan["failed"]}
         if failures:
             result.update(
-                failed=True, msg=several(failures), busy=all(plan["busy"] for plan in plans.values() if plan["failed"])
+                failed=True,
+                msg=join_failures(failures),
+                busy=all(plan["busy"] for plan in plans.values() if plan["failed"]),
             )

@@ -15,7 +15,7 @@ from ansible.errors import AnsibleError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ...module_utils._plan.common import role_variables
-from ...module_utils._plan.common.batch import joined
+from ...module_utils._plan.common.batch import join_first
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.node import rollout as resources
 from .play_view import Json, PlayView, origin_of
@@ -48,10 +48,10 @@ class InventoryCheck:
     def named_settings(self) -> list[str]:
         """The settings of all roles that a variable of any host names. Raises Refusal for a run of which none does."""
         names = list(self._hosts.values())
-        found = role_variables.named(
+        found = role_variables.find_set_variables(
             names, [name for settings in role_variables.SETTINGS.values() for name in settings]
         )
-        refusal = role_variables.nothing_named(found, self._required)
+        refusal = role_variables.no_settings_error(found, self._required)
         if refusal:
             raise Refusal(refusal)
         return found
@@ -68,21 +68,21 @@ class InventoryCheck:
             for role, specs in self._specs.items():
                 self._check_names(host, role, specs, variables)
                 if role == "placement_guard" and role in self._roles:
-                    self._record(host, role_variables.half_configured(role, variables, specs))
-                for name, option in role_variables.options(specs).items():
+                    self._record(host, role_variables.unused_options_error(role, variables, specs))
+                for name, option in role_variables.collect_options(specs).items():
                     if name in variables:
                         self._check_value(host, name, option)
         return _truncate(
-            [f"{joined(hosts)}: {text}{_format_places(hosts.values())}" for text, hosts in self._found.items()]
+            [f"{join_first(hosts)}: {text}{_format_places(hosts.values())}" for text, hosts in self._found.items()]
         )
 
     def near_misses(self) -> list[str]:
         """Names that are nearly those of variables of a role, a line each."""
-        known = {name for specs in self._specs.values() for name in role_variables.options(specs)}
+        known = {name for specs in self._specs.values() for name in role_variables.collect_options(specs)}
         names = {name for variables in self._hosts.values() for name in variables}
         return [
-            f"{joined(host for host, variables in self._hosts.items() if name in variables)}: no role knows {name} (did you mean {likely}?)"
-            for name, likely in role_variables.near_misses(names, known).items()
+            f"{join_first(host for host, variables in self._hosts.items() if name in variables)}: no role knows {name} (did you mean {likely}?)"
+            for name, likely in role_variables.find_misspelled(names, known).items()
         ]
 
     def _check_names(self, host: str, role: str, specs: role_variables.Specs, variables: Json) -> None:
@@ -91,7 +91,7 @@ class InventoryCheck:
             ignored = self._value(host, name) if name in variables else ()
         except AnsibleError:
             return  # as of all variables, its value is checked
-        for objection in role_variables.objections(role, specs, variables, ignored=ignored):
+        for objection in role_variables.name_errors(role, specs, variables, ignored=ignored):
             self._record(host, objection)
 
     def _check_value(self, host: str, name: str, option: Json) -> None:
@@ -129,7 +129,7 @@ def _truncate(lines: list[str]) -> list[str]:
 
 def value_objections(name: str, value: t.Any, option: Json) -> list[str]:
     """What is wrong with the value of a variable: in its kind, for its specification, or because no node could take it."""
-    found = role_variables.value_objections(name, value, option)
+    found = role_variables.value_errors(name, value, option)
     if found:
         return found
     errors, typed_value = validate_value(name, value, option)

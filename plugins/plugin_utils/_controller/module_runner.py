@@ -13,7 +13,7 @@ import typing as t
 from ansible.errors import AnsibleConnectionFailure
 
 from ...module_utils._plan.common import typed
-from ...module_utils._plan.common.plain import plain
+from ...module_utils._plan.common.plain import to_plain
 from ...module_utils._plan.common.typed import ModuleResult
 from ...module_utils._plan.transaction import api_host
 
@@ -79,7 +79,7 @@ class ModuleRunner:
         self.warnings += result.pop("warnings", None) or []
         self.deprecations += result.pop("deprecations", None) or []
         result.pop("invocation", None)
-        found: Json = plain(result)
+        found: Json = to_plain(result)
         return found
 
     def _module_defaults(self, module: str, *, is_complete: bool) -> Json:
@@ -91,7 +91,7 @@ class ModuleRunner:
             merged.update(defaults)
         found: Json = {}
         for name in groups if is_complete else (*groups, module):
-            found.update(plain(self._action._templar.template(merged.get(name) or {})))
+            found.update(to_plain(self._action._templar.template(merged.get(name) or {})))
         return found
 
     def run_on_controller(self, command: t.Sequence[str], text: str, directory: str) -> Json:

@@ -98,7 +98,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
             if result.unreachable and not is_last:
                 return Applied(api_reachable=False)
             if result.has_failed:
-                failed = result.updated(msg=f"{result.msg or 'no answer'}{self._without_api(hosts)}")
+                failed = result.with_values(msg=f"{result.msg or 'no answer'}{self._without_api(hosts)}")
                 results[kind] = self._with_nodes(failed)
                 break
             results[kind] = self._with_nodes(result)
@@ -115,7 +115,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         nodes = result.raw.get("nodes") or {}
         if self._step_settings.plan_only:
             nodes = {node: {**each, "changed": False} for node, each in nodes.items()}
-        return result.updated(nodes=nodes)
+        return result.with_values(nodes=nodes)
 
     def _check_restart_rights(self, hosts: rollout.Hosts[NodeHost]) -> tuple[str, list[str]]:
         """Why a run must not restart kubelets whose nodes it could not set right again afterwards, and what of that is not known. What is to change

@@ -15,7 +15,7 @@ import typing as t
 
 from ansible.errors import AnsibleError
 
-from ...module_utils._plan.common.plain import plain
+from ...module_utils._plan.common.plain import to_plain
 from ...module_utils._plan.kubernetes import control_plane_nodes
 from ...module_utils._plan.transaction import api_host
 from ...module_utils._plan.transaction.api_host import ApiHost
@@ -125,7 +125,7 @@ class PlayView:
         """The value of a variable of this host, worked out."""
         if name not in self._variables:
             return default
-        return plain(self._action._templar.template(self._variables[name]))
+        return to_plain(self._action._templar.template(self._variables[name]))
 
     def vaulted_keys(self, name: str) -> list[str]:
         """The keys in a variable of this host whose values come from a vault."""
@@ -150,7 +150,7 @@ class PlayView:
     def evaluate(self, variables: Json, name: str) -> t.Any:
         """The value of one of the variables of a host. Raises AnsibleError for one that cannot be worked out."""
         templar = self._action._templar.copy_with_new_env(available_variables=variables)
-        return plain(templar.template(variables[name]))
+        return to_plain(templar.template(variables[name]))
 
     def origin_of(self, host: str, name: str) -> str:
         """The file and line from which a variable of a host comes; empty where Ansible does not know them."""
@@ -159,7 +159,7 @@ class PlayView:
     def argument_specs(self, role_path: str = "") -> Json:
         """The content of a role's meta/argument_specs.yml, by entry point. role_path: its directory, when it is not that of the task's role."""
         path = os.path.join(role_path or self._variables["role_path"], "meta", "argument_specs.yml")
-        found: Json = plain(self._action._loader.load_from_file(path))["argument_specs"]
+        found: Json = to_plain(self._action._loader.load_from_file(path))["argument_specs"]
         return found
 
     def role_path(self) -> str:

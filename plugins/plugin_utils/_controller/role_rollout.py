@@ -91,10 +91,10 @@ class RoleRollout(RoleEnd[H]):
         """Raise Refusal when something is wrong with the role's variables or with the play."""
         specs, role, names = self._play.argument_specs(), self._role, set(self._play.variable_names())
         ignored = self._play.variable(f"{role}_ignored_variables", [])
-        found = role_variables.objections(role, specs, names, ignored=ignored)
+        found = role_variables.name_errors(role, specs, names, ignored=ignored)
         texts = [
             objection
-            for name, option in role_variables.options(specs).items()
+            for name, option in role_variables.collect_options(specs).items()
             if name in names
             for objection in value_objections(name, self._play.variable(name), option)
         ]

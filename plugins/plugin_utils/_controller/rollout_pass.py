@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils._plan.common import typed
-from ...module_utils._plan.common.plain import plain
+from ...module_utils._plan.common.plain import to_plain
 from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.rollout import HostResults
 from .play_view import Json, PlayView
@@ -68,7 +68,7 @@ class RolloutPass(t.Generic[H]):
 
 def read_register(play: PlayView, name: str, host: str = "") -> Json:
     """What a host registered under a name, or set as a fact; empty when nothing. host: by default the own one."""
-    found: Json = plain(play.host_variables(host or play.host).get(name) or {})
+    found: Json = to_plain(play.host_variables(host or play.host).get(name) or {})
     return found
 
 

@@ -31,7 +31,10 @@ NODE_LEASES = LEASES.replace("kube-system", "kube-node-lease")
 
 def node_lease(name: str, renewed: float) -> Json:
     """The Lease that the kubelet of a node renewed, in seconds since 1970."""
-    return {"metadata": {"name": name}, "spec": {"leaseDurationSeconds": 40, "renewTime": times.text_of(renewed)}}
+    return {
+        "metadata": {"name": name},
+        "spec": {"leaseDurationSeconds": 40, "renewTime": times.format_micro_time(renewed)},
+    }
 
 
 class ErrorResponse(Exception):

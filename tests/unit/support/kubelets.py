@@ -9,7 +9,7 @@ import json
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import TextFile
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_service import with_file
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_service import replace_file
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.config import TAINTS
@@ -66,7 +66,7 @@ def state(
     """What a node has."""
     unit = [TextFile.of(UNIT, UNIT_TEXT), TextFile.of(KUBEADM, KUBEADM_TEXT)]
     for path, text in (drop_ins or {}).items():
-        unit = with_file(unit, path, TextFile.of(path, text).version)
+        unit = replace_file(unit, path, TextFile.of(path, text).version)
     fields: dict[str, t.Any] = {
         "unit": tuple(unit),
         "environment": {

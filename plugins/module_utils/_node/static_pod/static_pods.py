@@ -104,7 +104,7 @@ def parse_static_pod(name: str, path: str, node_name: str, *, joined: float = 0.
         log_prefix=f"{_pod_prefix(metadata)}{node_name}_",
         written_image=None if is_older(name, joined) else written_image(name),
         former=former_text(name, manifest.text),
-        changed=times.shown(os.stat(path).st_mtime),
+        changed=times.format_time(os.stat(path).st_mtime),
     )
 
 
@@ -269,7 +269,7 @@ def unread_files(paths: t.Iterable[str], process: Process | None, host: Host) ->
         + (
             "does not exist, and most files are read at the start only"
             if when is None
-            else f"was changed at {times.shown(when)}, after the process was started, and most files are read at the start only"
+            else f"was changed at {times.format_time(when)}, after the process was started, and most files are read at the start only"
         )
         for path, when in changed.items()
     ]

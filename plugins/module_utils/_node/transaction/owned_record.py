@@ -56,7 +56,7 @@ def is_older(name: str, seconds: float) -> bool:
 
 def joined_again(name: str, joined: float) -> str:
     """When a node was joined again since we changed this component last, UTC; empty when it was not. joined: in seconds since 1970."""
-    return times.shown(joined) if is_older(name, joined) else ""
+    return times.format_time(joined) if is_older(name, joined) else ""
 
 
 class RecordDetails(t.NamedTuple):

@@ -90,7 +90,7 @@ def file_entry(change: FileChange) -> FileEntry:
     """
     now, after = read_version(change.path), change.after
     if now and after:
-        after = dataclasses.replace(after, **{name: getattr(now, name) for name in change.keeps})
+        after = dataclasses.replace(after, **{name: getattr(now, name) for name in change.preserved_attributes})
     return {"path": change.path, "switch": False, "before": dump_version(now), "after": dump_version(after)}
 
 

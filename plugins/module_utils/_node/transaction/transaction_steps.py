@@ -279,7 +279,7 @@ class TransactionSteps(t.Generic[Desired]):
             "cluster": dataclasses.asdict(context.cluster),
             "operations": [
                 {
-                    **change.described(),
+                    **change.to_result(),
                     "key": path_with_target(change.key) if change.field == "files" else change.key,
                 }
                 for change in operations

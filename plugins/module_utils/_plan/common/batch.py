@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a task that changes many objects at once tells of them together."""
+"""The plan of a task that changes many objects at once, and its messages about several of them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import typing as t
 from .errors import KubeadmError
 from .ownership import Change
 
-_SHOWN = 10  # so many are named in a message
+_DISPLAY_LIMIT = 10  # items of a list in one message
 
 
-class Incomplete(KubeadmError):
-    """Some objects are done and others are not."""
+class PartialFailure(KubeadmError):
+    """Some objects of a task failed and the others did not."""
 
     def __init__(self, message: str, *, changed: bool) -> None:
         super().__init__(message)
@@ -25,24 +25,24 @@ class Incomplete(KubeadmError):
 
 @dataclasses.dataclass(frozen=True)
 class TaskPlan:
-    """What the runner wants to know of all of them."""
+    """The changes of all objects together, for the runner."""
 
     operations: tuple[Change, ...]
     warnings: tuple[str, ...]
 
 
-def joined(items: t.Iterable[t.Any]) -> str:
-    """The first of many things, and how many more there are."""
+def join_first(items: t.Iterable[t.Any]) -> str:
+    """The first of many items in one text, and how many more there are."""
     texts = [str(item) for item in items]
-    rest = len(texts) - _SHOWN
-    return ", ".join(texts[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+    more = len(texts) - _DISPLAY_LIMIT
+    return ", ".join(texts[:_DISPLAY_LIMIT]) + (f" and {more} more" if more > 0 else "")
 
 
-def refuse_failures(kind: str, errors: t.Sequence[str], total: int, *, changed: bool) -> None:
+def raise_failures(kind: str, errors: t.Sequence[str], total: int, *, changed: bool) -> None:
     """End a task in which some objects failed. kind: what they are, in the plural. errors: one for each that failed."""
     if errors:
-        told = joined(errors)
-        raise Incomplete(
-            f"{len(errors)} of {total} {kind} failed. {told}" if total > 1 else told,
+        message = join_first(errors)
+        raise PartialFailure(
+            f"{len(errors)} of {total} {kind} failed. {message}" if total > 1 else message,
             changed=changed,
         )

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a user is told when something cannot be done."""
+"""Errors with a message for the user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typing as t
 class KubeadmError(Exception):
     """A condition that ends the task with a message for the user.
 
-    The message says what was asked, what was found, on which node or file, and what to do.
+    The message says what was requested, what was found, on which node or file, and what to do.
     Only the glue in C(_module) turns it into a failed task. changed: whether the task had changed something by then.
     """
 
@@ -20,13 +20,13 @@ class KubeadmError(Exception):
 
 
 class Busy(KubeadmError):
-    """Another run or an open transaction is at work on the node; when it is done, the same task may go on."""
+    """Another run or an open transaction changes the node; when it is done, the same task may go on."""
 
 
 class Refusal(KubeadmError):
     """The desired state was understood and declined before anything was written."""
 
 
-def several(failures: t.Mapping[str, str]) -> str:
-    """What several failures come to in one message. failures: by the name of what failed, why."""
+def join_failures(failures: t.Mapping[str, str]) -> str:
+    """Several failures in one message. failures: the reason of each, by the name of what failed."""
     return "; ".join(f"{name}: {failure.rstrip('.')}" for name, failure in failures.items()) + "."

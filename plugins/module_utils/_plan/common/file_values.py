@@ -27,16 +27,16 @@ class FileVersion:
 
     @property
     def digest(self) -> dict[str, t.Any]:
-        """What the record and comparisons hold instead of the content."""
+        """Its checksum and mode, by which records and comparisons know it."""
         return {"sha256": hashlib.sha256(self.content).hexdigest(), "mode": f"{self.mode:04o}"}
 
-    def in_place_of(self, former: FileVersion | None) -> FileVersion:
-        """The same for a file that is there already: it keeps its owner."""
+    def with_owner_of(self, former: FileVersion | None) -> FileVersion:
+        """The same with the owner of the file that it replaces, if there is one."""
         return dataclasses.replace(self, uid=former.uid, gid=former.gid) if former else self
 
 
 def text_digest(text: str) -> str:
-    """By what a text is known again."""
+    """The checksum of a text."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
@@ -72,6 +72,6 @@ class FileChange:
     after: FileVersion | None
 
     @property
-    def keeps(self) -> tuple[str, ...]:
-        """What a file that is there keeps of its own."""
+    def preserved_attributes(self) -> tuple[str, ...]:
+        """The attributes of an existing file that a change leaves as they are."""
         return ("uid", "gid")

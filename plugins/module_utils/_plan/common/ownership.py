@@ -35,7 +35,7 @@ Record = dict[str, dict[str, Owned]]
 class Change:
     """One key that gets another value. None as a value: the key is not set.
 
-    no_longer_desired: whether it goes back only because the desired state, which says all of its field, does not name it any more.
+    no_longer_desired: whether it is reverted only because the desired state, which is complete for its field, does not name it any more.
     """
 
     field: str
@@ -44,15 +44,15 @@ class Change:
     after: t.Any
     no_longer_desired: bool = False
 
-    def described(self) -> dict[str, t.Any]:
-        """As results tell it."""
-        found = {"field": self.field, "key": self.key, "before": self.before, "after": self.after}
-        return {**found, "no_longer_desired": True} if self.no_longer_desired else found
+    def to_result(self) -> dict[str, t.Any]:
+        """As results of modules have it."""
+        result = {"field": self.field, "key": self.key, "before": self.before, "after": self.after}
+        return {**result, "no_longer_desired": True} if self.no_longer_desired else result
 
 
 @dataclasses.dataclass(frozen=True)
 class Resolution:
-    """What a desired state comes to: the changes, the record after them, and what the user should know."""
+    """The result of a comparison: the changes, the record after them, and warnings for the user."""
 
     changes: tuple[Change, ...]
     record: Record
@@ -64,7 +64,7 @@ def resolve(
 ) -> Resolution:
     """Compare a desired state with what is there.
 
-    desired: the keys that the task names, with their wanted values.
+    desired: the keys that the task names, with their desired values.
     live: the values that are set now. Keys with other fields than the desired state's are allowed.
     record: what we own.
     state: C(present): named keys get their values, other keys stay. C(absent): named keys that we own go back to what
@@ -72,14 +72,14 @@ def resolve(
     would a second run find nothing to do.
     complete: the fields of which everything that we own and the task does not name goes back as well.
     """
-    targets = _targets(desired, record, state, complete)
+    targets = _find_targets(desired, record, state, complete)
     changes: list[Change] = []
     warnings: list[str] = []
     after: Record = {field: dict(keys) for field, keys in record.items()}
     for (field, key), target in targets.items():
         now = live.get(field, {}).get(key)
         owned = record.get(field, {}).get(key)
-        if target.ours_to_return and owned is not None and now != owned.set:
+        if target.restores_original and owned is not None and now != owned.set:
             if now != owned.original:
                 warnings.append(
                     f"{field} {key}: it was changed since this collection set it, so it is left alone from now on."
@@ -88,36 +88,38 @@ def resolve(
             continue
         if now != target.value:
             changes.append(Change(field, key, now, target.value, target.no_longer_desired))
-        _remember(after, field, key, now, target.value, owned)
+        _update_record(after, field, key, now, target.value, owned)
     return Resolution(tuple(changes), {field: keys for field, keys in after.items() if keys}, tuple(warnings))
 
 
 @dataclasses.dataclass(frozen=True)
 class _Target:
+    """The value that a key shall get. restores_original: because a change of ours is reverted."""
+
     value: t.Any
-    ours_to_return: bool = False
+    restores_original: bool = False
     no_longer_desired: bool = False
 
 
-def _targets(
+def _find_targets(
     desired: Values, record: Record, state: str, complete: t.Collection[str]
 ) -> dict[tuple[str, str], _Target]:
     named = {(field, key): value for field, keys in desired.items() for key, value in keys.items()}
     owned = {(field, key): entry for field, keys in record.items() for key, entry in keys.items()}
     targets: dict[tuple[str, str], _Target] = {}
-    for place, value in named.items():
+    for name, value in named.items():
         if state == "present":
-            targets[place] = _Target(value)
-        elif place in owned:
-            targets[place] = _Target(owned[place].original, ours_to_return=True)
-    for place, entry in owned.items():
-        if place[0] in complete and place not in named:
-            targets[place] = _Target(entry.original, ours_to_return=True, no_longer_desired=state == "present")
+            targets[name] = _Target(value)
+        elif name in owned:
+            targets[name] = _Target(owned[name].original, restores_original=True)
+    for name, entry in owned.items():
+        if name[0] in complete and name not in named:
+            targets[name] = _Target(entry.original, restores_original=True, no_longer_desired=state == "present")
     return targets
 
 
 def complete_fields(options: t.Mapping[str, t.Any], state: str, *, purge: bool) -> frozenset[str]:
-    """The fields whose options say all that there shall be of them: with purge those that are given, and with C(absent) all where none is.
+    """The fields whose options are complete, so that all else is reverted: with purge those that are given, and with C(absent) all where none is.
 
     options: by field, None for one that is not given. One that is not given means nothing, so that a forgotten variable reverts nothing; with
     C(absent) neither does one that is empty.
@@ -133,8 +135,8 @@ def left_alone(record: Record, fields: t.Iterable[str], desired: t.Collection[st
     return {field: sorted(record[field]) for field in fields if field not in desired and record.get(field)}
 
 
-def _remember(record: Record, field: str, key: str, now: t.Any, target: t.Any, owned: Owned | None) -> None:
-    """Enter what a change makes ours, a removal included. A key that already had the wanted value is not ours."""
+def _update_record(record: Record, field: str, key: str, now: t.Any, target: t.Any, owned: Owned | None) -> None:
+    """Enter what a change makes ours, a removal included. A key that already had the desired value is not ours."""
     if owned is None and now == target:
         return
     # What another program put in place of ours, an upgrade for one, is what stood there before us from now on.
@@ -160,5 +162,5 @@ def dump_record(record: Record) -> dict[str, t.Any]:
 
 
 def _dump(entry: Owned) -> dict[str, t.Any]:
-    found = {"set": entry.set, "original": entry.original}
-    return {**found, "blanks": dict(entry.blanks)} if entry.blanks else found
+    dumped = {"set": entry.set, "original": entry.original}
+    return {**dumped, "blanks": dict(entry.blanks)} if entry.blanks else dumped

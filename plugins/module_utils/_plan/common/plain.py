@@ -13,16 +13,16 @@ from __future__ import annotations
 import typing as t
 
 
-def plain(value: t.Any) -> t.Any:
+def to_plain(value: t.Any) -> t.Any:
     """The same value in dictionaries and lists of Python alone, each item read as a template reads it."""
     if isinstance(value, t.Mapping):
-        return {key: plain(value[key]) for key in value}
+        return {key: to_plain(value[key]) for key in value}
     # Before 2.19 a vaulted text is a sequence of letters, with the decrypted text as its data.
     text = getattr(value, "data", None)
     if isinstance(text, str):
         return text
     if isinstance(value, t.Sequence) and not isinstance(value, (str, bytes)):
-        return [plain(value[number]) for number in range(len(value))]
+        return [to_plain(value[number]) for number in range(len(value))]
     return value
 
 

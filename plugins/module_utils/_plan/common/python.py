@@ -11,8 +11,8 @@ import typing as t
 OLDEST = (3, 9)  # that of RHEL 9
 
 
-def complaint(version: t.Sequence[t.Any], interpreter: str, host: str) -> str | None:
-    """What to tell of an interpreter that is too old; None of one that is not. version: as C(sys.version_info)."""
+def version_error(version: t.Sequence[t.Any], interpreter: str, host: str) -> str | None:
+    """Why an interpreter is too old; None when it is not. version: as C(sys.version_info)."""
     found, oldest = (f"{pair[0]}.{pair[1]}" for pair in (version, OLDEST))
     if tuple(version[:2]) >= OLDEST:
         return None

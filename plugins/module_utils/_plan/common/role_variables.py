@@ -11,7 +11,7 @@ import typing as t
 
 Specs = t.Mapping[str, t.Mapping[str, t.Any]]
 
-# The variables that say what there shall be. What none of them names is left alone, so none has a default in its role.
+# The variables of the desired state. What none of them names is left alone, so none has a default in its role.
 SETTINGS = {
     "control_plane": ("control_plane_feature_gates", "control_plane_admission_plugins", "control_plane_components"),
     "node_kubelet": (
@@ -21,7 +21,7 @@ SETTINGS = {
         "node_kubelet_register_with_taints",
     ),
     "node_resources": ("node_resources_extended_resources", "node_resources_labels", "node_resources_taints"),
-    # One object each, of which these are what makes it.
+    # One object each, which is made of these.
     "placement_guard": (
         "placement_guard_nodes",
         "placement_guard_resources",
@@ -30,28 +30,28 @@ SETTINGS = {
     ),
     "device_plugin": ("device_plugin_config", "device_plugin_image", "device_plugin_state"),
 }
-# Not a variable of a role at all, but nearly the name of one. At the default of 0.6 108 of the 1,761 names of Kubespray are, at this none.
-_NEARLY = 0.9
+# From this similarity on a name counts as misspelled. At the default of 0.6 108 of the 1,761 names of Kubespray are, at this none.
+_SIMILARITY = 0.9
 # Kubespray has 330 names that begin like this.
-_OF_OTHERS = ("ansible_", "kube_", "kubeadm_")
-_EMPTY = {"dict": "{}", "list": "[]"}
-_WORDS = {"dict": "a mapping", "list": "a list"}
+_FOREIGN_PREFIXES = ("ansible_", "kube_", "kubeadm_")
+_EMPTY_VALUES = {"dict": "{}", "list": "[]"}
+_KIND_NAMES = {"dict": "a mapping", "list": "a list"}
 
 
-def options(specs: Specs) -> dict[str, t.Any]:
+def collect_options(specs: Specs) -> dict[str, t.Any]:
     """The variables of a role with their specifications. specs: C(argument_specs) of its C(meta/argument_specs.yml), by entry point."""
     return {name: option for entry in specs.values() for name, option in entry["options"].items()}
 
 
-def objections(role: str, specs: Specs, names: t.Iterable[str], *, ignored: t.Any = ()) -> list[str]:
-    """What is wrong with the names of variables, each with the name that was probably likely.
+def name_errors(role: str, specs: Specs, names: t.Iterable[str], *, ignored: t.Any = ()) -> list[str]:
+    """What is wrong with the names of variables, each with the name that was probably meant.
 
     names: of all variables of a host. ignored: names that belong to something else, as the user says: a list, or text with commas. What is neither
     names none.
     """
     prefix = f"{role}_"
     listed = ignored if isinstance(ignored, list) else str(ignored).replace(" ", "").split(",")
-    known = {name.removeprefix(prefix): name for name in [*options(specs), f"{role}_report"]}
+    known = {name.removeprefix(prefix): name for name in [*collect_options(specs), f"{role}_report"]}
     found = []
     for name in sorted(names):
         rest = name.removeprefix(prefix)
@@ -65,51 +65,51 @@ def objections(role: str, specs: Specs, names: t.Iterable[str], *, ignored: t.An
     return found
 
 
-def near_misses(names: t.Iterable[str], known: t.Collection[str]) -> dict[str, str]:
-    """Names of variables that no role here knows by their beginning, each with the one that was probably likely. known: those of all roles."""
+def find_misspelled(names: t.Iterable[str], known: t.Collection[str]) -> dict[str, str]:
+    """Names of variables that no role here knows by their beginning, each with the one that was probably meant. known: those of all roles."""
     found = {}
     for name in sorted(names):
-        if name in known or name.startswith((*_OF_OTHERS, *(f"{role}_" for role in SETTINGS))):
+        if name in known or name.startswith((*_FOREIGN_PREFIXES, *(f"{role}_" for role in SETTINGS))):
             continue
-        likely = difflib.get_close_matches(name, known, n=1, cutoff=_NEARLY)
+        likely = difflib.get_close_matches(name, known, n=1, cutoff=_SIMILARITY)
         found.update({name: likely[0]} if likely else {})
     return found
 
 
-def value_objections(name: str, value: t.Any, option: t.Mapping[str, t.Any]) -> list[str]:
+def value_errors(name: str, value: t.Any, option: t.Mapping[str, t.Any]) -> list[str]:
     """What is wrong with the value of a variable that Ansible takes: null at any level that has names of its own, and text for a mapping, which it is
     easily on the command line. option: its specification."""
     kind = option.get("type", "str")
     if value is None:
-        empty = _EMPTY.get(kind, "a value")
+        empty = _EMPTY_VALUES.get(kind, "a value")
         return [f"invalid {name}: must not be null. Remove it to leave alone what is there, or set it to {empty}."]
     if kind == "dict" and isinstance(value, str):
         whole = "" if "." in name else f", or as JSON around the name too: -e '{{\"{name}\": {{}}}}'"
         return [f"invalid {name}: must be a mapping, not text. Write it in YAML{whole}."]
     is_mapping, inner = isinstance(value, t.Mapping), option.get("options") or {}
-    if kind in _WORDS and is_mapping != (kind == "dict") and (is_mapping or kind == "dict"):
-        return [f"invalid {name}: must be {_WORDS[kind]}, not {_kind_of(value)}."]
+    if kind in _KIND_NAMES and is_mapping != (kind == "dict") and (is_mapping or kind == "dict"):
+        return [f"invalid {name}: must be {_KIND_NAMES[kind]}, not {_describe_kind(value)}."]
     if kind == "list" and isinstance(value, list) and inner:
-        return [each for number, entry in enumerate(value) for each in _entry_objections(name, number, entry, option)]
-    return _key_objections(name, value, inner) if is_mapping and inner else []
+        return [each for number, entry in enumerate(value) for each in _entry_errors(name, number, entry, option)]
+    return _key_errors(name, value, inner) if is_mapping and inner else []
 
 
-def _entry_objections(name: str, number: int, entry: t.Any, option: t.Mapping[str, t.Any]) -> list[str]:
+def _entry_errors(name: str, number: int, entry: t.Any, option: t.Mapping[str, t.Any]) -> list[str]:
     """What is wrong with one entry of a list of mappings."""
     inner = option["options"]
     if isinstance(entry, t.Mapping):
         # Here null is as good as no key, where one may be missing.
         given = {key: value for key, value in entry.items() if value is not None or inner.get(key, {}).get("required")}
-        return _key_objections(f"{name}[{number}]", given, inner)
-    return [f"invalid {name}[{number}]: must be a mapping with {', '.join(inner)}, not {_kind_of(entry)}."]
+        return _key_errors(f"{name}[{number}]", given, inner)
+    return [f"invalid {name}[{number}]: must be a mapping with {', '.join(inner)}, not {_describe_kind(entry)}."]
 
 
-def _key_objections(name: str, value: t.Mapping[str, t.Any], inner: t.Mapping[str, t.Any]) -> list[str]:
+def _key_errors(name: str, value: t.Mapping[str, t.Any], inner: t.Mapping[str, t.Any]) -> list[str]:
     """What is wrong with the keys of a mapping, and with their values. inner: the specifications of the keys."""
     found = []
     for key, own in value.items():
         if key in inner:
-            found += value_objections(f"{name}.{key}", own, inner[key])
+            found += value_errors(f"{name}.{key}", own, inner[key])
             continue
         likely = difflib.get_close_matches(str(key), inner, n=1)
         hint = f" (did you mean {likely[0]}?)" if likely else ""
@@ -117,7 +117,7 @@ def _key_objections(name: str, value: t.Mapping[str, t.Any], inner: t.Mapping[st
     return found
 
 
-def _kind_of(value: t.Any) -> str:
+def _describe_kind(value: t.Any) -> str:
     """What a value is, in words."""
     if value is None:
         return "null"
@@ -125,17 +125,23 @@ def _kind_of(value: t.Any) -> str:
         return "true or false"
     if isinstance(value, (int, float)):
         return "a number"
-    return _WORDS["dict"] if isinstance(value, t.Mapping) else _WORDS["list"] if isinstance(value, list) else "text"
+    return (
+        _KIND_NAMES["dict"]
+        if isinstance(value, t.Mapping)
+        else _KIND_NAMES["list"]
+        if isinstance(value, list)
+        else "text"
+    )
 
 
-def named(hosts: t.Iterable[t.Container[str]], looked_for: t.Iterable[str]) -> list[str]:
+def find_set_variables(hosts: t.Iterable[t.Container[str]], candidates: t.Iterable[str]) -> list[str]:
     """Which variables are set for any host. hosts: the names of those of each host."""
     known = list(hosts)
-    return [name for name in looked_for if any(name in names for names in known)]
+    return [name for name in candidates if any(name in names for names in known)]
 
 
-def nothing_named(found: t.Collection[str], required: t.Sequence[str]) -> str:
-    """Why a run is refused that asks for nothing, and so would change nothing and look like one that did its work. required: one of these variables
+def no_settings_error(found: t.Collection[str], required: t.Sequence[str]) -> str:
+    """Why a run is refused that names no desired state, and so would change nothing and seem to have succeeded. required: one of these variables
     must be set."""
     if any(name in found for name in required):
         return ""
@@ -145,12 +151,14 @@ def nothing_named(found: t.Collection[str], required: t.Sequence[str]) -> str:
     )
 
 
-def half_configured(role: str, names: t.Collection[str], specs: Specs) -> str:
-    """Why variables of a role are refused none of which says what there shall be; empty when one does, or when there is none."""
+def unused_options_error(role: str, names: t.Collection[str], specs: Specs) -> str:
+    """Why variables of a role are refused none of which has a desired state; empty when one has, or when there is none."""
     if any(name in names for name in SETTINGS[role]):
         return ""
     others = [
-        name for name in options(specs) if name in names and not name.endswith(("_ignored_variables", "_api_host"))
+        name
+        for name in collect_options(specs)
+        if name in names and not name.endswith(("_ignored_variables", "_api_host"))
     ]
     if not others:
         return ""

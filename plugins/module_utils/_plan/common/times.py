@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import datetime
 
-_WHOLE, _FRACTION = "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.%fZ"
+_SECONDS_FORMAT, _MICROSECONDS_FORMAT = "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
-def seconds_of(text: str) -> float:
+def parse_time(text: str) -> float:
     """Seconds since 1970 of a time with a fraction of a second or none. Raises ValueError for any other text."""
-    form = _FRACTION if "." in text else _WHOLE
+    form = _MICROSECONDS_FORMAT if "." in text else _SECONDS_FORMAT
     return datetime.datetime.strptime(text, form).replace(tzinfo=datetime.timezone.utc).timestamp()
 
 
-def shown(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     """A time for people, such as C(2026-01-01T00:05:00Z). seconds: since 1970."""
-    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime(_WHOLE)
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime(_SECONDS_FORMAT)
 
 
-def text_of(seconds: float) -> str:
+def format_micro_time(seconds: float) -> str:
     """A time with its microseconds, as a Lease has it. seconds: since 1970."""
-    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime(_FRACTION)
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime(_MICROSECONDS_FORMAT)

@@ -23,23 +23,23 @@ _PARSE = "parse"
 
 @dataclasses.dataclass(frozen=True)
 class Parsed:
-    """What others tell, which is handed on as it came. raw: that, with keys that its class does not name."""
+    """A mapping that is handed on as it came. raw: that, with keys that its class does not name."""
 
     raw: Mapped = dataclasses.field(default_factory=dict, repr=False)
 
 
-def one(kind: t.Callable[..., C], default: C | None = None) -> t.Any:
+def field_of(kind: t.Callable[..., C], default: C | None = None) -> t.Any:
     """A field that has one value of a class, or of what a function makes of it."""
     return _field(_parser(kind), default=default)
 
 
-def several(kind: t.Callable[..., C], default: tuple[C, ...] | None = ()) -> t.Any:
+def tuple_of(kind: t.Callable[..., C], default: tuple[C, ...] | None = ()) -> t.Any:
     """A field that has a tuple of values of a class, or of what a function makes of each."""
     make = _parser(kind)
     return _field(lambda values: tuple(make(each) for each in values), default=default)
 
 
-def by_name(kind: type[C], *, is_optional: bool = False) -> t.Any:
+def mapping_of(kind: type[C], *, is_optional: bool = False) -> t.Any:
     """A field that has values of a class by their names. is_optional: whether it is None where there are none, else empty."""
     default: dict[str, t.Any] = {"default": None} if is_optional else {"default_factory": dict}
     return _field(lambda values: {name: parse(kind, each) for name, each in values.items()}, **default)
@@ -70,15 +70,15 @@ def _fields(kind: t.Any) -> tuple[tuple[str, t.Callable[[t.Any], t.Any] | None, 
 
 def parse(kind: type[C], value: Mapped) -> C:
     """A value of a dataclass."""
-    found: dict[str, t.Any] = {}
+    values: dict[str, t.Any] = {}
     hashable: t.Any = kind
     for name, convert, is_required in _fields(hashable):
         given = value.get(name)
         if given is not None or is_required:
-            found[name] = given if given is None or convert is None else convert(given)
+            values[name] = given if given is None or convert is None else convert(given)
     if issubclass(kind, Parsed):
-        found["raw"] = value
-    return kind(**found)
+        values["raw"] = value
+    return kind(**values)
 
 
 def as_mapping(value: t.Any) -> t.Any:
@@ -104,12 +104,12 @@ def as_one_line(text: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class ModuleResult(Parsed):
-    """What all modules return. msg: why it failed, and with some why nothing was done."""
+    """The keys that results of all modules have. msg: why it failed, and with some why nothing was done."""
 
     changed: bool = False
     failed: bool = False
     unreachable: bool = False
-    msg: str = one(as_one_line, "")
+    msg: str = field_of(as_one_line, "")
     busy: bool = False
 
     @property
@@ -122,6 +122,6 @@ class ModuleResult(Parsed):
         """Why there is none, without the full stop."""
         return (self.msg or "no answer").rstrip(".")
 
-    def updated(self: R, **values: t.Any) -> R:
+    def with_values(self: R, **values: t.Any) -> R:
         """The same with other values, also in what is handed on."""
         return parse(type(self), {**self.raw, **values})

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a rehearsal found."""
+"""The result of a rehearsal."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ ACCEPTED, REFUSED, SKIPPED, NOT_NEEDED = "accepted", "refused", "skipped", "not_
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What a rehearsal found.
+    """The result of a rehearsal.
 
-    verdict: accepted, refused, skipped (not possible for this component or not wanted) or not_needed (nothing changes).
-    message: the component's own word where there is one.
+    verdict: accepted, refused, skipped (not possible for this component or not requested) or not_needed (nothing changes).
+    message: the component's own message where there is one.
     seconds: how long it took.
     command: the command line that was run; empty when none was.
-    warnings: what was said of a change that is accepted, such as a feature gate that will be removed; each once, and with who says it.
+    warnings: of a change that is accepted, such as a feature gate that will be removed; each once, and with the program that printed it.
     """
 
     verdict: str

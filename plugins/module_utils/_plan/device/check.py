@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..common.times import seconds_of
+from ..common.times import parse_time
 from ..kubernetes.kubelet_lease import Silence, describe_silence
 from ..kubernetes.pods import Pod, container_statuses, full_name, is_ending
 from ..node import extended_resources as node_resources
@@ -271,4 +271,4 @@ def _meant_for(pod: Pod) -> str | None:
 def _ready_since(pod: Pod) -> float:
     conditions = pod.get("status", {}).get("conditions") or []
     times = [entry.get("lastTransitionTime") for entry in conditions if entry["type"] == "Ready"]
-    return seconds_of(times[0]) if times and times[0] else 0.0
+    return parse_time(times[0]) if times and times[0] else 0.0

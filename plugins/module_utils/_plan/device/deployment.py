@@ -93,7 +93,7 @@ class PluginTurn(Turn):
 class Verified(StepResult):
     """Of the step verify. proof: what the nodes advertise in the end. kept: what kubelets still show of a plugin that was removed, by node."""
 
-    proof: PluginCheck | None = typed.one(PluginCheck)
+    proof: PluginCheck | None = typed.field_of(PluginCheck)
     kept: Json = dataclasses.field(default_factory=dict)
 
 

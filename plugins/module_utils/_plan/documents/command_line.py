@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The arguments of a command line, each with the place that says it."""
+"""The arguments of a command line, each with the file and line that sets it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Source:
     line: int
 
     def __str__(self) -> str:
-        """As people write it."""
+        """The notation of compilers."""
         return f"{self.path}:{self.line}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Argument:
-    """One argument of the command line. variable: the one out of whose words it is; None when C(ExecStart) says it as a whole."""
+    """One argument of the command line. variable: the one whose value has it; None when it stands in C(ExecStart) itself."""
 
     text: str
     source: Source

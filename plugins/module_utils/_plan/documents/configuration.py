@@ -20,9 +20,9 @@ except ImportError:
 
 T = t.TypeVar("T")
 _BOOL, _INT, _FLOAT = (f"tag:yaml.org,2002:{name}" for name in ("bool", "int", "float"))
-_TEXTS = frozenset(("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"))
+_TEXT_TAGS = frozenset(("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"))
 # What go-yaml reads as a value, and PyYAML as a text: the first characters, the tag, the whole text.
-_MORE = (
+_EXTRA_RESOLVERS = (
     ("yYnN", _BOOL, r"[yYnN]"),
     ("-+0", _INT, r"[-+]?0o[0-7_]+"),
     ("-+.0123456789", _FLOAT, r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]{1,2})?"),
@@ -60,28 +60,28 @@ def compose(text: str) -> t.Any:
 
 def construct(node: t.Any) -> t.Any:
     """The value of a node. Raises yaml.YAMLError, and what PyYAML's constructors let through."""
-    return _reader()("").construct_document(node)
+    return _loader_class()("").construct_document(node)
 
 
 def loader_of(text: str) -> t.Any:
     """A reader of a text in YAML or JSON. Raises yaml.YAMLError."""
     # A string of JSON holds no tab, and each place stays what it is.
-    return _reader()(text.replace("\t", " ") if is_json(text) else text)
+    return _loader_class()(text.replace("\t", " ") if is_json(text) else text)
 
 
 @functools.cache
-def _reader() -> t.Any:
+def _loader_class() -> t.Any:
     """PyYAML's loader without what is text for Kubernetes: a date, an equals sign, and numbers to the base of 60 such as C(12:30). With what is
     text for PyYAML alone."""
     resolvers = {
         first: [
             (tag, re.compile(f"(?![^:]*:){found.pattern}", found.flags) if tag in (_INT, _FLOAT) else found)
             for tag, found in known
-            if tag not in _TEXTS
+            if tag not in _TEXT_TAGS
         ]
         for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
-    for characters, tag, pattern in _MORE:
+    for characters, tag, pattern in _EXTRA_RESOLVERS:
         for first in characters:
             resolvers.setdefault(first, []).append((tag, re.compile(f"(?:{pattern})$")))
     bools = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
@@ -93,26 +93,26 @@ def first_document(text: str) -> str:
     loader = loader_of(text)
     if loader.check_node():
         loader.get_node()
-    second = _start_of_another(loader)
+    second = _next_document_start(loader)
     return text if second is None else text[: second.index]
 
 
 def single_node(loader: t.Any) -> t.Any:
     """The nodes of the only document, which a line of dashes may follow. Raises yaml.YAMLError."""
     root = loader.get_node() if loader.check_node() else None
-    start = _start_of_another(loader)
+    start = _next_document_start(loader)
     if start is not None:
         context = "expected a single document in the stream"
         raise yaml.composer.ComposerError(context, start, "but found another document", start)
     return root
 
 
-def is_about_another_document(exc: Exception) -> bool:
+def is_multi_document_error(exc: Exception) -> bool:
     """Whether a text was not read because it has more than one document."""
     return isinstance(exc, yaml.composer.ComposerError) and "document" in str(exc.context)
 
 
-def _start_of_another(loader: t.Any) -> t.Any:
+def _next_document_start(loader: t.Any) -> t.Any:
     """Where the next document begins that is more than a line of dashes; None without one."""
     while loader.check_node():
         start = loader.peek_event().start_mark
@@ -122,7 +122,7 @@ def _start_of_another(loader: t.Any) -> t.Any:
     return None
 
 
-def problem_of_tab(exc: Exception) -> str | None:
+def describe_tab_error(exc: Exception) -> str | None:
     """What to do about a tab that go-yaml takes for a blank, and PyYAML does not; None for another problem."""
     is_tab = r"'\t' that cannot start" in str(getattr(exc, "problem", ""))
     return (
@@ -132,19 +132,19 @@ def problem_of_tab(exc: Exception) -> str | None:
     )
 
 
-def read(content: bytes, kind: str, take: t.Callable[[t.Any], T]) -> T:
-    """What a function takes out of a file's YAML or JSON. Raises Refusal where it holds something else.
+def read(content: bytes, kind: str, extract: t.Callable[[t.Any], T]) -> T:
+    """What a function extracts from a file's YAML or JSON. Raises Refusal where it holds something else.
 
-    kind: what the file is meant to hold, such as C(EncryptionConfiguration).
+    kind: what the file has to contain, such as C(EncryptionConfiguration).
     """
     try:
         data = load_first(content.decode("utf-8"))
-    except (yaml.YAMLError, ValueError, RecursionError) as exc:  # its own words quote the line
+    except (yaml.YAMLError, ValueError, RecursionError) as exc:  # its own message quotes the line
         mark = getattr(exc, "problem_mark", None)
         where = f" (line {mark.line + 1})" if mark else ""
-        tab = problem_of_tab(exc)
+        tab = describe_tab_error(exc)
         raise Refusal(f"{tab}{where}" if tab else f"it is not a single YAML document{where}") from None
     try:
-        return take(data)
+        return extract(data)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise Refusal(f"it is not a {kind} that Kubernetes can read") from None

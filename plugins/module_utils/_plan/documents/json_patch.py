@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""JSON Patch (RFC 6902) that says what it relies on: before each change stands a C(test) of what was read.
+"""JSON Patch (RFC 6902) with preconditions: before each change stands a C(test) of what was read.
 
 A test of null holds for a member that is not there. The API server refuses the whole patch when one test fails, so two
 writers cannot overwrite each other.
@@ -22,35 +22,35 @@ def pointer(*names: str) -> str:
 
 
 def edit_members(
-    place: tuple[str, ...], present: t.Mapping[str, t.Any] | None, wanted: t.Mapping[str, t.Any]
+    path: tuple[str, ...], present: t.Mapping[str, t.Any] | None, desired: t.Mapping[str, t.Any]
 ) -> list[PatchOperation]:
     """The operations that give members of an object other values.
 
-    place: where the object is. present: the object as it was read, None when it is not there.
-    wanted: the new values, None to remove a member.
+    path: where the object is. present: the object as it was read, None when it is not there.
+    desired: the new values, None to remove a member.
     """
     operations: list[PatchOperation] = []
-    if present is None and any(value is not None for value in wanted.values()):
-        operations += edit_value(place, None, {})
-    for name, value in wanted.items():
+    if present is None and any(value is not None for value in desired.values()):
+        operations += edit_value(path, None, {})
+    for name, value in desired.items():
         before = (present or {}).get(name)
         if before is None and present is None:
             # The object was just made: there is nothing to test in it.
-            operations += edit_value((*place, name), None, value)[1:]
+            operations += edit_value((*path, name), None, value)[1:]
         else:
-            operations += edit_value((*place, name), before, value)
+            operations += edit_value((*path, name), before, value)
     return operations
 
 
-def edit_value(place: tuple[str, ...], before: t.Any, after: t.Any) -> list[PatchOperation]:
+def edit_value(path: tuple[str, ...], before: t.Any, after: t.Any) -> list[PatchOperation]:
     """The operations that give one place another value; None: it is not there."""
-    path = pointer(*place)
+    target = pointer(*path)
     if before == after:
         return []
-    test = {"op": "test", "path": path, "value": before}
+    test = {"op": "test", "path": target, "value": before}
     if after is None:
-        return [test, {"op": "remove", "path": path}]
-    return [test, {"op": "add", "path": path, "value": after}]
+        return [test, {"op": "remove", "path": target}]
+    return [test, {"op": "add", "path": target, "value": after}]
 
 
 def changes_of(operations: t.Iterable[PatchOperation]) -> list[PatchOperation]:
@@ -63,41 +63,41 @@ def apply(document: t.Any, operations: t.Iterable[PatchOperation]) -> t.Any:
 
     Raises ValueError where one does not fit, as the API server would refuse it.
     """
-    found = copy.deepcopy(document)
+    result = copy.deepcopy(document)
     for operation in operations:
-        *way, name = _names(operation["path"])
-        place = found
-        for step in way:
-            place = _member(place, step, operation)
-        _apply_one(place, name, operation)
-    return found
+        *parents, name = _split_pointer(operation["path"])
+        parent = result
+        for step in parents:
+            parent = _get_member(parent, step, operation)
+        _apply_one(parent, name, operation)
+    return result
 
 
-def _names(path: str) -> list[str]:
+def _split_pointer(path: str) -> list[str]:
     return [name.replace("~1", "/").replace("~0", "~") for name in path.split("/")[1:]]
 
 
-def _member(place: t.Any, name: str, operation: PatchOperation) -> t.Any:
+def _get_member(parent: t.Any, name: str, operation: PatchOperation) -> t.Any:
     try:
-        return place[int(name) if isinstance(place, list) else name]
+        return parent[int(name) if isinstance(parent, list) else name]
     except (LookupError, TypeError, ValueError) as exc:
         raise ValueError(f"{operation['op']} {operation['path']}: there is no {name}") from exc
 
 
-def _apply_one(place: t.Any, name: str, operation: PatchOperation) -> None:
+def _apply_one(parent: t.Any, name: str, operation: PatchOperation) -> None:
     kind = operation["op"]
     if kind == "test":
-        known = isinstance(place, list) or name in place
-        if (_member(place, name, operation) if known else None) != operation["value"]:
+        known = isinstance(parent, list) or name in parent
+        if (_get_member(parent, name, operation) if known else None) != operation["value"]:
             raise ValueError(f"test {operation['path']}: the value differs")
-    elif kind == "add" and isinstance(place, list):
-        place.insert(len(place) if name == "-" else int(name), copy.deepcopy(operation["value"]))
+    elif kind == "add" and isinstance(parent, list):
+        parent.insert(len(parent) if name == "-" else int(name), copy.deepcopy(operation["value"]))
     elif kind == "add":
-        place[name] = copy.deepcopy(operation["value"])
+        parent[name] = copy.deepcopy(operation["value"])
     else:
-        _member(place, name, operation)
-        key = int(name) if isinstance(place, list) else name
+        _get_member(parent, name, operation)
+        key = int(name) if isinstance(parent, list) else name
         if kind == "remove":
-            del place[key]
+            del parent[key]
         else:
-            place[key] = copy.deepcopy(operation["value"])
+            parent[key] = copy.deepcopy(operation["value"])

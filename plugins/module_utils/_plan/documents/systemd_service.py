@@ -72,32 +72,32 @@ class _Setting:
 # ---- unit files ------------------------------------------------------------------------------------------------------
 
 
-def with_file(files: t.Sequence[TextFile], path: str, version: FileVersion | None) -> list[TextFile]:
+def replace_file(files: t.Sequence[TextFile], path: str, version: FileVersion | None) -> list[TextFile]:
     """The files of a unit with one of them changed, or a drop-in added or removed. systemd reads drop-ins by name, whatever
     their directory."""
     own, *drop_ins = files
     if own.path == path and version is not None:
         return [TextFile(path, version), *drop_ins]
-    kept = [file for file in drop_ins if file.path != path]
+    others = [file for file in drop_ins if file.path != path]
     added = [] if version is None else [TextFile(path, version)]
-    return [own, *sorted([*kept, *added], key=lambda file: posixpath.basename(file.path))]
+    return [own, *sorted([*others, *added], key=lambda file: posixpath.basename(file.path))]
 
 
 def environment_files(files: t.Sequence[TextFile], host: str) -> list[str]:
     """The environment files that a unit names, in the order in which they are read, with their wildcards. host: the name of the host."""
     specifiers = _specifiers(files, host)
-    found = _reset(_settings(files), "EnvironmentFile")
-    paths = [_resolved(re.sub("^-", "", setting.value), setting.source, specifiers) for setting in found]
+    found = _effective_settings(_read_settings(files), "EnvironmentFile")
+    paths = [_expand_specifiers(re.sub("^-", "", setting.value), setting.source, specifiers) for setting in found]
     return [path for path in paths if path.startswith("/")]  # systemd passes over the others
 
 
-def matching(pattern: str, paths: t.Iterable[str]) -> list[str]:
+def match_files(pattern: str, paths: t.Iterable[str]) -> list[str]:
     """Those of these files that a unit names by a path, which may have wildcards, in the order in which systemd reads them."""
     parts = pattern.split("/")
-    return sorted(path for path in paths if path == pattern or _matches(path.split("/"), parts))
+    return sorted(path for path in paths if path == pattern or _match_path(path.split("/"), parts))
 
 
-def _matches(names: t.Sequence[str], patterns: t.Sequence[str]) -> bool:
+def _match_path(names: t.Sequence[str], patterns: t.Sequence[str]) -> bool:
     return len(names) == len(patterns) and all(
         fnmatch.fnmatchcase(name, pattern) and (pattern.startswith(".") or not name.startswith("."))
         for name, pattern in zip(names, patterns)
@@ -106,7 +106,7 @@ def _matches(names: t.Sequence[str], patterns: t.Sequence[str]) -> bool:
 
 def exec_start(files: t.Sequence[TextFile]) -> tuple[str, Source]:
     """The command of a unit as it is written, and where. Raises Refusal when it is not one, or of a form that no kubelet has."""
-    starts = _reset(_settings(files), "ExecStart")
+    starts = _effective_settings(_read_settings(files), "ExecStart")
     if len(starts) != 1:
         places = ", ".join(str(start.source) for start in starts) or "none"
         raise Refusal(
@@ -130,18 +130,18 @@ def read_service(files: t.Sequence[TextFile], environment: t.Mapping[str, str | 
     None for one that does not exist. host: the name of the host. Raises Refusal for what this reader does not understand.
     """
     specifiers = _specifiers(files, host)
-    variables = _environment(_settings(files), specifiers)
+    variables = _unit_environment(_read_settings(files), specifiers)
     for pattern in environment_files(files, host):
-        for path in matching(pattern, environment):
+        for path in match_files(pattern, environment):
             variables.update(file_variables(path, environment[path]))
-    unset = _names(_settings(files), "UnsetEnvironment", specifiers)
+    unset = _read_words(_read_settings(files), "UnsetEnvironment", specifiers)
     value, source = exec_start(files)
-    words = split(value, source, specifiers)
-    _refuse_passed(files, specifiers, words, {*variables, *unset})
+    words = split_words(value, source, specifiers)
+    _refuse_passed_variables(files, specifiers, words, {*variables, *unset})
     variables = {name: each for name, each in variables.items() if not {name, f"{name}={each.value}"} & unset.keys()}
     arguments = [(0, Argument(words[0].lstrip(_PREFIXES), source, None))]
     for number, word in enumerate(words[1:], start=1):
-        arguments.extend((number, argument) for argument in _expanded(word, source, variables))
+        arguments.extend((number, argument) for argument in _expand_word(word, source, variables))
     program = find_program([argument.text for dummy, argument in arguments], is_kubelet)
     found = tuple(argument for dummy, argument in arguments)
     if not found[program].text.startswith("/"):
@@ -164,20 +164,20 @@ def is_kubelet(word: str) -> bool:
     return name == KUBELET or (word.startswith("/") and name.startswith((f"{KUBELET}-", f"{KUBELET}_", f"{KUBELET}.")))
 
 
-def _names(settings: t.Sequence[_Setting], option: str, specifiers: t.Mapping[str, str]) -> dict[str, Source]:
+def _read_words(settings: t.Sequence[_Setting], option: str, specifiers: t.Mapping[str, str]) -> dict[str, Source]:
     """The words of a setting that is a list, and where each stands."""
-    found = _reset(settings, option)
-    return {word: each.source for each in found for word in split(each.value, each.source, specifiers)}
+    found = _effective_settings(settings, option)
+    return {word: each.source for each in found for word in split_words(each.value, each.source, specifiers)}
 
 
-def _refuse_passed(
+def _refuse_passed_variables(
     files: t.Sequence[TextFile], specifiers: t.Mapping[str, str], words: t.Sequence[str], known: t.Container[str]
 ) -> None:
-    """Refuse a variable of the command that only the manager's own environment has, which no file says."""
+    """Refuse a variable of the command that only the manager's own environment has, which no file sets."""
     used = {found.group("name") for word in words for found in _VARIABLE.finditer(word)} | {
-        _whole(word) for word in words
+        _bare_variable(word) for word in words
     }
-    for name, source in _names(_settings(files), "PassEnvironment", specifiers).items():
+    for name, source in _read_words(_read_settings(files), "PassEnvironment", specifiers).items():
         if name in used and name not in known:
             raise Refusal(
                 f"{source}: PassEnvironment={name} takes a part of the kubelet's command line out of systemd's own environment, which is"
@@ -188,7 +188,7 @@ def _refuse_passed(
 
 def unit_variables(file: TextFile, unit: str, host: str) -> dict[str, Variable]:
     """The variables that one file of a unit sets. unit, host: their names."""
-    return _environment(_settings([file]), _known_specifiers(unit, host))
+    return _unit_environment(_read_settings([file]), _known_specifiers(unit, host))
 
 
 def _specifiers(files: t.Sequence[TextFile], host: str) -> dict[str, str]:
@@ -200,7 +200,7 @@ def _known_specifiers(unit: str, host: str) -> dict[str, str]:
     return {"%": "%", "H": host, "l": host.partition(".")[0], "n": unit, "N": name, "p": name}
 
 
-def _settings(files: t.Sequence[TextFile]) -> list[_Setting]:
+def _read_settings(files: t.Sequence[TextFile]) -> list[_Setting]:
     return [setting for file in files for setting in _settings_of(file)]
 
 
@@ -236,7 +236,7 @@ def lines_of(text: str) -> list[str]:
     return _LINE.findall(text)
 
 
-def _reset(settings: t.Sequence[_Setting], name: str) -> list[_Setting]:
+def _effective_settings(settings: t.Sequence[_Setting], name: str) -> list[_Setting]:
     """The assignments that count: an empty one clears all before it."""
     found: list[_Setting] = []
     for setting in settings:
@@ -247,40 +247,40 @@ def _reset(settings: t.Sequence[_Setting], name: str) -> list[_Setting]:
 
 def clears_variables(files: t.Sequence[TextFile]) -> Source | None:
     """The last place that takes away all variables that the unit's files set before it: an empty C(Environment=)."""
-    found = [each.source for each in _settings(files) if each.name == "Environment" and not each.value]
+    found = [each.source for each in _read_settings(files) if each.name == "Environment" and not each.value]
     return found[-1] if found else None
 
 
-def _environment(settings: t.Sequence[_Setting], specifiers: t.Mapping[str, str]) -> dict[str, Variable]:
+def _unit_environment(settings: t.Sequence[_Setting], specifiers: t.Mapping[str, str]) -> dict[str, Variable]:
     variables: dict[str, Variable] = {}
-    for setting in _reset(settings, "Environment"):
-        for word in split(setting.value, setting.source, specifiers):
+    for setting in _effective_settings(settings, "Environment"):
+        for word in split_words(setting.value, setting.source, specifiers):
             name, equals, value = word.partition("=")
             if equals and _NAME.fullmatch(name):  # systemd passes over the others
                 variables[name] = Variable(name, value, setting.source, from_file=False)
     return variables
 
 
-def _expanded(word: str, source: Source, variables: t.Mapping[str, Variable]) -> list[Argument]:
-    whole = _whole(word)
-    if whole is not None:
-        variable = variables.get(whole)
+def _expand_word(word: str, source: Source, variables: t.Mapping[str, Variable]) -> list[Argument]:
+    name = _bare_variable(word)
+    if name is not None:
+        variable = variables.get(name)
         if variable is None:
             return []
-        texts = split(variable.value, variable.source)
+        texts = split_words(variable.value, variable.source)
         return [Argument(text, variable.source, variable.name) for text in texts]
     match = _VARIABLE.fullmatch(word)
-    brought = variables.get(match.group("name") or "") if match else None
-    text = _VARIABLE.sub(lambda found: _value_of(found.group("name"), variables), word)
-    return [Argument(text, brought.source if brought else source, None)]
+    variable = variables.get(match.group("name") or "") if match else None
+    text = _VARIABLE.sub(lambda found: _variable_value(found.group("name"), variables), word)
+    return [Argument(text, variable.source if variable else source, None)]
 
 
-def _whole(word: str) -> str | None:
-    """The variable whose words a word stands for; None when it stands for itself. Inside of a word C($NAME) is no variable."""
+def _bare_variable(word: str) -> str | None:
+    """The variable that a word consists of, which is split into words; None for another word. Inside of a word C($NAME) is no variable."""
     return word[1:] if word.startswith("$") and word[1:2] not in ("$", "{") else None
 
 
-def _value_of(name: str | None, variables: t.Mapping[str, Variable]) -> str:
+def _variable_value(name: str | None, variables: t.Mapping[str, Variable]) -> str:
     if name is None:
         return "$"
     return variables[name].value if name in variables else ""
@@ -289,7 +289,7 @@ def _value_of(name: str | None, variables: t.Mapping[str, Variable]) -> str:
 # ---- words -----------------------------------------------------------------------------------------------------------
 
 
-def split(text: str, source: Source, specifiers: t.Mapping[str, str] | None = None) -> list[str]:
+def split_words(text: str, source: Source, specifiers: t.Mapping[str, str] | None = None) -> list[str]:
     """The words of a value, without their quotes.
 
     specifiers: of a text in a unit file, where C(%) begins one of them and a backslash a C escape. None: of the value of a
@@ -303,11 +303,11 @@ def split(text: str, source: Source, specifiers: t.Mapping[str, str] | None = No
         char = text[position]
         if char == "\\" and position + 1 < len(text):
             char = text[position + 1]
-            word = (word or "") + (char if specifiers is None else _escaped(char, source))
+            word = (word or "") + (char if specifiers is None else _unescape(char, source))
             position += 1
         elif char == "%" and specifiers is not None:
             found = _SPECIFIER.match(text, position)
-            word = (word or "") + (_specifier(found, source, specifiers) if found else char)
+            word = (word or "") + (_specifier_value(found, source, specifiers) if found else char)
             position += 1 if found else 0
         elif quote:
             quote, word = ("", word) if char == quote else (quote, (word or "") + char)
@@ -327,11 +327,11 @@ def split(text: str, source: Source, specifiers: t.Mapping[str, str] | None = No
     return words if word is None else [*words, word]
 
 
-def _resolved(text: str, source: Source, specifiers: t.Mapping[str, str]) -> str:
-    return _SPECIFIER.sub(lambda found: _specifier(found, source, specifiers), text)
+def _expand_specifiers(text: str, source: Source, specifiers: t.Mapping[str, str]) -> str:
+    return _SPECIFIER.sub(lambda found: _specifier_value(found, source, specifiers), text)
 
 
-def _specifier(found: re.Match[str], source: Source, specifiers: t.Mapping[str, str]) -> str:
+def _specifier_value(found: re.Match[str], source: Source, specifiers: t.Mapping[str, str]) -> str:
     letter = found.group(1)
     if letter not in specifiers:
         known = ", ".join(f"%{each}" for each in specifiers)
@@ -342,7 +342,7 @@ def _specifier(found: re.Match[str], source: Source, specifiers: t.Mapping[str, 
     return specifiers[letter]
 
 
-def _escaped(char: str, source: Source) -> str:
+def _unescape(char: str, source: Source) -> str:
     if char in "\\\"'":
         return char
     if char not in _ESCAPES:

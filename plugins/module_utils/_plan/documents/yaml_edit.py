@@ -85,7 +85,7 @@ class Document:
         """The number of the line where a value begins."""
         return _line(self.text, _Cursor(self.text, self.source, self.root).node(path).start_mark.index)
 
-    def written(self, path: Path) -> str:
+    def value_text(self, path: Path) -> str:
         """The text of a key's value, from the colon on."""
         cursor = _Cursor(self.text, self.source, self.root)
         return self.text[cursor.colon(path) : _content_end(self.text, cursor.node(path))]
@@ -93,21 +93,21 @@ class Document:
     def apply(self, operation: Operation) -> Document:
         """Return the document after one edit.
 
-        Raises Refusal when the text cannot be edited so that exactly the asked difference results.
+        Raises Refusal when the text cannot be edited so that exactly the requested difference results.
         """
         start, end, replacement = _SPANS[operation.op](_Cursor(self.text, self.source, self.root), operation)
         text = self.text[:start] + replacement + self.text[end:]
-        wanted = _apply_to_data(self.data, operation)
+        expected = _apply_to_data(self.data, operation)
         edited = _read(text, self.source)
-        if edited is None or edited.data != wanted or configuration.is_json(text) != configuration.is_json(self.text):
+        if edited is None or edited.data != expected or configuration.is_json(text) != configuration.is_json(self.text):
             raise Refusal(
                 f"{self.source} line {_line(self.text, start)}: {_pointer(operation.path)} cannot be changed in place"
                 " without changing other text. Write that list in plain block style, one item a line."
             )
         return edited
 
-    def masked(self, replacements: t.Mapping[Path, str]) -> str:
-        """The text with other words at some places: for showing, not for writing."""
+    def masked_text(self, replacements: t.Mapping[Path, str]) -> str:
+        """The text with replacements for some values: for output, not for writing."""
         cursor = _Cursor(self.text, self.source, self.root)
         nodes = {path: cursor.node(path) for path in replacements}
         text = self.text
@@ -133,9 +133,9 @@ def _compose(text: str, source: str) -> t.Any:
         loader = configuration.loader_of(text)
         root = configuration.single_node(loader)
     except (yaml.YAMLError, *_CONSTRUCTION_ERRORS) as exc:
-        tab = configuration.problem_of_tab(exc)
+        tab = configuration.describe_tab_error(exc)
         why = f"{tab}." if tab else f"this is not a single YAML document: {_one_line(exc)}"
-        if configuration.is_about_another_document(exc):
+        if configuration.is_multi_document_error(exc):
             why = "another document begins, of which Kubernetes reads nothing. Remove it, and run again."
         raise Refusal(f"{source} line {_line_of(exc, text, default=loader.line + 1 if loader else 1)}: {why}") from exc
     if not configuration.is_json(text):
@@ -443,7 +443,7 @@ _SPANS: dict[str, t.Callable[[_Cursor, Operation], _Span]] = {
 
 
 def _scalar(value: t.Any, style: str | None = None, *, flow: bool = False) -> str:
-    """One value on one line, in the wanted quoting where the value allows it."""
+    """One value on one line, in the given quoting where the value allows it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..common.batch import joined
+from ..common.batch import join_first
 from ..common.errors import Refusal
 from ..kubernetes import pods, quantities
 from ..node import plan as node_plan
@@ -127,7 +127,7 @@ def refuse_unprotected(
     ]
     if told:
         raise Refusal(
-            f"nodes: {joined(told)}: tainted, and not protected any more or not yet. A node that is not kept for the resources any more"
+            f"nodes: {join_first(told)}: tainted, and not protected any more or not yet. A node that is not kept for the resources any more"
             " loses its taint first; one that moves to another guard leaves this one with enforce: false first."
         )
 
@@ -155,7 +155,7 @@ def _unique(taints: t.Iterable[Json]) -> tuple[Json, ...]:
 def _refuse_strangers(strangers: t.Sequence[str], cluster: Cluster) -> None:
     if strangers:
         raise Refusal(
-            f"nodes: {joined(strangers)}: there is no node of this name in the cluster; it has {joined(sorted(cluster.nodes))}."
+            f"nodes: {join_first(strangers)}: there is no node of this name in the cluster; it has {join_first(sorted(cluster.nodes))}."
         )
 
 
@@ -217,7 +217,7 @@ def _refuse_losses(desired: Desired, found: Protection) -> None:
 
 def losses(found: Protection, are_refused: str) -> str:
     return (
-        f"pods of {joined(found.shut_out)} {are_refused} at their next start, because these tolerate a taint of the protected nodes"
+        f"pods of {join_first(found.shut_out)} {are_refused} at their next start, because these tolerate a taint of the protected nodes"
         " and request nothing: those of DaemonSets on these nodes, those of others wherever they would run."
     )
 

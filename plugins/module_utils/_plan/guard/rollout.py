@@ -30,7 +30,7 @@ class GuardSettings:
 class GuardDecision(Decision):
     """Of the step decide. api: the control planes, each of which is read until one responds."""
 
-    api: tuple[ApiHost, ...] = typed.several(ApiHost.parse)
+    api: tuple[ApiHost, ...] = typed.tuple_of(ApiHost.parse)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -73,7 +73,7 @@ class ClusterConfiguration:
         ) as exc:  # nested without end
             mark = getattr(exc, "problem_mark", None)
             where = f" line {mark.line + 1}" if mark else ""
-            why = configuration.problem_of_tab(exc) or "it is not valid YAML, so no kubeadm upgrade begins"
+            why = configuration.describe_tab_error(exc) or "it is not valid YAML, so no kubeadm upgrade begins"
             raise Refusal(f"{CONFIG_MAP_SOURCE}, {KIND}{where}: {why}. {_REPAIR}") from exc
         if not isinstance(data, dict) or data.get("kind") != KIND or not str(data.get("apiVersion")).startswith(GROUP):
             raise Refusal(f"{CONFIG_MAP_SOURCE} holds no {KIND} of {GROUP}, so no kubeadm upgrade begins. {_REPAIR}")

@@ -15,7 +15,7 @@ from ..common.errors import Refusal
 from ..common.file_values import TextFile, text_digest
 from ..common.ownership import Owned, Record
 from ..documents.command_line import Argument
-from ..documents.systemd_service import Variable, file_variables, lines_of, split, unit_variables
+from ..documents.systemd_service import Variable, file_variables, lines_of, split_words, unit_variables
 from ..kubernetes import flags
 from . import config as kubelet_config
 from .config import ARGS, CONFIG, GATES, TAINTS
@@ -111,7 +111,7 @@ def _words(text: str, variable: Variable, host: str) -> list[str]:
     """What a variable gives as words when the file that sets it has this text."""
     path = variable.source.path
     found = file_variables(path, text) if variable.from_file else unit_variables(TextFile.of(path, text), UNIT, host)
-    return split(found[variable.name].value, variable.source) if variable.name in found else []
+    return split_words(found[variable.name].value, variable.source) if variable.name in found else []
 
 
 def account_for(

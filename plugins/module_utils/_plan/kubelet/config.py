@@ -173,10 +173,10 @@ def parse(file: TextFile) -> ConfigDocument:
     try:
         data = configuration.load(file.text)
     except yaml.YAMLError as exc:
-        tab, mark = configuration.problem_of_tab(exc), getattr(exc, "problem_mark", None)
+        tab, mark = configuration.describe_tab_error(exc), getattr(exc, "problem_mark", None)
         if tab and mark:
             raise Refusal(f"{file.path} line {mark.line + 1}: {tab}.") from exc
-        if mark and configuration.is_about_another_document(exc):
+        if mark and configuration.is_multi_document_error(exc):
             raise Refusal(
                 f"{file.path} line {mark.line + 1}: another document begins, of which a kubelet reads nothing. Remove it and run again."
             ) from exc

@@ -17,7 +17,7 @@ import typing as t
 
 from ..common.errors import Refusal
 from ..common.file_values import FileVersion, TextFile
-from ..documents.systemd_service import Service, exec_start, read_service, with_file
+from ..documents.systemd_service import Service, exec_start, read_service, replace_file
 from . import layout as kubelet_layout
 
 GENERATOR = "/etc/systemd/system-generators/nodecraft-kubeadm-kubelet"
@@ -167,19 +167,19 @@ def as_loaded(unit: t.Sequence[TextFile], *, installed: bool) -> list[TextFile]:
 
     Raises Refusal when it is, and would write nothing.
     """
-    others = with_file(unit, DERIVED, None)
+    others = replace_file(unit, DERIVED, None)
     if not installed or all(file.path != kubelet_layout.DROP_IN for file in others):
         return others
     value, source = exec_start(others)
     _refuse_underivable(source.path, str(source))
     text = f"[Service]\nExecStart=\nExecStart={value} ${VARIABLE}\n"
-    return with_file(others, DERIVED, FileVersion(text.encode("utf-8"), 0o644))
+    return replace_file(others, DERIVED, FileVersion(text.encode("utf-8"), 0o644))
 
 
 def read(unit: t.Sequence[TextFile], environment: t.Mapping[str, str | None], host: str) -> Service:
     """The service that these files make. What our generator derived is said to stand where it was derived from."""
     service = read_service(unit, environment, host)
-    others = with_file(unit, DERIVED, None)
+    others = replace_file(unit, DERIVED, None)
     if len(others) == len(unit):
         return service
     origin = exec_start(others)[1]

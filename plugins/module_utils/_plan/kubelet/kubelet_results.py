@@ -45,7 +45,7 @@ class KubeletSettings:
 class KubeletPlan(ComponentResult):
     """The result of the module C(kubelet) in check mode."""
 
-    cluster: ClusterIdentity = typed.one(ClusterIdentity)
+    cluster: ClusterIdentity = typed.field_of(ClusterIdentity)
     control_plane: t.Sequence[str] = ()
     limits: t.Any = None
 
@@ -58,10 +58,10 @@ class KubeletDecision(Decision):
     planned: t.Sequence[str] = ()
     excluded: t.Sequence[str] = ()
     candidates: t.Sequence[str] = ()
-    api: tuple[ApiHost, ...] = typed.several(ApiHost.parse)
+    api: tuple[ApiHost, ...] = typed.tuple_of(ApiHost.parse)
     batches: t.Sequence[t.Sequence[str]] = ()
     file: str = ""
-    compares: tuple[ApiHost, ...] = typed.several(ApiHost.parse)
+    compares: tuple[ApiHost, ...] = typed.tuple_of(ApiHost.parse)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,15 +100,15 @@ class Admission(Comparison):
     not known.
     """
 
-    api: ApiHost | None = typed.one(ApiHost.parse)
-    files: tuple[IncludedBatch, ...] = typed.several(IncludedBatch)
+    api: ApiHost | None = typed.field_of(ApiHost.parse)
+    files: tuple[IncludedBatch, ...] = typed.tuple_of(IncludedBatch)
     batches: t.Sequence[t.Sequence[str]] = ()
     before: t.Sequence[str] = ()
     cluster: t.Any = None
     told: t.Sequence[str] = ()
     objections: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     offers: t.Mapping[str, t.Mapping[str, int] | None] = dataclasses.field(default_factory=dict)
-    lease: LeaseState | None = typed.one(LeaseState)
+    lease: LeaseState | None = typed.field_of(LeaseState)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,8 +116,8 @@ class KubeletTurn(Turn):
     """Of the step turn. offered: what device plugins offer before the restart. running: the pods that run then; None with unwatched, why they are
     not known."""
 
-    api: ApiHost | None = typed.one(ApiHost.parse)
-    lease: LeaseState | None = typed.one(LeaseState)
+    api: ApiHost | None = typed.field_of(ApiHost.parse)
+    lease: LeaseState | None = typed.field_of(LeaseState)
     offered: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
     running: t.Mapping[str, t.Any] | None = None
     unwatched: str = ""
@@ -127,7 +127,7 @@ class KubeletTurn(Turn):
 class Verification(StepResult):
     """Of the step verify. pods: what became of those that ran before."""
 
-    pods: PodLosses | None = typed.one(PodLosses)
+    pods: PodLosses | None = typed.field_of(PodLosses)
 
 
 class KubeletHost(HostResults[KubeletSettings, KubeletPlan]):

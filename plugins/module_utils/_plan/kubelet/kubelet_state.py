@@ -12,7 +12,7 @@ import typing as t
 
 from ..common.file_values import FileVersion, TextFile
 from ..common.ownership import Record
-from ..documents.systemd_service import with_file
+from ..documents.systemd_service import replace_file
 from . import config as kubelet_config
 from . import generator as kubelet_generator
 from . import layout as kubelet_layout
@@ -91,7 +91,7 @@ class State:
                 fragments.pop(path, None)
                 fragments.update({path: version} if version else {})
             elif path == kubelet_layout.DROP_IN or any(file.path == path for file in unit):
-                unit = with_file(unit, path, version)
+                unit = replace_file(unit, path, version)
         generator = versions.get(kubelet_generator.GENERATOR, self.generator)
         paths = sorted(fragments, key=kubelet_config.merge_order)
         return dataclasses.replace(

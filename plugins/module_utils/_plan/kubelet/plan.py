@@ -58,7 +58,7 @@ class KubeletFileChange(FileChange):
         return not _is_named_as_ours(self.path)
 
     @property
-    def keeps(self) -> tuple[str, ...]:
+    def preserved_attributes(self) -> tuple[str, ...]:
         """What a file that is there keeps of its own. A program has to be executable, whatever changed that."""
         return ("uid", "gid") if self.path == kubelet_generator.GENERATOR else ("mode", "uid", "gid")
 
@@ -329,7 +329,7 @@ def _version(state: State, path: str, text: str, mode: int = 0o644) -> FileVersi
     """A file that gets a text. mode: of one that is new; one that is there keeps its owner, and its mode unless it is a program."""
     former = state.files.get(path)
     kept = mode if former is None or path == kubelet_generator.GENERATOR else former.mode
-    return FileVersion(text.encode("utf-8"), kept).in_place_of(former)
+    return FileVersion(text.encode("utf-8"), kept).with_owner_of(former)
 
 
 def _file_changes(state: State, files: Versions) -> t.Iterator[KubeletFileChange]:

@@ -12,7 +12,7 @@ import math
 import typing as t
 
 from ..common import typed
-from ..common.batch import joined
+from ..common.batch import join_first
 from ..kubernetes import access, clusters
 from ..transaction import rollout
 from ..transaction.lease import LEASE_NAMESPACE
@@ -443,7 +443,7 @@ def loss_of_pods(node: str, info: NodesInfo) -> str:
     if not ended:
         return ""
     return (
-        f"{begin} its restart ended {len(ended)} of {losses.watched} pods: {joined(map(str, ended))}. {_KEPT} Another restart would end the next"
+        f"{begin} its restart ended {len(ended)} of {losses.watched} pods: {join_first(map(str, ended))}. {_KEPT} Another restart would end the next"
         " ones."
     )
 
@@ -493,11 +493,11 @@ def report(host: KubeletHost) -> ComponentResult | None:
     verified = host.verification
     pods = verified.pods if verified else None
     if pods and (pods.lost or pods.restarted or not _unreported(host, found)):
-        found = found.updated(pods=typed.as_mapping(pods))
+        found = found.with_values(pods=typed.as_mapping(pods))
     if verified and verified.failed:
-        found = found.updated(failed=True, msg=verified.msg)
+        found = found.with_values(failed=True, msg=verified.msg)
     limits = _limits(host, found, pods or PodLosses())
-    return found.updated(unverified=[*found.unverified, *limits]) if limits else found
+    return found.with_values(unverified=[*found.unverified, *limits]) if limits else found
 
 
 def _limits(host: KubeletHost, known: ComponentResult, pods: PodLosses) -> list[str]:
@@ -511,10 +511,10 @@ def _limits(host: KubeletHost, known: ComponentResult, pods: PodLosses) -> list[
         limits.append(f"{_PODS}: {host.turn.unwatched}")
     if pods.deleted:
         limits.append(
-            f"{_PODS}: {joined(pods.deleted)} {'does' if len(pods.deleted) == 1 else 'do'} not exist any more"
+            f"{_PODS}: {join_first(pods.deleted)} {'does' if len(pods.deleted) == 1 else 'do'} not exist any more"
         )
     if pods.unknown:
-        limits.append(f"{_PODS}: containers of {joined(pods.unknown)} ended, and nothing shows how")
+        limits.append(f"{_PODS}: containers of {join_first(pods.unknown)} ended, and nothing shows how")
     return limits
 
 
@@ -568,7 +568,7 @@ def _with_unknown_devices(
     if not is_wanted or name not in admission.offers or admission.offers[name] is not None:
         return found
     limit = f"{_DEVICES}: the API did not show that before the change"
-    return found.updated(unverified=[*found.unverified, limit])
+    return found.with_values(unverified=[*found.unverified, limit])
 
 
 def judged(
@@ -585,16 +585,16 @@ def judged(
     if name in compared.mismatches:
         begin = "Nothing was changed. " if compared.refusal else ""
         # A refusal has failed the step itself.
-        return known.updated(failed=True, compared=bool(begin), msg=f"{begin}{compared.mismatches[name]}")
+        return known.with_values(failed=True, compared=bool(begin), msg=f"{begin}{compared.mismatches[name]}")
     if name in admission.objections:
-        return known.updated(failed=True, msg=f"Nothing was changed, because {admission.objections[name]}")
+        return known.with_values(failed=True, msg=f"Nothing was changed, because {admission.objections[name]}")
     others = [each for each in stopped if each != name]
     if has_turn and others and not host.has_begun:
-        return known.updated(**rollout.not_begun(others))
+        return known.with_values(**rollout.not_begun(others))
     if host.state == rollout.REFUSED:
-        return known.updated(**{**rollout.not_begun(()), "msg": host.turn.msg})
+        return known.with_values(**{**rollout.not_begun(()), "msg": host.turn.msg})
     if host.state == rollout.LOST:
-        known = known.updated(failed=True)
+        known = known.with_values(failed=True)
     if has_turn and host.has_begun:
-        return known.updated(started=True)
+        return known.with_values(started=True)
     return known if found else None

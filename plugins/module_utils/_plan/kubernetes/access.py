@@ -106,7 +106,7 @@ class AccessResult(ModuleResult):
     """The result of the module C(access_info). missing: the rights that the account lacks; None when the API server does not tell."""
 
     user: str = ""
-    missing: tuple[Right, ...] | None = typed.several(Right.parse, None)
+    missing: tuple[Right, ...] | None = typed.tuple_of(Right.parse, None)
 
 
 def refusal(result: AccessResult, purpose: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..common.batch import joined
+from ..common.batch import join_first
 from . import control_plane_nodes
 
 
@@ -28,11 +28,13 @@ def objection(
     """
     if not unreachable:
         return ""
-    told = joined([f"{host} ({why.rstrip('.')})" if why else host for host, why in unreachable.items()])
+    told = join_first([f"{host} ({why.rstrip('.')})" if why else host for host, why in unreachable.items()])
     planes = [host for host in unreachable if host in grouped]
     way_out = "Repair that, or name the hosts of the run with --limit"
     if planes:
-        return f"cannot be reached: {told}. A control plane is never skipped, and {joined(planes)} is one. {way_out}."
+        return (
+            f"cannot be reached: {told}. A control plane is never skipped, and {join_first(planes)} is one. {way_out}."
+        )
     if limit < 0 or len(unreachable) > limit:
         return (
             f"cannot be reached: {told}. {variable} is {limit}, and {len(unreachable)} would be skipped. {way_out}, or set"
@@ -87,8 +89,8 @@ def judge(
     strangers = [name for name in planes if name not in reached and name not in grouped]
     if excluded and strangers and not absence.refusal:
         return Coverage(
-            refusal=f"{joined(excluded)} cannot be reached, and the cluster has the control plane {joined(strangers)}, which this run does not"
-            f" reach. A control plane is never skipped: put {joined(strangers)} into the group {control_plane_nodes.GROUP} under that name, or"
+            refusal=f"{join_first(excluded)} cannot be reached, and the cluster has the control plane {join_first(strangers)}, which this run does not"
+            f" reach. A control plane is never skipped: put {join_first(strangers)} into the group {control_plane_nodes.GROUP} under that name, or"
             " repair the hosts that cannot be reached.",
             missing=missing,
         )
@@ -97,7 +99,7 @@ def judge(
 
 def _unknown(excluded: t.Sequence[str]) -> str:
     return (
-        f"{joined(excluded)} cannot be reached, and the API does not show which nodes are control planes, which are never skipped."
+        f"{join_first(excluded)} cannot be reached, and the API does not show which nodes are control planes, which are never skipped."
         " Repair that, or name the hosts of the run with --limit."
     )
 
@@ -109,4 +111,4 @@ def missing_nodes(nodes: t.Iterable[str], run: t.Collection[str]) -> list[str]:
 
 def told_missing(missing: t.Sequence[str]) -> str:
     """A line about them; empty when there are none."""
-    return f"not in this run: {joined(missing)}" if missing else ""
+    return f"not in this run: {join_first(missing)}" if missing else ""

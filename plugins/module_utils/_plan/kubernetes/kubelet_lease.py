@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ..common.batch import joined
-from ..common.times import seconds_of
+from ..common.batch import join_first
+from ..common.times import parse_time
 
 Json = t.Mapping[str, t.Any]
 
@@ -32,7 +32,7 @@ def renewal_interval(lease: Json) -> float:
 def was_just_renewed(lease: Json, now: float) -> bool:
     """Whether a kubelet renewed the Lease of its node in time. The time is of the node's clock: one that is not right proves nothing."""
     try:
-        return -_LATE <= now - seconds_of(lease["spec"]["renewTime"]) <= renewal_interval(lease)
+        return -_LATE <= now - parse_time(lease["spec"]["renewTime"]) <= renewal_interval(lease)
     except ValueError:
         return False
 
@@ -47,4 +47,4 @@ def unheard_kubelets(unheard: t.Mapping[str, str], nodes: t.Collection[str]) -> 
     by_reason: dict[str, list[str]] = {}
     for node in sorted(set(nodes) & set(unheard)):
         by_reason.setdefault(unheard[node], []).append(node)
-    return [f"whether the kubelet still runs on {joined(names)}: {why}" for why, names in by_reason.items()]
+    return [f"whether the kubelet still runs on {join_first(names)}: {why}" for why, names in by_reason.items()]

@@ -52,7 +52,7 @@ class NodeSettings:
     None where no variable names it."""
 
     node: str = ""
-    cluster: ClusterIdentity | None = typed.one(ClusterIdentity)
+    cluster: ClusterIdentity | None = typed.field_of(ClusterIdentity)
     control_plane: bool = False
     max_unreachable: int = 0
     node_resources_purge: bool = True
@@ -71,7 +71,7 @@ class NodesDecision(Decision):
 
     served: t.Sequence[str] = ()
     excluded: t.Sequence[str] = ()
-    api: tuple[ApiHost, ...] = typed.several(ApiHost.parse)
+    api: tuple[ApiHost, ...] = typed.tuple_of(ApiHost.parse)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +86,7 @@ class NodesResult(ModuleResult):
     """What a module did to all nodes, by name. diff: what it shows of each node that changes, as Ansible takes it."""
 
     diff: t.Sequence[t.Any] = ()
-    nodes: t.Mapping[str, NodeResult] = typed.by_name(NodeResult)
+    nodes: t.Mapping[str, NodeResult] = typed.mapping_of(NodeResult)
     unverified: t.Sequence[str] = ()
 
 
@@ -99,9 +99,9 @@ class Applied(StepResult):
     refusal: str = ""
     failed_hosts: t.Sequence[str] = ()
     unverified: t.Sequence[str] = ()
-    taints: NodesResult | None = typed.one(NodesResult)
-    resources: NodesResult | None = typed.one(NodesResult)
-    labels: NodesResult | None = typed.one(NodesResult)
+    taints: NodesResult | None = typed.field_of(NodesResult)
+    resources: NodesResult | None = typed.field_of(NodesResult)
+    labels: NodesResult | None = typed.field_of(NodesResult)
 
     def of(self, kind: str) -> NodesResult | None:
         """The result of one kind."""
@@ -120,9 +120,9 @@ class NodeOutcome:
     """What became of one host, which is its report: by kind, None where it was not asked for. msg: why a host was not asked of that is unreachable."""
 
     node: str | None = None
-    taints: NodeResult | None = typed.one(NodeResult)
-    resources: NodeResult | None = typed.one(NodeResult)
-    labels: NodeResult | None = typed.one(NodeResult)
+    taints: NodeResult | None = typed.field_of(NodeResult)
+    resources: NodeResult | None = typed.field_of(NodeResult)
+    labels: NodeResult | None = typed.field_of(NodeResult)
     unreachable: bool = False
     msg: str = ""
 

@@ -217,7 +217,7 @@ def diff(plan_: StaticPodPlan) -> list[dict[str, str]]:
     if plan_.before.text != plan_.after.text:
         former = _environment_values(plan_.before)
         texts = [
-            manifest.document.masked(
+            manifest.document.masked_text(
                 {
                     path: HIDDEN if value in former.values() else _DIFFERENT
                     for path, value in _environment_values(manifest).items()

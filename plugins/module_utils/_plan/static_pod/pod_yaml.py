@@ -106,7 +106,7 @@ class PodYaml:
 
     def _fill(self, path: Path, step: str | int, value: t.Any) -> None:
         """Give an empty list or mapping, or a key without a value, its first entry."""
-        blank = self.document.written(path)
+        blank = self.document.value_text(path)
         if self.at(path) is None:
             self._apply("fill", path, [value] if isinstance(step, int) else {step: value})
         else:

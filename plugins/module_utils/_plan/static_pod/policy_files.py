@@ -35,7 +35,7 @@ class PolicyFileChange(FileChange):
     chosen: tuple[str, ...] = ()
 
     @property
-    def keeps(self) -> tuple[str, ...]:
+    def preserved_attributes(self) -> tuple[str, ...]:
         """What a file that is there keeps of its own."""
         return tuple(name for name in _OWNER if name not in self.chosen)
 
@@ -112,7 +112,7 @@ class PolicyFiles:
             return None
         ours = self.owned[entry.path].set if entry.path in self.owned else None
         set_by_us = {key: number for key, number in (ours or {}).items() if key in _OWNER}
-        version = dataclasses.replace(entry.version, **set_by_us).in_place_of(self.live.get(entry.path))
+        version = dataclasses.replace(entry.version, **set_by_us).with_owner_of(self.live.get(entry.path))
         return dataclasses.replace(version, **self._owner(entry))
 
     def _set(self, path: str) -> dict[str, t.Any] | None:
@@ -125,7 +125,7 @@ class PolicyFiles:
         if original is None:
             return None
         version = FileVersion(base64.b64decode(original["content"]), int(original["mode"], 8))
-        version = version.in_place_of(self.live.get(path))
+        version = version.with_owner_of(self.live.get(path))
         ours = self.owned[path].set or {}
         return dataclasses.replace(version, **{key: original[key] for key in _OWNER if key in ours and key in original})
 

@@ -265,7 +265,7 @@ def reports(hosts: Hosts[StaticPodHost], *, dry: bool) -> dict[str, dict[str, Co
     found = {name: _report(host) for name, host in hosts.items()}
     for name, why in ({} if dry else _not_begun(hosts)).items():
         for pod in order(hosts[name]):
-            found[name][pod] = found[name][pod].updated(**{**rollout.not_begun(()), "msg": why})
+            found[name][pod] = found[name][pod].with_values(**{**rollout.not_begun(()), "msg": why})
     return {name: report for name, report in found.items() if report}
 
 

@@ -29,14 +29,14 @@ class PodState:
     ready: bool = False
     problem: str = ""
     unverified: t.Sequence[str] = ()
-    open_transaction: Transaction | None = typed.one(Transaction)
+    open_transaction: Transaction | None = typed.field_of(Transaction)
 
 
 @dataclasses.dataclass(frozen=True)
 class PodsInfo(ModuleResult):
     """The result of the module C(static_pod_info). static_pods: None where they could not be read."""
 
-    static_pods: tuple[PodState, ...] | None = typed.several(PodState, None)
+    static_pods: tuple[PodState, ...] | None = typed.tuple_of(PodState, None)
     kubelet_problem: str = ""
     unreadable_files: t.Sequence[str] = ()
 
@@ -53,7 +53,7 @@ class Persistable:
 class PodPlan(ComponentResult):
     """The plan of one static pod. persistable: None without a plan."""
 
-    persistable: Persistable | None = typed.one(Persistable)
+    persistable: Persistable | None = typed.field_of(Persistable)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,10 +72,10 @@ class PodPlans(ModuleResult):
     """The result of the module C(static_pod_plan). others: the static pods that are not planned; None where they could not be read."""
 
     node: str = ""
-    cluster: ClusterIdentity | None = typed.one(ClusterIdentity)
-    static_pods: t.Mapping[str, PodPlan] = typed.by_name(PodPlan)
-    others: t.Mapping[str, PodState] | None = typed.by_name(PodState, is_optional=True)
-    kubeadm_config: KubeadmConfig | None = typed.one(KubeadmConfig)
+    cluster: ClusterIdentity | None = typed.field_of(ClusterIdentity)
+    static_pods: t.Mapping[str, PodPlan] = typed.mapping_of(PodPlan)
+    others: t.Mapping[str, PodState] | None = typed.mapping_of(PodState, is_optional=True)
+    kubeadm_config: KubeadmConfig | None = typed.field_of(KubeadmConfig)
     kubelet_problem: str = ""
     unreadable_files: t.Sequence[str] = ()
 
@@ -112,7 +112,7 @@ class StaticPodSettings:
 class StaticPodStart(PassStart):
     """Of the step begin. api: who may use the API, best first. at: when the pass began, in seconds since 1970."""
 
-    api: tuple[ApiHost, ...] = typed.several(ApiHost.parse)
+    api: tuple[ApiHost, ...] = typed.tuple_of(ApiHost.parse)
     at: float = 0.0
 
 
@@ -131,7 +131,7 @@ class PlannedChange:
 
     host: str = ""
     pod: str = ""
-    change: Change = typed.one(Change)
+    change: Change = typed.field_of(Change)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,9 +146,9 @@ class StaticPodDecision(Decision):
     turns: t.Sequence[str] = ()
     planned_at: float = 0.0
     at: float | None = None
-    lease: LeaseState = typed.one(LeaseState, LeaseState())
+    lease: LeaseState = typed.field_of(LeaseState, LeaseState())
     told: t.Sequence[str] = ()
-    outdated: tuple[PlannedChange, ...] = typed.several(PlannedChange)
+    outdated: tuple[PlannedChange, ...] = typed.tuple_of(PlannedChange)
     persists: bool = False
     is_ready: bool = False
 
@@ -167,13 +167,13 @@ class OwnPart(StepResult):
     changed, and what it does among them. observes: the hosts that are observed before its turn. verifies: those on which the last host verifies
     kubeadm-config. turn_api, end_api: who uses the API for it."""
 
-    files: tuple[IncludedFile, ...] = typed.several(IncludedFile)
-    first: tuple[IncludedFile, ...] = typed.several(IncludedFile)
-    then: tuple[IncludedFile, ...] = typed.several(IncludedFile)
+    files: tuple[IncludedFile, ...] = typed.tuple_of(IncludedFile)
+    first: tuple[IncludedFile, ...] = typed.tuple_of(IncludedFile)
+    then: tuple[IncludedFile, ...] = typed.tuple_of(IncludedFile)
     observes: t.Sequence[str] = ()
     verifies: t.Sequence[str] | None = None
-    turn_api: ApiHost | None = typed.one(ApiHost.parse)
-    end_api: ApiHost | None = typed.one(ApiHost.parse)
+    turn_api: ApiHost | None = typed.field_of(ApiHost.parse)
+    end_api: ApiHost | None = typed.field_of(ApiHost.parse)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,7 +182,7 @@ class PodsObserved(StepResult):
     turn waits for, the host itself where it does not answer."""
 
     host: str = ""
-    static_pods: tuple[PodState, ...] | None = typed.several(PodState, None)
+    static_pods: tuple[PodState, ...] | None = typed.tuple_of(PodState, None)
     awaited: t.Sequence[str] = ()
 
 
@@ -190,7 +190,7 @@ class PodsObserved(StepResult):
 class Observations:
     """Of a loop with the step observe."""
 
-    results: tuple[PodsObserved, ...] = typed.several(PodsObserved)
+    results: tuple[PodsObserved, ...] = typed.tuple_of(PodsObserved)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,14 +208,14 @@ class ConfigVerified(StepResult):
 
     host: str = ""
     unreachable: bool = False
-    rehearsed: tuple[Rehearsed, ...] = typed.several(Rehearsed)
+    rehearsed: tuple[Rehearsed, ...] = typed.tuple_of(Rehearsed)
 
 
 @dataclasses.dataclass(frozen=True)
 class ConfigsVerified:
     """Of a loop with the step verify."""
 
-    results: tuple[ConfigVerified, ...] = typed.several(ConfigVerified)
+    results: tuple[ConfigVerified, ...] = typed.tuple_of(ConfigVerified)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,7 @@ import json
 import typing as t
 
 from ..common.errors import KubeadmError, Refusal
-from ..common.times import seconds_of, text_of
+from ..common.times import format_micro_time, parse_time
 
 Json = dict[str, t.Any]
 
@@ -144,7 +144,7 @@ def _seconds(text: str | None, name: str) -> float | None:
     if not text:
         return None
     try:
-        return seconds_of(text)
+        return parse_time(text)
     except ValueError as exc:
         raise KubeadmError(
             f"the Lease {LEASE_NAMESPACE}/{name} has the time {text!r}, which is not in the format of Kubernetes."
@@ -190,7 +190,7 @@ def halt(found: Json | None, request: LeaseRequest, now: float, mark: Halt) -> L
     lease = parse(found, request.name)
     if lease.holder not in ("", request.holder):
         return LeasePlan(None, warnings=_lost(lease, now))
-    mark = dataclasses.replace(mark, reason=mark.reason[:_LONGEST_REASON], by=request.holder, at=text_of(now))
+    mark = dataclasses.replace(mark, reason=mark.reason[:_LONGEST_REASON], by=request.holder, at=format_micro_time(now))
     if not lease.holder and lease.halt and dataclasses.replace(lease.halt, at=mark.at) == mark:
         return LeasePlan(None)  # said already, and the answer was lost
     return LeasePlan(_freed(found, request, now, mark), _operations(lease, holder="", halt=mark))
@@ -269,9 +269,9 @@ def _written(found: Json | None, request: LeaseRequest, now: float) -> Json:
     """The Lease as ours; what others noted in it stays."""
     body, spec = _copied(found, request.name)
     if spec.get("holderIdentity") != request.holder:
-        spec["acquireTime"] = text_of(now)
+        spec["acquireTime"] = format_micro_time(now)
         spec["leaseTransitions"] = spec.get("leaseTransitions", -1) + 1
-    spec.update(holderIdentity=request.holder, leaseDurationSeconds=request.duration, renewTime=text_of(now))
+    spec.update(holderIdentity=request.holder, leaseDurationSeconds=request.duration, renewTime=format_micro_time(now))
     body["metadata"]["annotations"][LAST_HOLDER] = request.holder
     return body
 
@@ -279,7 +279,7 @@ def _written(found: Json | None, request: LeaseRequest, now: float) -> Json:
 def _freed(found: Json | None, request: LeaseRequest, now: float, mark: Halt | None) -> Json:
     body, spec = _copied(found, request.name)
     spec.setdefault("leaseDurationSeconds", request.duration)
-    spec.update(holderIdentity="", renewTime=text_of(now))
+    spec.update(holderIdentity="", renewTime=format_micro_time(now))
     annotations = body["metadata"]["annotations"]
     annotations[LAST_HOLDER] = request.holder
     annotations.pop(HALTED, None)

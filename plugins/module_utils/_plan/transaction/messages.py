@@ -49,7 +49,7 @@ class Transaction:
     seconds: float | None = None
     outage_seconds: float | None = None
     healthy: bool | None = None
-    proof: Proof | None = typed.one(Proof)
+    proof: Proof | None = typed.field_of(Proof)
     log: t.Sequence[str] = ()
     notes: t.Sequence[str] = ()
 

@@ -152,7 +152,7 @@ def describe(
             {"path": file.path, "change": file.change, "diff": diffs.get(file.path)}
             for file in (rollback.files if rollback else ())
         ],
-        "operations": [change.described() for change in changes],
+        "operations": [change.to_result() for change in changes],
         "blocked_by": blocked_by,
     }
 

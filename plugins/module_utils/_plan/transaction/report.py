@@ -14,7 +14,7 @@ import dataclasses
 import json
 import typing as t
 
-from ..common.batch import joined
+from ..common.batch import join_first
 from ..common.ownership import Change
 from ..common.verdict import ACCEPTED, REFUSED, SKIPPED
 from . import messages
@@ -199,7 +199,7 @@ def _headline(run: Run) -> str:
     nodes = f"{len(changed)} of {_number(len(run.hosts), 'node')}"
     title, objects = (
         "Plan" if run.dry else "Changed",
-        joined(name for name, is_changed in run.objects.items() if is_changed),
+        join_first(name for name, is_changed in run.objects.items() if is_changed),
     )
     if objects and not (number or run.has_failed):
         return f"{title}: {objects}; nothing to change on {_number(len(run.hosts), 'node')}"
@@ -237,7 +237,7 @@ def _changes(run: Run) -> list[str]:
     for part in run.parts:
         if part.operations and part.host in begun:
             groups.setdefault((part.component, part.operations, _state(run, part)), []).append(part)
-    rows = [(joined(each.host for each in parts), *key, parts) for key, parts in groups.items()]
+    rows = [(join_first(each.host for each in parts), *key, parts) for key, parts in groups.items()]
     host_width, width = (max((len(row[column]) for row in rows), default=0) for column in (0, 1))
     found: list[str] = []
     for hosts, component, operations, state, parts in rows:
@@ -289,7 +289,7 @@ def _details(results: t.Sequence[PartResult]) -> list[str]:
         found.append(f"{_number(sum(each.watched for each in pods), 'pod')}, {lost} lost, {restarted} restarted{limit}")
     for word in ("reverts", "snapshot"):
         values = [value for each in components if (value := getattr(each, word))]
-        found += [f"{word} {joined(values)}"] if values else []
+        found += [f"{word} {join_first(values)}"] if values else []
     return found
 
 
@@ -312,7 +312,9 @@ def _waiting(run: Run) -> list[str]:
         if is_due and part.host not in (found := hosts.setdefault(part.result.msg, [])):
             found.append(part.host)
     known = {text for causes in run.causes.values() for text in causes}
-    return [f"  {joined(found)}: {reason if reason not in known else 'not changed'}" for reason, found in hosts.items()]
+    return [
+        f"  {join_first(found)}: {reason if reason not in known else 'not changed'}" for reason, found in hosts.items()
+    ]
 
 
 def _others(run: Run) -> list[str]:
@@ -327,7 +329,7 @@ def _others(run: Run) -> list[str]:
     if idle and changing:
         found.append(f"  {_number(len(idle), 'other node')}: nothing to change")
     if unknown:
-        found.append(f"  {joined(unknown)}: nothing was planned")
+        found.append(f"  {join_first(unknown)}: nothing was planned")
     return found
 
 
@@ -337,7 +339,7 @@ def _warnings(parts: t.Iterable[Part]) -> list[str]:
     for part in parts:
         for text in _of_part(part):
             hosts.setdefault(text, {})[part.host] = None
-    return [text.replace(_HOSTS, joined(found)) for text, found in hosts.items()]
+    return [text.replace(_HOSTS, join_first(found)) for text, found in hosts.items()]
 
 
 def _of_part(part: Part) -> t.Iterator[str]:
@@ -383,7 +385,7 @@ def _causes(run: Run) -> list[str]:
         ]
         for text in filter(None, [*own, *run.causes.get(host, ())]):
             hosts.setdefault(text, {})[host] = None
-    told = [f"{joined(found)}: {text}" for text, found in hosts.items()]
+    told = [f"{join_first(found)}: {text}" for text, found in hosts.items()]
     more = len(told) - _CAUSES
     # A line that only counts takes the place of two causes at least.
     return told if more < 2 else [*told[:_CAUSES], f"{more} more causes: see the errors of the hosts above"]
@@ -406,11 +408,11 @@ def _ended(run: Run) -> str:
         for part in run.parts
         if part.result.transaction and part.result.transaction.outcome == messages.ROLLED_BACK and not run.dry
     ]
-    failed, incomplete = joined(run.failed_hosts), run.incomplete_hosts
+    failed, incomplete = join_first(run.failed_hosts), run.incomplete_hosts
     waiting = [host for host in run.waiting_hosts if host not in incomplete]
     found = (
         f"{failed} failed" if failed else "",
-        f"rolled back: {joined(back)}" if back else "",
+        f"rolled back: {join_first(back)}" if back else "",
         f"{_count_hosts(waiting, failed)} did not begin" if waiting else "",
         f"{_count_hosts(incomplete, failed)} not complete" if incomplete else "",
         f"{_number(run.later, 'node')} of later batches did not begin" if run.later else "",
@@ -420,7 +422,7 @@ def _ended(run: Run) -> str:
 
 def _count_hosts(hosts: t.Sequence[str], failed: str) -> str:
     """How many hosts these are, or which, where none failed."""
-    return _number(len(hosts), "node") if failed else joined(hosts)
+    return _number(len(hosts), "node") if failed else join_first(hosts)
 
 
 def again(run: Run) -> str:
@@ -451,7 +453,7 @@ def left_alone(found: t.Iterable[tuple[str, str, str]]) -> list[str]:
     for host, setting, remedy in found:
         hosts.setdefault((setting, remedy), []).append(host)
     return [
-        f"{setting} on {joined(on)} is owned and no variable names it, so it stays; {remedy} reverts it"
+        f"{setting} on {join_first(on)} is owned and no variable names it, so it stays; {remedy} reverts it"
         for (setting, remedy), on in hosts.items()
     ]
 

@@ -33,8 +33,8 @@ class PodLosses:
     """What became of the pods that ran before a kubelet was restarted."""
 
     watched: int = 0
-    lost: tuple[EndedPod, ...] = typed.several(EndedPod)
-    restarted: tuple[EndedPod, ...] = typed.several(EndedPod)
+    lost: tuple[EndedPod, ...] = typed.tuple_of(EndedPod)
+    restarted: tuple[EndedPod, ...] = typed.tuple_of(EndedPod)
     deleted: t.Sequence[str] = ()
     unknown: t.Sequence[str] = ()
 
@@ -48,10 +48,10 @@ class PartResult(ModuleResult):
     """
 
     problem: str = ""
-    operations: tuple[Change, ...] | None = typed.several(Change, None)
-    transaction: Transaction | None = typed.one(Transaction)
-    previous_transaction: Transaction | None = typed.one(Transaction)
-    open_transaction: Transaction | None = typed.one(Transaction)
+    operations: tuple[Change, ...] | None = typed.tuple_of(Change, None)
+    transaction: Transaction | None = typed.field_of(Transaction)
+    previous_transaction: Transaction | None = typed.field_of(Transaction)
+    open_transaction: Transaction | None = typed.field_of(Transaction)
     started: bool | None = None
     compared: bool | None = None
 
@@ -74,13 +74,13 @@ class ComponentResult(PartResult):
     """The same of a static pod or a kubelet, as their modules return it. left_alone, lost: keys by field."""
 
     node: str = ""
-    rehearsal: Verdict | None = typed.one(Verdict)
+    rehearsal: Verdict | None = typed.field_of(Verdict)
     unverified: t.Sequence[str] = ()
     left_alone: t.Mapping[str, t.Sequence[str]] = dataclasses.field(default_factory=dict)
     lost: t.Mapping[str, t.Sequence[str]] = dataclasses.field(default_factory=dict)
     reverts: str = ""
     snapshot: str = ""
-    pods: PodLosses | None = typed.one(PodLosses)
+    pods: PodLosses | None = typed.field_of(PodLosses)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Item:
 class ChangeResult(ComponentResult):
     """The result of one change of a turn."""
 
-    item: Item = typed.one(Item)
+    item: Item = typed.field_of(Item)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Difference:
 class KubeletConfig:
     """What a kubelet uses, as C(node_resource_info) compares it. problem: why it could not be read."""
 
-    differences: tuple[Difference, ...] = typed.several(Difference)
+    differences: tuple[Difference, ...] = typed.tuple_of(Difference)
     problem: str = ""
 
 
@@ -130,18 +130,18 @@ class NodeInfo:
     """What C(node_resource_info) tells of a node; None for what was not asked."""
 
     labels: Mapped = dataclasses.field(default_factory=dict)
-    extended_resources: t.Mapping[str, ExtendedResource] = typed.by_name(ExtendedResource)
-    readmission: tuple[EndedPod, ...] = typed.several(EndedPod)
+    extended_resources: t.Mapping[str, ExtendedResource] = typed.mapping_of(ExtendedResource)
+    readmission: tuple[EndedPod, ...] = typed.tuple_of(EndedPod)
     running: Mapped | None = None
-    losses: PodLosses | None = typed.one(PodLosses)
-    kubelet: KubeletConfig | None = typed.one(KubeletConfig)
+    losses: PodLosses | None = typed.field_of(PodLosses)
+    kubelet: KubeletConfig | None = typed.field_of(KubeletConfig)
 
 
 @dataclasses.dataclass(frozen=True)
 class NodesInfo(ModuleResult):
     """The result of C(node_resource_info). nodes: None where the API does not tell."""
 
-    nodes: t.Mapping[str, NodeInfo] | None = typed.by_name(NodeInfo, is_optional=True)
+    nodes: t.Mapping[str, NodeInfo] | None = typed.mapping_of(NodeInfo, is_optional=True)
 
     def of(self, node: str) -> NodeInfo:
         """What it tells of a node; an empty one where it does not."""
@@ -160,9 +160,9 @@ class KubeletInfo(ModuleResult):
     """The result of C(kubelet_info). cluster, arguments: None where the kubelet was not read."""
 
     node: str = ""
-    cluster: ClusterIdentity | None = typed.one(ClusterIdentity)
+    cluster: ClusterIdentity | None = typed.field_of(ClusterIdentity)
     control_plane: t.Sequence[str] = ()
-    arguments: tuple[Argument, ...] | None = typed.several(Argument, None)
+    arguments: tuple[Argument, ...] | None = typed.tuple_of(Argument, None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,7 +194,7 @@ class StartedChange(ModuleResult):
 
     name: str = ""
     node: str = ""
-    transaction: StartedTransaction = typed.one(StartedTransaction, StartedTransaction())
+    transaction: StartedTransaction = typed.field_of(StartedTransaction, StartedTransaction())
     unverified: t.Sequence[str] = ()
     warnings: t.Sequence[str] = ()
 

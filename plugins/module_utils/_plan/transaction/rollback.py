@@ -25,7 +25,7 @@ KNOWN = ("rollback_components", "rollback_nodes", "rollback_ignored_variables")
 class Undo:
     """What C(state=previous) would revert of a component. blocked_by: why it would not. transaction, ended: of the change that it reverts."""
 
-    operations: tuple[Change, ...] = typed.several(Change)
+    operations: tuple[Change, ...] = typed.tuple_of(Change)
     blocked_by: str = ""
     transaction: str = ""
     ended: str = ""
@@ -36,14 +36,14 @@ class PodUndo:
     """The same of a static pod."""
 
     name: str = ""
-    undo: Undo | None = typed.one(Undo)
+    undo: Undo | None = typed.field_of(Undo)
 
 
 @dataclasses.dataclass(frozen=True)
 class PodUndos(ModuleResult):
     """The result of C(static_pod_info), as far as it counts here; empty when it did not run."""
 
-    static_pods: tuple[PodUndo, ...] = typed.several(PodUndo)
+    static_pods: tuple[PodUndo, ...] = typed.tuple_of(PodUndo)
     unreadable_files: t.Sequence[str] = ()
 
 
@@ -51,7 +51,7 @@ class PodUndos(ModuleResult):
 class KubeletUndo(ModuleResult):
     """The result of C(kubelet_info), as far as it counts here; empty when it did not run."""
 
-    undo: Undo | None = typed.one(Undo)
+    undo: Undo | None = typed.field_of(Undo)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _different(component: str, undos: t.Sequence[_HostUndo]) -> list[_HostUndo]:
     own = [undo for undo in undos if undo.component == component]
     return (
         own
-        if len({json.dumps([change.described() for change in each.undo.operations], sort_keys=True) for each in own})
+        if len({json.dumps([change.to_result() for change in each.undo.operations], sort_keys=True) for each in own})
         > 1
         else []
     )

@@ -15,7 +15,7 @@ import functools
 import typing as t
 
 from ..common import typed
-from ..common.batch import joined
+from ..common.batch import join_first
 from ..common.ownership import Change
 from ..common.plain import is_true
 from ..common.typed import Mapped, ModuleResult
@@ -75,8 +75,8 @@ class StepSettings:
     registers: of what was read. known: the names of variables. planes: hosts of control planes. target: a version. result: of a module.
     """
 
-    plan_only: bool = typed.one(is_true, False)
-    poll_interval: int = typed.one(int, 0)
+    plan_only: bool = typed.field_of(is_true, False)
+    poll_interval: int = typed.field_of(int, 0)
     roles: t.Sequence[str] = ()
     named: t.Sequence[str] = ()
     in_pass: str = ""
@@ -95,7 +95,7 @@ class StepResult:
     pass_id: str = ""
     failed: bool = False
     unreachable: bool = False
-    msg: str = typed.one(typed.as_one_line, "")
+    msg: str = typed.field_of(typed.as_one_line, "")
     warnings: t.Sequence[str] = ()
 
     @property
@@ -183,7 +183,7 @@ class Decision(StepResult):
 class ClusterReaders(StepResult):
     """Who may tell whose cluster it is: the control planes."""
 
-    api: tuple[ApiHost, ...] = typed.several(ApiHost.parse)
+    api: tuple[ApiHost, ...] = typed.tuple_of(ApiHost.parse)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,7 +199,7 @@ class ClusterFound(StepResult):
 class Turn(StepResult):
     """Of the step turn. stopped_by: the hosts because of which it does not begin."""
 
-    changes: tuple[Item, ...] = typed.several(Item)
+    changes: tuple[Item, ...] = typed.tuple_of(Item)
     stopped_by: t.Sequence[str] = ()
 
 
@@ -525,13 +525,13 @@ def not_planned(stopped: t.Sequence[str]) -> str:
 
 def why_ended(stopped: t.Sequence[str]) -> str:
     """Why a run did not come to a host. stopped: as above."""
-    return f"{joined(stopped)} failed" if stopped else "the run ended before"
+    return f"{join_first(stopped)} failed" if stopped else "the run ended before"
 
 
 def left(report: Report, stopped: t.Sequence[str]) -> Report:
     """The parts of a host that had something to change, of which nothing became because the run ended before. report: all parts. stopped: as above."""
     return {
-        name: each.updated(**not_begun(stopped))
+        name: each.with_values(**not_begun(stopped))
         for name, each in report.items()
         if each.operations and not each.changed and not each.failed and not each.started
     }

@@ -140,7 +140,7 @@ class SiteDecision(StepResult):
 
     work: t.Sequence[str] = ()
     is_split: bool = False
-    steps: tuple[SiteStep, ...] = typed.several(SiteStep)
+    steps: tuple[SiteStep, ...] = typed.tuple_of(SiteStep)
     in_pass: str = WHOLE
     is_refused: bool = False
 
@@ -264,9 +264,9 @@ def _both(first: PartResult, last: PartResult | None) -> PartResult:
     if not first.changed or last is None:
         return last or first
     before, after = first.operations or (), last.operations or ()
-    more = [each.described() for each in after if each not in before]
+    more = [each.to_result() for each in after if each not in before]
     shown = last if more or last.failed else first
-    return shown.updated(changed=True, operations=[*(each.described() for each in before), *more])
+    return shown.with_values(changed=True, operations=[*(each.to_result() for each in before), *more])
 
 
 def _ordered(role: str, result: PartResult) -> list[Change]:

@@ -10,7 +10,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.node_steps import NodeSteps
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.batch import Incomplete
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.batch import PartialFailure
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.extended_resources import RESOURCES
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.labels import LABELS
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.plan import Kind
@@ -236,7 +236,7 @@ def test_single_nodes_get_their_own(serve: Serve) -> None:
 def test_an_unknown_node_does_not_keep_others_from_being_done(serve: Serve) -> None:
     api = serve(node("a"))
     done = run(LABELS, api, nodes=["a", "missing"], labels={"x": "1"})
-    assert isinstance(done.error, Incomplete)
+    assert isinstance(done.error, PartialFailure)
     assert done.error.changed
     assert str(done.error).startswith(
         "1 of 2 nodes failed. missing: there is no node of this name in the cluster of http"
@@ -264,7 +264,7 @@ def test_stop_counts_unknown_nodes_too(serve: Serve) -> None:
     api = serve(node("a"))
     done = run(LABELS, api, nodes=["a", "missing"], labels={"x": "1"}, on_error="stop")
     assert api.requested_paths("PATCH") == []
-    assert not t.cast(Incomplete, done.error).changed
+    assert not t.cast(PartialFailure, done.error).changed
 
 
 def test_a_node_that_cannot_be_planned_does_not_keep_others_from_being_done(serve: Serve) -> None:
@@ -512,7 +512,7 @@ def test_api_that_is_gone_while_waiting_leaves_the_change_in_the_result(serve: S
     api, clock = serve(node("w1")), Clock()
     clock.on_sleep = lambda: setattr(api, "balancer_status", 503)
     done = run(RESOURCES, api, clock=clock, nodes=["w1"], resources={D: 4}, wait=True)
-    assert t.cast(Incomplete, done.error).changed
+    assert t.cast(PartialFailure, done.error).changed
     assert (done.nodes["w1"]["changed"], done.nodes["w1"]["failed"]) == (True, True)
     assert str(done.error).startswith(
         "w1: whether it shows in allocatable what is desired is not known: the API server "
@@ -540,14 +540,14 @@ def test_waiting_in_vain_names_what_was_found(serve: Serve) -> None:
     api = serve(*nodes(20))
     done = run(RESOURCES, api, nodes=names(20), resources={D: 4}, wait=True, wait_timeout=5)
     assert "n000: not seen in allocatable within 5 s: example.com/dongle should be '4' and is unset" in str(done.error)
-    assert t.cast(Incomplete, done.error).changed
+    assert t.cast(PartialFailure, done.error).changed
     assert done.nodes["n000"]["changed"]
     assert len(done.report["diff"]) == 20
     # One request for all nodes at a time: the list at the beginning, that of the pods there, and five looks; and one for the version.
     assert len(api.requested_paths("GET")) == 8
     again = run(RESOURCES, api, nodes=names(20), resources={D: 4}, wait=True, wait_timeout=1)
     assert "within 1 s" in str(again.error)
-    assert not t.cast(Incomplete, again.error).changed
+    assert not t.cast(PartialFailure, again.error).changed
 
 
 def test_what_is_refused_before_anything_is_sent(serve: Serve) -> None:

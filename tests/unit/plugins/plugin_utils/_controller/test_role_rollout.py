@@ -159,7 +159,7 @@ def test_what_is_no_part_of_a_report_stays_in_it() -> None:
     report: Json = {"node": "w1", "taints": None, "labels": {"operations": [], "failed": False}}
     parts = Unplanned.parts_of(report)
     assert list(parts) == ["labels"]
-    changed = {"labels": parts["labels"].updated(changed=True)}
+    changed = {"labels": parts["labels"].with_values(changed=True)}
     assert Unplanned.with_parts(changed, report) == {**report, "labels": {**report["labels"], "changed": True}}
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Versions of files: what they are told apart by, and whose they are."""
+"""Versions of files: what distinguishes them, and whose they are."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ THEIRS = FileVersion(b"a", 0o640, 7, 8)
 
 
 def test_a_file_keeps_its_owner_and_a_new_one_is_roots() -> None:
-    wanted = FileVersion(b"b", 0o600)
-    assert wanted.in_place_of(THEIRS) == FileVersion(b"b", 0o600, 7, 8)
-    assert wanted.in_place_of(None) == FileVersion(b"b", 0o600, 0, 0)
+    desired = FileVersion(b"b", 0o600)
+    assert desired.with_owner_of(THEIRS) == FileVersion(b"b", 0o600, 7, 8)
+    assert desired.with_owner_of(None) == FileVersion(b"b", 0o600, 0, 0)
 
 
 def test_content_and_mode_make_the_digest_and_the_owner_does_not() -> None:

@@ -187,8 +187,8 @@ def test_only_what_goes_because_it_is_not_named_is_marked(state: str, is_marked:
         desired={}, live={"args": {"v": "4"}}, record=record, state=state, complete=("args",)
     ).changes
     assert change.no_longer_desired is is_marked
-    told = {"field": "args", "key": "v", "before": "4", "after": None}
-    assert change.described() == {**told, **({"no_longer_desired": True} if is_marked else {})}
+    expected = {"field": "args", "key": "v", "before": "4", "after": None}
+    assert change.to_result() == {**expected, **({"no_longer_desired": True} if is_marked else {})}
 
 
 def test_what_is_owned_of_fields_that_are_not_named() -> None:

@@ -9,7 +9,7 @@ import json
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.plain import is_true, plain
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.plain import is_true, to_plain
 
 
 class LazyList(list[t.Any]):
@@ -29,20 +29,20 @@ class LazyDict(dict[str, t.Any]):
 
 def test_items_are_read_one_by_one() -> None:
     lazy = LazyDict(a=1, b=LazyList([2, 3]), c=LazyDict(d=4))
-    assert json.loads(json.dumps(plain(lazy))) == {"a": "read 1", "b": ["read 2", "read 3"], "c": {"d": "read 4"}}
+    assert json.loads(json.dumps(to_plain(lazy))) == {"a": "read 1", "b": ["read 2", "read 3"], "c": {"d": "read 4"}}
 
 
 def test_other_values_stay() -> None:
     for value in (None, True, 1, 1.5, "text", b"bytes"):
-        assert plain(value) is value
-    assert plain(("a", ["b"])) == ["a", ["b"]]
+        assert to_plain(value) is value
+    assert to_plain(("a", ["b"])) == ["a", ["b"]]
 
 
 def test_a_text_that_is_a_sequence_of_letters_is_a_text() -> None:
-    found = plain({"a": [collections.UserString("vaulted")]})
+    found = to_plain({"a": [collections.UserString("vaulted")]})
     assert found == {"a": ["vaulted"]}
     assert isinstance(found["a"][0], str)
-    assert plain(collections.UserList(["a", "b"])) == ["a", "b"]
+    assert to_plain(collections.UserList(["a", "b"])) == ["a", "b"]
 
 
 @pytest.mark.parametrize("value", [True, "yes", "Yes", "on", "1", 1, "true", "t", "y"])

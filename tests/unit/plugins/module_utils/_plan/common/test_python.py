@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A Python that is too old is told so in a sentence, by every module."""
+"""Every module reports a Python that is too old."""
 
 from __future__ import annotations
 
@@ -53,4 +53,4 @@ def test_each_module_ends_with_the_way_out_before_it_meets_what_an_old_python_do
     ("version", "is_too_old"), [((3, 6, 8), True), ((3, 8), True), ((3, 9, 0), False), ((3, 14), False)]
 )
 def test_what_is_too_old(version: tuple[int, ...], is_too_old: bool) -> None:
-    assert (python.complaint(version, "/p", "w1") is not None) is is_too_old
+    assert (python.version_error(version, "/p", "w1") is not None) is is_too_old

@@ -19,25 +19,25 @@ SPECS = {
 
 
 def test_all_entry_points_count() -> None:
-    assert list(role_variables.options(SPECS)) == ["my_role_feature_gates", "my_role_state", "my_role_image"]
+    assert list(role_variables.collect_options(SPECS)) == ["my_role_feature_gates", "my_role_state", "my_role_image"]
 
 
 @pytest.mark.parametrize(
     "name", ["my_role_state", "my_role_image", "my_role_report", "other_role_state", "my_rolestate"]
 )
 def test_names_that_are_known_or_of_something_else(name: str) -> None:
-    assert role_variables.objections("my_role", SPECS, [name]) == []
+    assert role_variables.name_errors("my_role", SPECS, [name]) == []
 
 
 def test_a_name_that_is_nearly_known() -> None:
-    assert role_variables.objections("my_role", SPECS, ["my_role_feature_gate"]) == [
+    assert role_variables.name_errors("my_role", SPECS, ["my_role_feature_gate"]) == [
         "The role my_role does not know my_role_feature_gate (did you mean my_role_feature_gates?); correct it, or list it in"
         " my_role_ignored_variables when it belongs to something else."
     ]
 
 
 def test_names_that_are_like_none_all_at_once() -> None:
-    found = role_variables.objections(
+    found = role_variables.name_errors(
         "my_role", SPECS, ["my_role_zz", "my_role_yy", "my_role_xx"], ignored=["my_role_xx"]
     )
     assert [text.partition(";")[0] for text in found] == [
@@ -54,7 +54,7 @@ NOT_NULL = "must not be null. Remove it to leave alone what is there, or set it 
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "told"),
+    ("option", "value", "expected"),
     [
         ({"type": "dict"}, {}, []),
         ({"type": "dict"}, {"a": None}, []),  # a key of the user's own is removed like that
@@ -82,14 +82,16 @@ NOT_NULL = "must not be null. Remove it to leave alone what is there, or set it 
         ),
     ],
 )
-def test_values_that_ansible_takes_and_a_role_cannot_use(option: t.Any, value: t.Any, told: list[str]) -> None:
-    assert role_variables.value_objections("a", value, option) == told
+def test_values_that_ansible_takes_and_a_role_cannot_use(option: t.Any, value: t.Any, expected: list[str]) -> None:
+    assert role_variables.value_errors("a", value, option) == expected
 
 
 def test_what_is_named_by_any_host() -> None:
-    assert role_variables.named([["a", "x"], ["c"]], ["c", "b", "a"]) == ["c", "a"]
-    assert role_variables.nothing_named(["a"], ["a", "b"]) == ""
-    assert role_variables.nothing_named(["x"], ["a", "b"]).startswith("None of a, b is set for any host of this run.")
+    assert role_variables.find_set_variables([["a", "x"], ["c"]], ["c", "b", "a"]) == ["c", "a"]
+    assert role_variables.no_settings_error(["a"], ["a", "b"]) == ""
+    assert role_variables.no_settings_error(["x"], ["a", "b"]).startswith(
+        "None of a, b is set for any host of this run."
+    )
 
 
 def test_a_guard_of_which_only_details_are_set_is_refused() -> None:
@@ -99,17 +101,17 @@ def test_a_guard_of_which_only_details_are_set_is_refused() -> None:
         }
     }
     names = ["placement_guard_enforce", "placement_guard_api_host"]
-    told = role_variables.half_configured("placement_guard", names, specs)
-    assert told.startswith("placement_guard_enforce without any of placement_guard_nodes, ")
-    assert role_variables.half_configured("placement_guard", [*names, "placement_guard_nodes"], specs) == ""
-    assert role_variables.half_configured("placement_guard", names[1:], specs) == ""
+    error = role_variables.unused_options_error("placement_guard", names, specs)
+    assert error.startswith("placement_guard_enforce without any of placement_guard_nodes, ")
+    assert role_variables.unused_options_error("placement_guard", [*names, "placement_guard_nodes"], specs) == ""
+    assert role_variables.unused_options_error("placement_guard", names[1:], specs) == ""
 
 
 def known_variables() -> set[str]:
     return {
         name
         for role in role_variables.SETTINGS
-        for name in role_variables.options(
+        for name in role_variables.collect_options(
             yaml.safe_load((ROOT / "roles" / role / "meta/argument_specs.yml").read_text())["argument_specs"]
         )
     }
@@ -120,7 +122,7 @@ def test_the_settings_are_variables_of_their_roles() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
+    ("name", "likely"),
     [
         ("node_kublet_config", "node_kubelet_config"),
         ("nodekubelet_config", "node_kubelet_config"),
@@ -129,11 +131,11 @@ def test_the_settings_are_variables_of_their_roles() -> None:
         ("placment_guard_nodes", "placement_guard_nodes"),
     ],
 )
-def test_a_name_that_is_nearly_one_of_ours_is_told(name: str, meant: str) -> None:
-    assert role_variables.near_misses([name, "something"], known_variables()) == {name: meant}
+def test_misspelled_name_has_a_suggestion(name: str, likely: str) -> None:
+    assert role_variables.find_misspelled([name, "something"], known_variables()) == {name: likely}
 
 
 def test_no_variable_of_kubespray_is_nearly_one_of_ours() -> None:
     names = data_text("kubespray_variables.txt").split()
     assert len(names) > 1700
-    assert role_variables.near_misses(names, known_variables()) == {}
+    assert role_variables.find_misspelled(names, known_variables()) == {}

@@ -41,19 +41,19 @@ class Tree:
 
     text: str = "none"
     number: int | None = None
-    leaf: Leaf | None = typed.one(Leaf)
-    reader: Reader | None = typed.one(Reader.parse)
-    leaves: tuple[Leaf, ...] = typed.several(Leaf)
-    readers: tuple[Reader, ...] | None = typed.several(Reader.parse, None)
-    named: t.Mapping[str, Leaf] = typed.by_name(Leaf)
-    optional: t.Mapping[str, Leaf] | None = typed.by_name(Leaf, is_optional=True)
+    leaf: Leaf | None = typed.field_of(Leaf)
+    reader: Reader | None = typed.field_of(Reader.parse)
+    leaves: tuple[Leaf, ...] = typed.tuple_of(Leaf)
+    readers: tuple[Reader, ...] | None = typed.tuple_of(Reader.parse, None)
+    named: t.Mapping[str, Leaf] = typed.mapping_of(Leaf)
+    optional: t.Mapping[str, Leaf] | None = typed.mapping_of(Leaf, is_optional=True)
 
 
 @dataclasses.dataclass(frozen=True)
 class Result(ModuleResult):
     """The result of a module, with a field that is parsed."""
 
-    leaf: Leaf | None = typed.one(Leaf)
+    leaf: Leaf | None = typed.field_of(Leaf)
 
 
 GIVEN: Json = {
@@ -163,7 +163,7 @@ def test_a_round_trip_changes_nothing() -> None:
 def test_an_updated_result_is_another_one_of_the_same_kind() -> None:
     given = {"msg": "x", "leaf": {"name": "a"}, "other": 1}
     result = parse(Result, given)
-    found = result.updated(failed=True, leaf={"name": "b"})
+    found = result.with_values(failed=True, leaf={"name": "b"})
     assert isinstance(found, Result)
     assert (found.msg, found.failed, found.leaf) == ("x", True, Leaf("b"))
     assert as_mapping(found) == {**given, "failed": True, "leaf": {"name": "b"}}
@@ -171,7 +171,7 @@ def test_an_updated_result_is_another_one_of_the_same_kind() -> None:
 
 
 def test_an_update_with_none_is_the_default_and_goes_out() -> None:
-    found = parse(Result, {"msg": "x"}).updated(msg=None)
+    found = parse(Result, {"msg": "x"}).with_values(msg=None)
     assert (found.msg, as_mapping(found)) == ("", {"msg": None})
 
 
@@ -190,8 +190,8 @@ def test_whether_there_is_a_result_and_why_not(given: Json, has_failed: bool, re
 
 
 def test_what_ssh_says_is_one_line() -> None:
-    said = "Warning: added 'cp1'.\r\nssh: connect to host cp1 port 22: No route to host\r\n"
-    found = typed.parse(typed.ModuleResult, {"unreachable": True, "msg": said})
+    output = "Warning: added 'cp1'.\r\nssh: connect to host cp1 port 22: No route to host\r\n"
+    found = typed.parse(typed.ModuleResult, {"unreachable": True, "msg": output})
     assert found.msg == "Warning: added 'cp1'. ssh: connect to host cp1 port 22: No route to host"
-    # Of what a component itself says the lines stay.
+    # Of what a component itself prints the lines stay.
     assert typed.parse(typed.ModuleResult, {"msg": "refused:\n  no such gate"}).msg == "refused:\n  no such gate"

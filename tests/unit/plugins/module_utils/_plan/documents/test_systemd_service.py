@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.
     quote_argument,
     quote_assignment,
     read_service,
-    with_file,
+    replace_file,
 )
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -25,7 +25,7 @@ def command(text: str, environment: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("ExecStart=/k a 'b c' \"d'e\"", ["/k", "a", "b c", "d'e"]),
         ("ExecStart=-/k \\\n  a \\\n# comment\n  b", ["/k", "a", "b"]),
@@ -59,12 +59,12 @@ def command(text: str, environment: str = "") -> list[str]:
         ("ExecStart=/k 'a; b'", ["/k", "a; b"]),
     ],
 )
-def test_command_lines(text: str, wanted: list[str]) -> None:
-    assert command(text, "A=file\n" if "/e" in text else "") == wanted
+def test_command_lines(text: str, expected: list[str]) -> None:
+    assert command(text, "A=file\n" if "/e" in text else "") == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("A=x y\n", ["x", "y"]),
         ("# A=no\n;A=no\nA='x \"y z\"'\n", ["x", "y z"]),
@@ -85,8 +85,8 @@ def test_command_lines(text: str, wanted: list[str]) -> None:
         ("A=x\u00a0y\x0cz\u2028\n", ["x\u00a0y\x0cz\u2028"]),
     ],
 )
-def test_environment_files(text: str, wanted: list[str]) -> None:
-    assert command("EnvironmentFile=/e\nExecStart=/k $A", text) == ["/k", *wanted]
+def test_environment_files(text: str, expected: list[str]) -> None:
+    assert command("EnvironmentFile=/e\nExecStart=/k $A", text) == ["/k", *expected]
 
 
 @pytest.mark.parametrize(
@@ -136,15 +136,15 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
 def test_drop_ins_are_read_by_name_whatever_their_directory() -> None:
     unit = [TextFile.of("u", ""), TextFile.of("/usr/u.d/10-a.conf", ""), TextFile.of("/etc/u.d/30-c.conf", "")]
     added = TextFile.of("/etc/u.d/20-b.conf", "x")
-    with_it = with_file(unit, added.path, added.version)
+    with_it = replace_file(unit, added.path, added.version)
     assert [file.path for file in with_it][1:] == ["/usr/u.d/10-a.conf", "/etc/u.d/20-b.conf", "/etc/u.d/30-c.conf"]
-    assert with_file(with_it, added.path, None) == unit
+    assert replace_file(with_it, added.path, None) == unit
 
 
 def test_the_units_own_file_is_changed_in_its_place() -> None:
     unit = [TextFile.of("/usr/u.service", "a"), TextFile.of("/etc/u.d/10-a.conf", "")]
     changed = TextFile.of("/usr/u.service", "b")
-    assert with_file(unit, changed.path, changed.version) == [changed, unit[1]]
+    assert replace_file(unit, changed.path, changed.version) == [changed, unit[1]]
 
 
 _TEXT = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp"), blacklist_characters="\x85"), min_size=1)

@@ -262,5 +262,5 @@ def test_an_empty_file_is_a_document_without_a_value() -> None:
 
 def test_masked_shows_other_words_and_the_rest_as_it_is() -> None:
     text = "a:  'secret' # x\nb: {c: other}\nd:\n- |\n  line\n  line\n- e\n"
-    shown = Document.parse(text, "file").masked({("a",): "(1)", ("b", "c"): "(2)", ("d", 0): "(3)"})
-    assert shown == "a:  (1) # x\nb: {c: (2)}\nd:\n- (3)\n- e\n"
+    masked = Document.parse(text, "file").masked_text({("a",): "(1)", ("b", "c"): "(2)", ("d", 0): "(3)"})
+    assert masked == "a:  (1) # x\nb: {c: (2)}\nd:\n- (3)\n- e\n"

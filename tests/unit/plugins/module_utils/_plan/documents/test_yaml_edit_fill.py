@@ -38,7 +38,7 @@ def test_it_is_written_in_block_style_where_its_place_is(text: str, path: Path, 
     before = Document.parse(text, "file")
     found = before.apply(Operation("fill", path, VALUE))
     assert found.text == expected
-    assert found.apply(Operation("clear", path, before.written(path))).text == text
+    assert found.apply(Operation("clear", path, before.value_text(path))).text == text
 
 
 @pytest.mark.parametrize("text", ["a: []\n", "a: [ ] # why\nb: c\n", "o:\n- a: []\n  b: c\n", "a:\n"])
@@ -46,7 +46,7 @@ def test_list_is_filled_and_cleared(text: str) -> None:
     before, path = Document.parse(text, "file"), (("o", 0, "a") if text.startswith("o") else ("a",))
     found = before.apply(Operation("fill", path, ITEMS))
     assert '- "y"' in found.text
-    assert found.apply(Operation("clear", path, before.written(path))).text == text
+    assert found.apply(Operation("clear", path, before.value_text(path))).text == text
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Edits of texts in any style: exactly the asked difference with every other byte kept, or a refusal."""
+"""Edits of texts in any style: exactly the requested difference with every other byte kept, or a refusal."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def _is_exact_or_refused(case: Case) -> bool:
     if edited is None:
         assert re.search(r"\bline \d+", refusal)
         return False
-    wanted = yaml_texts.after(case.data, case.operation)
-    assert yaml_texts.read(edited.text) == wanted
-    assert edited.data == wanted
-    _assert_other_bytes_kept(case.text, edited.text, case.operation)
+    expected = yaml_texts.after(case.data, case.operation)
+    assert yaml_texts.read(edited.text) == expected
+    assert edited.data == expected
+    _assert_other_bytes_unchanged(case.text, edited.text, case.operation)
     return True
 
 
@@ -62,7 +62,7 @@ def _apply(document: Document, operation: Operation) -> tuple[Document | None, s
         return None, str(exc)
 
 
-def _assert_other_bytes_kept(before: str, after: str, operation: Operation) -> None:
+def _assert_other_bytes_unchanged(before: str, after: str, operation: Operation) -> None:
     if before == after:
         return
     start = _common(before, after)
@@ -177,8 +177,8 @@ def test_masked_hides_scalars_in_every_style(text: yaml_texts.Text, data: st.Dat
     if not places:
         return
     chosen = data.draw(st.sets(st.sampled_from(places), min_size=1))
-    shown = Document.parse(text.text, "file").masked(dict.fromkeys(chosen, "hidden"))
-    wanted = text.data
+    masked = Document.parse(text.text, "file").masked_text(dict.fromkeys(chosen, "hidden"))
+    expected = text.data
     for path in chosen:
-        wanted = yaml_texts.after(wanted, Operation("replace", path, "hidden"))
-    assert yaml.safe_load(shown) == wanted
+        expected = yaml_texts.after(expected, Operation("replace", path, "hidden"))
+    assert yaml.safe_load(masked) == expected

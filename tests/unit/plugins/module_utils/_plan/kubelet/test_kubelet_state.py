@@ -80,7 +80,9 @@ def test_a_generator_that_was_made_inert_is_mended() -> None:
     assert [(change.field, change.key, change.after) for change in plan.operations] == [
         ("unit", kubelet_generator.VARIABLE, "--v=4")
     ]
-    assert [(change.path, change.keeps) for change in plan.files] == [(kubelet_generator.GENERATOR, ("uid", "gid"))]
+    assert [(change.path, change.preserved_attributes) for change in plan.files] == [
+        (kubelet_generator.GENERATOR, ("uid", "gid"))
+    ]
     assert after(inert, plan) == changed
 
 

@@ -112,7 +112,7 @@ def test_what_another_took_away_or_changed_is_not_told_to_stay(live: Json) -> No
 def test_an_empty_option_with_purge_reverts_what_we_own() -> None:
     given = {**PARAMS, "per_node": {"w1": {"labels": {}}}, "purge": True}
     found = node_plan.plan(LABELS, ours(), node_plan.parse_desired(LABELS, given).of("w1"))
-    assert [each.described() for each in found.operations] == [
+    assert [each.to_result() for each in found.operations] == [
         {"field": "labels", "key": "a", "before": "b", "after": None, "no_longer_desired": True}
     ]
     assert found.left_alone == ()

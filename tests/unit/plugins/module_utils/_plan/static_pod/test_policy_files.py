@@ -32,7 +32,7 @@ def test_of_a_file_that_is_there_the_named_owner_changes_and_comes_back() -> Non
     before = state(files={POLICY: THEIRS})
     done = planned(before, owner="etcd")
     assert done.files[0].after == FileVersion(b"ours", 0o600, 5, 8)
-    assert done.files[0].keeps == ("gid",)
+    assert done.files[0].preserved_attributes == ("gid",)
     assert planned(following(done, before), owner="etcd").operations == ()
     back = planned(following(done, before), purge=True)
     assert back.files[0].after == THEIRS

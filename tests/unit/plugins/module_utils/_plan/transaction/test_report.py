@@ -93,7 +93,7 @@ def test_a_revert_is_counted_and_says_where_its_variable_is() -> None:
     revert = Change("config", "maxPods", 200, None, no_longer_desired=True)
     place = "; node_kubelet_config is from group_vars/kube_node.yml:2"
     assert report.operation(revert, place) == f"- maxPods: 200 (no longer desired{place})"
-    shown = lines(part(operations=[GATE, revert.described()], **DONE))
+    shown = lines(part(operations=[GATE, revert.to_result()], **DONE))
     assert shown[0].startswith("Changed: 2 operations on 1 of 3 nodes, 1 of them a revert;")
 
 
