@@ -51,7 +51,7 @@ class Program:
         self.kill()
 
     @property
-    def runs(self) -> bool:
+    def is_running(self) -> bool:
         """Whether it is still at work."""
         return self._process.poll() is None
 
@@ -66,13 +66,13 @@ class Program:
         """Its exit status."""
         return self._process.wait(seconds)
 
-    def said(self) -> str:
+    def read_errors(self) -> str:
         """What it told people until now."""
         return self.errors.read_text(encoding="utf-8", errors="replace")
 
     def kill(self) -> None:
         """End it and all that it started, so that nothing of it can do anything more."""
-        if self.runs:
+        if self.is_running:
             for pid in descendants(self._process.pid):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -109,7 +109,7 @@ class Play(Program):
         self._began = time.monotonic()
         super().__init__([*command, *arguments], output, environment(lab))
 
-    def ended(self) -> runs.Run:
+    def finish(self) -> runs.Run:
         """What came of it."""
         status = self.wait()
         return runs.Run(status, time.monotonic() - self._began, report(self))
@@ -154,7 +154,7 @@ def environment(lab: runs.Lab) -> dict[str, str]:
 
 def report(program: Program) -> Json:
     """The JSON that Ansible printed; other words of it may stand before."""
-    said = program.output.read_text(encoding="utf-8")
-    start = f"\n{said}".find("\n{\n")
-    assert start >= 0, f"no report:\n{said}{program.said()}"
-    return t.cast(Json, json.loads(said[start:]))
+    read_errors = program.output.read_text(encoding="utf-8")
+    start = f"\n{read_errors}".find("\n{\n")
+    assert start >= 0, f"no report:\n{read_errors}{program.read_errors()}"
+    return t.cast(Json, json.loads(read_errors[start:]))

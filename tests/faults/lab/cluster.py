@@ -28,34 +28,34 @@ MANIFESTS = "/etc/kubernetes/manifests"
 STATE = "/var/lib/nodecraft-kubeadm"
 KUBELET_HEALTH = "http://127.0.0.1:10248/healthz"
 LEASE = "nodecraft-kubeadm-control-plane"
-LOOK_SECONDS = 0.05
+POLL_INTERVAL = 0.05
 # A cluster of containers on a busy machine; a healthy one needs a few seconds.
-PATIENCE = 240.0
+HEALTHY_TIMEOUT = 240.0
 # A kubelet waits minutes between two starts of what crashed often, as controllers do whose API server is away. One that is
 # restarted has forgotten that.
 KUBELET_SECONDS = 10.0
 
 Json = dict[str, t.Any]
-Found = t.TypeVar("Found")
+Value = t.TypeVar("Value")
 
 
-def until(look: t.Callable[[], Found], what: str, seconds: float = 180.0) -> Found:
+def until(observe: t.Callable[[], Value], what: str, seconds: float = 180.0) -> Value:
     """Look until there is something to be seen. Raises AssertionError when there is nothing for so many seconds."""
     limit = time.monotonic() + seconds
     while True:
-        found = look()
-        if found:
-            return found
+        value = observe()
+        if value:
+            return value
         assert time.monotonic() < limit, f"not seen within {seconds:.0f} s: {what}"
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_INTERVAL)
 
 
-def stays(look: t.Callable[[], t.Any], what: str, seconds: float) -> None:
+def stays(holds: t.Callable[[], t.Any], what: str, seconds: float) -> None:
     """Watch for so many seconds that something stays as it is. Raises AssertionError when it does not."""
     limit = time.monotonic() + seconds
     while time.monotonic() < limit:
-        assert look(), f"not so for {seconds:.0f} s: {what}"
-        time.sleep(LOOK_SECONDS)
+        assert holds(), f"not so for {seconds:.0f} s: {what}"
+        time.sleep(POLL_INTERVAL)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,13 +109,13 @@ class Node:
     @functools.cached_property
     def address(self) -> str:
         """Where the node is reached."""
-        shown = subprocess.run(
+        inspected = subprocess.run(
             ["podman", "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", self.name],
             check=True,
             capture_output=True,
             text=True,
         )
-        return shown.stdout.strip()
+        return inspected.stdout.strip()
 
     @property
     def api_server(self) -> str:
@@ -124,12 +124,12 @@ class Node:
 
     def is_ready(self) -> bool:
         """Whether the API server of a control plane says so."""
-        return sampler.answers(self.api_server, "readyz")
+        return sampler.is_healthy(self.api_server, "readyz")
 
     def has_healthy_kubelet(self) -> bool:
         """Whether the kubelet says so, on the port that only the node itself reaches."""
-        ask = f"import urllib.request; print(urllib.request.urlopen({KUBELET_HEALTH!r}).status)"
-        return self.run("python3", "-c", ask, check=False).strip() == "200"
+        request = f"import urllib.request; print(urllib.request.urlopen({KUBELET_HEALTH!r}).status)"
+        return self.run("python3", "-c", request, check=False).strip() == "200"
 
     # -- commands ------------------------------------------------------------------------------------------------------
 
@@ -156,13 +156,13 @@ class Node:
 
     def boot(self) -> str:
         """What tells one start of the node from another: when its first process started."""
-        shown = subprocess.run(
+        inspected = subprocess.run(
             ["podman", "inspect", "--format", "{{.State.StartedAt}}", self.name],
             check=True,
             capture_output=True,
             text=True,
         )
-        return shown.stdout.strip()
+        return inspected.stdout.strip()
 
     def restart(self) -> None:
         """What a reboot is to a machine."""
@@ -258,10 +258,10 @@ class Node:
         journal = self.journal(component)
         return journal["phase"] if journal else None
 
-    def news(self, component: str = API_SERVER) -> str:
+    def progress(self, component: str = API_SERVER) -> str:
         """What the engine last said."""
-        news = _read_json(self.path(f"{STATE}/{component}/progress.json"))
-        return news["message"] if news else ""
+        progress = _read_json(self.path(f"{STATE}/{component}/progress.json"))
+        return progress["message"] if progress else ""
 
     def history(self, component: str = API_SERVER) -> list[Json]:
         """The transactions that ended, oldest first."""
@@ -347,19 +347,21 @@ class Cluster:
         output = self.records / "probes" / f"{time.monotonic_ns()}.jsonl"
         probing = Probing(output)
         with Program.python(prober.__file__, str(self.lab.directory / "kubeconfig"), output=output) as program:
-            until(lambda: probing.began, f"the first requests: {program.said()}", 30)
+            until(lambda: probing.began, f"the first requests: {program.read_errors()}", 30)
             yield probing
             program.close_input()
 
     # -- the state of all ----------------------------------------------------------------------------------------------
 
-    def trouble(self) -> str:
+    def find_problem(self) -> str:
         """What is not as it should be on a cluster that is not changed; empty when all is well."""
         for node in self.control_planes:
             for component in COMPONENTS:
-                wanted = yaml.safe_load(node.manifest(component).read_text(encoding="utf-8"))["spec"]["containers"][0]
+                container = yaml.safe_load(node.manifest(component).read_text(encoding="utf-8"))["spec"]["containers"][
+                    0
+                ]
                 running = node.processes(component)
-                if [list(process.arguments) for process in running] != [wanted["command"]]:
+                if [list(process.arguments) for process in running] != [container["command"]]:
                     return f"{component} on {node.name} does not run what its manifest says"
             if not node.is_ready():
                 return f"the API server of {node.name} is not ready"
@@ -367,9 +369,9 @@ class Cluster:
 
     def unready_nodes(self) -> str:
         """Which nodes are not ready by the word of the API, asked through the load balancer where there is one; empty when all are."""
-        answer = self.lab.kubectl("get", "nodes", "--output=json", "--request-timeout=5s", check=False)
+        response = self.lab.kubectl("get", "nodes", "--output=json", "--request-timeout=5s", check=False)
         # Without an answer kubectl prints nothing, or a list of nothing.
-        nodes = json.loads(answer)["items"] if answer else []
+        nodes = json.loads(response)["items"] if response else []
         if not nodes:
             return "the API does not answer"
         unready = [
@@ -382,22 +384,22 @@ class Cluster:
         ]
         return f"not ready: {', '.join(unready)}" if unready else ""
 
-    def wait_until_well(self, seconds: float = PATIENCE) -> None:
+    def wait_until_healthy(self, seconds: float = HEALTHY_TIMEOUT) -> None:
         """Until nothing is wrong. Raises AssertionError with what is."""
         limit = time.monotonic() + seconds
         while True:
-            trouble = self.trouble()
-            if not trouble:
+            find_problem = self.find_problem()
+            if not find_problem:
                 return
-            assert time.monotonic() < limit, trouble
-            time.sleep(LOOK_SECONDS)
+            assert time.monotonic() < limit, find_problem
+            time.sleep(POLL_INTERVAL)
 
     @functools.cached_property
     def _original(self) -> Path:
         """The manifests as kubeadm wrote them, kept with the lab by the first test that ever used it."""
         directory = self.lab.directory / "original"
         if not directory.exists():
-            self.wait_until_well()
+            self.wait_until_healthy()
             making = directory.with_name("original.part")
             for node in self.control_planes:
                 shutil.copytree(node.path(MANIFESTS), making / node.name)
@@ -423,25 +425,25 @@ class Cluster:
 
     def _wait_with_help(self) -> None:
         try:
-            self.wait_until_well(KUBELET_SECONDS)
+            self.wait_until_healthy(KUBELET_SECONDS)
         except AssertionError:
             for node in self.control_planes:
                 node.systemctl("restart", "kubelet")
-            self.wait_until_well()
+            self.wait_until_healthy()
 
 
 def _forget_kubelet_changes(node: Node) -> None:
-    ours = [
+    own_files = [
         node.path("/etc/systemd/system/kubelet.service.d/20-nodecraft-kubeadm.conf"),
         node.path("/etc/kubernetes/kubelet.conf.d"),
     ]
-    if any(path.exists() for path in ours):
+    if any(path.exists() for path in own_files):
         node.systemctl("stop", "kubelet")
         # A kubelet does not start over the state file of a policy that is taken away here.
         states = [
             path for name in ("cpu", "memory") for path in node.path("/var/lib/kubelet").glob(f"{name}_manager_state*")
         ]
-        for path in [*ours, *states]:
+        for path in [*own_files, *states]:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
         node.systemctl("daemon-reload")
         node.systemctl("start", "kubelet")
@@ -452,10 +454,10 @@ def _reset_manifests(node: Node, original: Path) -> None:
     for path in directory.iterdir():
         if not (original / path.name).exists():
             path.unlink()
-    for wanted in original.iterdir():
-        path = directory / wanted.name
-        if path.is_symlink() or not path.exists() or path.read_bytes() != wanted.read_bytes():
-            node.replace(path, wanted.read_bytes())
+    for original_file in original.iterdir():
+        path = directory / original_file.name
+        if path.is_symlink() or not path.exists() or path.read_bytes() != original_file.read_bytes():
+            node.replace(path, original_file.read_bytes())
 
 
 class Sampling:

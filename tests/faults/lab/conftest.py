@@ -37,21 +37,21 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def pytest_runtest_setup() -> t.Generator[None, t.Any, t.Any]:
     """Bring the cluster back to what it was."""
     starvation.wait_for_processors()
-    with starvation.told():
+    with starvation.detect_starvation():
         return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> t.Generator[None, t.Any, t.Any]:
     """Test."""
-    with starvation.told():
+    with starvation.detect_starvation():
         return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown() -> t.Generator[None, t.Any, t.Any]:
     """Bring the cluster back again."""
-    with starvation.told():
+    with starvation.detect_starvation():
         return (yield)
 
 
@@ -78,16 +78,16 @@ def lab_of_three(records: Path) -> Cluster:
 @pytest.fixture
 def one(lab_of_one: Cluster) -> t.Iterator[Cluster]:
     """A healthy cluster of one control plane, brought back to what it was after the test."""
-    yield from _well(lab_of_one)
+    yield from _healthy(lab_of_one)
 
 
 @pytest.fixture
 def three(lab_of_three: Cluster) -> t.Iterator[Cluster]:
     """A healthy cluster of three control planes, brought back to what it was after the test."""
-    yield from _well(lab_of_three)
+    yield from _healthy(lab_of_three)
 
 
-def _well(cluster: Cluster) -> t.Iterator[Cluster]:
+def _healthy(cluster: Cluster) -> t.Iterator[Cluster]:
     cluster.reset()
     yield cluster
     cluster.reset()

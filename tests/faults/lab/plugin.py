@@ -41,7 +41,7 @@ CONFIG: Json = {
 PROMISED = 10.0
 # A kubelet that is gone is noticed by the end of its stream, which is a matter of milliseconds; the machine may be busy.
 NOTICED = 2.0
-PATIENCE = 90.0
+WAIT_TIMEOUT = 90.0
 PIDFD_GETFD = 438  # the number of the system call, the same on all architectures
 
 
@@ -87,7 +87,7 @@ class Watch:
 
     def until(self, moment: float, shows: t.Callable[[Look], bool], what: str) -> Look:
         """Until there is such a look. Raises AssertionError."""
-        return t.cast(Look, until(lambda: self.since(moment, shows), what, PATIENCE))
+        return t.cast(Look, until(lambda: self.since(moment, shows), what, WAIT_TIMEOUT))
 
 
 def stem(resource: str) -> str:
@@ -162,7 +162,7 @@ class Plugin:
 
     def _run(self, variables: Json) -> None:
         with self.cluster.play("playbooks/device_plugin.yml", variables, f"--limit={self.node.name}") as play:
-            run = play.ended()
+            run = play.finish()
         assert run.rc == 0, run.reasons
 
     def plug(self, number: int) -> None:
@@ -183,7 +183,7 @@ class Plugin:
             alone = len(pods) == 1 and pods[0]["metadata"]["name"] != other_than
             return pods[0] if alone and pods[0]["status"].get("podIP") else None
 
-        return t.cast(Json, until(found, f"a pod with {selector}", PATIENCE))
+        return t.cast(Json, until(found, f"a pod with {selector}", WAIT_TIMEOUT))
 
     def config_map(self) -> tuple[str, str, str]:
         """The ConfigMap that the pod mounts, as arguments of kubectl; the end of its name is a checksum of what the role wrote."""
@@ -263,7 +263,7 @@ class Sampler(Program):
         self._watch = Watch(output)
 
     def __enter__(self) -> Watch:  # type: ignore[override]
-        until(lambda: self._watch.looks, f"the first look: {self.said()}", PATIENCE)
+        until(lambda: self._watch.looks, f"the first look: {self.read_errors()}", WAIT_TIMEOUT)
         return self._watch
 
 

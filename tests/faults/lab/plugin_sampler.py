@@ -20,7 +20,7 @@ import typing as t
 
 DIRECTORY = "/var/lib/kubelet/device-plugins"
 PORT = 9808
-LOOK_SECONDS = 0.05
+POLL_INTERVAL = 0.05
 TIMEOUT = 3.0
 
 
@@ -75,7 +75,7 @@ def look(address: str) -> dict[str, t.Any]:
 def main() -> None:
     """Do it."""
     (address,) = sys.argv[1:]
-    while not select.select([sys.stdin], [], [], LOOK_SECONDS)[0]:
+    while not select.select([sys.stdin], [], [], POLL_INTERVAL)[0]:
         print(json.dumps(look(address)), flush=True)
 
 

@@ -64,17 +64,17 @@ class Client:
             self._drop()
             again = self._problem(verb, path, body, headers)
             self.counts["lost"] += bool(again)
-            tell({"at": began, "request": f"{verb} {path}", "problem": problem, "again": again})
+            print_line({"at": began, "request": f"{verb} {path}", "problem": problem, "again": again})
         self.longest = max(self.longest, time.monotonic() - began)
 
     def _problem(self, verb: str, path: str, body: str | None, headers: t.Mapping[str, str]) -> str:
         """Why a request failed; empty when it did not."""
         try:
-            status, answer = self._send(verb, path, body, headers)
+            status, response_body = self._send(verb, path, body, headers)
         except (OSError, http.client.HTTPException) as exc:
             self._drop()
             return f"{type(exc).__name__}: {exc}"
-        return "" if status == 200 else f"{status}: {answer[:200]!r}"
+        return "" if status == 200 else f"{status}: {response_body[:200]!r}"
 
     def _send(self, verb: str, path: str, body: str | None, headers: t.Mapping[str, str]) -> tuple[int, bytes]:
         if self._connection is None:
@@ -89,7 +89,7 @@ class Client:
             self._connection = None
 
 
-def tell(line: Json) -> None:
+def print_line(line: Json) -> None:
     """One line in one write: print takes two, between which another client may come."""
     sys.stdout.write(f"{json.dumps(line)}\n")
     sys.stdout.flush()
@@ -112,7 +112,7 @@ def main() -> None:
     threads = [threading.Thread(target=use, args=(client, ended)) for client in clients]
     for thread in threads:
         thread.start()
-    tell({"began": time.monotonic()})
+    print_line({"began": time.monotonic()})
     sys.stdin.read()
     ended.set()
     for thread in threads:
@@ -120,7 +120,7 @@ def main() -> None:
     for client in clients:
         client.remove()
     counts = {key: sum(client.counts[key] for client in clients) for key in clients[0].counts}
-    tell({**counts, "longest": round(max(client.longest for client in clients), 2)})
+    print_line({**counts, "longest": round(max(client.longest for client in clients), 2)})
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import threading
 import time
 import typing as t
 
-LOOK_SECONDS = 0.005
+POLL_INTERVAL = 0.005
 PROBE_SECONDS = 0.2
 # One that is away refuses at once; one that is slow, on a busy machine, is not away.
 PROBE_TIMEOUT = 5.0
@@ -54,7 +54,7 @@ def names_now(directory: str) -> list[str]:
     return sorted(name for name in os.listdir(directory) if not name.startswith("."))
 
 
-def answers(address: str, path: str) -> bool:
+def is_healthy(address: str, path: str) -> bool:
     """Whether the API server says that it is well, on a connection of its own, whatever its certificate is."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -86,7 +86,7 @@ class Printer:
         self._last: Json = {}
         self._lock = threading.Lock()
 
-    def tell(self, kind: str, value: t.Any, at: float) -> None:
+    def print_change(self, kind: str, value: t.Any, at: float) -> None:
         """One observation of a kind."""
         with self._lock:
             if kind not in self._last or self._last[kind] != value:
@@ -97,12 +97,12 @@ class Printer:
 def probe_forever(address: str, printer: Printer, ended: threading.Event) -> None:
     """Ask both paths in turn, and whether there is a process to ask."""
     while not ended.is_set():
-        printer.tell("listens", listens(address), time.monotonic())
+        printer.print_change("listens", listens(address), time.monotonic())
         for path in PATHS:
             began = time.monotonic()
-            is_well = answers(address, path)
+            healthy = is_healthy(address, path)
             # Well at its end, or no longer well since its beginning.
-            printer.tell(path, is_well, time.monotonic() if is_well else began)
+            printer.print_change(path, healthy, time.monotonic() if healthy else began)
         ended.wait(PROBE_SECONDS)
 
 
@@ -112,15 +112,15 @@ def main() -> None:
     printer, ended = Printer(), threading.Event()
     prober = threading.Thread(target=probe_forever, args=(address, printer, ended))
     prober.start()
-    looks, longest, last = 0, 0.0, time.monotonic()
-    while not select.select([sys.stdin], [], [], LOOK_SECONDS)[0]:
-        printer.tell("manifest", manifest_now(manifest), time.monotonic())
-        printer.tell("names", names_now(os.path.dirname(manifest)), time.monotonic())
+    reads, longest, last = 0, 0.0, time.monotonic()
+    while not select.select([sys.stdin], [], [], POLL_INTERVAL)[0]:
+        printer.print_change("manifest", manifest_now(manifest), time.monotonic())
+        printer.print_change("names", names_now(os.path.dirname(manifest)), time.monotonic())
         now = time.monotonic()
-        looks, longest, last = looks + 1, max(longest, now - last), now
+        reads, longest, last = reads + 1, max(longest, now - last), now
     ended.set()
     prober.join()
-    printer.tell("end", {"looks": looks, "longest_pause": round(longest, 3)}, time.monotonic())
+    printer.print_change("end", {"reads": reads, "longest_pause": round(longest, 3)}, time.monotonic())
 
 
 if __name__ == "__main__":

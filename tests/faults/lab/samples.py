@@ -92,7 +92,7 @@ class Samples:
 
     def outages(self, path: str = "readyz") -> list[float]:
         """How long the API server was not well, each time; the last one may be open."""
-        return [round(until - since, 2) for since, until in self._unwell(path)]
+        return [round(until - since, 2) for since, until in self._unready(path)]
 
     def absences(self) -> list[tuple[float, float]]:
         """From when the API server took no connections until it was well again, each time.
@@ -100,32 +100,32 @@ class Samples:
         One that is slow on a busy machine, or unready for a moment while etcd elects, is not away; whether clients could bear that,
         a prober tells. One that stops again before it was well has been away all along.
         """
-        well = [span.since for span in self.spans("readyz") if span.value]
+        ready_times = [span.since for span in self.spans("readyz") if span.value]
         found: list[tuple[float, float]] = []
         for span in self.spans("listens"):
             if not span.value and not (found and span.since < found[-1][1]):
                 back = span.until if span.until is not None else self.ended
-                found.append((span.since, min((at for at in well if at >= back), default=self.ended)))
+                found.append((span.since, min((at for at in ready_times if at >= back), default=self.ended)))
         return found
 
     def unready(self, longer_than: float) -> list[tuple[float, float]]:
         """From when to when the API server was not ready for more than so many seconds, each time. While etcd elects, each is for a moment."""
-        return [(since, until) for since, until in self._unwell("readyz") if until - since > longer_than]
+        return [(since, until) for since, until in self._unready("readyz") if until - since > longer_than]
 
-    def _unwell(self, path: str) -> list[tuple[float, float]]:
+    def _unready(self, path: str) -> list[tuple[float, float]]:
         return [(span.since, span.until or self.ended) for span in self.spans(path) if not span.value]
 
-    def well_since(self, path: str = "readyz") -> float | None:
+    def ready_since(self, path: str = "readyz") -> float | None:
         """Since when the API server is well; None when it is not at the end."""
         last = self.spans(path)[-1]
         return last.since if last.value else None
 
     def restore_seconds(self) -> float | None:
         """From the write of the new manifest until the API server was well with the former one; None without a restore."""
-        written, restored_at, well = self.written(), self.restored_at(), self.well_since()
-        if written is None or restored_at is None or well is None:
+        written, restored_at, ready_at = self.written(), self.restored_at(), self.ready_since()
+        if written is None or restored_at is None or ready_at is None:
             return None
-        return round(max(restored_at, well) - written, 2)
+        return round(max(restored_at, ready_at) - written, 2)
 
 
 def most_at_once(absences: t.Iterable[tuple[float, float]]) -> int:

@@ -16,9 +16,9 @@ from pathlib import Path
 
 # The part of the time that was wanted and not given, above which nothing can be learnt. A machine that is merely busy
 # loses a twentieth.
-TOO_MUCH = 0.25
-LOOK_SECONDS = 3.0
-LOOKS = 200
+MAX_STOLEN = 0.25
+POLL_INTERVAL = 3.0
+ATTEMPTS = 200
 
 
 class Starved(Exception):
@@ -27,10 +27,10 @@ class Starved(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Times:
-    """What the kernel counts, over all processors since the boot, in its ticks. taken: wanted, and given to other machines."""
+    """What the kernel counts, over all processors since the boot, in its ticks. stolen: wanted, and given to other machines."""
 
     used: int
-    taken: int
+    stolen: int
 
     @classmethod
     def now(cls) -> Times:
@@ -41,36 +41,36 @@ class Times:
     def parse(cls, text: str) -> Times:
         """From /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal."""
         fields = [int(field) for field in text.splitlines()[0].split()[1:9]]
-        return cls(used=sum(fields[:3]) + sum(fields[5:7]), taken=fields[7])
+        return cls(used=sum(fields[:3]) + sum(fields[5:7]), stolen=fields[7])
 
-    def share_taken(self, later: Times) -> float:
+    def stolen_share(self, later: Times) -> float:
         """The part of what was wanted between the two that the host gave to others."""
-        used, taken = later.used - self.used, later.taken - self.taken
-        return taken / (used + taken) if used + taken else 0.0
+        used, stolen = later.used - self.used, later.stolen - self.stolen
+        return stolen / (used + stolen) if used + stolen else 0.0
 
 
 def share_now() -> float:
     """The part that the host takes at present. A cluster always wants some, so this needs no load of its own."""
     began = Times.now()
-    time.sleep(LOOK_SECONDS)
-    return began.share_taken(Times.now())
+    time.sleep(POLL_INTERVAL)
+    return began.stolen_share(Times.now())
 
 
 def wait_for_processors(share: t.Callable[[], float] = share_now) -> None:
     """Wait, some minutes at the most, until the host gives this machine its processors."""
-    for dummy in range(LOOKS):
-        if share() <= TOO_MUCH:
+    for dummy in range(ATTEMPTS):
+        if share() <= MAX_STOLEN:
             return
 
 
 @contextlib.contextmanager
-def told(now: t.Callable[[], Times] = Times.now) -> t.Iterator[None]:
+def detect_starvation(now: t.Callable[[], Times] = Times.now) -> t.Iterator[None]:
     """Make what fails meanwhile a Starved when the host took too much."""
     began = now()
     try:
         yield
     except Exception as exc:
-        share = began.share_taken(now())
-        if share <= TOO_MUCH:
+        share = began.stolen_share(now())
+        if share <= MAX_STOLEN:
             raise
         raise Starved(f"the host took {share:.0%} of this machine's processors meanwhile: {exc}") from exc

@@ -24,8 +24,8 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.plugin import (
     IDS,
     NAMESPACE,
     NOTICED,
-    PATIENCE,
     UNIT,
+    WAIT_TIMEOUT,
     Look,
     Plugin,
     Watch,
@@ -180,7 +180,7 @@ def test_d4_a_killed_plugin_leaves_its_sockets(plugin: Plugin, record: Recorder)
         killed = time.monotonic()
         stale = watch.until(killed, lambda look: look.ready == 0, "no plugin that answers").sockets
         plugin.node.kubelet().send(signal.SIGCONT)
-        until(lambda: plugin.processes() not in ([], [process]), "another process of the plugin", PATIENCE)
+        until(lambda: plugin.processes() not in ([], [process]), "another process of the plugin", WAIT_TIMEOUT)
         entry.list_seconds = back(watch, started(plugin.process()))
         last = watch.looks[-1].sockets
     judge(watch)
@@ -239,7 +239,7 @@ def test_d10_two_plugins_on_one_resource(plugin: Plugin, record: Recorder) -> No
             both = plugin.processes()
             stays(lambda: young.looks[-1].ready == 200, "a younger one that is ready", 3)
         lab.kubectl("delete", "pod", "twin", f"--namespace={NAMESPACE}", "--wait=false")
-        until(lambda: len(plugin.processes()) == 1, "the end of the younger one", PATIENCE)
+        until(lambda: len(plugin.processes()) == 1, "the end of the younger one", WAIT_TIMEOUT)
         entry.list_seconds = back(old, time.monotonic())
     judge(old)
     judge(young)
@@ -255,7 +255,7 @@ def test_d10_a_rolling_update(plugin: Plugin, record: Recorder) -> None:
     entry, former, process, lab = record("D10", "rolling update"), plugin.pod(), plugin.process(), plugin.cluster.lab
     lab.kubectl("rollout", "restart", f"--namespace={NAMESPACE}", f"daemonset/{NAMESPACE}")
     with plugin.watched(plugin.pod(other_than=former["metadata"]["name"])) as watch:
-        until(lambda: plugin.processes() not in ([], [process]), "another process of the plugin", PATIENCE)
+        until(lambda: plugin.processes() not in ([], [process]), "another process of the plugin", WAIT_TIMEOUT)
         entry.list_seconds = back(watch, started(plugin.process()))
     judge(watch)
     entry.outcome, entry.reached = "recovered", f"process {process.pid} was replaced by {plugin.process().pid}"
@@ -292,7 +292,7 @@ def test_d17_only_the_stream_is_dropped(plugin: Plugin, record: Recorder) -> Non
         (path,) = sockets(watch, UNIT)
         connections = cut(plugin.process(), plugin.node.kubelet(), f"{DIRECTORY}/{path}")
         gone = time.monotonic()
-        until(lambda: plugin.registrations(UNIT) > before, "another registration", PATIENCE)
+        until(lambda: plugin.registrations(UNIT) > before, "another registration", WAIT_TIMEOUT)
         entry.list_seconds = back(watch, gone)
         (taken,) = sockets(watch, UNIT)
         assert taken != path  # a kubelet takes each socket once

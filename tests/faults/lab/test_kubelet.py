@@ -151,13 +151,14 @@ def test_a_kubelet_that_dies_after_a_minute_is_restored(one: Cluster, record: Re
     with change(one, {"config": {"maxPods": 99}}, wait_timeout=40, min_ready_seconds=75) as task:
         node.wait_for_phase("waiting", KUBELET)
         while node.phase(KUBELET) == "waiting":
-            until(lambda: node.news(KUBELET).startswith("is healthy"), "a healthy kubelet", 40)
-            stays(lambda: node.news(KUBELET).startswith("is healthy"), "a healthy kubelet", DEATH_SECONDS)
+            until(lambda: node.progress(KUBELET).startswith("is healthy"), "a healthy kubelet", 40)
+            stays(lambda: node.progress(KUBELET).startswith("is healthy"), "a healthy kubelet", DEATH_SECONDS)
             node.kubelet().send(signal.SIGKILL)
             deaths += 1
-            until(lambda: not node.news(KUBELET).startswith("is healthy"), "its death", 10)
+            until(lambda: not node.progress(KUBELET).startswith("is healthy"), "its death", 10)
             until(
-                lambda: node.phase(KUBELET) != "waiting" or node.news(KUBELET).startswith("is healthy"), "what follows"
+                lambda: node.phase(KUBELET) != "waiting" or node.progress(KUBELET).startswith("is healthy"),
+                "what follows",
             )
         result = task.result()
     check_restored(entry, one, former, result)

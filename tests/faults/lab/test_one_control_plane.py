@@ -15,6 +15,11 @@ import yaml
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab import desired_states
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.background import Program
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.certificates import DAY, Authority
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.checks import (
+    check_committed,
+    check_restored,
+    check_untouched,
+)
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import (
     API_SERVER,
     MANIFESTS,
@@ -24,11 +29,6 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import (
     Process,
     stays,
     until,
-)
-from ansible_collections.nodecraft.kubeadm.tests.faults.lab.judge import (
-    check_committed,
-    check_restored,
-    check_untouched,
 )
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Recorder
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import DirectoryWatcher
@@ -216,11 +216,11 @@ def test_what_dies_while_it_is_watched_is_restored(one: Cluster, record: Recorde
     with one.sampled(one.first) as sampling, one.change(desired_states.GOOD, wait_timeout=45) as change:
         one.first.wait_for_phase("waiting")
         while one.first.phase() == "waiting":
-            if one.first.news().startswith("is healthy"):
+            if one.first.progress().startswith("is healthy"):
                 for process in one.first.processes():
                     process.send(signal.SIGKILL)
                 deaths += 1
-                until(lambda: not one.first.news().startswith("is healthy"), "the death of the API server")
+                until(lambda: not one.first.progress().startswith("is healthy"), "the death of the API server")
         result = change.result()
     check_restored(entry, one.first, sampling.samples, result["transaction"])
     assert deaths > 1
@@ -273,8 +273,8 @@ def test_a_port_that_is_taken_for_a_while_is_waited_for(one: Cluster, record: Re
         thief_of_port(one) as thief,
         one.change(desired_states.GOOD, wait_timeout=90) as change,
     ):
-        until(lambda: "is down after" in one.first.news(), "a start that failed", 90)
-        entry.reached = f"the port was {thief.output.read_text().strip()}: {one.first.news()}"
+        until(lambda: "is down after" in one.first.progress(), "a start that failed", 90)
+        entry.reached = f"the port was {thief.output.read_text().strip()}: {one.first.progress()}"
         thief.close_input()
         result = change.result()
     assert "taken" in entry.reached

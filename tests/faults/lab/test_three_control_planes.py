@@ -15,6 +15,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.lab import runs
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab import desired_states
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.background import Play, Probing
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.checks import check_committed, check_restored
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import (
     API_SERVER,
     LEASE,
@@ -23,7 +24,6 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import (
     Sampling,
     until,
 )
-from ansible_collections.nodecraft.kubeadm.tests.faults.lab.judge import check_committed, check_restored
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Record, Recorder
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.samples import most_at_once
 
@@ -85,7 +85,7 @@ def check_others_untouched(cluster: Cluster, former: t.Sequence[t.Any], sampling
 def test_a_good_rollout_is_not_noticed_by_clients(three: Cluster, record: Recorder) -> None:
     entry = record("good", "a good rollout over three control planes")
     with three.probed() as probing, all_sampled(three) as samplings, rollout(three, desired_states.GOOD) as play:
-        run = play.ended()
+        run = play.finish()
     assert run.rc == 0, run.reasons
     for node, sampling in zip(three.control_planes, samplings, strict=True):
         check_committed(entry, node, sampling.samples, transaction(run, node.name) or {})
@@ -103,7 +103,7 @@ def test_members_of_etcd_are_changed_one_after_the_other(three: Cluster, record:
         ended = []
         for asked, changed in ((desired, 3), (desired, 0), ({"args": {}}, 3)):
             with rollout(three, asked, "etcd") as play:
-                ended.append(run := play.ended())
+                ended.append(run := play.finish())
             assert (run.rc, run.changed) == (0, changed), run.reasons
             has_flag = ["--snapshot-count=9000" in node.processes("etcd")[0].arguments for node in three.control_planes]
             assert has_flag == [asked == desired] * 3
@@ -134,14 +134,14 @@ def test_a_flag_that_only_shows_at_run_time_stops_at_the_first_node(three: Clust
         all_sampled(three) as samplings,
         rollout(three, desired_states.NEVER_READY, control_plane_wait_timeout=30) as play,
     ):
-        run = play.ended()
+        run = play.finish()
     assert run.rc != 0
     check_restored(entry, first, samplings[0].samples, transaction(run, first.name) or {})
     check_others_untouched(three, former, samplings)
     check_reachable(entry, probing, samplings)
     entry.reached = "; ".join(run.reasons)
     assert "not healthy within 30 s: it runs, not ready yet" in entry.reached
-    assert not three.trouble()
+    assert not three.find_problem()
 
 
 def test_a_second_run_waits_for_the_first(three: Cluster, record: Recorder) -> None:
@@ -150,8 +150,8 @@ def test_a_second_run_waits_for_the_first(three: Cluster, record: Recorder) -> N
         three.first.wait_for_phase("waiting")
         other = {"args": {"event-ttl": "2h"}}
         with rollout(three, other, control_plane_purge=False) as second:
-            alone = play.runs
-            runs_ended = [play.ended(), second.ended()]
+            alone = play.is_running
+            runs_ended = [play.finish(), second.finish()]
     assert alone, "the first run had ended before the second began"
     assert [run.rc for run in runs_ended] == [0, 0], [run.reasons for run in runs_ended]
     for node in three.control_planes:
@@ -172,10 +172,10 @@ def test_what_a_dead_run_left_is_taken_over_only_by_rule(three: Cluster, record:
         holder = three.lab.get("lease", LEASE, "--namespace=kube-system")["spec"]["holderIdentity"]
         ended = first.wait_for_end()
         with rollout(three, desired_states.GOOD, control_plane_lock_timeout=5) as play:
-            refused = play.ended()
+            refused = play.finish()
         written = [sampling.samples.written() for sampling in samplings[1:]]
         with rollout(three, desired_states.GOOD, control_plane_lease_takeover=True) as play:
-            taken_over = play.ended()
+            taken_over = play.finish()
     assert ended["outcome"] == "committed", "the node did not go on by itself"
     assert refused.rc != 0
     assert any(holder in reason for reason in refused.reasons), refused.reasons
@@ -213,7 +213,7 @@ def test_without_a_healthy_etcd_nothing_is_changed(three: Cluster, record: Recor
             process.send(signal.SIGSTOP)
         try:
             with rollout(three, desired_states.GOOD, control_plane_lock_timeout=20) as play:
-                run = play.ended()
+                run = play.finish()
             manifests = [sampling.samples.written() for sampling in samplings]
         finally:
             for process in stopped:
@@ -234,13 +234,13 @@ def podman(*arguments: str) -> None:
 def test_the_lock_is_gone_after_a_good_run(three: Cluster, record: Recorder) -> None:
     entry = record("F26", "nothing is left of a run that ended")
     with rollout(three, desired_states.GOOD) as play:
-        run = play.ended()
+        run = play.finish()
     with rollout(three, desired_states.GOOD) as play:
-        again = play.ended()
+        again = play.finish()
     lease = three.lab.get("lease", LEASE, "--namespace=kube-system")
     assert run.rc == 0, run.reasons
     assert (again.rc, again.changed) == (0, 0)
     assert not lease["spec"].get("holderIdentity")
-    until(lambda: not three.trouble(), "a healthy cluster")
+    until(lambda: not three.find_problem(), "a healthy cluster")
     entry.outcome, entry.ended, entry.false_restore = "committed", "new", False
     entry.reached = f"the Lease has the holder {lease['spec'].get('holderIdentity')!r}"

@@ -95,7 +95,7 @@ def run(cluster: Cluster, playbook: str, variables: Json, *arguments: str) -> ru
     """Run a playbook, and see it end well."""
     brisk = {"control_plane_min_ready_seconds": 5}
     with cluster.play(f"playbooks/{playbook}.yml", {**brisk, **variables}, *arguments) as play:
-        ended = play.ended()
+        ended = play.finish()
     assert ended.rc == 0, ended.reasons
     return ended
 
@@ -123,7 +123,7 @@ def rejoin(cluster: Cluster, node: Node, *, files: bool) -> None:
         node.run("rm", "--recursive", "--force", DIRECTORY)
         assert run(cluster, "join_files", SETTINGS, f"--limit={node.name}").changed
     upgrades.join(cluster, node)
-    cluster.wait_until_well()
+    cluster.wait_until_healthy()
 
 
 @pytest.mark.skipif(THREE not in os.environ, reason=f"{THREE} names no lab of Kubernetes {upgrades.BEFORE}")

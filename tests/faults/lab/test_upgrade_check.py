@@ -47,7 +47,7 @@ def check(cluster: Cluster, **variables: t.Any) -> tuple[int, Json]:
     if cluster.first.path(upgrades.PATCHES).exists():
         asked["upgrade_check_patches"] = upgrades.PATCHES
     with cluster.play("playbooks/upgrade_check.yml", asked) as play:
-        ended = play.ended()
+        ended = play.finish()
     return ended.rc, ended.report["global_custom_stats"]["upgrade_check_report"]
 
 

@@ -21,7 +21,7 @@ DIRECTORY = "/opt/kubernetes-after"
 JOIN_FILE = "/etc/nodecraft-lab/kubeadm.yaml"
 PATCHES = "/etc/nodecraft-lab/patches"
 # An API server that serves lives longer, and it needs more from its start until it serves.
-LOOK_SECONDS = 0.5
+POLL_INTERVAL = 0.5
 LONGEST_PAUSE = 5.0
 
 
@@ -40,7 +40,7 @@ def version() -> str:
 def upgradable(named_by: str, records: Path) -> Cluster:
     """A lab of the old version with what it is upgraded with. named_by: the environment variable that has its name."""
     cluster = Cluster(os.environ[named_by], records)
-    cluster.wait_until_well()
+    cluster.wait_until_healthy()
     for node in cluster.nodes.values():
         bring(node)
     return cluster
@@ -67,7 +67,7 @@ def upgrade(cluster: Cluster) -> None:
         node.run("cp", "--remove-destination", f"{DIRECTORY}/kubelet", "/usr/bin/kubelet")
         node.systemctl("restart", "kubelet")
         until(lambda: not cluster.unready_nodes(), f"ready nodes after the upgrade of {node.name}")
-    cluster.wait_until_well()
+    cluster.wait_until_healthy()
 
 
 def kubeadm_config(cluster: Cluster) -> str:
@@ -139,7 +139,7 @@ class CommandLines:
 
     def _watch(self) -> None:
         last = time.monotonic()
-        while not self._ended.wait(LOOK_SECONDS):
+        while not self._ended.wait(POLL_INTERVAL):
             self._look()
             now = time.monotonic()
             self.longest_pause, last = max(self.longest_pause, now - last), now

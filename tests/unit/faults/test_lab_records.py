@@ -31,7 +31,7 @@ def listens(at: float, value: bool) -> Json:
 
 
 def end(at: float) -> Json:
-    return {"at": at, "kind": "end", "value": {"looks": 9, "longest_pause": 0.01}}
+    return {"at": at, "kind": "end", "value": {"reads": 9, "longest_pause": 0.01}}
 
 
 ROLLED_BACK = Samples(
@@ -60,7 +60,7 @@ def test_what_is_not_well_at_the_end_is_no_restore_and_its_outage_lasts_until_th
     assert samples.restored_at() is None
     assert samples.restore_seconds() is None
     assert samples.outages() == [20]
-    assert samples.well_since() is None
+    assert samples.ready_since() is None
 
 
 def test_a_manifest_that_was_away_or_had_another_mode_is_told() -> None:
