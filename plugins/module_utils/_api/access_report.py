@@ -19,50 +19,50 @@ from .parallel import for_each
 
 
 def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> Json:
-    """Review each right, report whose account it is, and warn of an API server whose version is not tested. Raises KubeadmError for none."""
+    """Review each right, report the name of the account, and warn of an API server whose version is not tested. Raises KubeadmError for none."""
     if not params["rights"]:
         raise KubeadmError("invalid rights: must name at least one, because nothing is reviewed without.")
     client = connect()
     for warning in version_warnings(client):
         warn(warning)
-    missing = _missing(client, [Right.parse(entry) for entry in params["rights"]], params["concurrency"])
+    missing = _find_missing(client, [Right.parse(entry) for entry in params["rights"]], params["concurrency"])
     return {"user": _user(client), "missing": access.question(missing)}
 
 
-def _missing(client: Client, rights: t.Sequence[Right], workers: int) -> list[Right]:
-    """The rights that the account lacks. names: those for which it does, where it has the right for others."""
+def _find_missing(client: Client, rights: t.Sequence[Right], workers: int) -> list[Right]:
+    """The rights that the account lacks. The names of each are those for which it does, where it has the right for others."""
     try:
-        denied = _denied(client, [(right, "") for right in rights], workers)
-        # What is not granted for all may be granted for each.
-        each = _denied(client, [(right, name) for right, dummy in denied for name in right.names], workers)
+        denied = _list_denied(client, [(right, "") for right in rights], workers)
+        # A right that is not granted for all names may be granted for each of them.
+        denied_names = _list_denied(client, [(right, name) for right, dummy in denied for name in right.names], workers)
     except ApiError as exc:
         if exc.status != HTTPStatus.FORBIDDEN:
             raise
         return [access.REVIEW]
     found = []
     for right, dummy in denied:
-        names = tuple(name for other, name in each if other == right)
+        names = tuple(name for other, name in denied_names if other == right)
         if names or not right.names:
             found.append(dataclasses.replace(right, names=() if names == right.names else names))
     return found
 
 
-def _denied(client: Client, reviews: t.Sequence[tuple[Right, str]], workers: int) -> list[tuple[Right, str]]:
+def _list_denied(client: Client, reviews: t.Sequence[tuple[Right, str]], workers: int) -> list[tuple[Right, str]]:
     """Those of the rights that are denied, each for one name, or for all where that is empty."""
     allowed: set[tuple[Right, str]] = set()
 
-    def review(one: tuple[Right, str]) -> bool:
-        right, name = one
+    def review(entry: tuple[Right, str]) -> bool:
+        right, name = entry
         if client.create(access.REVIEWS, right.review(name), dry_run=False)["status"].get("allowed") is True:
-            allowed.add(one)
+            allowed.add(entry)
         return True
 
     for_each(reviews, review, workers=workers, stop_at_failure=True)
-    return [one for one in reviews if one not in allowed]
+    return [entry for entry in reviews if entry not in allowed]
 
 
 def _user(client: Client) -> str | None:
-    """The name of the account; None where the API server does not tell."""
+    """The name of the account; None where the API server does not report it."""
     try:
         return str(client.create(access.USER, access.USER_REVIEW, dry_run=False)["status"]["userInfo"]["username"])
     except (ApiError, KeyError):

@@ -164,18 +164,18 @@ class Outage:
         self.timeout = timeout
         self._clock = clock
         self._sleep = sleep
-        self._began: float | None = None
+        self._started: float | None = None
 
     def end(self) -> None:
         """An API server responded."""
-        self._began = None
+        self._started = None
 
     def wait(self, seconds: float, *, url: str, problem: str, status: int) -> None:
         """Wait before the next attempt. Raises NoResponse when the time is over."""
-        now, began = self._clock(), self._began
-        if began is None:  # another thread may end it meanwhile
-            began = self._began = now
-        left = began + self.timeout - now
+        now, started = self._clock(), self._started
+        if started is None:  # another thread may end it meanwhile
+            started = self._started = now
+        left = started + self.timeout - now
         if left <= 0:
             raise NoResponse(
                 f"the API server {url} did not answer for {self.timeout:.0f} s. Check that it runs and that this is its address."

@@ -28,34 +28,34 @@ MANIFEST = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 
 
 def connect(module: t.Any) -> Client:
-    """A client for the options of a module, or else what the environment or the cluster's own admin.conf says.
+    """A client for the options of a module, else for the environment or the cluster's own admin.conf.
 
     module: an ApiModule.
     """
     params = module.params
-    credentials = sources.find(params, os.environ)
+    credentials = sources.find_credentials(params, os.environ)
     if not credentials.verify and params.get("validate_certs") is None:
         module.warn(
             f"the certificate of {credentials.server} is not checked: the environment or the kubeconfig switches that off."
         )
     is_admin = sources.is_admin_conf(params, os.environ)
     pools = [pool_of(credentials)]
-    own = _own_address() if is_admin else None
+    own = _read_own_address() if is_admin else None
     if own and own != pools[0].url:
         pools.append(pool_of(credentials, own))
     client = Client(
         pools,
         credentials.user.headers,
         outage_timeout=params["wait_timeout"] if params.get("wait") else OUTAGE_TIMEOUT,
-        advice=_advice(params["admin_conf"]) if is_admin else {},
-        check=_check(credentials, OwnCluster.parse(params.get("cluster")), params["concurrency"]),
+        advice=_admin_conf_advice(params["admin_conf"]) if is_admin else {},
+        check=_cluster_check(credentials, OwnCluster.parse(params.get("cluster")), params["concurrency"]),
         reach=functools.partial(pool_of, credentials),
     )
     module.client = client
     return client
 
 
-def _own_address() -> str | None:
+def _read_own_address() -> str | None:
     """Where the API server of this very node listens."""
     try:
         with open(MANIFEST, encoding="utf-8") as stream:
@@ -64,24 +64,24 @@ def _own_address() -> str | None:
         return None
 
 
-def _advice(path: str) -> dict[int, str]:
-    """What there is to do when the cluster's own administrator is turned down."""
+def _admin_conf_advice(path: str) -> dict[int, str]:
+    """What to do when the cluster's own administrator is refused, by HTTP status."""
     host = os.uname().nodename
     other = os.path.join(os.path.dirname(path), "super-admin.conf")
-    way_out = f" {other} there still has every right." if os.path.exists(other) and other != path else ""
+    remedy = f" {other} there still has every right." if os.path.exists(other) and other != path else ""
     return {
         HTTPStatus.UNAUTHORIZED: (
             f"The certificate in {path} on {host} has expired or is of another cluster: kubeadm certs check-expiration there shows it,"
             " and kubeadm certs renew admin.conf renews it."
         ),
         HTTPStatus.FORBIDDEN: (
-            f"The account of {path} on {host} lacks this right, which the ClusterRoleBinding kubeadm:cluster-admins gives it.{way_out}"
+            f"The account of {path} on {host} lacks this right, which the ClusterRoleBinding kubeadm:cluster-admins gives it.{remedy}"
         ),
     }
 
 
-def _check(credentials: Credentials, own: OwnCluster | None, workers: int) -> t.Callable[[Client], None] | None:
-    """What has to be seen before the first request; None where nothing has to."""
+def _cluster_check(credentials: Credentials, own: OwnCluster | None, workers: int) -> t.Callable[[Client], None] | None:
+    """The check before the first request that the API is that of these nodes; None where the CA already proves it."""
     if own is None or (credentials.verify and own.trusts(credentials.authority.decode("ascii", "replace"))):
         return None
 

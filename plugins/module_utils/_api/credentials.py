@@ -39,13 +39,13 @@ Source = t.Union[str, Json]
 
 
 def load_credentials(source: Source, context: str | None = None, *, persist: bool = False) -> Credentials:
-    """What a kubeconfig says. context: one of its contexts, for another than its current one.
+    """The credentials of a kubeconfig. context: one of its contexts, for another than its current one.
 
-    persist: what a provider newly hands out is written to the file. Raises KubeadmError when it cannot be used.
+    persist: whether new tokens of a provider are written to the file. Raises KubeadmError when it cannot be used.
     """
     name = source if isinstance(source, str) else "the kubeconfig of the task"
     try:
-        config = _merged(source)
+        config = _merge_files(source)
         with naming(name):
             cluster, user_name, user = select_context(config, context)
             if user is None and user_name:
@@ -55,7 +55,7 @@ def load_credentials(source: Source, context: str | None = None, *, persist: boo
             return credentials_of(
                 name,
                 cluster,
-                _foreign_user(source, context, persist, owner, kind) if kind else user_of(user or {}, user_name),
+                _load_foreign_user(source, context, persist, owner, kind) if kind else user_of(user or {}, user_name),
             )
     except CredentialError as exc:
         raise KubeadmError(f"{exc}.") from exc
@@ -69,7 +69,7 @@ def pool_of(credentials: Credentials, url: str = "") -> Pool:
         raise KubeadmError(f"{exc}.") from exc
 
 
-def _merged(source: Source) -> Json:
+def _merge_files(source: Source) -> Json:
     """One mapping of all files that are there, in which the first entry of a name counts."""
     if not isinstance(source, str):
         return source
@@ -83,8 +83,8 @@ def _merged(source: Source) -> Json:
     return merged
 
 
-def _foreign_user(source: Source, context: str | None, persist: bool, owner: str, kind: str) -> User:
-    """Who asks, by what a program or a provider hands out."""
+def _load_foreign_user(source: Source, context: str | None, persist: bool, owner: str, kind: str) -> User:
+    """The user with the credentials that a program or a provider issues."""
     if kubernetes is None:
         raise KubeadmError(
             f"{owner} gets its credentials by {kind}, for which the Python package kubernetes is needed on {os.uname().nodename}:"

@@ -4,7 +4,7 @@
 
 """What the module C(device_plugin_info) reads, and how long it waits for what is expected.
 
-Of the objects of a deployment, and of what shares their namespace, only the metadata is asked for, but for the DaemonSet, so that the data of
+Of the objects of a deployment, and of others in their namespace, only the metadata is read, but for the DaemonSet, so that the data of
 Secrets does not leave the API server.
 """
 
@@ -29,12 +29,12 @@ from .kubelet_leases import find_silent
 from .objects import version_warnings
 from .parallel import for_each
 
-PORT = 9808  # where our plugin tells of itself
-# The reason of a pod that a kubelet ended at its start, after a reboot for instance, before the plugin had registered.
+PORT = 9808  # where the plugin of this collection reports its devices
+# The reason of a pod that a starting kubelet rejected, after a reboot for instance, because the plugin had not registered.
 NO_DEVICES = "UnexpectedAdmissionError"
-_POLL_INTERVAL = 2.0  # seconds between two looks
-# What keeps a namespace, by kind.
-_OTHERS = {
+_POLL_INTERVAL = 2.0  # seconds
+# What a namespace may hold, by kind, with the path of its list.
+_NAMESPACE_CONTENT = {
     "ConfigMap": "namespaces/{}/configmaps",
     "PersistentVolumeClaim": "namespaces/{}/persistentvolumeclaims",
     "Pod": "namespaces/{}/pods",
@@ -47,15 +47,15 @@ _OTHERS = {
     "Job": "/apis/batch/v1/namespaces/{}/jobs",
     "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies",
 }
-_OF_ALL_NAMESPACES = "kube-root-ca.crt"  # a ConfigMap that every namespace has
+_DEFAULT_CONFIG_MAP = "kube-root-ca.crt"  # a ConfigMap that every namespace has
 
 
 def read(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> dict[str, t.Any]:
-    """Read what is needed: the nodes held against what is expected of them, the objects of the deployment, and what is beside them."""
+    """Read what gather_subset names: the nodes compared with the expected amounts, the objects of the deployment, and others in its namespace."""
     for name in (name for entry in params["expected"] for name in entry["nodes"] or []):
         node_names.check_node("expected", name)
     client, subsets = connect(), params["gather_subset"]
-    nodes = _read_nodes(client, params, warn) if "nodes" in subsets else _nodes({}, 0.0)
+    nodes = _read_nodes(client, params, warn) if "nodes" in subsets else _nodes_result({}, 0.0)
     objects = read_objects(client, params["namespace"], params["name"], subsets, workers=params["concurrency"])
     return {**nodes, **objects}
 
@@ -64,36 +64,38 @@ def read(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> 
 
 
 def _read_nodes(client: Client, params: Params, warn: t.Callable[[str], None]) -> dict[str, t.Any]:
-    """With C(wait), until the nodes offer what is expected or no further node comes to it in time."""
-    reader = _Reader(client, params)
-    began = client.clock()
-    checks = reader.look()
+    """Check the nodes; with C(wait), until all have the expected amounts or no further node gets them in time."""
+    reader = _NodeReader(client, params)
+    started = client.clock()
+    checks = reader.check_nodes()
     for warning in (*reader.version_warnings(), *(reader.check_cdi() if params["cdi"] else ())):
         warn(warning)
     fewest = len(_problems(checks))
 
     def refresh() -> None:
         nonlocal checks
-        checks = reader.look()
+        checks = reader.check_nodes()
 
-    def are_fewer() -> bool:
+    def has_progress() -> bool:
         nonlocal fewest
         former, fewest = fewest, min(fewest, len(_problems(checks)))
         return fewest < former
 
-    # With each node that works the time begins again: a rollout goes on, node by node, and a large cluster has many.
-    while params["wait"] and fewest and client.poll(are_fewer, params["wait_timeout"], _POLL_INTERVAL, refresh=refresh):
+    # The timeout starts again with each node that works, because a rollout takes longer the more nodes there are.
+    while (
+        params["wait"] and fewest and client.poll(has_progress, params["wait_timeout"], _POLL_INTERVAL, refresh=refresh)
+    ):
         pass
     if _problems(checks) and reader.observed.daemon_set is not None:
-        checks = reader.look_closer()
+        checks = reader.check_in_detail()
     ended, unread = reader.ended_pods()
     unverified = [*reader.unverified(checks), *unread]
     for what in unverified:
         warn(f"not verified: {what}")
-    return _nodes(checks, client.clock() - began, unverified, ended)
+    return _nodes_result(checks, client.clock() - started, unverified, ended)
 
 
-def _nodes(
+def _nodes_result(
     checks: t.Mapping[str, NodeCheck], seconds: float, unverified: t.Sequence[str] = (), ended: t.Sequence[str] = ()
 ) -> dict[str, t.Any]:
     return {
@@ -115,13 +117,13 @@ def _problems(checks: t.Mapping[str, NodeCheck]) -> list[str]:
     return [f"{name}: {check.problem}" for name, check in checks.items() if check.problem]
 
 
-def _is_ours(pod: Json) -> bool:
-    """Whether it is the plugin of this collection, which tells of itself."""
+def _is_own_plugin(pod: Json) -> bool:
+    """Whether it is the plugin of this collection, which reports its devices."""
     return (pod["metadata"].get("labels") or {}).get(NAME_LABEL) == OURS
 
 
-class _Reader:
-    """Looks at nodes, DaemonSet and pods. seen: what the last look showed."""
+class _NodeReader:
+    """Reads nodes, DaemonSet and pods, and checks the nodes. observed: the objects of the last read."""
 
     def __init__(self, client: Client, params: Params) -> None:
         self._client = client
@@ -132,31 +134,31 @@ class _Reader:
             key: node_names.text_value("node_selector", key, value) for key, value in params["node_selector"].items()
         }
         self._placement = Placement(selector, params["tolerations"])
-        self._expected = self._expectations(params["expected"])
+        self._expected = self._parse_expectations(params["expected"])
         self._nodes: dict[str, Json] = {}
-        self._wanted: t.Mapping[str, ExpectedAmounts] = {}
+        self._expected_amounts: t.Mapping[str, ExpectedAmounts] = {}
         self.observed = Observation(f"{self._namespace}/{self._name}", None, None, [], 0.0)
 
-    def look(self) -> dict[str, NodeCheck]:
+    def check_nodes(self) -> dict[str, NodeCheck]:
         """Check every node that gets the plugin. Raises Refusal when the expectations fit no node."""
         nodes = self._client.list("nodes")
         self._nodes = {node_plan.node_name(node): node for node in nodes}
-        self._wanted = device_plugin.select(nodes, self._placement, self._expected)
+        self._expected_amounts = device_plugin.select(nodes, self._placement, self._expected)
         self.observed = self._observe()
         checks = self._checks()
-        return checks if _problems(checks) else self._confirmed(checks)
+        return checks if _problems(checks) else self._confirm_by_plugins(checks)
 
-    def _confirmed(self, checks: dict[str, NodeCheck]) -> dict[str, NodeCheck]:
-        """What seems to work by the API, held against what our plugins say: of a kubelet that stops, the API hears nothing."""
-        # Where one does not answer, the others are mostly out of reach, too, and each would be waited for.
-        self._ask([check.pod for check in checks.values()], stop_at_failure=True)
-        return self._with_live_kubelets()
+    def _confirm_by_plugins(self, checks: dict[str, NodeCheck]) -> dict[str, NodeCheck]:
+        """Check what works by the API against the reports of our plugins, because the API may not yet show a kubelet that stopped."""
+        # Where one does not respond, the others mostly cannot be reached either, and each would take its timeout.
+        self._query_plugins([check.pod for check in checks.values()], stop_at_failure=True)
+        return self._confirm_by_leases()
 
-    def _with_live_kubelets(self) -> dict[str, NodeCheck]:
-        """What seems to work although no plugin of ours says so, held against the Leases that kubelets renew."""
+    def _confirm_by_leases(self) -> dict[str, NodeCheck]:
+        """Check what works without a report of our plugins against the Leases that kubelets renew."""
         checks = self._checks()
-        told = {f"{self._namespace}/{pod}" for pod, said in self.observed.told.items() if said}
-        nodes = [name for name, check in checks.items() if not check.problem and check.pod not in told]
+        reported = {f"{self._namespace}/{pod}" for pod, report in self.observed.told.items() if report}
+        nodes = [name for name, check in checks.items() if not check.problem and check.pod not in reported]
         if not nodes:
             return checks
         found = find_silent(self._client, nodes)
@@ -165,17 +167,17 @@ class _Reader:
         return self._checks()
 
     def unverified(self, checks: t.Mapping[str, NodeCheck]) -> list[str]:
-        """What could not be verified of nodes that offer what is expected. Another plugin than ours tells nothing of itself."""
+        """What could not be verified of nodes that have the expected amounts. Only the plugin of this collection reports its devices."""
         pods = {check.pod.partition("/")[2] for check in checks.values() if check.pod and not check.problem}
-        ours = [pod["metadata"]["name"] for pod in self.observed.pods if _is_ours(pod)]
-        works = [name for name, check in checks.items() if not check.problem]
+        own_pods = [pod["metadata"]["name"] for pod in self.observed.pods if _is_own_plugin(pod)]
+        working = [name for name, check in checks.items() if not check.problem]
         return [
-            *device_plugin_check.unverified(self.observed, [name for name in ours if name in pods]),
-            *unheard_kubelets(self.observed.silence.unheard, works),
+            *device_plugin_check.unverified(self.observed, [name for name in own_pods if name in pods]),
+            *unheard_kubelets(self.observed.silence.unheard, working),
         ]
 
     def ended_pods(self) -> tuple[list[str], list[str]]:
-        """The pods that ended on these nodes because a starting kubelet had no devices for them, in words; and why they are not known."""
+        """Messages of the pods that ended on these nodes because a starting kubelet had no devices for them; and why these could not be read."""
         try:
             failed = self._client.list("pods", fieldSelector="status.phase=Failed")
         except ApiError as exc:
@@ -183,47 +185,47 @@ class _Reader:
         return [
             f"{pod['spec']['nodeName']}: {full_name(pod)} ended with {NO_DEVICES}: {pod['status'].get('message') or 'no message'}"
             for pod in failed
-            if pod["status"].get("reason") == NO_DEVICES and pod["spec"].get("nodeName") in self._wanted
+            if pod["status"].get("reason") == NO_DEVICES and pod["spec"].get("nodeName") in self._expected_amounts
         ], []
 
     def version_warnings(self) -> list[str]:
-        """What to say of the versions of the API server and of the kubelets that get the plugin."""
-        return version_warnings(self._client, [self._nodes[name] for name in self._wanted])
+        """Warnings of the versions of the API server and of the kubelets that get the plugin."""
+        return version_warnings(self._client, [self._nodes[name] for name in self._expected_amounts])
 
     def check_cdi(self) -> list[str]:
-        """What has to be seen to on the nodes that get the plugin, where it hands devices out by CDI. Raises Refusal."""
-        return device_plugin.check_cdi([self._nodes[name] for name in sorted(self._wanted)])
+        """Warnings of the nodes that get the plugin, where it passes devices by CDI. Raises Refusal."""
+        return device_plugin.check_cdi([self._nodes[name] for name in sorted(self._expected_amounts)])
 
-    def look_closer(self) -> dict[str, NodeCheck]:
-        """The last look again, with what only matters when something is wrong: warnings, and what the plugin says itself. Nodes that seem to work
-        are asked as they are where all do."""
+    def check_in_detail(self) -> dict[str, NodeCheck]:
+        """Repeat the last checks, with what only matters when something is wrong: the events, and the reports of the plugins, of nodes with
+        problems first."""
         checks = self._checks().values()
-        self._ask([check.pod for check in checks if check.problem])
-        self._ask([check.pod for check in checks if not check.problem], stop_at_failure=True)
-        self.observed = dataclasses.replace(self.observed, events=self._warnings())
-        return self._with_live_kubelets()
+        self._query_plugins([check.pod for check in checks if check.problem])
+        self._query_plugins([check.pod for check in checks if not check.problem], stop_at_failure=True)
+        self.observed = dataclasses.replace(self.observed, events=self._read_warnings())
+        return self._confirm_by_leases()
 
-    def _ask(self, pods: t.Iterable[str | None], stop_at_failure: bool = False) -> None:
-        """Have pods of our plugin tell of themselves. pods: full names. stop_at_failure: ask no more after one that does not."""
+    def _query_plugins(self, pods: t.Iterable[str | None], stop_at_failure: bool = False) -> None:
+        """Read the reports of our plugin's pods. pods: full names. stop_at_failure: read no more after one that does not respond."""
         names = {pod.partition("/")[2] for pod in pods if pod}
-        asked = [pod for pod in self.observed.pods if pod["metadata"]["name"] in names and _is_ours(pod)]
-        told = dict(self.observed.told)
+        queried = [pod for pod in self.observed.pods if pod["metadata"]["name"] in names and _is_own_plugin(pod)]
+        reports = dict(self.observed.told)
 
-        def ask(pod: Json) -> bool:
-            answer = self._tell(pod)
-            told[pod["metadata"]["name"]] = answer
-            return bool(answer)
+        def query(pod: Json) -> bool:
+            report = self._read_devices(pod)
+            reports[pod["metadata"]["name"]] = report
+            return bool(report)
 
-        for_each(asked, ask, workers=self._workers, stop_at_failure=stop_at_failure)
-        self.observed = dataclasses.replace(self.observed, told=told)
+        for_each(queried, query, workers=self._workers, stop_at_failure=stop_at_failure)
+        self.observed = dataclasses.replace(self.observed, told=reports)
 
     def _checks(self) -> dict[str, NodeCheck]:
         return {
             name: device_plugin_check.check(self._nodes[name], expected, self.observed)
-            for name, expected in sorted(self._wanted.items())
+            for name, expected in sorted(self._expected_amounts.items())
         }
 
-    def _expectations(self, option: t.Sequence[t.Mapping[str, t.Any]]) -> list[Expectation]:
+    def _parse_expectations(self, option: t.Sequence[t.Mapping[str, t.Any]]) -> list[Expectation]:
         return device_plugin.parse(
             option,
             lambda selector: [node_plan.node_name(n) for n in self._client.list("nodes", labelSelector=selector)],
@@ -234,27 +236,27 @@ class _Reader:
         if daemon_set is None:
             return Observation(self.observed.name, None, None, [], 0.0)
         selector = pod_templates.selector_text(daemon_set["spec"]["selector"])
-        pods = self._made(daemon_set, f"namespaces/{self._namespace}/pods", selector)
+        pods = self._list_owned(daemon_set, f"namespaces/{self._namespace}/pods", selector)
         return Observation(
-            self.observed.name, daemon_set, self._revision(daemon_set, selector), pods, self._client.server_time()
+            self.observed.name, daemon_set, self._read_revision(daemon_set, selector), pods, self._client.server_time()
         )
 
-    def _revision(self, daemon_set: Json, selector: str) -> str | None:
-        """The hash of the newest template; None while the controller has not seen it yet."""
+    def _read_revision(self, daemon_set: Json, selector: str) -> str | None:
+        """The hash of the newest template; None while the controller has not observed it yet."""
         if daemon_set.get("status", {}).get("observedGeneration") != daemon_set["metadata"]["generation"]:
             return None
         path = f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions"
-        found = self._made(daemon_set, path, selector)
+        found = self._list_owned(daemon_set, path, selector)
         newest = max(found, key=lambda revision: int(revision["revision"]), default=None)
         return str(newest["metadata"]["labels"][REVISION_LABEL]) if newest else None
 
-    def _made(self, daemon_set: Json, path: str, selector: str) -> list[Json]:
-        """What the DaemonSet's controller made; labels may fit those of others, too."""
+    def _list_owned(self, daemon_set: Json, path: str, selector: str) -> list[Json]:
+        """The objects that the DaemonSet's controller created; the labels of others may match, too."""
         uids = [daemon_set["metadata"]["uid"]]
         found = self._client.list(path, labelSelector=selector)
         return [item for item in found if pod_templates.is_made_by(item, uids)]
 
-    def _warnings(self) -> dict[tuple[str, str], str]:
+    def _read_warnings(self) -> dict[tuple[str, str], str]:
         """The newest warning of each object in the namespace; none where the account may not read them."""
         try:
             events = self._client.without_retries().list(
@@ -271,14 +273,14 @@ class _Reader:
             for event in events
         }
 
-    def _tell(self, pod: Json) -> Json:
-        """What our own plugin says of its devices; nothing where it does not answer."""
+    def _read_devices(self, pod: Json) -> Json:
+        """The report of our plugin about its devices; empty where it does not respond."""
         path = f"namespaces/{self._namespace}/pods/{pod['metadata']['name']}:{PORT}/proxy/devices"
         try:
             found = self._client.without_retries().get(path)
         except KubeadmError:
             return {}
-        # Another program may listen there.
+        # Another program may listen on that port.
         return found if all(isinstance(each, dict) for each in found.values()) else {}
 
 
@@ -288,17 +290,19 @@ class _Reader:
 def read_objects(
     client: Client, namespace: str, name: str, subsets: t.Collection[str], *, workers: int
 ) -> dict[str, list[Json]]:
-    """C(objects) and C(others) as the subsets name them; else they are empty. Others are read of a namespace that goes with the plugin."""
-    objects = _objects(client, namespace, name) if {*subsets} & {"objects", "others"} else []
-    goes = any(each["kind"] == deployment.NAMESPACE and deployment.is_owned(each) for each in objects)
+    """C(objects) and C(others) as the subsets name them; else they are empty. Others are read of a namespace that this collection owns."""
+    objects = _list_objects(client, namespace, name) if {*subsets} & {"objects", "others"} else []
+    is_namespace_owned = any(each["kind"] == deployment.NAMESPACE and deployment.is_owned(each) for each in objects)
     return {
         "objects": objects if "objects" in subsets else [],
-        "others": _others(client, namespace, workers=workers) if goes and "others" in subsets else [],
+        "others": _list_others(client, namespace, workers=workers)
+        if is_namespace_owned and "others" in subsets
+        else [],
     }
 
 
-def _objects(client: Client, namespace: str, name: str) -> list[Json]:
-    """The namespace, and in it the DaemonSet and the objects with the files of a plugin, as far as they are there."""
+def _list_objects(client: Client, namespace: str, name: str) -> list[Json]:
+    """The namespace, and in it the DaemonSet and the objects with the files of a plugin, as far as they exist."""
     found = [
         (deployment.NAMESPACE, client.find(f"namespaces/{namespace}", metadata_only=True)),
         (deployment.DAEMON_SET, client.find(pod_templates.path_of(namespace, deployment.DAEMON_SET, name))),
@@ -312,23 +316,23 @@ def _objects(client: Client, namespace: str, name: str) -> list[Json]:
             client.find(f"namespaces/{namespace}/secrets/{desired.token_secret(name)}", metadata_only=True),
         ),
     ]
-    return [_described(kind, each) for kind, each in found if each is not None]
+    return [_describe_object(kind, each) for kind, each in found if each is not None]
 
 
-def _others(client: Client, namespace: str, *, workers: int) -> list[Json]:
-    """What keeps a namespace that exists: objects of the usual kinds, but for what every namespace has."""
+def _list_others(client: Client, namespace: str, *, workers: int) -> list[Json]:
+    """The objects of the usual kinds in a namespace, but for those that every namespace has. They keep it from being removed."""
     found: dict[str, list[Json]] = {}
 
     def read(kind: str) -> bool:
-        found[kind] = client.list(_OTHERS[kind].format(namespace), metadata_only=True)
+        found[kind] = client.list(_NAMESPACE_CONTENT[kind].format(namespace), metadata_only=True)
         return True
 
-    for_each(list(_OTHERS), read, workers=workers, stop_at_failure=True)
-    every = [_described(kind, each) for kind in _OTHERS for each in found[kind]]
-    return [each for each in every if each["name"] != _OF_ALL_NAMESPACES]
+    for_each(list(_NAMESPACE_CONTENT), read, workers=workers, stop_at_failure=True)
+    described = [_describe_object(kind, each) for kind in _NAMESPACE_CONTENT for each in found[kind]]
+    return [each for each in described if each["name"] != _DEFAULT_CONFIG_MAP]
 
 
-def _described(kind: str, found: t.Mapping[str, t.Any]) -> Json:
+def _describe_object(kind: str, found: t.Mapping[str, t.Any]) -> Json:
     template = found.get("spec", {}).get("template", {}).get("spec", {})
     volumes = template.get("volumes") or []
     return {

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Connections to one server that are kept.
+"""Connections to one server, which are reused.
 
 A pool may be used from several threads at once; each request has a connection of its own meanwhile.
 """
@@ -17,14 +17,14 @@ import ssl
 
 from .._engine.http_requests import Headers, Response, Server
 
-# Less than a request has: of several addresses the next one is asked soon.
+# Shorter than the timeout of a request, so that the next of several addresses is tried soon.
 _CONNECT_TIMEOUT = 10.0
-# The name is no name, as opposed to a resolver that is silent at the moment. EAI_NODATA is not everywhere.
+# The name does not exist, as opposed to a resolver that does not respond. EAI_NODATA is not on every system.
 _NO_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
 
 class ConnectionFailure(Exception):
-    """Nothing was answered. permanent: the cause is the address or a certificate, and no restart of the server."""
+    """No response. permanent: the cause is the address or a certificate, and no restart of the server."""
 
     def __init__(self, problem: str, *, permanent: bool = False) -> None:
         super().__init__(problem)
@@ -32,7 +32,7 @@ class ConnectionFailure(Exception):
 
 
 class ReadTimeout(Exception):
-    """The request was sent, and nothing came back in time."""
+    """The request was sent, and no response came in time."""
 
 
 class Pool:
@@ -71,13 +71,13 @@ class Pool:
             self._idle.pop().close()
 
     def _idle_connection(self) -> http.client.HTTPConnection | None:
-        """A connection that was used before and that the server has not ended since."""
+        """A connection that was used before and that the server has not closed since."""
         while True:
             try:
                 connection = self._idle.pop()
             except IndexError:
                 return None
-            # Nothing was asked, so what can be read is the end.
+            # No request is open, so readable data is the end of the connection.
             if not select.select([connection.sock], [], [], 0)[0]:
                 return connection
             connection.close()
@@ -90,11 +90,11 @@ class Pool:
 
 
 def _failure(error: Exception) -> ConnectionFailure:
-    words = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    if "EOF" in words:
+    message = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    if "EOF" in message:
         permanent = False  # a load balancer with no API server behind it hangs up before it shows a certificate
     elif isinstance(error, socket.gaierror):
         permanent = error.errno in _NO_NAME
     else:
         permanent = isinstance(error, ssl.SSLError)
-    return ConnectionFailure(words, permanent=permanent)
+    return ConnectionFailure(message, permanent=permanent)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The steps of the module C(kubeadm_config), for the runner: two ConfigMaps, kubeadm's and that in which we note what stood there before."""
+"""The steps of the module C(read_kubeadm_config), for the runner: two ConfigMaps, kubeadm's and the record of its former values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .._plan.kubeadm_config.record import KEY, NAME, Persisted
 from .._plan.kubeadm_config.settings import Place, malformed
 from .api_steps import ApiSteps, diff_entry, retry_on_conflict
 from .client import ApiError, Connect, Json, Params
-from .upgrade_facts import CONFIG_MAP, kubeadm_config
+from .upgrade_facts import CONFIG_MAP, read_kubeadm_config
 
 _CONFIG_MAPS = "namespaces/kube-system/configmaps"
 _RECORD = f"{_CONFIG_MAPS}/{NAME}"
@@ -29,14 +29,14 @@ _RECORD = f"{_CONFIG_MAPS}/{NAME}"
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """What a run finds. config: kubeadm's ConfigMap. record: ours, if there is one."""
+    """What a run reads. config: kubeadm's ConfigMap. record: that of the former values, if there is one."""
 
     config: Json
     record: Json | None
 
     @property
     def persisted(self) -> Persisted:
-        """What our ConfigMap says."""
+        """The content of the record."""
         return Persisted.parse(((self.record or {}).get("data") or {}).get(KEY))
 
 
@@ -47,14 +47,14 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
 
     def __init__(self, params: Params, *, connect: Connect, diff: bool) -> None:
         super().__init__(params, connect=connect, diff=diff)
-        self._planned_again: ConfigPlan | None = None  # for the result, where another writer was quicker
+        self._new_plan: ConfigPlan | None = None  # for the result, after a conflict with another writer
 
     @functools.cached_property
-    def _wanted(self) -> dict[Place, Wanted]:
-        """What is wanted. Raises Refusal."""
+    def _desired(self) -> dict[Place, Wanted]:
+        """The desired settings. Raises Refusal."""
         settings = self._params["settings"]
-        if objection := malformed(settings):
-            raise Refusal(objection)
+        if problem := malformed(settings):
+            raise Refusal(problem)
         return {
             Place(component, field, key): Wanted(entry["value"], entry.get("original"), bool(entry.get("named", True)))
             for component, fields in settings.items()
@@ -63,15 +63,15 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
         }
 
     def _check(self) -> None:
-        dummy = self._wanted
+        dummy = self._desired
 
     def read(self, *, dry: bool) -> Observed:
         """Read both. Raises KubeadmError where there is no kubeadm-config."""
-        return Observed(kubeadm_config(self._api), self._api.find(_RECORD))
+        return Observed(read_kubeadm_config(self._api), self._api.find(_RECORD))
 
     def plan(self, observed: Observed) -> ConfigPlan:
         """Work out the new text."""
-        return config_plan.plan(str(observed.config["data"][KIND]), observed.persisted, self._wanted)
+        return config_plan.plan(str(observed.config["data"][KIND]), observed.persisted, self._desired)
 
     def preflight(self, observed: Observed, plan: ConfigPlan) -> tuple[str, ...]:
         """Raises Refusal where the new text is not the one that was verified."""
@@ -83,33 +83,33 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
         return ()
 
     def rehearse(self, observed: Observed, plan: ConfigPlan) -> Verdict:
-        """The API server judges the write without keeping it."""
+        """The API server validates the write without storing it."""
         return self._rehearse_by_dry_run(lambda: self._dry_run_errors(observed, plan), each="both ConfigMaps")
 
     def _dry_run_errors(self, observed: Observed, plan: ConfigPlan) -> list[str]:
         try:
-            self._note(observed.record, plan.record, dry_run=True)
-            self._write(observed, plan, dry_run=True)
+            self._write_record(observed.record, plan.record, dry_run=True)
+            self._write_config(observed, plan, dry_run=True)
         except ApiError as exc:
             return [str(exc)]
         return []
 
     def apply(self, observed: Observed, plan: ConfigPlan) -> None:
-        """Write both. What stood there before is noted first: nothing that is written is without an owner, whatever ends this run."""
+        """Write both. The former values are recorded first, so that each value has an owner even if this run is interrupted."""
 
         def attempt() -> bool:
             if not plan.operations:
                 return True
             former = plan.record.or_former(observed.persisted, plan.before)
-            noted = self._note(observed.record, former, dry_run=False)
-            self._write(observed, plan, dry_run=False)
-            self._note(noted, plan.record, dry_run=False)
+            recorded = self._write_record(observed.record, former, dry_run=False)
+            self._write_config(observed, plan, dry_run=False)
+            self._write_record(recorded, plan.record, dry_run=False)
             return True
 
         def replan(_refusal: ApiError) -> None:
             nonlocal observed, plan
             observed = self.read(dry=False)
-            plan = self._planned_again = self.plan(observed)
+            plan = self._new_plan = self.plan(observed)
             self.preflight(observed, plan)
 
         cause = f"{CONFIG_MAP_SOURCE}: another client changed it"
@@ -117,7 +117,7 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
 
     def report(self, observed: Observed | None, plan: ConfigPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
-        plan = self._planned_again or plan
+        plan = self._new_plan or plan
         return {
             "operations": [operation.to_result() for operation in plan.operations] if plan else [],
             "not_persisted": {str(place): reason for place, reason in plan.skipped.items()} if plan else {},
@@ -128,25 +128,25 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
 
     # ---- writing -----------------------------------------------------------------------------------------------------
 
-    def _note(self, found: Json | None, record: Persisted, *, dry_run: bool) -> Json | None:
-        """Have our ConfigMap say what it shall; without anything of ours it goes. found: as it is. Returns what it is then."""
+    def _write_record(self, current: Json | None, record: Persisted, *, dry_run: bool) -> Json | None:
+        """Write the record; an empty one is deleted. current: the ConfigMap as it was read. Returns it as it is then."""
         data = {KEY: record.dump()}
         if not record.entries:
-            if found is not None:
+            if current is not None:
                 self._api.delete(_RECORD, dry_run=dry_run)
             return None
-        if found is None:
+        if current is None:
             metadata = {"name": NAME, "namespace": "kube-system"}
             return self._api.create(
                 _CONFIG_MAPS,
                 {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data},
                 dry_run=dry_run,
             )
-        if found.get("data") != data:
-            return self._api.replace(_RECORD, {**found, "data": data}, dry_run=dry_run)
-        return found
+        if current.get("data") != data:
+            return self._api.replace(_RECORD, {**current, "data": data}, dry_run=dry_run)
+        return current
 
-    def _write(self, observed: Observed, plan: ConfigPlan, *, dry_run: bool) -> None:
+    def _write_config(self, observed: Observed, plan: ConfigPlan, *, dry_run: bool) -> None:
         if plan.after == plan.before:
             return
         data = {**observed.config["data"], KIND: plan.after}

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether kubelets still run, by the Leases that they renew: what the API shows of a node or a pod may be of one that has stopped."""
+"""Whether kubelets still run, by the Leases that they renew: the status of a node or pod may be from a kubelet that has stopped."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ _POLL_INTERVAL = 2.0
 
 
 def find_silent(client: Client, nodes: t.Collection[str]) -> Silence:
-    """Which kubelets of these nodes do not renew their Leases. Asks nothing where there is no node."""
+    """Which kubelets of these nodes do not renew their Leases. Sends no request without nodes."""
     if not nodes:
         return Silence({}, {})
     try:
-        return _read(client, nodes)
+        return _watch_leases(client, nodes)
     except ApiError as exc:
         return Silence({}, dict.fromkeys(nodes, str(exc)))
 
 
-def _read(client: Client, nodes: t.Collection[str]) -> Silence:
-    """Where a Lease looks old it is watched until it is renewed, because the clocks of the node and of the API server may differ."""
-    began = client.clock()
-    first = leases = _list(client)
+def _watch_leases(client: Client, nodes: t.Collection[str]) -> Silence:
+    """Watch Leases that seem old until they are renewed, because the clocks of node and API server may differ."""
+    started = client.clock()
+    before = leases = _list_renewed(client)
     now = client.server_time()
-    waiting = [name for name in nodes if name in first and not kubelet_lease.was_just_renewed(first[name], now)]
+    unrenewed = [name for name in nodes if name in before and not kubelet_lease.was_just_renewed(before[name], now)]
 
     def refresh() -> None:
         nonlocal leases
-        leases = _list(client)
+        leases = _list_renewed(client)
 
     def are_renewed() -> bool:
-        waiting[:] = [name for name in waiting if leases.get(name) == first[name]]
-        return not waiting
+        unrenewed[:] = [name for name in unrenewed if leases.get(name) == before[name]]
+        return not unrenewed
 
-    longest = max((kubelet_lease.renewal_interval(first[name]) for name in waiting), default=0.0)
-    client.poll(are_renewed, longest, _POLL_INTERVAL, refresh=refresh)
-    missing = [name for name in nodes if name not in first]
+    timeout = max((kubelet_lease.renewal_interval(before[name]) for name in unrenewed), default=0.0)
+    client.poll(are_renewed, timeout, _POLL_INTERVAL, refresh=refresh)
+    missing = [name for name in nodes if name not in before]
     return Silence(
-        dict.fromkeys(waiting, client.clock() - began),
+        dict.fromkeys(unrenewed, client.clock() - started),
         dict.fromkeys(missing, "kube-node-lease has no Lease that they renewed"),
     )
 
 
-def _list(client: Client) -> dict[str, Json]:
+def _list_renewed(client: Client) -> dict[str, Json]:
     """The Leases that kubelets have renewed, by node."""
     leases = {lease["metadata"]["name"]: lease for lease in client.list(_LEASES)}
     return {name: lease for name, lease in leases.items() if (lease.get("spec") or {}).get("renewTime")}

@@ -18,12 +18,12 @@ from .api_steps import ApiSteps, retry_on_conflict
 from .client import ApiError, Connect, Json, Params
 
 _LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{rollout_lease.LEASE_NAMESPACE}/leases"
-_POLL_INTERVAL = 5.0  # seconds between two looks at a Lease that another run holds
+_POLL_INTERVAL = 5.0  # seconds between two reads of a Lease that another run holds
 
 
 @dataclasses.dataclass
-class Told:
-    """What the result says, whichever step fails: noted as soon as it is known. api_reachable: by whatever API; None when none was asked."""
+class LeaseResult:
+    """The result, recorded as soon as it is known, whichever step fails. api_reachable: whether any API server responded; None before a request."""
 
     api_reachable: bool | None = None
     holder: str | None = None
@@ -33,12 +33,12 @@ class Told:
     busy: bool = False
     operations: list[Json] = dataclasses.field(default_factory=list)
 
-    def note_lease(self, found: Json | None) -> None:
-        """Note whose it is."""
-        self.holder = (found or {}).get("spec", {}).get("holderIdentity") or None
+    def record_lease(self, lease: Json | None) -> None:
+        """Record the holder."""
+        self.holder = (lease or {}).get("spec", {}).get("holderIdentity") or None
 
-    def note_plan(self, plan: LeasePlan) -> None:
-        """Note what is planned. What was stale once stays so."""
+    def record_plan(self, plan: LeasePlan) -> None:
+        """Record what is planned. A Lease that was stale once is reported as stale."""
         self.stale = self.stale or plan.stale
         self.taken_over_from = plan.taken_over_from or None
         self.operations = list(plan.operations)
@@ -46,7 +46,7 @@ class Told:
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """What a run finds. lease: the Lease, if there is one."""
+    """What a run reads. lease: the Lease, if there is one."""
 
     lease: Json | None
 
@@ -70,13 +70,13 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
             takeover=params["takeover"],
             resume=params["resume"],
         )
-        self._began = 0.0
-        self._told = Told()
+        self._started = 0.0
+        self._result = LeaseResult()
 
     # ---- the steps -----------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        """From here on the holder of the Lease is waited for. Raises Refusal."""
+        """Check the options, and start the time that the holder of the Lease is waited for. Raises Refusal."""
         params = self._params
         if not params["holder"].strip():
             raise Refusal(f"invalid holder {params['holder']!r}: must be a name that no other run has.")
@@ -86,38 +86,38 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
             raise Refusal(
                 f"invalid intents: must be the one digest of what failed with state=halted, not {len(params['intents'])} of them."
             )
-        self._began = self._api.clock()
+        self._started = self._api.clock()
 
     def read(self, *, dry: bool) -> Observed:
-        """Read the Lease. Whether a server answered is told in the result: without an API there may still be a node to repair."""
-        self._told.api_reachable = False
+        """Read the Lease. The result has whether an API server responded: without one there may still be a node to repair."""
+        self._result.api_reachable = False
         try:
-            found = self._api.find(self._path)
+            lease = self._api.find(self._path)
         except ApiError as exc:
-            self._told.api_reachable = 400 <= exc.status < 500
-            raise _explained(exc) from exc
+            self._result.api_reachable = 400 <= exc.status < 500
+            raise _with_advice(exc) from exc
         except Refusal:
-            self._told.api_reachable = True  # though not by the API of these nodes
+            self._result.api_reachable = True  # though not by the API of these nodes
             raise
-        self._told.api_reachable = True
-        self._told.note_lease(found)
-        return Observed(found)
+        self._result.api_reachable = True
+        self._result.record_lease(lease)
+        return Observed(lease)
 
     def plan(self, observed: Observed) -> LeasePlan:
         """Work out what to do with it."""
         now = self._api.server_time()
         if self._params["state"] == "held":
-            found = rollout_lease.hold(observed.lease, self._request, now)
+            plan = rollout_lease.hold(observed.lease, self._request, now)
         elif self._params["state"] == "halted":
-            mark = rollout_lease.Halt(self._params["node"], self._params["reason"], *self._request.intents)
-            found = rollout_lease.halt(observed.lease, self._request, now, mark)
+            halt = rollout_lease.Halt(self._params["node"], self._params["reason"], *self._request.intents)
+            plan = rollout_lease.halt(observed.lease, self._request, now, halt)
         else:
-            found = rollout_lease.release(observed.lease, self._request, now, completed=self._params["completed"])
-        self._told.note_plan(found)
-        return found
+            plan = rollout_lease.release(observed.lease, self._request, now, completed=self._params["completed"])
+        self._result.record_plan(plan)
+        return plan
 
     def rehearse(self, observed: Observed, plan: LeasePlan) -> Verdict:
-        """The API server judges the write without keeping it."""
+        """The API server validates the write without storing it."""
         body = plan.body
         if body is None:
             return Verdict(SKIPPED, "another run holds the Lease")
@@ -133,10 +133,10 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
 
         def attempt() -> bool:
             while plan.operations and plan.body is None:
-                self._wait(observed, plan.wait)
+                self._wait_for_holder(observed, plan.wait)
                 replan()
             if plan.body is not None:
-                self._told.note_lease(self._write(observed, plan.body, dry_run=False))
+                self._result.record_lease(self._write(observed, plan.body, dry_run=False))
             return True
 
         cause = f"Lease {self._request.name}: another client changed it"
@@ -144,7 +144,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
 
     def report(self, observed: Observed | None, plan: LeasePlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
-        return dataclasses.asdict(self._told)
+        return dataclasses.asdict(self._result)
 
     # ---- writing and waiting -------------------------------------------------------------------------------------------
 
@@ -161,21 +161,21 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
                 return self._api.create(_LEASES, body, dry_run=dry_run)
             return self._api.replace(self._path, body, dry_run=dry_run)
         except ApiError as exc:
-            raise _explained(exc) from exc
+            raise _with_advice(exc) from exc
 
-    def _wait(self, observed: Observed, longest: float) -> None:
-        """Wait no longer than the Lease lasts, which poll() with its regular looks does not know. Raises KubeadmError at the end of the time."""
-        waited = self._told.waited_seconds = self._api.clock() - self._began
+    def _wait_for_holder(self, observed: Observed, lease_left: float) -> None:
+        """Wait until the next read. lease_left: seconds until the Lease expires. Raises KubeadmError at the end of wait_timeout."""
+        waited = self._result.waited_seconds = self._api.clock() - self._started
         left = self._params["wait_timeout"] - waited
         if left <= 0:
-            self._told.busy = True
+            self._result.busy = True
             now = self._api.server_time()
             raise KubeadmError(rollout_lease.late(observed.lease, self._request.name, now, waited))
-        self._api.sleep(min(_POLL_INTERVAL, left, longest))
+        self._api.sleep(min(_POLL_INTERVAL, left, lease_left))
 
 
-def _explained(error: ApiError) -> ApiError:
-    """What an account lacks that may not use the Lease, and the way on: it may be a change of the API server that locked it out."""
+def _with_advice(error: ApiError) -> ApiError:
+    """The error with the rights that the account needs, and the remedy: a change of the API server may have locked it out."""
     if error.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return error
     return ApiError(

@@ -27,32 +27,32 @@ from .api_steps import ApiSteps, diff_entry, retry_on_conflict
 from .client import ApiError, Client, Connect, Json, NoResponse, Params
 from .objects import read_each, server_version
 
-_POLL_INTERVAL = 0.5  # seconds between two looks at what is waited for
-_OUTRUN = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)  # others changed, made or removed the object
-_CHECKED_WITHIN = 5.0  # seconds that the controller manager has to look at expressions
+_POLL_INTERVAL = 0.5  # seconds
+_CONFLICTS = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)  # others changed, created or removed the object
+_TYPE_CHECK_TIMEOUT = 5.0  # seconds that the controller manager has to check expressions
 
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """What a run finds. guard: what its policies are made of. bodies: the objects as they would be sent. judged: what the API server would
-    make of them, with its defaults. declined: why it does not take the others.
+    """What a run reads. guard: the values of its policies. bodies: the objects as they would be sent. defaulted: the same as the API server
+    would store them, with its defaults. errors: of those that it refuses.
     """
 
     cluster: Cluster
     protection: Protection
     guard: Guard
     bodies: t.Sequence[Json]
-    judged: t.Mapping[Place, Json]
-    declined: t.Sequence[str]
+    defaulted: t.Mapping[Place, Json]
+    errors: t.Sequence[str]
 
 
 class GuardObjects:
-    """The policies and bindings of guards in the API. Reads, writes and removes them, and takes back what a run wrote.
+    """The policies and bindings of guards in the API. Reads, writes and removes them, and rolls back what a run wrote.
 
     It is apart from the steps because trial, change and rollback write with the same rules: what others changed meanwhile stays, and what
-    was written is known whatever failed.
+    was written is recorded whatever fails.
 
-    written: what was written or removed of the guard itself, in this order, until it is rolled back.
+    written: the objects of the guard itself that were written or removed, in this order, until they are rolled back.
     """
 
     def __init__(self, client: Client, *, workers: int) -> None:
@@ -61,29 +61,31 @@ class GuardObjects:
         self.written: list[Place] = []
 
     def read(self, places: t.Sequence[Place]) -> dict[Place, Json]:
-        """The objects that are there."""
+        """Read objects, as far as they exist."""
         paths = {"/".join(place): placement_policies.path_of(*place) for place in places}
         found = read_each(self._client, paths, workers=self._workers)
         return {place: found["/".join(place)] for place in places if "/".join(place) in found}
 
-    def judge(self, bodies: t.Iterable[Json], former: t.Mapping[Place, Json]) -> tuple[dict[Place, Json], list[str]]:
-        """Have the API server fill in its defaults, without which objects cannot be compared, and say what it declines.
+    def fill_defaults(
+        self, bodies: t.Iterable[Json], former: t.Mapping[Place, Json]
+    ) -> tuple[dict[Place, Json], list[str]]:
+        """Have the API server fill in its defaults, without which objects cannot be compared. Returns the objects, and the errors of others.
 
-        former: what was read.
+        former: the objects as they were read.
         """
-        judged: dict[Place, Json] = {}
-        declined: list[str] = []
+        defaulted: dict[Place, Json] = {}
+        errors: list[str] = []
         for body in bodies:
             place = placement_guard.place_of(body)
             try:
-                judged[place] = self._send_fresh(body, former.get(place), None, dry_run=True)
+                defaulted[place] = self._send_fresh(body, former.get(place), None, dry_run=True)
             except ApiError as exc:
-                declined.append(f"{' '.join(place)}: {exc}")
-        return judged, declined
+                errors.append(f"{' '.join(place)}: {exc}")
+        return defaulted, errors
 
-    def write(self, body: Json, *, former: Json | None, judged: Json | None) -> None:
-        """Write an object of the guard. former: what was read. judged: what the API server makes of it, as far as that is known."""
-        self._send_fresh(body, former, judged, dry_run=False)
+    def write(self, body: Json, *, former: Json | None, defaulted: Json | None) -> None:
+        """Write an object of the guard. former: as it was read. defaulted: as the API server would store it, if that is known."""
+        self._send_fresh(body, former, defaulted, dry_run=False)
         self.written.append(placement_guard.place_of(body))
 
     def remove(self, places: t.Iterable[Place]) -> None:
@@ -93,7 +95,7 @@ class GuardObjects:
             self.written.append(place)
 
     def roll_back(self, former: t.Mapping[Place, Json]) -> list[str]:
-        """Bring the guard back to what was read. Returns what went wrong."""
+        """Restore the guard as it was read. Returns the problems."""
         problems = self.delete_each((place for place in reversed(self.written) if place not in former), dry_run=False)
         replaced = [
             former[place] for kind in GUARD_KINDS for place in self.written if place in former and place[0] == kind
@@ -119,7 +121,7 @@ class GuardObjects:
                 raise
 
     def delete_each(self, places: t.Iterable[Place], *, dry_run: bool) -> list[str]:
-        """Remove objects one by one, whatever comes of the others. Returns what went wrong."""
+        """Remove objects one by one, also after failures. Returns the problems."""
         return [*filter(None, (self._removal_problem(place, dry_run=dry_run) for place in places))]
 
     def _removal_problem(self, place: Place, *, dry_run: bool) -> str:
@@ -129,15 +131,15 @@ class GuardObjects:
             return f"{' '.join(place)} could not be removed: {exc}"
         return ""
 
-    def _send_fresh(self, body: Json, former: Json | None, judged: Json | None, *, dry_run: bool) -> Json:
+    def _send_fresh(self, body: Json, former: Json | None, defaulted: Json | None, *, dry_run: bool) -> Json:
         """Send an object, once more when another client wrote its status or labels since it was read, as Kubernetes itself does."""
         place = placement_guard.place_of(body)
 
         def replan(_refusal: ApiError) -> Json | None:
             nonlocal body
             found = self.read([place]).get(place)
-            if found and not placement_guard.differs(found, judged):
-                return found  # our own write, whose answer was lost
+            if found and not placement_guard.differs(found, defaulted):
+                return found  # our own write, whose response was lost
             if not found or placement_guard.differs(found, former):
                 raise KubeadmError(
                     f"{' '.join(place)}: another client changed it in the meantime, perhaps another run. Run the task again."
@@ -149,11 +151,11 @@ class GuardObjects:
             lambda: self.send(body, dry_run=dry_run),
             replan,
             cause=f"{' '.join(place)}: another client changed it",
-            statuses=_OUTRUN,
+            statuses=_CONFLICTS,
         )
 
     def _restore(self, former: Json) -> str:
-        """Write an object as it was read. Returns what went wrong."""
+        """Write an object as it was read. Returns the problem, if any."""
         place = placement_guard.place_of(former)
         body = placement_guard.as_first_written(former)
 
@@ -161,24 +163,24 @@ class GuardObjects:
             return self.send(placement_guard.as_read(body, self.read([place]).get(place)), dry_run=False)
 
         try:
-            retry_on_conflict(attempt, lambda _refusal: None, cause="another client changed it", statuses=_OUTRUN)
+            retry_on_conflict(attempt, lambda _refusal: None, cause="another client changed it", statuses=_CONFLICTS)
         except KubeadmError as exc:
             return f"{' '.join(place)}: {str(exc).rstrip('.')}"
         return ""
 
 
 class TrialPods:
-    """The pods that trial and proof ask an API server for, as dry runs, in one namespace: shows what it makes of the policies by itself.
+    """The pods that trial and proof create as dry runs in one namespace, to test how an API server applies the policies.
 
-    timeout: seconds that it has to take a policy up.
+    timeout: seconds that it has to put a policy into force.
     """
 
     def __init__(self, *, namespace: str, timeout: int) -> None:
         self._namespace = namespace
         self._timeout = timeout
 
-    def request(self, case: Case, client: Client) -> tuple[Json | None, str]:
-        """Ask for a pod that is never made: what would become of it, or why it is refused."""
+    def try_create(self, case: Case, client: Client) -> tuple[Json | None, str]:
+        """Create a pod as a dry run. Returns the pod as the API server would store it, and the message of a refusal."""
         warnings = client.warnings.copy()
         try:
             return client.create(f"namespaces/{self._namespace}/pods", case.pod, dry_run=True), ""
@@ -186,31 +188,31 @@ class TrialPods:
             raise
         except ApiError as exc:
             return None, str(exc)
-        finally:  # what it warns of concerns a pod that is never made
+        finally:  # warnings about a pod that is never created
             client.warnings = warnings
 
-    def problems(self, cases: t.Iterable[Case], client: Client) -> list[str]:
-        """What is wrong about the answers of an API server. An effect is waited for, because API servers take up policies by themselves."""
-        return list(filter(None, (self._problem(case, client) for case in cases)))
+    def find_problems(self, cases: t.Iterable[Case], client: Client) -> list[str]:
+        """Compare the results of pods with what is expected of the policies, and wait for these to come into force. Returns the problems."""
+        return list(filter(None, (self._find_problem(case, client) for case in cases)))
 
-    def _problem(self, case: Case, client: Client) -> str:
-        patient = bool(case.says) or case.scheduled
+    def _find_problem(self, case: Case, client: Client) -> str:
+        waits = bool(case.says) or case.scheduled
         found = ""
 
         def is_stable() -> bool:
             nonlocal found
-            taken, said = self.request(case, client)
-            found = placement_trial.problem(case, taken, said, seconds=self._timeout, namespace=self._namespace)
-            return not found or not patient or (placement_trial.fails(said) and not case.former)
+            accepted, refusal = self.try_create(case, client)
+            found = placement_trial.problem(case, accepted, refusal, seconds=self._timeout, namespace=self._namespace)
+            return not found or not waits or (placement_trial.fails(refusal) and not case.former)
 
         client.poll(is_stable, self._timeout, _POLL_INTERVAL)
         return found
 
 
 class GuardTrial:
-    """The trial before a guard is written: a copy of its policies is made, tried on pods that are never made, and removed again.
+    """The trial before a guard is written: a copy of its policies is created, tried on pods of dry runs, and removed again.
 
-    It is apart because it writes objects of its own, which no rollback takes back. copy_remains: whether some could not be removed.
+    It is apart because it writes objects of its own, which are not part of a rollback. copy_remains: whether some could not be removed.
     """
 
     def __init__(
@@ -229,48 +231,48 @@ class GuardTrial:
         self._note_unverified = note_unverified
         self.copy_remains = False
 
-    def run(self, guard: Guard) -> None:
-        """Try a guard. The copy is removed, whatever comes of it. Raises Refusal."""
+    def try_guard(self, guard: Guard) -> None:
+        """Try a guard. The copy is removed in any case. Raises Refusal."""
         problems: list[str] = []
-        made: list[Place] = []
+        created: list[Place] = []
         try:
             for body in placement_trial.trial_objects(guard):
-                self._write_copy(body, made)
+                self._write_copy(body, created)
             cases = placement_trial.trial_cases(guard, self._desired.trial_namespace)
-            problems += [*self._pods.problems(cases, self._client), *self._type_warnings()]
+            problems += [*self._pods.find_problems(cases, self._client), *self._type_warnings()]
         except KubeadmError as exc:
             problems.append(str(exc))
         finally:
-            left = self._objects.delete_each(reversed(made), dry_run=False)
-            # What is left of it concerns nothing but pods with its label, and the next run removes it.
-            self.copy_remains = bool(left)
-            problems += left
+            remaining = self._objects.delete_each(reversed(created), dry_run=False)
+            # What remains of it only concerns pods with its label, and the next run removes it.
+            self.copy_remains = bool(remaining)
+            problems += remaining
         if problems:
-            words = " ".join(filter(None, [*problems, placement_trial.own_exception(self._desired, problems)]))
-            raise Refusal(f"The guard was not changed, because its trial failed. {words}")
+            details = " ".join(filter(None, [*problems, placement_trial.own_exception(self._desired, problems)]))
+            raise Refusal(f"The guard was not changed, because its trial failed. {details}")
 
-    def plain_pod_problems(self, guard: Guard) -> list[str]:
-        """Why a harmless pod is not taken, without which nothing could be tried."""
+    def check_plain_pod(self, guard: Guard) -> list[str]:
+        """The problem when a harmless pod is refused, without which nothing could be tried."""
         case = placement_trial.plain_case(guard, self._desired.trial_namespace)
-        taken, said = self._pods.request(case, self._client)
-        return [] if taken else [placement_trial.no_trial(self._desired, said)]
+        accepted, refusal = self._pods.try_create(case, self._client)
+        return [] if accepted else [placement_trial.no_trial(self._desired, refusal)]
 
-    def _write_copy(self, body: Json, made: list[Place]) -> None:
-        """Write an object of the copy. made: takes up what may be there because of it, whatever was answered."""
+    def _write_copy(self, body: Json, created: list[Place]) -> None:
+        """Write an object of the copy. created: gets each object that may exist, also after an error."""
         place = placement_guard.place_of(body)
-        made.append(place)
+        created.append(place)
         try:
             self._objects.send(body, dry_run=False)
         except ApiError as exc:
-            if exc.status not in _OUTRUN:
+            if exc.status not in _CONFLICTS:
                 raise
-            made.remove(place)
+            created.remove(place)
             raise KubeadmError(
                 f"{' '.join(place)}: another run is trying this guard at the moment. Run the task again."
             ) from exc
 
     def _type_warnings(self) -> list[str]:
-        """What is said of the expressions of the copy, once a controller has looked at them."""
+        """The warnings of the controller manager about the expressions of the copy, once it has checked them."""
         place = (POLICY, placement_policies.trial_name(self._desired.name))
         found: Json = {}
 
@@ -279,16 +281,16 @@ class GuardTrial:
             found = self._objects.read([place]).get(place, {})
             return "observedGeneration" in (found.get("status") or {})
 
-        if not self._client.poll(is_checked, _CHECKED_WITHIN, _POLL_INTERVAL):
-            why = f"the controller manager did not look at them within {_CHECKED_WITHIN:.0f} s"
-            self._note_unverified(f"whether the types in the guard's expressions are right: {why}")
+        if not self._client.poll(is_checked, _TYPE_CHECK_TIMEOUT, _POLL_INTERVAL):
+            reason = f"the controller manager did not look at them within {_TYPE_CHECK_TIMEOUT:.0f} s"
+            self._note_unverified(f"whether the types in the guard's expressions are right: {reason}")
         return placement_trial.complaints(found)
 
 
 class GuardProof:
-    """The proof that the guard in force refuses what it should, and nothing else, by pods that are never made.
+    """The proof that the guard in force refuses what it should, and nothing else, by pods of dry runs.
 
-    It is apart from the trial because it writes nothing, so that it is made in check mode too, and because it asks each API server.
+    It is apart from the trial because it writes nothing, so that it also runs in check mode, and because it tests each API server.
     """
 
     def __init__(
@@ -300,26 +302,26 @@ class GuardProof:
         self._note_unverified = note_unverified
 
     def verify(self, observed: Observed, *, written: bool) -> None:
-        """See on a guard that refuses that it does so where it should, on a node that it did not protect before first, and nowhere else.
+        """Verify that an enforced guard refuses what it should and nothing else, preferably on a node that it did not protect before.
 
-        written: whether this run wrote it, and takes it back when it does not work.
+        written: whether this run wrote it, and rolls it back when it does not work.
         """
         if not (self._desired.present and self._desired.enforce):
             return
         node = next(iter((*observed.protection.added, *observed.protection.nodes)), None)
         cases = placement_trial.proof_cases(observed.guard, self._desired.trial_namespace, node)
-        problems = self._pods.problems(cases, self._client)
+        problems = self._pods.find_problems(cases, self._client)
         if problems:
             advice = [placement_trial.own_exception(self._desired, problems)]
             advice += [] if written else [placement_trial.way_out(self._desired)]
-            words = " ".join(filter(None, [*problems, *advice]))
-            raise KubeadmError(f"The guard {self._desired.name} does not work as desired. {words}")
+            details = " ".join(filter(None, [*problems, *advice]))
+            raise KubeadmError(f"The guard {self._desired.name} does not work as desired. {details}")
         self._verify_each_server(cases, sum(map(bool, map(role_label, observed.cluster.nodes.values()))))
 
     def _verify_each_server(self, cases: t.Sequence[Case], planes: int) -> None:
-        """See the same of each API server, where there are several: each has plugins of its own, and a load balancer hides which one answers.
+        """Verify the same on each API server, where there are several: each has plugins of its own, and a load balancer hides which one responds.
 
-        planes: how many nodes are control planes. An API server that is down, or that notes no address of its own, is not listed.
+        planes: how many nodes are control planes. An API server that is down, or that does not register its address, is not listed.
         """
         try:
             urls = self._client.list_server_urls()
@@ -331,7 +333,7 @@ class GuardProof:
             self._note_unverified(f"whether each API server uses the guard: {known}")
         for url in urls if len(urls) > 1 else ():
             try:
-                problems = self._pods.problems(cases, self._client.at(url))
+                problems = self._pods.find_problems(cases, self._client.at(url))
             except KubeadmError as exc:
                 self._note_unverified(f"whether the API server {url} uses the guard: {exc}")
                 continue
@@ -342,11 +344,11 @@ class GuardProof:
 
 
 class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
-    """One run of the module: what it reads, the order of trial, change, proof and rollback, and what the result says."""
+    """One run of the module: what it reads, the order of trial, change, proof and rollback, and the result."""
 
     def __init__(self, params: Params, *, connect: Connect, diff: bool) -> None:
         super().__init__(params, connect=connect, diff=diff)
-        # What the result says, whichever step fails.
+        # The result, whichever step fails.
         self._protection = Protection()
         self._enforced = False
         self._summary: list[str] = []
@@ -377,20 +379,20 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             raise Refusal(f"invalid wait_timeout {self._params['wait_timeout']}: must be at least 1.")
 
     def read(self, *, dry: bool) -> Observed:
-        """Read the guard that is there and the nodes, and have the API server judge the objects that are asked for."""
-        served, desired = self._served(), self._desired
+        """Read the guard that exists and the nodes, and have the API server fill in its defaults in the desired objects."""
+        served, desired = self._read_served_kinds(), self._desired
         names = [desired.name, placement_policies.trial_name(desired.name)]
         places = [(kind, name) for kind in GUARD_KINDS if kind in served for name in names]
         objects = self._objects.read(places)
         placement_guard.refuse_foreign(objects)
         nodes = {node["metadata"]["name"]: node for node in self._api.list("nodes")} if desired.present else {}
-        cluster = Cluster(objects, nodes, self._workloads(), self._guards())
+        cluster = Cluster(objects, nodes, self._read_workloads(), self._read_other_guards())
         self._enforced = placement_guard.was_enforced(desired, cluster)
         self._protection = protection = protect(desired, cluster, dry=dry)
         bodies = placement_guard.bodies(desired, cluster, protection)
-        judged, declined = self._objects.judge(bodies, cluster.objects)
+        defaulted, errors = self._objects.fill_defaults(bodies, cluster.objects)
         guard = placement_guard.guard_of(desired, protection)
-        return Observed(cluster, protection, guard, bodies, judged, declined)
+        return Observed(cluster, protection, guard, bodies, defaulted, errors)
 
     def _nodes(self, observed: Observed) -> t.Iterable[Json]:
         return observed.cluster.nodes.values()
@@ -398,58 +400,57 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
     def plan(self, observed: Observed) -> GuardPlan:
         """Work out what to write and what to remove."""
         return placement_guard.plan(
-            self._desired, observed.cluster, observed.protection, observed.bodies, observed.judged
+            self._desired, observed.cluster, observed.protection, observed.bodies, observed.defaulted
         )
 
     def verify(self, observed: Observed, plan: GuardPlan, *, dry: bool) -> t.Sequence[str]:
-        """Nothing is to be changed: see that the guard is in force, by pods that are never made, so in check mode too."""
+        """Verify that an unchanged guard is in force, by pods of dry runs, so in check mode too."""
         self._verify(observed)
         return ()
 
     def rehearse(self, observed: Observed, plan: GuardPlan) -> Verdict:
-        """The API server judges the objects and the removals without keeping them, and takes a pod as the trial needs it."""
+        """The API server validates the objects and the removals without storing them, and accepts a pod as the trial needs it."""
 
-        def declined() -> t.Sequence[str]:
-            if observed.declined:
-                return observed.declined
-            problems = self._judge_removals(observed, plan)
+        def find_errors() -> t.Sequence[str]:
+            if observed.errors:
+                return observed.errors
+            problems = self._dry_run_removals(observed, plan)
             if plan.writes:
-                problems += self._trial.plain_pod_problems(observed.guard)
+                problems += self._trial.check_plain_pod(observed.guard)
             return problems
 
-        return self._rehearse_by_dry_run(declined, each="every object")
+        return self._rehearse_by_dry_run(find_errors, each="every object")
 
     def apply(self, observed: Observed, plan: GuardPlan) -> None:
-        """Try the guard, write it, remove what is not asked for any more, and verify it; at a failure tell whether something was written
-        before."""
+        """Try the guard, write it, remove what is no longer desired, and verify it. Raises Incomplete at a failure after a write."""
         try:
-            self._change(observed, plan)
+            self._apply_with_rollback(observed, plan)
         except KubeadmError as exc:
             if not (self._removed_leftovers or self._trial.copy_remains or self._objects.written):
                 raise
             raise PartialFailure(str(exc), changed=True) from exc
 
-    def _change(self, observed: Observed, plan: GuardPlan) -> None:
+    def _apply_with_rollback(self, observed: Observed, plan: GuardPlan) -> None:
         for place in plan.leftovers:
             self._objects.delete(place, dry_run=False)
             self._removed_leftovers = True
         if plan.writes:
-            self._trial.run(observed.guard)
+            self._trial.try_guard(observed.guard)
         try:
             for body in plan.writes:
                 place = placement_guard.place_of(body)
-                former, judged = observed.cluster.objects.get(place), observed.judged.get(place)
-                self._objects.write(body, former=former, judged=judged)
+                former, defaulted = observed.cluster.objects.get(place), observed.defaulted.get(place)
+                self._objects.write(body, former=former, defaulted=defaulted)
             self._objects.remove(plan.removals)
             self._verify(observed)
         except KubeadmError as exc:
-            # A guard that goes is not brought back by what stays of it.
+            # A guard that is to be removed is not restored because a part of it remains.
             if not (self._objects.written and self._desired.present):
                 raise
             raise KubeadmError(f"{str(exc).rstrip('.')}. {self._roll_back(observed.cluster.objects)}") from exc
 
     def _roll_back(self, former: t.Mapping[Place, Json]) -> str:
-        """Bring the guard back to what was read, because this one does not work as desired. Returns what came of it."""
+        """Restore the guard as it was read, because this one does not work as desired. Returns a message with the outcome."""
         problems = self._objects.roll_back(former)
         if problems:
             return (
@@ -463,7 +464,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         proof.verify(observed, written=bool(self._objects.written))
 
     def finish(self, observed: Observed, plan: GuardPlan, *, dry: bool) -> t.Sequence[str]:
-        """Note what is so now, or would be. A node may have been tainted meanwhile. Raises Incomplete."""
+        """Record the state for the result. Raises Incomplete when a node was tainted meanwhile."""
         desired = self._desired
         if desired.present and desired.enforce and not dry:
             nodes = {node["metadata"]["name"]: node for node in self._api.list("nodes")}
@@ -488,14 +489,14 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             "untainted": list(found.untainted),
             "unverified": self._unverified,
             "summary": self._summary,
-            "diff": [_difference(observed, operation.place) for operation in operations]
+            "diff": [_diff_entry(observed, operation.place) for operation in operations]
             if observed and self._diff
             else [],
         }
 
-    # ---- reading and judging -------------------------------------------------------------------------------------------
+    # ---- reading and dry runs ------------------------------------------------------------------------------------------
 
-    def _served(self) -> set[str]:
+    def _read_served_kinds(self) -> set[str]:
         """The kinds of the guard that the API has."""
         found = self._api.find(placement_policies.GROUP) or {}
         served = {entry["kind"] for entry in found.get("resources") or []} & set(GUARD_KINDS)
@@ -503,35 +504,35 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             refuse_unserved(self._desired, served, lambda: server_version(self._api))
         return served
 
-    def _workloads(self) -> dict[str, list[Json]]:
-        """What might lose its pods; nothing is read when tolerations do not matter."""
+    def _read_workloads(self) -> dict[str, list[Json]]:
+        """The workloads that might lose their pods; none are read when tolerations do not matter."""
         if not (self._desired.present and self._desired.require_request):
             return {}
         return {kind: self._api.list(path) for kind, path in WORKLOADS.items()}
 
-    def _guards(self) -> dict[str, Json]:
-        """The policies of all other guards that refuse; nothing is read for one that does not."""
+    def _read_other_guards(self) -> dict[str, Json]:
+        """The policies of all other enforced guards; none are read when this one is not enforced."""
         if not (self._desired.present and self._desired.enforce):
             return {}
-        ours = "=".join(next(iter(placement_policies.OWNER.items())))
+        owner_label = "=".join(next(iter(placement_policies.OWNER.items())))
         found = {
             (kind, each["metadata"]["name"]): each
             for kind in (POLICY, BINDING)
-            for each in self._api.list(placement_policies.path_of(kind), labelSelector=ours)
+            for each in self._api.list(placement_policies.path_of(kind), labelSelector=owner_label)
         }
         return refusing(found, self._desired.name)
 
-    def _judge_removals(self, observed: Observed, plan: GuardPlan) -> list[str]:
-        """What is going to be removed, the copy of the trial included: an account that may not would leave it there."""
-        places = [*plan.leftovers, *plan.removals, *(_copied(observed.guard) if plan.writes else [])]
+    def _dry_run_removals(self, observed: Observed, plan: GuardPlan) -> list[str]:
+        """The problems of all removals, those of the trial's copy included, which an account without the right would leave there."""
+        places = [*plan.leftovers, *plan.removals, *(_trial_places(observed.guard) if plan.writes else [])]
         return self._objects.delete_each(dict.fromkeys(places), dry_run=True)
 
 
-def _copied(guard: Guard) -> list[Place]:
+def _trial_places(guard: Guard) -> list[Place]:
     """The objects of a trial, in the order in which they are removed."""
     return [placement_guard.place_of(body) for body in reversed(placement_trial.trial_objects(guard))]
 
 
-def _difference(observed: Observed, place: Place) -> Json:
-    before, after = observed.cluster.objects.get(place), observed.judged.get(place)
+def _diff_entry(observed: Observed, place: Place) -> Json:
+    before, after = observed.cluster.objects.get(place), observed.defaulted.get(place)
     return diff_entry(" ".join(place), placement_guard.shown(before), placement_guard.shown(after))

@@ -20,27 +20,27 @@ from .client import ApiError, Client, Connect, Json, Params
 from .objects import read_pods, read_requested_nodes
 from .parallel import for_each
 
-# The API server keeps Authorization for itself.
+# The API server does not pass on the header Authorization.
 TOKEN_HEADER = "X-Device-Plugin-Token"  # noqa: S105
 TOKEN_KEY = "token"  # noqa: S105  # in a Secret
 
-# What the API server says of itself or of the account, not of one pod; 0 is its silence.
+# Statuses of the API server or of the account, for every pod; 0: it did not respond.
 _OF_ALL = (0, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
-_TOLD = 5  # so many nodes are told of with their reason in the warning
+_MAX_NAMED = 5  # up to this many nodes are in the warning with their reason
 
 
 @dataclasses.dataclass(frozen=True)
-class _Asking:
-    """How plugins are asked. place: port and path, as the API server's proxy wants them."""
+class _PluginClient:
+    """Sends requests to plugins. endpoint: port and path, as the API server's proxy takes them."""
 
     client: Client
-    place: str
+    endpoint: str
     headers: t.Mapping[str, str]
 
-    def view(self, pod: Json) -> View:
-        """What the plugin in a pod tells. Raises Untold for what concerns this pod alone, and ApiError for the rest."""
+    def read_view(self, pod: Json) -> View:
+        """Read the view of the plugin in a pod. Raises Untold for what concerns this pod alone, and ApiError for the rest."""
         name = pods.full_name(pod)
-        path = f"namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}:{self.place}"
+        path = f"namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}:{self.endpoint}"
         try:
             response = self.client.get_proxied(path, self.headers)
         except ApiError as exc:
@@ -53,39 +53,39 @@ class _Asking:
 
 
 def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> dict[str, t.Any]:
-    """Tell of the nodes that are named or selected, or of all, which pod holds which device, and what is free."""
+    """Report of the nodes that are named or selected, or of all, which pod has which device, and which are free."""
     names = params["nodes"]
     client, nodes = read_requested_nodes(params, names, connect=connect, warn=warn)
-    plugins = _plugins(client, params)
-    views, reasons = _ask_all(client, params, nodes, plugins)
-    # After the views: a pod that came in between is known then.
+    plugins = _list_plugins(client, params)
+    views, reasons = _query_plugins(client, params, nodes, plugins)
+    # After the views, so that pods that started in between are known.
     concerned = [name for name, node in nodes.items() if name in views or node_resources.capacity(node)]
     on_node = read_pods(client, concerned) if concerned else {}
-    held = {name: pod_resources.allocations(name, view, on_node[name]) for name, view in views.items()}
+    allocated = {name: pod_resources.allocations(name, view, on_node[name]) for name, view in views.items()}
     found = {
         name: {
             "responded": name in views,
             "msg": ". ".join([*reasons.get(name, []), ""]).strip(),
-            "resources": pod_resources.resources(node, views.get(name), held.get(name, []), on_node.get(name, [])),
+            "resources": pod_resources.resources(node, views.get(name), allocated.get(name, []), on_node.get(name, [])),
         }
         for name, node in nodes.items()
     }
-    # Where nothing is offered, nothing is missed.
+    # A node without resources needs no report.
     expected = {*plugins, *(names or []), *(name for name, entry in found.items() if entry["resources"])}
-    _warn_of([name for name in nodes if name not in views and name in expected], found, warn)
-    return {"nodes": found, "allocations": [entry.shown() for name in nodes for entry in held.get(name, [])]}
+    _warn_unreported([name for name in nodes if name not in views and name in expected], found, warn)
+    return {"nodes": found, "allocations": [entry.shown() for name in nodes for entry in allocated.get(name, [])]}
 
 
-def _warn_of(names: list[str], found: t.Mapping[str, Json], warn: t.Callable[[str], None]) -> None:
-    """Warn once of the nodes that could not be asked. A thousand of them have mostly one reason."""
+def _warn_unreported(names: list[str], found: t.Mapping[str, Json], warn: t.Callable[[str], None]) -> None:
+    """Warn once of the nodes without a report. A thousand of them mostly have one reason."""
     if names:
-        more = f" The others are {', '.join(names[_TOLD:])}." if names[_TOLD:] else ""
-        told = " ".join(f"{name}: {found[name]['msg']}" for name in names[:_TOLD])
-        warn(f"{len(names)} of {len(found)} nodes do not report which pod holds which device. {told}{more}")
+        more = f" The others are {', '.join(names[_MAX_NAMED:])}." if names[_MAX_NAMED:] else ""
+        details = " ".join(f"{name}: {found[name]['msg']}" for name in names[:_MAX_NAMED])
+        warn(f"{len(names)} of {len(found)} nodes do not report which pod holds which device. {details}{more}")
 
 
-def _plugins(client: Client, params: Params) -> dict[str, list[Json]]:
-    """The pods of plugins, by node."""
+def _list_plugins(client: Client, params: Params) -> dict[str, list[Json]]:
+    """The pods of device plugins, by node."""
     namespace, selector = params["namespace"], params["pod_selector"]
     found: dict[str, list[Json]] = {}
     for pod in client.list(f"namespaces/{namespace}/pods", labelSelector=selector):
@@ -99,7 +99,7 @@ def _plugins(client: Client, params: Params) -> dict[str, list[Json]]:
     return found
 
 
-def _headers(client: Client, params: Params) -> dict[str, str]:
+def _token_header(client: Client, params: Params) -> dict[str, str]:
     token, secret = params["plugin_token"], params["plugin_token_secret"]
     if secret:
         path = f"namespaces/{params['namespace']}/secrets/{secret}"
@@ -113,34 +113,35 @@ def _headers(client: Client, params: Params) -> dict[str, str]:
     return {TOKEN_HEADER: token.strip()} if token else {}
 
 
-def _ask_all(
+def _query_plugins(
     client: Client,
     params: Params,
     nodes: t.Mapping[str, Json],
     plugins: t.Mapping[str, t.Sequence[Json]],
 ) -> tuple[dict[str, View], dict[str, list[str]]]:
-    """Ask all plugins of all nodes. Returns the views, by node, and why plugins told nothing. Raises what concerns all."""
+    """Query all plugins of all nodes. Returns the views, by node, and why plugins reported nothing. Raises what concerns all of them."""
     views: dict[str, list[View]] = {}
-    sought = f"the labels {params['pod_selector']} in the namespace {params['namespace']}"
-    whys = {name: pod_resources.why_not_asked(node, plugins.get(name, []), sought) for name, node in nodes.items()}
-    reasons = {name: [why] for name, why in whys.items() if why}
-    asked = [
+    place = f"the labels {params['pod_selector']} in the namespace {params['namespace']}"
+    blockers = {name: pod_resources.why_not_asked(node, plugins.get(name, []), place) for name, node in nodes.items()}
+    reasons = {name: [blocker] for name, blocker in blockers.items() if blocker}
+    queries = [
         (name, pod)
         for name in nodes
         if name not in reasons
         for pod in plugins[name]
         if pod_resources.blocker(pod) is None
     ]
-    asking = _Asking(client, f"{params['port']}/proxy/{params['path'].lstrip('/')}", _headers(client, params))
+    endpoint = f"{params['port']}/proxy/{params['path'].lstrip('/')}"
+    plugin_client = _PluginClient(client, endpoint, _token_header(client, params))
 
-    def ask(entry: tuple[str, Json]) -> bool:
+    def query(entry: tuple[str, Json]) -> bool:
         node, pod = entry
         try:
-            view = asking.view(pod)
+            view = plugin_client.read_view(pod)
             views.setdefault(node, []).append(view)
         except Untold as exc:
             reasons.setdefault(node, []).append(str(exc))
         return True
 
-    for_each(asked, ask, workers=params["concurrency"], stop_at_failure=True)
-    return {node: pod_resources.merged(told) for node, told in views.items()}, reasons
+    for_each(queries, query, workers=params["concurrency"], stop_at_failure=True)
+    return {node: pod_resources.merged(own) for node, own in views.items()}, reasons

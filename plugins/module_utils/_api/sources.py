@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which credentials a module uses: what its options name, else the variables K8S_AUTH_*, else the cluster's own admin.conf.
+"""Which credentials a module uses: those of its options, else of the variables K8S_AUTH_*, else of the cluster's own admin.conf.
 
-Nothing is picked up that was not named for this run: neither C(~/.kube/config), whose current context may be any cluster, nor the
+Nothing is used that was not named for this run: neither C(~/.kube/config), whose current context may be any cluster, nor the
 account of a pod.
 """
 
@@ -47,17 +47,17 @@ _VARIABLES: dict[str, tuple[str, ...]] = {
 }
 _PROXY_HEADERS = ("proxy_basic_auth", "basic_auth", "user_agent")
 _ACCOUNT = ("api_key", "username", "password", "client_cert", "client_key")
-# Where an option says where the credentials are, the variables do not add others.
-_INSTEAD = {"kubeconfig": ("host", "context", "ca_cert", *_ACCOUNT), "host": ("kubeconfig", "context")}
-_REMEDIES = (
+# Where an option has the credentials, the variables of these options are ignored.
+_OVERRIDDEN = {"kubeconfig": ("host", "context", "ca_cert", *_ACCOUNT), "host": ("kubeconfig", "context")}
+_REMEDY = (
     "Set kubeconfig to a file there, or host with api_key or with client_cert and client_key, or the variables K8S_AUTH_*; or run the task"
     " on a control plane of the inventory as root, whose admin.conf needs no other setup. ~/.kube/config is used only where it is named."
 )
 
 
-def find(params: t.Mapping[str, t.Any], environment: Environment) -> Credentials:
+def find_credentials(params: t.Mapping[str, t.Any], environment: Environment) -> Credentials:
     """The credentials of a task. params: the options of a module. Raises KubeadmError when there are none that can be used."""
-    named = merged(params, environment)
+    named = merge_environment(params, environment)
     try:
         if named.get("kubeconfig"):
             found = load_credentials(
@@ -71,25 +71,25 @@ def find(params: t.Mapping[str, t.Any], environment: Environment) -> Credentials
             raise KubeadmError(
                 "none are named for it, neither by an option nor by K8S_AUTH_KUBECONFIG or K8S_AUTH_HOST."
             )
-        return _with_options(found, named)
+        return _override_credentials(found, named)
     except (KubeadmError, OSError, ValueError) as exc:
         problem = f"{exc.filename}: {exc.strerror}" if isinstance(exc, OSError) else str(exc).rstrip(".")
         raise KubeadmError(
-            f"{os.uname().nodename}: there are no usable credentials for the Kubernetes API: {problem}. {_REMEDIES}"
+            f"{os.uname().nodename}: there are no usable credentials for the Kubernetes API: {problem}. {_REMEDY}"
         ) from exc
 
 
 def is_admin_conf(params: t.Mapping[str, t.Any], environment: Environment) -> bool:
     """Whether nothing is named, so that the cluster's own admin.conf is used."""
-    named = merged(params, environment)
+    named = merge_environment(params, environment)
     return not named.get("kubeconfig") and not named.get("host") and bool(params.get("admin_conf"))
 
 
-def merged(params: t.Mapping[str, t.Any], environment: Environment) -> Json:
-    """The options, and what the variables say where an option is not set."""
+def merge_environment(params: t.Mapping[str, t.Any], environment: Environment) -> Json:
+    """The options, and the values of the variables where an option is not set."""
     own = {name: params[name] for name in _VARIABLES if params.get(name) is not None}
-    instead = {other for name, others in _INSTEAD.items() if own.get(name) for other in others}
-    found = {name: _variable(name, environment) for name in _VARIABLES if name not in instead}
+    overridden = {other for name, others in _OVERRIDDEN.items() if own.get(name) for other in others}
+    found = {name: _read_variable(name, environment) for name in _VARIABLES if name not in overridden}
     headers = {
         name: environment.get(f"{_PREFIX}PROXY_HEADERS_{name.upper()}") or (params.get("proxy_headers") or {}).get(name)
         for name in _PROXY_HEADERS
@@ -97,7 +97,7 @@ def merged(params: t.Mapping[str, t.Any], environment: Environment) -> Json:
     return {**{name: value for name, value in found.items() if value is not None}, **own, "proxy_headers": headers}
 
 
-def _variable(name: str, environment: Environment) -> t.Any:
+def _read_variable(name: str, environment: Environment) -> t.Any:
     texts = (environment.get(f"{_PREFIX}{variable}") for variable in _VARIABLES[name])
     text = next(filter(None, texts), None)
     if text is None:
@@ -107,9 +107,9 @@ def _variable(name: str, environment: Environment) -> t.Any:
     return list(filter(None, text.split(","))) if name == "impersonate_groups" else text
 
 
-def _with_options(found: Credentials, named: Json) -> Credentials:
-    """What a kubeconfig says with what the task says otherwise."""
-    changes: Json = {"user": _user(found.user, named)}
+def _override_credentials(found: Credentials, named: Json) -> Credentials:
+    """The credentials of a kubeconfig, overridden by the options of the task."""
+    changes: Json = {"user": _user_with_options(found.user, named)}
     if named.get("host"):
         changes["server"] = named["host"]
     if named.get("validate_certs") is not None:
@@ -121,7 +121,7 @@ def _with_options(found: Credentials, named: Json) -> Credentials:
 
 
 def _proxy(server: str, known: Proxy | None, named: Json) -> Proxy | None:
-    """What stands before a server, as the task says, else the kubeconfig (known), else the environment."""
+    """The proxy of a server: that of the task, else of the kubeconfig (known), else of the environment."""
     address, no_proxy = urlsplit(server), named.get("no_proxy") or ""
     url = named["proxy"] if named.get("proxy") is not None else known.url if known else None
     if url is None:
@@ -143,7 +143,7 @@ def _is_direct(host: str, no_proxy: str) -> bool:
     return False
 
 
-def _user(user: User, named: Json) -> User:
+def _user_with_options(user: User, named: Json) -> User:
     account: Json = {}
     if named.get("api_key"):
         account["Authorization"] = f"Bearer {named['api_key']}"
@@ -163,7 +163,7 @@ def _user(user: User, named: Json) -> User:
 
 
 def _proxy_headers(named: t.Mapping[str, str | None]) -> dict[str, str]:
-    """What a proxy is told of who asks it."""
+    """The headers for a proxy."""
     found = {}
     for name, header in (("proxy_basic_auth", "Proxy-Authorization"), ("basic_auth", "Authorization")):
         user, _colon, password = (named.get(name) or "").partition(":")

@@ -22,7 +22,7 @@ from .objects import server_version
 _CONFIG_MAPS = "namespaces/kube-system/configmaps"
 CONFIG_MAP = f"{_CONFIG_MAPS}/kubeadm-config"
 _WEBHOOKS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
-# Where what kubeadm installs runs, by the name of its ConfigMap, and the label by which kubeadm knows it.
+# The add-ons of kubeadm by the name of their ConfigMap: the path of their workload, and the label by which kubeadm knows it.
 _ADD_ONS = {
     findings.KUBE_PROXY: ("/apis/apps/v1/namespaces/kube-system/daemonsets", "k8s-app=kube-proxy"),
     "coredns": ("/apis/apps/v1/namespaces/kube-system/deployments", "k8s-app=kube-dns"),
@@ -32,7 +32,7 @@ _SERVICE_LABEL = "kubernetes.io/service-name"
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """What the checks of a cluster go by. target: the version to upgrade to."""
+    """The input of the checks of a cluster. target: the version to upgrade to."""
 
     client: Client
     nodes: t.Sequence[Json]
@@ -41,34 +41,34 @@ class Cluster:
     @functools.cached_property
     def proxy(self) -> str:
         """The configuration of kube-proxy; empty where kubeadm's ConfigMap of it does not exist."""
-        return _text_of(self.client, findings.KUBE_PROXY, addons.PROXY_KEY)
+        return _read_config_map(self.client, findings.KUBE_PROXY, addons.PROXY_KEY)
 
 
 def read_all(params: Params, *, connect: Connect) -> Json:
-    """Read kubeadm's configuration and what else concerns an upgrade.
+    """Read kubeadm's configuration, and check the cluster for an upgrade.
 
-    Raises KubeadmError where the cluster is none of kubeadm's, Refusal for a target to which kubeadm does not upgrade it.
+    Raises KubeadmError where kubeadm did not create the cluster, Refusal for a target to which kubeadm does not upgrade it.
     """
     client = connect()
-    text = str(kubeadm_config(client)["data"][KIND])
+    text = str(read_kubeadm_config(client)["data"][KIND])
     target = params["target"]
     if target:
         prerequisites.target_of(target, ClusterConfiguration.parse(text).version)
     nodes = client.list("nodes")
     gathered = UpgradeFindings()
-    own = Cluster(client, nodes, target)
+    context = Cluster(client, nodes, target)
     for name, check in _CHECKS.items() if target else ():
-        gathered.check(name, check(own))
+        gathered.check(name, check(context))
     return {
         "cluster_configuration": text,
-        "kube_proxy_configuration": own.proxy if findings.KUBE_PROXY in gathered.checks else None,
+        "kube_proxy_configuration": context.proxy if findings.KUBE_PROXY in gathered.checks else None,
         "server_version": server_version(client),
         "kubelets": {node_plan.node_name(node): node_plan.kubelet_version(node) or "" for node in nodes},
         **{key: value for key, value in gathered.report().items() if key != "rehearsed"},
     }
 
 
-def kubeadm_config(client: Client) -> Json:
+def read_kubeadm_config(client: Client) -> Json:
     """kubeadm's ConfigMap, which has a text with its ClusterConfiguration. Raises KubeadmError where there is none."""
     config_map = client.find(CONFIG_MAP)
     if config_map is None or not (config_map.get("data") or {}).get(KIND):
@@ -80,8 +80,8 @@ def kubeadm_config(client: Client) -> Json:
     return config_map
 
 
-def _text_of(client: Client, name: str, key: str) -> str:
-    """What a ConfigMap of an add-on has under a key; empty without the add-on. Raises KubeadmError where it runs without that."""
+def _read_config_map(client: Client, name: str, key: str) -> str:
+    """The value of a key in the ConfigMap of an add-on; empty without the add-on. Raises KubeadmError where it runs without that."""
     config_map = client.find(f"{_CONFIG_MAPS}/{name}")
     if config_map is None:
         path, label = _ADD_ONS[name]
@@ -97,23 +97,25 @@ def _text_of(client: Client, name: str, key: str) -> str:
     return str(config_map["data"][key])
 
 
-def _deprecated_apis(own: Cluster) -> t.Iterator[Finding]:
-    yield from cluster.deprecated_apis(own.client.get_proxied("/metrics", {}).text, own.target)
+def _deprecated_api_findings(context: Cluster) -> t.Iterator[Finding]:
+    yield from cluster.deprecated_apis(context.client.get_proxied("/metrics", {}).text, context.target)
 
 
-def _webhooks(own: Cluster) -> t.Iterator[Finding]:
-    client = own.client
+def _webhook_findings(context: Cluster) -> t.Iterator[Finding]:
+    client = context.client
     configurations = [
         each for kind in _WEBHOOKS for each in client.list(f"/apis/admissionregistration.k8s.io/v1/{kind}")
     ]
     namespaces = {name: client.get(f"namespaces/{name}") for name in cluster.NAMESPACES} if configurations else {}
     labels = {name: each["metadata"].get("labels") or {} for name, each in namespaces.items()}
-    closing = cluster.closing_webhooks(configurations, labels)
-    services = dict.fromkeys(webhook.service for webhook in closing)
-    yield from cluster.silent_webhooks(closing, [service for service in services if _is_ready(client, service)])
+    fail_closed = cluster.closing_webhooks(configurations, labels)
+    services = dict.fromkeys(webhook.service for webhook in fail_closed)
+    yield from cluster.silent_webhooks(
+        fail_closed, [service for service in services if _has_ready_endpoint(client, service)]
+    )
 
 
-def _is_ready(client: Client, service: cluster.Service) -> bool:
+def _has_ready_endpoint(client: Client, service: cluster.Service) -> bool:
     namespace, name = service
     path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
     slices = client.list(path, labelSelector=f"{_SERVICE_LABEL}={name}")
@@ -121,25 +123,25 @@ def _is_ready(client: Client, service: cluster.Service) -> bool:
     return any((endpoint.get("conditions") or {}).get("ready") is not False for endpoint in endpoints)
 
 
-def _device_classes(own: Cluster) -> t.Iterator[Finding]:
-    resources = {node_plan.node_name(node): list(node_plan.read_record(RESOURCES, node)) for node in own.nodes}
-    if any(resources.values()) and own.client.find("/apis/resource.k8s.io/v1") is not None:
-        yield from cluster.device_classes(own.client.list("/apis/resource.k8s.io/v1/deviceclasses"), resources)
+def _device_class_findings(context: Cluster) -> t.Iterator[Finding]:
+    resources = {node_plan.node_name(node): list(node_plan.read_record(RESOURCES, node)) for node in context.nodes}
+    if any(resources.values()) and context.client.find("/apis/resource.k8s.io/v1") is not None:
+        yield from cluster.device_classes(context.client.list("/apis/resource.k8s.io/v1/deviceclasses"), resources)
 
 
-def _kube_proxy(own: Cluster) -> t.Iterator[Finding]:
-    if own.proxy:
-        yield from addons.proxy_findings(own.proxy)
+def _kube_proxy_findings(context: Cluster) -> t.Iterator[Finding]:
+    if context.proxy:
+        yield from addons.proxy_findings(context.proxy)
 
 
-def _coredns(own: Cluster) -> t.Iterator[Finding]:
-    yield from addons.corefile_findings(_text_of(own.client, "coredns", "Corefile"))
+def _coredns_findings(context: Cluster) -> t.Iterator[Finding]:
+    yield from addons.corefile_findings(_read_config_map(context.client, "coredns", "Corefile"))
 
 
 _CHECKS: dict[str, t.Callable[[Cluster], t.Iterator[Finding]]] = {
-    "deprecated-apis": _deprecated_apis,
-    "webhooks": _webhooks,
-    "device-classes": _device_classes,
-    findings.KUBE_PROXY: _kube_proxy,
-    "coredns": _coredns,
+    "deprecated-apis": _deprecated_api_findings,
+    "webhooks": _webhook_findings,
+    "device-classes": _device_class_findings,
+    findings.KUBE_PROXY: _kube_proxy_findings,
+    "coredns": _coredns_findings,
 }

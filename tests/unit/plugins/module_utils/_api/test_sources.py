@@ -35,23 +35,23 @@ def fixture_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> t.Callable
 
 def test_the_order(files: t.Callable[[str], str]) -> None:
     params: dict[str, t.Any] = {"admin_conf": files("admin")}
-    assert sources.find(params, {}).server == "https://admin"
+    assert sources.find_credentials(params, {}).server == "https://admin"
     assert sources.is_admin_conf(params, {})
     environment = {"K8S_AUTH_KUBECONFIG": files("environment")}
-    assert sources.find(params, environment).server == "https://environment"
+    assert sources.find_credentials(params, environment).server == "https://environment"
     assert not sources.is_admin_conf(params, environment)
     environment["K8S_AUTH_HOST"] = "https://host"
-    assert sources.find(params, environment).server == "https://host"
+    assert sources.find_credentials(params, environment).server == "https://host"
     params["kubeconfig"] = files("option")
     environment |= {"K8S_AUTH_API_KEY": "secret", "K8S_AUTH_CONTEXT": "environment"}
-    found = sources.find(params, environment)
+    found = sources.find_credentials(params, environment)
     assert (found.server, found.user.headers()) == ("https://option", {"Authorization": "Bearer option"})
 
 
 def test_nothing_that_was_not_named(files: t.Callable[[str], str]) -> None:
     for params in ({}, {"context": "production"}):
         with pytest.raises(KubeadmError, match=r"no usable credentials for the Kubernetes API: none are named for it"):
-            sources.find(params, {})
+            sources.find_credentials(params, {})
 
 
 def test_a_host_with_what_the_environment_knows_of_the_account() -> None:
@@ -66,7 +66,7 @@ def test_a_host_with_what_the_environment_knows_of_the_account() -> None:
         "K8S_AUTH_PROXY_HEADERS_PROXY_BASIC_AUTH": "me:p",
         "K8S_AUTH_PROXY_HEADERS_USER_AGENT": "x",
     }
-    found = sources.find({"host": "https://host"}, environment)
+    found = sources.find_credentials({"host": "https://host"}, environment)
     assert (found.server, found.verify) == ("https://host", False)
     assert found.proxy == Proxy("http://proxy:1", {"Proxy-Authorization": "Basic bWU6cA==", "User-Agent": "x"})
     assert found.user.headers() == {
@@ -74,7 +74,7 @@ def test_a_host_with_what_the_environment_knows_of_the_account() -> None:
         "Impersonate-User": "you",
         "Impersonate-Group": ["g", "h"],
     }
-    by_name = sources.find({"host": "https://host", "username": "me", "password": "p"}, {})
+    by_name = sources.find_credentials({"host": "https://host", "username": "me", "password": "p"}, {})
     assert by_name.user.headers() == {"Authorization": "Basic bWU6cA=="}
 
 
@@ -89,7 +89,7 @@ def test_options_go_on_top_of_a_kubeconfig(files: t.Callable[[str], str], tmp_pa
         "client_cert": str(tmp_path / "cert"),
         "client_key": str(tmp_path / "key"),
     }
-    found = sources.find(params, {"K8S_AUTH_VERIFY_SSL": "no", "K8S_AUTH_CLIENT_CERT": "/nope"})
+    found = sources.find_credentials(params, {"K8S_AUTH_VERIFY_SSL": "no", "K8S_AUTH_CLIENT_CERT": "/nope"})
     assert (found.server, found.verify, found.authority) == ("https://other", True, b"ca")
     assert (found.user.certificate, found.user.key) == (b"cert", b"key")
 
@@ -97,7 +97,7 @@ def test_options_go_on_top_of_a_kubeconfig(files: t.Callable[[str], str], tmp_pa
 @pytest.mark.parametrize(("option", "others"), [("ca_cert", {}), ("client_cert", {"client_key": "/nope/y"})])
 def test_a_file_that_is_not_there_is_named(option: str, others: dict[str, str]) -> None:
     with pytest.raises(KubeadmError, match=r"no usable credentials .*/nope/x\.pem: No such file"):
-        sources.find({"host": "https://a", option: "/nope/x.pem", **others}, {})
+        sources.find_credentials({"host": "https://a", option: "/nope/x.pem", **others}, {})
 
 
 @pytest.mark.parametrize("option", ["client_cert", "client_key"])
@@ -105,7 +105,7 @@ def test_half_a_pair_is_refused(option: str) -> None:
     with pytest.raises(
         KubeadmError, match=r"client_cert and client_key are needed together, and one of them is missing"
     ):
-        sources.find({"host": "https://a", option: "/nope/x.pem"}, {})
+        sources.find_credentials({"host": "https://a", option: "/nope/x.pem"}, {})
 
 
 @pytest.mark.parametrize(
@@ -122,13 +122,13 @@ def test_half_a_pair_is_refused(option: str) -> None:
 )
 def test_what_is_reached_without_a_proxy(host: str, no_proxy: str, direct: bool) -> None:
     params = {"host": f"https://{host}:6443", "proxy": "http://proxy", "no_proxy": no_proxy}
-    assert (sources.find(params, {}).proxy is None) is direct
+    assert (sources.find_credentials(params, {}).proxy is None) is direct
 
 
 def test_proxy_of_the_environment_is_used_where_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "proxy:3128")
-    assert sources.find({"host": "https://api"}, {}).proxy == Proxy("http://proxy:3128")
-    assert sources.find({"host": "https://api", "proxy": ""}, {}).proxy is None
+    assert sources.find_credentials({"host": "https://api"}, {}).proxy == Proxy("http://proxy:3128")
+    assert sources.find_credentials({"host": "https://api", "proxy": ""}, {}).proxy is None
     monkeypatch.setenv("no_proxy", "api")
-    assert sources.find({"host": "https://api"}, {}).proxy is None
-    assert sources.find({"host": "https://api", "proxy": "http://other"}, {}).proxy == Proxy("http://other")
+    assert sources.find_credentials({"host": "https://api"}, {}).proxy is None
+    assert sources.find_credentials({"host": "https://api", "proxy": "http://other"}, {}).proxy == Proxy("http://other")
