@@ -175,7 +175,7 @@ def main() -> t.NoReturn:
         }
     )
     steps = KubeadmConfigSteps(module.params, connect=lambda: connect(module), diff=module._diff)
-    runner.run(module, steps, rehearse=True)
+    runner.run_steps(module, steps, rehearse=True)
 
 
 if __name__ == "__main__":

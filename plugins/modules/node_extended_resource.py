@@ -227,7 +227,7 @@ def main() -> t.NoReturn:
     )
     module.check_per_node(RESOURCES.field, _OPTION)
     steps = NodeSteps(RESOURCES, module.params, connect=lambda: connect(module), diff=module._diff)
-    runner.run(module, steps, rehearse=True)
+    runner.run_steps(module, steps, rehearse=True)
 
 
 if __name__ == "__main__":

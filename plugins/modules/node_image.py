@@ -106,7 +106,7 @@ def main() -> t.NoReturn:
     """Hand the steps to the runner."""
     module = NodeModule(argument_spec={"name": {"type": "str", "required": True}, "archive": {"type": "path"}})
     require_yaml(module)
-    runner.run(module, ImageSteps(module.params, run=module.run), rehearse=True)
+    runner.run_steps(module, ImageSteps(module.params, run=module.run), rehearse=True)
 
 
 if __name__ == "__main__":

@@ -274,7 +274,7 @@ def main() -> t.NoReturn:
     )
     module.check_per_node(TAINTS.field, _OPTION)
     steps = NodeSteps(TAINTS, module.params, connect=lambda: connect(module), diff=module._diff)
-    runner.run(module, steps, rehearse=True)
+    runner.run_steps(module, steps, rehearse=True)
 
 
 if __name__ == "__main__":

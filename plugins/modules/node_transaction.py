@@ -145,18 +145,18 @@ def main() -> t.NoReturn:
             "acknowledge": {"type": "bool", "default": True},
         },
     )
-    wanted = module.params
+    params = module.params
     runner.run_follower(
         module,
         lambda dry: transaction_progress.report_progress(
-            wanted["name"],
-            wanted["id"],
-            wait=wanted["wait"],
-            seen=wanted["seen"],
+            params["name"],
+            params["id"],
+            wait=params["wait"],
+            seen=params["seen"],
             dry=dry,
             run=module.run,
-            confirmed=wanted["confirm"],
-            acknowledges=wanted["acknowledge"],
+            confirmed=params["confirm"],
+            acknowledges=params["acknowledge"],
         ),
         busy=False,
     )

@@ -302,7 +302,7 @@ def main() -> t.NoReturn:
         },
     )
     steps = PlacementGuardSteps(module.params, connect=lambda: connect(module), diff=module._diff)
-    runner.run(module, steps, rehearse=True)
+    runner.run_steps(module, steps, rehearse=True)
 
 
 if __name__ == "__main__":

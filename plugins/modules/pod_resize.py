@@ -424,7 +424,7 @@ def main() -> t.NoReturn:
         required_if=[("state", "present", ("containers",))],
     )
     steps = PodResizeSteps(module.params, connect=lambda: connect(module), diff=module._diff)
-    runner.run(module, steps, rehearse=True)
+    runner.run_steps(module, steps, rehearse=True)
 
 
 if __name__ == "__main__":

@@ -262,7 +262,7 @@ def main() -> t.NoReturn:
         required_if=[("state", "halted", ("node", "reason", "intents"))],
     )
     steps = LeaseSteps(module.params, connect=lambda: connect(module))
-    runner.run(module, steps, rehearse=True)
+    runner.run_steps(module, steps, rehearse=True)
 
 
 if __name__ == "__main__":

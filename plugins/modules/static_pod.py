@@ -492,7 +492,7 @@ def main() -> t.NoReturn:
         diff=module._diff,
         run=module.run,
     )
-    runner.run(module, steps, rehearse=module.params["rehearse"])
+    runner.run_steps(module, steps, rehearse=module.params["rehearse"])
 
 
 if __name__ == "__main__":

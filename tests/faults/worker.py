@@ -130,7 +130,7 @@ def run_module(code: types.SimpleNamespace, proxy: NodeProxy, order: Json) -> t.
         host=code.node.Host(**order["host"]),
         patience=5.0,
     )
-    code.runner.run(Module(proxy, order["check"]), steps, rehearse=order["params"]["rehearse"])
+    code.runner.run_steps(Module(proxy, order["check"]), steps, rehearse=order["params"]["rehearse"])
     raise ModuleEnded
 
 

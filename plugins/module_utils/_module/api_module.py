@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The AnsibleModule of everything that asks the Kubernetes API, and the options that these modules share.
+"""The AnsibleModule of everything that uses the Kubernetes API, and the options that these modules share.
 
 The doc fragments C(api) and C(nodes) describe them. The options for credentials are those of kubernetes.core.
 """
@@ -22,7 +22,7 @@ except ImportError:  # ansible-core before 2.22, where a module masks what is in
 from .arguments import check_entries
 from .pyyaml import require_yaml
 
-# Called as in kubernetes.core, which need not be there.
+# Named as in kubernetes.core, which need not be installed.
 AUTH_ARG_SPEC: dict[str, t.Any] = {
     "kubeconfig": {"type": "raw"},
     "context": {"type": "str"},
@@ -57,8 +57,8 @@ _OWN_ARG_SPEC: dict[str, t.Any] = {
 }
 
 
-_NOT_SHOWN = "the content is not shown"
-# What of a kubeconfig's content is secret.
+_HIDDEN = "the content is not shown"
+# The secret keys of a kubeconfig's content.
 _SECRET = {"token", "password", "client-key-data", "id-token", "access-token", "refresh-token", "client-secret"}
 
 
@@ -70,14 +70,14 @@ def secrets_of(kubeconfig: t.Any) -> set[str]:
     return set().union(*map(secrets_of, kubeconfig)) if isinstance(kubeconfig, list) else set()
 
 
-class Answering(t.Protocol):
-    """The client of a module. server: the address that answered it, if any."""
+class ServerClient(t.Protocol):
+    """The client of a module. server: the address of the API server that responded, if any."""
 
     server: str
 
 
 def node_options(field: str, option: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The options of a module that changes one kind of thing on nodes. field, option: what it is called, and its spec."""
+    """The options of a module that changes one kind of thing on nodes. field, option: the name of its option, and the spec of that."""
     return {
         **selection_options(),
         field: option,
@@ -88,7 +88,7 @@ def node_options(field: str, option: dict[str, t.Any]) -> dict[str, t.Any]:
 
 
 def change_options() -> dict[str, t.Any]:
-    """How many objects are changed at once, and what of it is waited for."""
+    """How many objects are changed at once, and whether the effect is waited for."""
     return {
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         "on_error": {"type": "str", "choices": ["continue", "stop"], "default": "continue"},
@@ -99,7 +99,7 @@ def change_options() -> dict[str, t.Any]:
 
 
 def selection_options() -> dict[str, t.Any]:
-    """Which nodes are meant."""
+    """Which nodes are selected."""
     return {"nodes": {"type": "list", "elements": "str"}, "label_selector": {"type": "str"}}
 
 
@@ -110,14 +110,14 @@ def concurrency_option() -> dict[str, t.Any]:
 
 
 class ApiModule(AnsibleModule):
-    """A module that asks the Kubernetes API, from wherever the credentials are.
+    """A module that uses the Kubernetes API, from wherever the credentials are.
 
-    client: what the module asks with, once it does.
+    client: set with the first connection.
     """
 
     def __init__(self, argument_spec: dict[str, t.Any], **relations: t.Any) -> None:
-        """Parse the parameters and make sure that there is all that is needed; end the module otherwise."""
-        self.client: Answering | None = None
+        """Parse the parameters, and check them and what the module needs; end the module otherwise."""
+        self.client: ServerClient | None = None
         super().__init__(
             argument_spec={**AUTH_ARG_SPEC, **_OWN_ARG_SPEC, **argument_spec},
             supports_check_mode=True,
@@ -133,23 +133,23 @@ class ApiModule(AnsibleModule):
         self.no_log_values.update(found)
         if register_secrets:
             register_secrets(found)
-        given, self.params = self.params, self._shown_params()
+        original, self.params = self.params, self._loggable_params()
         super()._log_invocation()
-        self.params = given
+        self.params = original
 
     def _return_formatted(self, kwargs: dict[str, t.Any]) -> None:
-        """Every result tells who was asked, also one of a task that failed."""
+        """Add to every result which API server was used, also to that of a task that failed."""
         server = (self.client.server if self.client else "") or None
-        invocation = {"module_args": self._shown_params()}
+        invocation = {"module_args": self._loggable_params()}
         super()._return_formatted(
             {"invocation": invocation, **kwargs, "api": {"host": os.uname().nodename, "server": server}}
         )
 
-    def _shown_params(self) -> dict[str, t.Any]:
+    def _loggable_params(self) -> dict[str, t.Any]:
         """The parameters without the content of a kubeconfig: environment and arguments of its programs may be secret, too."""
         params: dict[str, t.Any] = self.params
-        return {**params, "kubeconfig": _NOT_SHOWN} if isinstance(params.get("kubeconfig"), dict) else params
+        return {**params, "kubeconfig": _HIDDEN} if isinstance(params.get("kubeconfig"), dict) else params
 
     def check_per_node(self, field: str, option: dict[str, t.Any]) -> None:
-        """Hold every entry of C(per_node) to the spec of the module's own option."""
+        """Validate every entry of C(per_node) by the spec of the module's own option."""
         check_entries(self, "per_node", {field: option})

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Argument specs that several modules share, and how entries of an option are held to one. The doc fragments describe them."""
+"""Argument specs that several modules share, and the validation of entries of an option. The doc fragments describe them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def transaction_options() -> dict[str, t.Any]:
 
 
 def check_entries(module: AnsibleModule, option: str, spec: dict[str, t.Any]) -> None:
-    """Hold every entry of an option that maps names to options to this spec, and give them their defaults."""
+    """Validate every entry of an option that maps names to options by this spec, and set its defaults."""
     validator = ArgumentSpecValidator(spec)
     for name, entry in (module.params[option] or {}).items():
         if not isinstance(entry or {}, dict):
@@ -52,7 +52,7 @@ _TAINT = {
 
 
 def kubelet_settings() -> dict[str, t.Any]:
-    """What is set of a kubelet, and whether the rest of ours goes."""
+    """The settings of a kubelet, and whether former ones of this collection are removed."""
     return {
         "feature_gates": {"type": "dict"},
         "config": {"type": "dict"},
@@ -64,7 +64,7 @@ def kubelet_settings() -> dict[str, t.Any]:
 
 
 def _state(*more: str) -> dict[str, t.Any]:
-    """Whether something is there, or what more."""
+    """The option state, with more choices than present and absent."""
     return {"type": "str", "choices": ["present", "absent", *more], "default": "present"}
 
 
@@ -91,7 +91,7 @@ _FILE = {
 
 
 def static_pod_settings() -> dict[str, t.Any]:
-    """What is set of one static pod."""
+    """The settings of one static pod."""
     return {
         "feature_gates": {"type": "dict"},
         "admission_plugins": {"type": "dict"},
@@ -116,7 +116,7 @@ def static_pod_settings() -> dict[str, t.Any]:
 
 
 def static_pod_options() -> dict[str, t.Any]:
-    """How a static pod is changed, or several of a node."""
+    """How one or several static pods of a node are changed."""
     return {
         "state": _state("previous"),
         "purge": {"type": "bool", "default": False},

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The AnsibleModule of everything that runs on nodes: as root, and quietly."""
+"""The AnsibleModule of everything that runs on nodes: as root, and without its parameters in logs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-# Where programs of a container runtime are installed and a path given by sudo need not look.
+# Directories of a container runtime's programs, which the PATH of sudo may lack.
 _MORE_PROGRAMS = ("/usr/local/sbin", "/usr/local/bin", "/opt/bin")
 
 
@@ -19,7 +19,7 @@ class NodeModule(AnsibleModule):
     """A module that reads or changes a node."""
 
     def __init__(self, argument_spec: dict[str, t.Any]) -> None:
-        """Parse the parameters and make sure that the node can be worked on; end the module otherwise."""
+        """Parse the parameters and check that the module runs as root; end it otherwise."""
         super().__init__(argument_spec=argument_spec, supports_check_mode=True)
         if os.geteuid() != 0:
             self.fail_json(
@@ -27,11 +27,11 @@ class NodeModule(AnsibleModule):
             )
 
     def _log_invocation(self) -> None:
-        """Ansible writes every parameter to the node's syslog. Ours hold environment variables and file contents, and
-        C(no_log) would also blot out their text in diffs, however short it is."""
+        """Log nothing: Ansible would write every parameter to the node's syslog. Ours hold environment variables and file contents,
+        and C(no_log) would also mask their text in diffs, however short it is."""
 
     def _return_formatted(self, kwargs: dict[str, t.Any]) -> None:
-        """Ansible adds every parameter to what a module prints, and a connection shows that at -vvv."""
+        """Omit the parameters, which Ansible adds to what a module prints, and a connection shows at -vvv."""
         kwargs.setdefault("invocation", {})
         super()._return_formatted(kwargs)
 
@@ -40,8 +40,8 @@ class NodeModule(AnsibleModule):
 
         One that cannot be started has the status 127, as in a shell: it never ends the module.
         """
-        places = [*os.environ.get("PATH", "").split(":"), *_MORE_PROGRAMS]
-        path = ":".join(filter(None, dict.fromkeys(places)))
+        directories = [*os.environ.get("PATH", "").split(":"), *_MORE_PROGRAMS]
+        path = ":".join(filter(None, dict.fromkeys(directories)))
         try:
             result: tuple[int, str, str] = self.run_command(
                 list(arguments),

@@ -26,12 +26,12 @@ _SYSTEM_PYTHON = "/usr/bin/python3"
 
 
 def require_yaml(module: AnsibleModule) -> None:
-    """Go on with PyYAML: in this interpreter, in the system's, or not at all."""
+    """Make sure of PyYAML, by respawning in the system's interpreter if necessary; end the module without it."""
     if hasattr(yaml, "SafeLoader"):
         return
     if not has_respawned():
         interpreter = probe_interpreters_for_module([_SYSTEM_PYTHON], "yaml")
-        if interpreter and _is_new_enough(module, interpreter):
+        if interpreter and _is_supported(module, interpreter):
             respawn_module(interpreter)
     version = ".".join(map(str, sys.version_info[:2]))
     module.fail_json(
@@ -44,6 +44,6 @@ def require_yaml(module: AnsibleModule) -> None:
     )
 
 
-def _is_new_enough(module: AnsibleModule, interpreter: str) -> bool:
+def _is_supported(module: AnsibleModule, interpreter: str) -> bool:
     test = f"import sys; sys.exit(sys.version_info < {python.OLDEST})"
     return bool(module.run_command([interpreter, "-c", test], expand_user_and_vars=False)[0] == 0)

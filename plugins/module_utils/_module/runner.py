@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The one way of every state module: read, plan, rehearse, apply, report. Whether it is check mode, and so ends before *apply*, is
-decided here alone, and handed to the steps for which it matters."""
+"""Runs the steps of every state module: read, plan, rehearse, apply, report. Whether it is check mode, and so ends before *apply*, is
+decided here alone, and passed to the steps for which it matters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Plan(t.Protocol):
 
     @property
     def warnings(self) -> t.Sequence[str]:
-        """What the user should know."""
+        """Warnings for the user."""
 
 
 Common = t.TypeVar("Common")
@@ -35,33 +35,33 @@ Planned = t.TypeVar("Planned", bound=Plan)
 
 
 class Steps(t.Protocol[Observed, Planned]):
-    """What a module hands to the runner. Each step is given what the steps before it found, and may raise KubeadmError.
+    """The steps of a module. Each gets the results of the steps before it, and may raise KubeadmError.
 
-    dry: nothing may be changed, and of what is known nothing noted. C(rehearse) and C(apply) are what they are in each mode.
+    dry: nothing may be changed or recorded. C(rehearse) and C(apply) do the same in each mode.
     """
 
     @property
     def unrehearsed(self) -> str:
-        """Why a change needs no rehearsal when it is going to be made; empty where it does."""
+        """Why a change needs no rehearsal before C(apply); empty where it does."""
 
     def session(self, *, dry: bool) -> t.ContextManager[None]:
-        """Check what was asked, and hold whatever has to be held from reading to applying, such as a lock."""
+        """Check the options, and hold what is needed from reading to applying, such as a lock."""
 
     def read(self, *, dry: bool) -> Observed:
         """Read what is there."""
 
     def notes(self, observed: Observed, *, dry: bool) -> t.Sequence[str]:
-        """What the user should know of what was read."""
+        """Warnings about what was read."""
 
     def plan(self, observed: Observed) -> Planned:
         """Work out the change."""
 
     def preflight(self, observed: Observed, plan: Planned) -> t.Sequence[str]:
-        """Look for what would keep the change from working. Returns what the user should know."""
+        """Check for what would keep the change from working. Returns warnings."""
 
     def verify(self, observed: Observed, plan: Planned, *, dry: bool) -> t.Sequence[str]:
-        """Nothing is to be changed: see that what is there works, so that no task is green over something dead, and note
-        what is known of it now. Returns what the user should know."""
+        """Where nothing is to be changed: check that it works, so that no task succeeds over something broken, and record
+        its state. Returns warnings."""
 
     def rehearse(self, observed: Observed, plan: Planned) -> Verdict:
         """Try the change where it can do no harm."""
@@ -70,15 +70,14 @@ class Steps(t.Protocol[Observed, Planned]):
         """Make the change, or start what makes it."""
 
     def finish(self, observed: Observed, plan: Planned, *, dry: bool) -> t.Sequence[str]:
-        """Wait for what is still to be seen, and tell what failed, whether or not there was something to change. Returns what the user should
-        know."""
+        """Wait for effects, and raise an error for what failed, whether or not there was something to change. Returns warnings."""
 
     def report(self, observed: Observed | None, plan: Planned | None) -> dict[str, t.Any]:
         """The result. Must work after any step, and have the same keys after each. None: that step was not reached, or failed."""
 
 
 class Plans(t.Protocol[Common, Observed, Planned]):
-    """What a module hands to the runner that plans several changes and makes none."""
+    """The steps of a module that plans several changes and makes none."""
 
     def read(self) -> Common:
         """Read what all of them have in common. May raise KubeadmError."""
@@ -89,27 +88,27 @@ class Plans(t.Protocol[Common, Observed, Planned]):
     def report(self, common: Common | None, plans: t.Mapping[str, dict[str, t.Any]]) -> dict[str, t.Any]:
         """The result. Must work after any step, and have the same keys after each.
 
-        plans: by name the result of each as the module of one gives it in check mode, always with C(failed) and C(msg).
+        plans: by name the result of each as its own module returns it in check mode, always with C(failed) and C(msg).
         """
 
 
-def run(module: AnsibleModule, steps: Steps[Observed, Planned], *, rehearse: bool) -> t.NoReturn:
-    """Take a module through its steps and end it."""
-    result, failure = _go(module, steps, rehearse=rehearse, dry=module.check_mode, applies=not module.check_mode)
+def run_steps(module: AnsibleModule, steps: Steps[Observed, Planned], *, rehearse: bool) -> t.NoReturn:
+    """Run the steps of a module and end it."""
+    result, failure = _carry_out(module, steps, rehearse=rehearse, dry=module.check_mode, applies=not module.check_mode)
     if failure is not None:
         module.fail_json(msg=failure, **result)
     module.exit_json(**result)
 
 
 def run_plans(module: AnsibleModule, plans: Plans[Common, Observed, Planned], *, rehearse: bool) -> t.NoReturn:
-    """Take several plans through their steps, one after the other and whatever becomes of the others, and end the module."""
+    """Run the steps of several plans, one after the other, also after failures of others, and end the module."""
     results: dict[str, dict[str, t.Any]] = {}
     try:
         common = plans.read()
     except (KubeadmError, OSError) as exc:
-        module.fail_json(msg=_told(exc), changed=False, **plans.report(None, results))
+        module.fail_json(msg=_error_message(exc), changed=False, **plans.report(None, results))
     for name, steps in plans.members(common).items():
-        result, failure = _go(module, steps, rehearse=rehearse, dry=module.check_mode, applies=False)
+        result, failure = _carry_out(module, steps, rehearse=rehearse, dry=module.check_mode, applies=False)
         results[name] = {**result, "failed": failure is not None, "msg": failure}
     failures = {name: result["msg"] for name, result in results.items() if result["failed"]}
     if failures:
@@ -117,10 +116,10 @@ def run_plans(module: AnsibleModule, plans: Plans[Common, Observed, Planned], *,
     module.exit_json(changed=False, **plans.report(common, results))
 
 
-def _go(
+def _carry_out(
     module: AnsibleModule, steps: Steps[Observed, Planned], *, rehearse: bool, dry: bool, applies: bool
 ) -> tuple[dict[str, t.Any], str | None]:
-    """Read, plan, rehearse, apply, report: (the result, why it failed or None)."""
+    """Read, plan, rehearse, apply, report: (the result, the error or None)."""
     verdict, changed, failure = Verdict(SKIPPED, "the run ended before"), False, None
     observed: Observed | None = None
     plan: Planned | None = None
@@ -134,7 +133,7 @@ def _go(
                 verdict = Verdict(NOT_NEEDED, "nothing changes")
                 warn_all(module, steps.verify(observed, plan, dry=dry))
             else:
-                verdict = _rehearsed(steps, observed, plan, wanted=rehearse, applies=applies)
+                verdict = _rehearse(steps, observed, plan, enabled=rehearse, applies=applies)
                 if rehearse and verdict.verdict == SKIPPED:
                     module.warn(f"not rehearsed: {verdict.message}")
                 if verdict.is_refused:
@@ -145,14 +144,14 @@ def _go(
             warn_all(module, steps.finish(observed, plan, dry=dry))
             changed = bool(plan.operations)
     except (KubeadmError, OSError) as exc:
-        changed, failure = getattr(exc, "changed", False), _told(exc, " Nothing was changed.")
-    return {"changed": changed, "rehearsal": _shown(verdict), **steps.report(observed, plan)}, failure
+        changed, failure = getattr(exc, "changed", False), _error_message(exc, " Nothing was changed.")
+    return {"changed": changed, "rehearsal": _rehearsal_result(verdict), **steps.report(observed, plan)}, failure
 
 
-def _rehearsed(
-    steps: Steps[Observed, Planned], observed: Observed, plan: Planned, *, wanted: bool, applies: bool
+def _rehearse(
+    steps: Steps[Observed, Planned], observed: Observed, plan: Planned, *, enabled: bool, applies: bool
 ) -> Verdict:
-    if not wanted:
+    if not enabled:
         return Verdict(SKIPPED, "rehearse is off")
     if steps.unrehearsed and applies:
         return Verdict(NOT_NEEDED, steps.unrehearsed)
@@ -166,30 +165,30 @@ def warn_all(module: AnsibleModule, messages: t.Sequence[str]) -> None:
 
 
 def run_info(module: AnsibleModule, read: t.Callable[[], dict[str, t.Any]], **always: t.Any) -> t.NoReturn:
-    """Run a module that only reads. read: its result, which has C(failed) and C(msg) where it is not whole. always: keys of the result that are
-    also there when nothing was read."""
+    """Run a module that only reads. read: returns the result, which has C(failed) and C(msg) where it is incomplete. always: keys that the result
+    has even when nothing was read."""
     run_follower(module, lambda _dry: read(), **always)
 
 
 def run_follower(module: AnsibleModule, follow: t.Callable[[bool], dict[str, t.Any]], **always: t.Any) -> t.NoReturn:
-    """Run a module that tells of a change that is made elsewhere. follow: is told whether nothing may be noted or confirmed. always: as above."""
+    """Run a module that reports a change that is made elsewhere. follow: gets whether nothing may be recorded or confirmed. always: as above."""
     try:
         found = follow(module.check_mode)
     except (KubeadmError, OSError) as exc:
-        module.fail_json(msg=_told(exc), **always)
+        module.fail_json(msg=_error_message(exc), **always)
     result = {"changed": False, **always, **found}
     if result.pop("failed", False):
         module.fail_json(**result)
     module.exit_json(**result)
 
 
-def _told(exc: Exception, reassurance: str = "") -> str:
+def _error_message(exc: Exception, outcome: str = "") -> str:
     if isinstance(exc, OSError):
-        return f"{os.uname().nodename}: {exc.filename or 'a file'}: {exc.strerror or exc}.{reassurance}"
+        return f"{os.uname().nodename}: {exc.filename or 'a file'}: {exc.strerror or exc}.{outcome}"
     return str(exc)
 
 
-def _shown(verdict: Verdict) -> dict[str, t.Any]:
+def _rehearsal_result(verdict: Verdict) -> dict[str, t.Any]:
     return {
         "verdict": verdict.verdict,
         "message": verdict.message,

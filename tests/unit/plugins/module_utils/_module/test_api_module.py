@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of a kubeconfig in a task is kept from those who read a log."""
+"""The secrets of a kubeconfig in a task, which are masked in logs."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_a_program_that_is_not_there_does_not_end_the_module(
     assert error == "there is no program no-such-program in /usr/local/bin:/usr/bin:/usr/local/sbin:/opt/bin"
 
 
-def test_a_program_that_cannot_be_started_is_told_as_well(module: NodeModule, tmp_path: Path) -> None:
+def test_program_that_cannot_be_started_is_an_error(module: NodeModule, tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_text("", encoding="ascii")
     assert module.run([str(program)]) == (127, "", f"{program}: Permission denied")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one way of every state module, with steps that only note that they were called."""
+"""The runner of every state module, with steps that only record their calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ver
 
 OBSERVED = "what was read"
 CHANGES = (Change("args", "v", "2", "4"),)
-NEWS = ["news", "beware", "etcd is alone"]
+WARNINGS = ["old version", "beware", "etcd is alone"]
 
 
 class Ended(Exception):
@@ -50,7 +50,7 @@ class FakeModule:
 
 
 class FakeSteps:
-    """Steps that note their calls, and what they are handed. fails_in: the step that has an error."""
+    """Steps that record their calls and their arguments. fails_in: the step that has an error."""
 
     def __init__(
         self,
@@ -62,76 +62,76 @@ class FakeSteps:
         unrehearsed: str = "",
     ) -> None:
         self.unrehearsed = unrehearsed
-        self.limits: list[str] = []
+        self.final_warnings: list[str] = []
         self.changes = changes
-        self.verdict = Verdict(verdict, "its words", 0.1, ("kube-apiserver",), ("deprecated",))
+        self.verdict = Verdict(verdict, "its message", 0.1, ("kube-apiserver",), ("deprecated",))
         self.fails_in = fails_in
         self.error = error or KubeadmError("cannot")
         self.calls: list[str] = []
-        self.handed: dict[str, tuple[t.Any, ...]] = {}
+        self.passed: dict[str, tuple[t.Any, ...]] = {}
 
-    def _note(self, name: str, *handed: t.Any) -> None:
+    def _record(self, name: str, *passed: t.Any) -> None:
         self.calls.append(name)
-        self.handed[name] = handed
+        self.passed[name] = passed
         if name == self.fails_in:
             raise self.error
 
     @contextlib.contextmanager
     def session(self, *, dry: bool) -> t.Iterator[None]:
-        self._note("session", dry)
+        self._record("session", dry)
         yield
         self.calls.append("release")
 
     def read(self, *, dry: bool) -> str:
-        self._note("read", dry)
+        self._record("read", dry)
         return OBSERVED
 
     def notes(self, observed: str, *, dry: bool) -> list[str]:
-        self._note("notes", observed, dry)
-        return ["news"]
+        self._record("notes", observed, dry)
+        return ["old version"]
 
     def plan(self, observed: str) -> TaskPlan:
-        self._note("plan", observed)
+        self._record("plan", observed)
         return TaskPlan(CHANGES if self.changes else (), ("beware",))
 
     def preflight(self, observed: str, plan: TaskPlan) -> list[str]:
-        self._note("preflight", observed, plan)
+        self._record("preflight", observed, plan)
         return ["etcd is alone"]
 
     def verify(self, observed: str, plan: TaskPlan, *, dry: bool) -> list[str]:
-        self._note("verify", observed, plan, dry)
+        self._record("verify", observed, plan, dry)
         return ["unverified"]
 
     def rehearse(self, observed: str, plan: TaskPlan) -> Verdict:
-        self._note("rehearse", observed, plan)
+        self._record("rehearse", observed, plan)
         return self.verdict
 
     def apply(self, observed: str, plan: TaskPlan) -> None:
-        self._note("apply", observed, plan)
+        self._record("apply", observed, plan)
 
     def finish(self, observed: str, plan: TaskPlan, *, dry: bool) -> list[str]:
-        self._note("finish", observed, plan, dry)
-        return self.limits
+        self._record("finish", observed, plan, dry)
+        return self.final_warnings
 
     def report(self, observed: str | None, plan: TaskPlan | None) -> dict[str, t.Any]:
-        self._note("report", observed, plan)
+        self._record("report", observed, plan)
         return {"name": "x"}
 
 
 def run(steps: FakeSteps, *, rehearse: bool = True, check_mode: bool = False) -> FakeModule:
     module = FakeModule(check_mode=check_mode)
     with pytest.raises(Ended):
-        runner.run(t.cast("t.Any", module), steps, rehearse=rehearse)
+        runner.run_steps(t.cast("t.Any", module), steps, rehearse=rehearse)
     return module
 
 
-def test_what_the_end_could_not_verify_is_a_warning() -> None:
+def test_warnings_of_finish_are_warnings() -> None:
     steps = FakeSteps()
-    steps.limits = ["not verified: whether it is ready: no answer"]
-    assert run(steps).warnings[-1] == steps.limits[0]
+    steps.final_warnings = ["not verified: whether it is ready: no answer"]
+    assert run(steps).warnings[-1] == steps.final_warnings[0]
 
 
-def test_the_way_of_a_change() -> None:
+def test_change_runs_all_steps_in_order() -> None:
     steps = FakeSteps()
     module = run(steps)
     assert steps.calls == [
@@ -151,13 +151,13 @@ def test_the_way_of_a_change() -> None:
         "name": "x",
         "rehearsal": {
             "verdict": ACCEPTED,
-            "message": "its words",
+            "message": "its message",
             "seconds": 0.1,
             "command": ["kube-apiserver"],
             "warnings": ["deprecated"],
         },
     }
-    assert module.warnings == [*NEWS, "deprecated"]
+    assert module.warnings == [*WARNINGS, "deprecated"]
 
 
 def test_check_mode_does_everything_but_the_change() -> None:
@@ -170,14 +170,14 @@ def test_check_mode_does_everything_but_the_change() -> None:
 
 @pytest.mark.parametrize("changes", [True, False])
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_the_steps_for_which_it_matters_are_told_whether_it_is_check_mode(check_mode: bool, changes: bool) -> None:
+def test_steps_with_dry_get_whether_it_is_check_mode(check_mode: bool, changes: bool) -> None:
     steps = FakeSteps(changes=changes)
     run(steps, check_mode=check_mode)
-    told = {name: handed[-1] for name, handed in steps.handed.items() if isinstance(handed[-1], bool)}
-    assert told == dict.fromkeys(["session", "read", "notes", *([] if changes else ["verify"]), "finish"], check_mode)
+    dry = {name: passed[-1] for name, passed in steps.passed.items() if isinstance(passed[-1], bool)}
+    assert dry == dict.fromkeys(["session", "read", "notes", *([] if changes else ["verify"]), "finish"], check_mode)
 
 
-def test_what_a_verification_notes_is_a_warning() -> None:
+def test_warnings_of_a_verification_are_warnings() -> None:
     assert run(FakeSteps(changes=False)).warnings[-1] == "unverified"
 
 
@@ -202,39 +202,39 @@ def test_a_refused_rehearsal_ends_the_task_before_the_change() -> None:
     assert "apply" not in steps.calls
     assert module.result["failed"]
     assert module.result["changed"] is False
-    assert module.result["msg"] == "refused in the rehearsal, nothing was changed: its words"
+    assert module.result["msg"] == "refused in the rehearsal, nothing was changed: its message"
     assert module.result["rehearsal"]["verdict"] == REFUSED
 
 
-def test_each_step_is_handed_what_those_before_it_found() -> None:
+def test_each_step_gets_the_results_of_those_before() -> None:
     steps, plan = FakeSteps(), TaskPlan(CHANGES, ("beware",))
     run(steps)
-    assert {name: steps.handed.pop(name) for name in ("session", "read", "notes", "plan", "finish")} == {
+    assert {name: steps.passed.pop(name) for name in ("session", "read", "notes", "plan", "finish")} == {
         "session": (False,),
         "read": (False,),
         "notes": (OBSERVED, False),
         "plan": (OBSERVED,),
         "finish": (OBSERVED, plan, False),
     }
-    assert list(steps.handed) == ["preflight", "rehearse", "apply", "report"]
-    assert set(steps.handed.values()) == {(OBSERVED, plan)}
+    assert list(steps.passed) == ["preflight", "rehearse", "apply", "report"]
+    assert set(steps.passed.values()) == {(OBSERVED, plan)}
 
 
 @pytest.mark.parametrize(
-    ("step", "handed"), [("session", (None, None)), ("read", (None, None)), ("plan", (OBSERVED, None))]
+    ("step", "passed"), [("session", (None, None)), ("read", (None, None)), ("plan", (OBSERVED, None))]
 )
-def test_the_result_is_made_of_what_was_found_by_then(step: str, handed: tuple[str | None, None]) -> None:
+def test_the_result_is_made_of_what_was_found_by_then(step: str, passed: tuple[str | None, None]) -> None:
     steps = FakeSteps(fails_in=step)
     run(steps)
-    assert steps.handed["report"] == handed
+    assert steps.passed["report"] == passed
 
 
 def test_a_change_that_needs_no_rehearsal_is_rehearsed_in_check_mode_only() -> None:
-    steps, dry = FakeSteps(unrehearsed="it is judged when it is made"), FakeSteps(unrehearsed="it is judged")
+    steps, dry = FakeSteps(unrehearsed="it is validated when it is made"), FakeSteps(unrehearsed="it is validated")
     made, rehearsed = run(steps), run(dry, check_mode=True)
     assert ("rehearse" in steps.calls, "rehearse" in dry.calls) == (False, True)
     assert made.result["rehearsal"]["verdict"] == NOT_NEEDED
-    assert made.result["rehearsal"]["message"] == "it is judged when it is made"
+    assert made.result["rehearsal"]["message"] == "it is validated when it is made"
     assert rehearsed.result["rehearsal"]["verdict"] == ACCEPTED
 
 
@@ -244,22 +244,22 @@ def test_a_rehearsal_that_was_switched_off_is_skipped_in_silence() -> None:
     assert "rehearse" not in steps.calls
     assert "apply" in steps.calls
     assert module.result["rehearsal"]["verdict"] == SKIPPED
-    assert module.warnings == NEWS
+    assert module.warnings == WARNINGS
 
 
 def test_a_rehearsal_that_is_not_possible_is_a_warning() -> None:
-    assert any("not rehearsed: its words" in warning for warning in run(FakeSteps(verdict=SKIPPED)).warnings)
+    assert any("not rehearsed: its message" in warning for warning in run(FakeSteps(verdict=SKIPPED)).warnings)
 
 
-def test_what_is_said_of_an_accepted_change_is_a_warning() -> None:
+def test_warnings_of_an_accepted_rehearsal_are_warnings() -> None:
     assert "deprecated" in run(FakeSteps()).warnings
     assert "deprecated" not in run(FakeSteps(verdict=REFUSED)).warnings
 
 
-def told(error: Exception, what_came_of_it: str = "") -> str:
-    """An error of the system says on which node and file, and of a module that changes something what came of it."""
+def error_message(error: Exception, outcome: str = "") -> str:
+    """The message of an error: one of the system has the node and the file, and of a module that changes something the outcome."""
     if isinstance(error, OSError):
-        return f"{os.uname().nodename}: {error.filename}: {error.strerror}.{what_came_of_it}"
+        return f"{os.uname().nodename}: {error.filename}: {error.strerror}.{outcome}"
     return str(error)
 
 
@@ -268,10 +268,10 @@ def told(error: Exception, what_came_of_it: str = "") -> str:
 def test_every_path_has_the_same_keys(step: str, error: Exception) -> None:
     module = run(FakeSteps(fails_in=step, error=error))
     assert set(module.result) == {"failed", "msg", "changed", "rehearsal", "name"}
-    assert module.result["msg"] == told(error, " Nothing was changed.")
+    assert module.result["msg"] == error_message(error, " Nothing was changed.")
 
 
-def test_an_error_tells_whether_something_was_changed_by_then() -> None:
+def test_failed_result_has_changed_of_its_error() -> None:
     error = KubeadmError("half done")
     error.changed = True
     assert run(FakeSteps(fails_in="apply", error=error)).result["changed"] is True
@@ -279,7 +279,7 @@ def test_an_error_tells_whether_something_was_changed_by_then() -> None:
 
 def test_an_error_of_ours_in_the_code_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
-        runner.run(
+        runner.run_steps(
             t.cast("t.Any", FakeModule()),
             FakeSteps(fails_in="plan", error=ZeroDivisionError()),
             rehearse=True,
@@ -287,7 +287,7 @@ def test_an_error_of_ours_in_the_code_is_not_hidden() -> None:
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_module_that_follows_is_told_whether_it_is_check_mode(check_mode: bool) -> None:
+def test_follower_gets_whether_it_is_check_mode(check_mode: bool) -> None:
     module = FakeModule(check_mode=check_mode)
     with pytest.raises(Ended):
         runner.run_follower(t.cast("t.Any", module), lambda dry: {"dry": dry}, busy=False)
@@ -309,7 +309,7 @@ def test_a_module_that_cannot_read(error: Exception) -> None:
     module = FakeModule()
     with pytest.raises(Ended):
         runner.run_info(t.cast("t.Any", module), read)
-    assert module.result == {"failed": True, "msg": told(error)}
+    assert module.result == {"failed": True, "msg": error_message(error)}
 
 
 # ---- several plans ---------------------------------------------------------------------------------------------------
@@ -347,12 +347,12 @@ def test_plans_are_made_one_after_the_other_and_never_applied(check_mode: bool) 
     plans = FakePlans(one=one, idle=idle)
     module = run_plans(plans, check_mode=check_mode)
     assert module.result["common"] == OBSERVED
-    assert [steps.handed["read"] for steps in (one, idle)] == [(check_mode,)] * 2
+    assert [steps.passed["read"] for steps in (one, idle)] == [(check_mode,)] * 2
     assert one.calls == ["session", "read", "notes", "plan", "preflight", "rehearse", "finish", "release", "report"]
     assert idle.calls == ["session", "read", "notes", "plan", "preflight", "verify", "finish", "release", "report"]
     accepted = {
         "verdict": ACCEPTED,
-        "message": "its words",
+        "message": "its message",
         "seconds": 0.1,
         "command": ["kube-apiserver"],
         "warnings": ["deprecated"],
@@ -372,28 +372,28 @@ def test_plans_are_made_one_after_the_other_and_never_applied(check_mode: bool) 
 def test_a_plan_that_fails_leaves_the_others(error: Exception) -> None:
     module = run_plans(FakePlans(bad=FakeSteps(fails_in="read", error=error), good=FakeSteps()))
     assert (module.result["failed"], module.result["changed"]) == (True, False)
-    assert module.result["msg"] == f"bad: {told(error, ' Nothing was changed.').rstrip('.')}."
+    assert module.result["msg"] == f"bad: {error_message(error, ' Nothing was changed.').rstrip('.')}."
     bad, good = module.result["plans"].values()
     assert set(bad) == set(good)
-    assert (bad["failed"], bad["msg"], bad["changed"]) == (True, told(error, " Nothing was changed."), False)
+    assert (bad["failed"], bad["msg"], bad["changed"]) == (True, error_message(error, " Nothing was changed."), False)
     assert (good["failed"], good["changed"]) == (False, True)
 
 
 def test_every_plan_that_fails_is_named() -> None:
     module = run_plans(FakePlans(a=FakeSteps(fails_in="plan"), b=FakeSteps(verdict=REFUSED)))
-    assert module.result["msg"] == "a: cannot; b: refused in the rehearsal, nothing was changed: its words."
+    assert module.result["msg"] == "a: cannot; b: refused in the rehearsal, nothing was changed: its message."
 
 
 @pytest.mark.parametrize("error", [KubeadmError("no kubelet"), OSError(5, "Input/output error", "/etc/x")])
 def test_without_what_plans_have_in_common_none_is_made(error: Exception) -> None:
     steps = FakeSteps()
     module = run_plans(FakePlans(fails=error, one=steps))
-    assert module.result == {"failed": True, "changed": False, "msg": told(error), "common": None, "plans": {}}
+    assert module.result == {"failed": True, "changed": False, "msg": error_message(error), "common": None, "plans": {}}
     assert steps.calls == []
 
 
 def test_a_plan_is_rehearsed_where_only_a_change_needs_no_rehearsal() -> None:
-    module = run_plans(FakePlans(one=FakeSteps(unrehearsed="it is judged when it is made")))
+    module = run_plans(FakePlans(one=FakeSteps(unrehearsed="it is validated when it is made")))
     assert module.result["plans"]["one"]["rehearsal"]["verdict"] == ACCEPTED
 
 
