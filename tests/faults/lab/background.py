@@ -52,11 +52,11 @@ class Program:
 
     @property
     def is_running(self) -> bool:
-        """Whether it is still at work."""
+        """Whether it still runs."""
         return self._process.poll() is None
 
     def close_input(self) -> None:
-        """Tell it to end, as samplers and probers understand it, and wait until it did."""
+        """Close its input, at which samplers and probers end, and wait until it did."""
         if self._process.stdin and not self._process.stdin.closed:
             self._process.stdin.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -67,7 +67,7 @@ class Program:
         return self._process.wait(seconds)
 
     def read_errors(self) -> str:
-        """What it told people until now."""
+        """Its standard error until now."""
         return self.errors.read_text(encoding="utf-8", errors="replace")
 
     def kill(self) -> None:
@@ -110,13 +110,13 @@ class Play(Program):
         super().__init__([*command, *arguments], output, environment(lab))
 
     def finish(self) -> runs.Run:
-        """What came of it."""
+        """Wait for its end; returns its run."""
         status = self.wait()
         return runs.Run(status, time.monotonic() - self._began, report(self))
 
 
 class Probing:
-    """A prober at work, or done."""
+    """The output of a prober, while it runs and afterwards."""
 
     def __init__(self, output: Path) -> None:
         self._output = output
@@ -153,7 +153,7 @@ def environment(lab: runs.Lab) -> dict[str, str]:
 
 
 def report(program: Program) -> Json:
-    """The JSON that Ansible printed; other words of it may stand before."""
+    """The JSON that Ansible printed; it may print other lines before."""
     read_errors = program.output.read_text(encoding="utf-8")
     start = f"\n{read_errors}".find("\n{\n")
     assert start >= 0, f"no report:\n{read_errors}{program.read_errors()}"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A lab as the fault tests use it: its nodes from outside, with everything that can go wrong on them."""
+"""A lab as the fault tests use it: its nodes from outside, with the faults that tests put on them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Value = t.TypeVar("Value")
 
 
 def until(observe: t.Callable[[], Value], what: str, seconds: float = 180.0) -> Value:
-    """Look until there is something to be seen. Raises AssertionError when there is nothing for so many seconds."""
+    """Observe until there is a value, and return it. Raises AssertionError when there is none for so many seconds."""
     limit = time.monotonic() + seconds
     while True:
         value = observe()
@@ -123,11 +123,11 @@ class Node:
         return f"{self.address}:6443"
 
     def is_ready(self) -> bool:
-        """Whether the API server of a control plane says so."""
+        """Whether the readyz of a control plane's API server is ok."""
         return sampler.is_healthy(self.api_server, "readyz")
 
     def has_healthy_kubelet(self) -> bool:
-        """Whether the kubelet says so, on the port that only the node itself reaches."""
+        """Whether the kubelet's healthz is ok, on the port that only the node itself reaches."""
         request = f"import urllib.request; print(urllib.request.urlopen({KUBELET_HEALTH!r}).status)"
         return self.run("python3", "-c", request, check=False).strip() == "200"
 
@@ -151,11 +151,11 @@ class Node:
         return Program(["podman", "exec", "--interactive", self.name, *command], output)
 
     def systemctl(self, *arguments: str) -> str:
-        """systemctl on the node; what it says of units that are not as asked is an answer as well."""
+        """systemctl on the node; that a unit is not active is a result as well."""
         return self.run("systemctl", *arguments, check=arguments[0] not in ("is-active", "show")).strip()
 
     def boot(self) -> str:
-        """What tells one start of the node from another: when its first process started."""
+        """The identity of a start of the node: when its first process started."""
         inspected = subprocess.run(
             ["podman", "inspect", "--format", "{{.State.StartedAt}}", self.name],
             check=True,
@@ -169,7 +169,7 @@ class Node:
         subprocess.run(["podman", "restart", "-t", "10", self.name], check=True, capture_output=True)
 
     def crash(self) -> None:
-        """What pulling its plug and putting it back is to a machine: nothing is told to end."""
+        """What pulling its plug and putting it back is to a machine: nothing gets a signal to end."""
         subprocess.run(["podman", "kill", "--signal", "KILL", self.name], check=True, capture_output=True)
         subprocess.run(["podman", "start", self.name], check=True, capture_output=True)
 
@@ -259,7 +259,7 @@ class Node:
         return journal["phase"] if journal else None
 
     def progress(self, component: str = API_SERVER) -> str:
-        """What the engine last said."""
+        """The last progress message of the engine."""
         progress = _read_json(self.path(f"{STATE}/{component}/progress.json"))
         return progress["message"] if progress else ""
 
@@ -354,7 +354,7 @@ class Cluster:
     # -- the state of all ----------------------------------------------------------------------------------------------
 
     def find_problem(self) -> str:
-        """What is not as it should be on a cluster that is not changed; empty when all is well."""
+        """What is wrong with a cluster that is not being changed; empty when nothing is."""
         for node in self.control_planes:
             for component in COMPONENTS:
                 container = yaml.safe_load(node.manifest(component).read_text(encoding="utf-8"))["spec"]["containers"][
@@ -368,9 +368,9 @@ class Cluster:
         return self.unready_nodes()
 
     def unready_nodes(self) -> str:
-        """Which nodes are not ready by the word of the API, asked through the load balancer where there is one; empty when all are."""
+        """Which nodes are not ready according to the API, through the load balancer where there is one; empty when all are."""
         response = self.lab.kubectl("get", "nodes", "--output=json", "--request-timeout=5s", check=False)
-        # Without an answer kubectl prints nothing, or a list of nothing.
+        # Without a response kubectl prints nothing, or a list of nothing.
         nodes = json.loads(response)["items"] if response else []
         if not nodes:
             return "the API does not answer"
@@ -396,7 +396,7 @@ class Cluster:
 
     @functools.cached_property
     def _original(self) -> Path:
-        """The manifests as kubeadm wrote them, kept with the lab by the first test that ever used it."""
+        """The manifests as kubeadm wrote them, saved with the lab by the first test that ever used it."""
         directory = self.lab.directory / "original"
         if not directory.exists():
             self.wait_until_healthy()

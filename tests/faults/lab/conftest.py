@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Labs for the fault tests, and what is kept of each test.
+"""Labs for the fault tests, and the record of each test.
 
 FAULTS_ONE and FAULTS_THREE name a lab with one control plane and a worker, and one with three control planes;
 FAULTS_UPGRADE_ONE and FAULTS_UPGRADE_THREE such labs, each with a worker, that kubeadm has not upgraded yet. Without

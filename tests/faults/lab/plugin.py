@@ -46,20 +46,20 @@ PIDFD_GETFD = 438  # the number of the system call, the same on all architecture
 
 
 @dataclasses.dataclass(frozen=True)
-class Look:
-    """One look of the sampler. ready: an HTTP status. offers: None when the kubelet says nothing. Times of the monotonic clock."""
+class Observation:
+    """One observation of the sampler. ready: an HTTP status. allocatable: None when the kubelet does not respond."""
 
-    begun: float
+    began: float
     done: float
     ready: int
-    says: str
+    message: str
     sockets: list[str]
     kubelet: list[int] | None
-    offers: dict[str, list[str]] | None
+    allocatable: dict[str, list[str]] | None
 
     def is_right(self, ids: t.Mapping[str, t.Sequence[str]]) -> bool:
         """Whether the kubelet offers exactly these, and the plugin is ready."""
-        return self.ready == 200 and all((self.offers or {}).get(name, []) == list(ids[name]) for name in ids)
+        return self.ready == 200 and all((self.allocatable or {}).get(name, []) == list(ids[name]) for name in ids)
 
 
 class Watch:
@@ -68,41 +68,41 @@ class Watch:
     def __init__(self, output: Path) -> None:
         self._output = output
         self._read = 0
-        self._looks: list[Look] = []
+        self._observations: list[Observation] = []
 
     @property
-    def looks(self) -> list[Look]:
+    def observations(self) -> list[Observation]:
         """All of them until now."""
         with self._output.open(encoding="utf-8") as stream:
             stream.seek(self._read)
             for line in iter(stream.readline, ""):
                 if line.endswith("\n"):
                     self._read += len(line.encode())
-                    self._looks.append(Look(**json.loads(line)))
-        return self._looks
+                    self._observations.append(Observation(**json.loads(line)))
+        return self._observations
 
-    def since(self, moment: float, shows: t.Callable[[Look], bool]) -> Look | None:
-        """The first look that began after a moment and shows something."""
-        return next((look for look in self.looks if look.begun >= moment and shows(look)), None)
+    def first_since(self, moment: float, holds: t.Callable[[Observation], bool]) -> Observation | None:
+        """The first observation that began after a moment and of which this holds."""
+        return next((obs for obs in self.observations if obs.began >= moment and holds(obs)), None)
 
-    def until(self, moment: float, shows: t.Callable[[Look], bool], what: str) -> Look:
-        """Until there is such a look. Raises AssertionError."""
-        return t.cast(Look, until(lambda: self.since(moment, shows), what, WAIT_TIMEOUT))
+    def until(self, moment: float, holds: t.Callable[[Observation], bool], what: str) -> Observation:
+        """Wait for such an observation. Raises AssertionError."""
+        return t.cast(Observation, until(lambda: self.first_since(moment, holds), what, WAIT_TIMEOUT))
 
 
-def stem(resource: str) -> str:
+def socket_prefix(resource: str) -> str:
     """What the names of the sockets of a resource begin with."""
     return f"nodecraft-{hashlib.sha256(resource.encode()).hexdigest()[:10]}-"
 
 
-def started(process: Process) -> float:
+def start_time(process: Process) -> float:
     """When a process started, by the monotonic clock; a test that is slow must not take that for later than it was."""
     fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
     return time.monotonic() - age
 
 
-def cut(server: Process, client: Process, path: str) -> int:
+def disconnect(server: Process, client: Process, path: str) -> int:
     """Shut down the connections of a client to a socket that a server has at a path; the socket itself stays. Returns how many."""
     # The kernel counts the server's end of a connection to the network of the client.
     inodes = {
@@ -113,13 +113,13 @@ def cut(server: Process, client: Process, path: str) -> int:
     count = 0
     for entry in Path(f"/proc/{server.pid}/fd").iterdir():
         if re.sub(r"socket:\[(\d+)\]", r"\1", os.readlink(entry)) in inodes:
-            with _borrowed(server.pid, int(entry.name)) as connection:
+            with _duplicate_socket(server.pid, int(entry.name)) as connection:
                 connection.shutdown(socket.SHUT_RDWR)
                 count += 1
     return count
 
 
-def _borrowed(pid: int, number: int) -> socket.socket:
+def _duplicate_socket(pid: int, number: int) -> socket.socket:
     """A socket of another process."""
     handle = os.pidfd_open(pid)
     try:
@@ -173,7 +173,7 @@ class Plugin:
         """Take it away."""
         self.node.run("rm", f"/dev/unit{number}")
 
-    # -- looking -------------------------------------------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------------------------------
 
     def pod(self, selector: str = f"app.kubernetes.io/instance={NAME}", *, other_than: str = "") -> Json:
         """The pod of the plugin, or another one that is selected, as soon as it has an address and is the only one."""
@@ -190,8 +190,8 @@ class Plugin:
         (name,) = (volume["configMap"]["name"] for volume in self.pod()["spec"]["volumes"] if "configMap" in volume)
         return "configmap", name, f"--namespace={NAMESPACE}"
 
-    def lives(self) -> Json:
-        """What tells one life of the plugin from another."""
+    def identity(self) -> Json:
+        """The identity of the plugin's container, and how often it was restarted."""
         (status,) = self.pod()["status"]["containerStatuses"]
         return {key: status[key] for key in ("containerID", "restartCount")}
 
@@ -205,7 +205,7 @@ class Plugin:
         return process
 
     def watched(self, pod: Json) -> Sampler:
-        """A sampler that looks until the block ends."""
+        """A sampler that observes until the block ends."""
         output = self.cluster.records / "samples" / f"{pod['metadata']['name']}-{os.urandom(4).hex()}.jsonl"
         return Sampler(self.node, pod["status"]["podIP"], output)
 
@@ -216,8 +216,8 @@ class Plugin:
 
     def allocatable(self, resource: str) -> str | None:
         """How many of a resource the node's status shows; None when it does not show it."""
-        shown = self.cluster.lab.get("node", self.node.name)["status"]["allocatable"]
-        return t.cast("str | None", shown.get(resource))
+        node_allocatable = self.cluster.lab.get("node", self.node.name)["status"]["allocatable"]
+        return t.cast("str | None", node_allocatable.get(resource))
 
     def registrations(self, resource: str) -> int:
         """How often the kubelet accepted a resource of this process."""
@@ -244,14 +244,14 @@ class Plugin:
             "delete", "pod", f"--namespace={NAMESPACE}", "--selector=example.com/twin", "--wait", "--now"
         )
         whole = yaml.safe_dump({"version": "v1", **CONFIG})
-        shown = self.cluster.lab.get(*self.config_map())["data"]["config.yaml"]
-        if yaml.safe_load(shown) != yaml.safe_load(whole):
+        current = self.cluster.lab.get(*self.config_map())["data"]["config.yaml"]
+        if yaml.safe_load(current) != yaml.safe_load(whole):
             self.configure(whole)
         with self.watched(self.pod()) as watch:
             self.plug(len(MINORS) - 1)
-            watch.until(0, lambda look: look.is_right({**IDS, UNIT: [*IDS[UNIT], UNPLUGGED]}), "all devices")
+            watch.until(0, lambda obs: obs.is_right({**IDS, UNIT: [*IDS[UNIT], UNPLUGGED]}), "all devices")
             self.unplug(len(MINORS) - 1)
-            watch.until(watch.looks[-1].done, lambda look: look.is_right(IDS), f"all devices but {UNPLUGGED}")
+            watch.until(watch.observations[-1].done, lambda obs: obs.is_right(IDS), f"all devices but {UNPLUGGED}")
 
 
 class Sampler(Program):
@@ -263,27 +263,29 @@ class Sampler(Program):
         self._watch = Watch(output)
 
     def __enter__(self) -> Watch:  # type: ignore[override]
-        until(lambda: self._watch.looks, f"the first look: {self.read_errors()}", WAIT_TIMEOUT)
+        until(lambda: self._watch.observations, f"the first observation: {self.read_errors()}", WAIT_TIMEOUT)
         return self._watch
 
 
-def back(watch: Watch, moment: float, ids: t.Mapping[str, t.Sequence[str]] = IDS) -> float:
+def recovery_seconds(watch: Watch, moment: float, ids: t.Mapping[str, t.Sequence[str]] = IDS) -> float:
     """Seconds from the end of a fault until the list is right; more than is promised is an error."""
-    seconds = watch.until(moment, lambda look: look.is_right(ids), f"the right list, {ids}").done - moment
+    seconds = watch.until(moment, lambda obs: obs.is_right(ids), f"the right list, {ids}").done - moment
     assert seconds <= PROMISED, f"the list was right after {seconds:.1f} s"
     return seconds
 
 
-def judge(watch: Watch, ids: t.Mapping[str, t.Sequence[str]] = IDS) -> None:
-    """What has to hold in each single look, whatever was done."""
-    for look in watch.looks:
-        wrong = {name: found for name, found in (look.offers or {}).items() if not set(found) <= set(ids.get(name, ()))}
+def check_observations(watch: Watch, ids: t.Mapping[str, t.Sequence[str]] = IDS) -> None:
+    """Check what has to hold in each single observation, whatever was done."""
+    for obs in watch.observations:
+        wrong = {
+            name: found for name, found in (obs.allocatable or {}).items() if not set(found) <= set(ids.get(name, ()))
+        }
         wrong = {name: found for name, found in wrong.items() if name in IDS}
         assert not wrong, f"offered although unplugged or unknown: {wrong}"
-        served = [name for name in IDS if any(entry.startswith(stem(name)) for entry in look.sockets)]
-        assert look.ready != 200 or served == list(IDS), f"ready with the sockets {look.sockets}"
+        served = [name for name in IDS if any(entry.startswith(socket_prefix(name)) for entry in obs.sockets)]
+        assert obs.ready != 200 or served == list(IDS), f"ready with the sockets {obs.sockets}"
 
 
-def unaffected(watch: Watch, resource: str) -> bool:
-    """Whether a resource was always offered as a whole, as far as the kubelet said."""
-    return all(look.offers is None or look.offers.get(resource) == IDS[resource] for look in watch.looks)
+def is_unaffected(watch: Watch, resource: str) -> bool:
+    """Whether a resource was always offered as a whole, as far as the kubelet responded."""
+    return all(obs.allocatable is None or obs.allocatable.get(resource) == IDS[resource] for obs in watch.observations)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Watch, on its node, a device plugin and what the kubelet offers of it, and print a line of JSON for each look: ADDRESS.
+"""Watch, on its node, a device plugin and what the kubelet offers of it, and print a line of JSON for each observation: ADDRESS.
 
     python3 -c "$(cat plugin_sampler.py)" 10.244.2.7
 
@@ -25,12 +25,12 @@ TIMEOUT = 3.0
 
 
 def page(address: str, path: str) -> tuple[int, str]:
-    """Status and text of a page; 0 without an answer."""
+    """Status and text of a page; 0 without a response."""
     connection = http.client.HTTPConnection(address, PORT, timeout=TIMEOUT)
     try:
         connection.request("GET", path)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode()
+        response = connection.getresponse()
+        return response.status, response.read().decode()
     except (OSError, http.client.HTTPException) as error:
         return 0, str(error)
     finally:
@@ -43,7 +43,7 @@ def sockets() -> list[str]:
 
 
 def kubelet() -> list[int] | None:
-    """What tells one kubelet.sock from another; None when there is none."""
+    """The identity of kubelet.sock; None when there is none."""
     try:
         status = os.stat(f"{DIRECTORY}/kubelet.sock")
     except OSError:
@@ -51,23 +51,23 @@ def kubelet() -> list[int] | None:
     return [status.st_ino, status.st_ctime_ns]
 
 
-def offers(address: str) -> dict[str, list[str]] | None:
-    """The devices that the kubelet can hand out, by resource, in its own words; None when it says nothing."""
+def allocatable(address: str) -> dict[str, list[str]] | None:
+    """The devices that the kubelet can hand out, by resource, in its own form; None when it does not respond."""
     status, text = page(address, "/pod-resources")
     return t.cast("dict[str, list[str]]", json.loads(text)["allocatable"]) if status == 200 else None
 
 
-def look(address: str) -> dict[str, t.Any]:
-    """One look. sockets: those that were there before or after the plugin was asked whether it is ready."""
-    begun, before = time.monotonic(), sockets()
-    ready, says = page(address, "/readyz")
+def observe(address: str) -> dict[str, t.Any]:
+    """One observation. sockets: those that were there before or after the request for the plugin's readiness."""
+    began, before = time.monotonic(), sockets()
+    ready, message = page(address, "/readyz")
     return {
-        "begun": begun,
+        "began": began,
         "ready": ready,
-        "says": says,
+        "message": message,
         "sockets": sorted({*before, *sockets()}),
         "kubelet": kubelet(),
-        "offers": offers(address),
+        "allocatable": allocatable(address),
         "done": time.monotonic(),
     }
 
@@ -76,7 +76,7 @@ def main() -> None:
     """Do it."""
     (address,) = sys.argv[1:]
     while not select.select([sys.stdin], [], [], POLL_INTERVAL)[0]:
-        print(json.dumps(look(address)), flush=True)
+        print(json.dumps(observe(address)), flush=True)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@
 
     python3 prober.py /path/of/kubeconfig
 
-A request that fails is sent once more, on a new connection. A line of JSON tells of every failure and, when its input is
-closed, of the whole. Python's standard library, PyYAML, and the collection's reader of kubeconfigs.
+A request that fails is sent once more, on a new connection. It prints a line of JSON for every failure and, when its input is
+closed, a summary. Python's standard library, PyYAML, and the collection's reader of kubeconfigs.
 """
 
 from __future__ import annotations

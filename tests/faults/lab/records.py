@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is kept of one fault that was tried."""
+"""The record of one fault that was tried."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Record:
         self.effort = samples.effort
 
     def write(self, path: Path, *, passed: bool) -> None:
-        """Keep it."""
+        """Write it as JSON."""
         content = {**dataclasses.asdict(self), "passed": passed}
         path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 

@@ -4,7 +4,7 @@
 
     python3 sampler.py /path/of/kube-apiserver.yaml 10.0.0.2:6443
 
-It ends when its input is closed. Python's standard library only; nothing of the collection, which it judges. Times are
+It ends when its input is closed. Python's standard library only; nothing of the collection, which is what it checks. Times are
 seconds of the monotonic clock, which all processes of a machine share, also those in containers.
 """
 
@@ -55,7 +55,7 @@ def names_now(directory: str) -> list[str]:
 
 
 def is_healthy(address: str, path: str) -> bool:
-    """Whether the API server says that it is well, on a connection of its own, whatever its certificate is."""
+    """Whether the API server's health endpoint is ok, on a connection of its own, whatever its certificate is."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -95,13 +95,13 @@ class Printer:
 
 
 def probe_forever(address: str, printer: Printer, ended: threading.Event) -> None:
-    """Ask both paths in turn, and whether there is a process to ask."""
+    """Probe both paths in turn, and whether there is a process that listens."""
     while not ended.is_set():
         printer.print_change("listens", listens(address), time.monotonic())
         for path in PATHS:
             began = time.monotonic()
             healthy = is_healthy(address, path)
-            # Well at its end, or no longer well since its beginning.
+            # Healthy at its end, or no longer healthy since its beginning.
             printer.print_change(path, healthy, time.monotonic() if healthy else began)
         ended.wait(PROBE_SECONDS)
 

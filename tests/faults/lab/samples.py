@@ -51,7 +51,7 @@ class Samples:
 
     @property
     def effort(self) -> Json:
-        """How often the manifest was looked at, and the longest pause between two looks, in seconds."""
+        """How often the manifest was read, and the longest pause between two reads, in seconds."""
         return t.cast(Json, self.spans("end")[0].value)
 
     @property
@@ -91,14 +91,14 @@ class Samples:
         return sorted({name for span in self.spans("names") for name in span.value})
 
     def outages(self, path: str = "readyz") -> list[float]:
-        """How long the API server was not well, each time; the last one may be open."""
+        """How long the API server was not ready, each time; the last one may be open."""
         return [round(until - since, 2) for since, until in self._unready(path)]
 
     def absences(self) -> list[tuple[float, float]]:
-        """From when the API server took no connections until it was well again, each time.
+        """From when the API server took no connections until it was ready again, each time.
 
-        One that is slow on a busy machine, or unready for a moment while etcd elects, is not away; whether clients could bear that,
-        a prober tells. One that stops again before it was well has been away all along.
+        One that is slow on a busy machine, or unready for a moment while etcd elects, is not away; whether clients could bear that
+        shows a prober. One that stops again before it was ready has been away all along.
         """
         ready_times = [span.since for span in self.spans("readyz") if span.value]
         found: list[tuple[float, float]] = []
@@ -116,12 +116,12 @@ class Samples:
         return [(span.since, span.until or self.ended) for span in self.spans(path) if not span.value]
 
     def ready_since(self, path: str = "readyz") -> float | None:
-        """Since when the API server is well; None when it is not at the end."""
+        """Since when the API server is ready; None when it is not at the end."""
         last = self.spans(path)[-1]
         return last.since if last.value else None
 
     def restore_seconds(self) -> float | None:
-        """From the write of the new manifest until the API server was well with the former one; None without a restore."""
+        """From the write of the new manifest until the API server was ready with the former one; None without a restore."""
         written, restored_at, ready_at = self.written(), self.restored_at(), self.ready_since()
         if written is None or restored_at is None or ready_at is None:
             return None
@@ -132,7 +132,7 @@ def most_at_once(absences: t.Iterable[tuple[float, float]]) -> int:
     """How many API servers were away at the same time, at the most. absences: of all of them."""
     events = [(at, change) for since, until in absences for at, change in ((since, 1), (until, -1))]
     now = most = 0
-    # At the same instant one that is well again counts first.
+    # At the same instant one that is ready again counts first.
     for dummy, change in sorted(events):
         now += change
         most = max(most, now)

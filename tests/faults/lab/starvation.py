@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the host of this machine gives it the time of its processors.
 
-A cloud's machine can be left without for minutes. What does not come up within a timeout then says nothing of the change,
+A cloud's machine can be left without for minutes. What does not come up within a timeout then proves nothing about the change,
 so a test that fails meanwhile is tried again: nox has pytest repeat what ends with Starved, and count it.
 """
 
@@ -14,7 +14,7 @@ import time
 import typing as t
 from pathlib import Path
 
-# The part of the time that was wanted and not given, above which nothing can be learnt. A machine that is merely busy
+# The part of the time that was needed and not given, above which nothing can be learnt. A machine that is merely busy
 # loses a twentieth.
 MAX_STOLEN = 0.25
 POLL_INTERVAL = 3.0
@@ -27,7 +27,7 @@ class Starved(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Times:
-    """What the kernel counts, over all processors since the boot, in its ticks. stolen: wanted, and given to other machines."""
+    """What the kernel counts, over all processors since the boot, in its ticks. stolen: needed, and given to other machines."""
 
     used: int
     stolen: int
@@ -44,13 +44,13 @@ class Times:
         return cls(used=sum(fields[:3]) + sum(fields[5:7]), stolen=fields[7])
 
     def stolen_share(self, later: Times) -> float:
-        """The part of what was wanted between the two that the host gave to others."""
+        """The part of what was needed between the two that the host gave to others."""
         used, stolen = later.used - self.used, later.stolen - self.stolen
         return stolen / (used + stolen) if used + stolen else 0.0
 
 
 def share_now() -> float:
-    """The part that the host takes at present. A cluster always wants some, so this needs no load of its own."""
+    """The part that the host takes at present. A cluster always needs some, so this needs no load of its own."""
     began = Times.now()
     time.sleep(POLL_INTERVAL)
     return began.stolen_share(Times.now())

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.tests.faults.reliability import PAGE, with_table
 
-OURS = "collection"
+OWN = "collection"
 WAYS = {
-    OURS: "this collection",
+    OWN: "this collection",
     "lineinfile": "`lineinfile`, `backup: true`",
     "copy": "`copy`, `backup: true`",
     "kubeadm": "`kubeadm init phase control-plane apiserver`",
@@ -120,11 +120,11 @@ def clients(entries: t.Sequence[Json]) -> str:
 
 def compared(entries: t.Sequence[Json]) -> str:
     """The same faults by the manual ways, and by the collection."""
-    manual = [entry for entry in entries if entry["way"] != OURS]
+    manual = [entry for entry in entries if entry["way"] != OWN]
     tried = {entry["fault"] for entry in manual}
-    ours = [entry for entry in entries if entry["way"] == OURS and entry["fault"] in tried and not entry["requests"]]
+    own = [entry for entry in entries if entry["way"] == OWN and entry["fault"] in tried and not entry["requests"]]
     rows = sorted(
-        [*manual, *ours],
+        [*manual, *own],
         key=lambda entry: (entry["fault"] != "good", entry["fault"], list(WAYS).index(entry["way"]), entry["title"]),
     )
     return table(
@@ -156,13 +156,13 @@ def device_plugin(entries: t.Sequence[Json]) -> str:
 def text(entries: t.Sequence[Json]) -> str:
     """All tables, with what stands between them."""
     of_plugin = [entry for entry in entries if entry["fault"].startswith("D")]
-    ours = [entry for entry in entries if entry["way"] == OURS and entry not in of_plugin]
+    own = [entry for entry in entries if entry["way"] == OWN and entry not in of_plugin]
     parts = [
-        summary(ours),
+        summary(own),
         "### Fault by fault",
-        faults(ours),
+        faults(own),
         "### What clients saw",
-        clients(ours),
+        clients(own),
         "### The same manually",
         compared(entries),
         *(["### A device plugin", device_plugin(of_plugin)] if of_plugin else []),

@@ -26,15 +26,15 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.plugin import (
     NOTICED,
     UNIT,
     WAIT_TIMEOUT,
-    Look,
+    Observation,
     Plugin,
     Watch,
-    back,
-    cut,
-    judge,
-    started,
-    stem,
-    unaffected,
+    check_observations,
+    disconnect,
+    is_unaffected,
+    recovery_seconds,
+    socket_prefix,
+    start_time,
 )
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Recorder
 
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.skipif("FAULTS_ONE" not in os.environ, reason="FAULTS_O
 
 RESTARTS = 20
 RESTARTS_SECONDS = 300.0
-LOOKS_DOWN = 5
+MIN_SEEN = 5
 MANY = "example.com/many"
 MANY_IDS = sorted(f"fake-{number}" for number in range(1000))
 
@@ -81,8 +81,8 @@ def holder(node: str) -> Json:
 
 
 @pytest.fixture
-def held(plugin: Plugin) -> t.Iterator[t.Callable[[], Json]]:
-    """What tells one life of the container that holds a device from another."""
+def holder_life(plugin: Plugin) -> t.Iterator[t.Callable[[], Json]]:
+    """Yields what reads the identity of the container that holds a device."""
     lab = plugin.cluster.lab
 
     def life() -> Json:
@@ -102,30 +102,33 @@ def held(plugin: Plugin) -> t.Iterator[t.Callable[[], Json]]:
 
 def restart_kubelet(plugin: Plugin, watch: Watch, ids: t.Mapping[str, t.Sequence[str]] = IDS) -> float:
     """Stop it until the plugin has noticed, and start it. Returns the seconds from its socket until the right list."""
-    before = watch.looks[-1].kubelet
+    before = watch.observations[-1].kubelet
     plugin.node.systemctl("stop", "kubelet")
     down = time.monotonic()
-    noticed = watch.until(down, lambda look: look.ready == 503, "a plugin that is not ready")
-    until(lambda: len(between(watch, noticed.begun, time.monotonic())) >= LOOKS_DOWN, "some looks while it is down")
+    noticed = watch.until(down, lambda obs: obs.ready == 503, "a plugin that is not ready")
+    until(
+        lambda: len(between(watch, noticed.began, time.monotonic())) >= MIN_SEEN,
+        "some observations while it is down",
+    )
     plugin.node.systemctl("start", "kubelet")
-    there = watch.until(noticed.done, lambda look: look.kubelet not in (None, before), "another kubelet.sock")
+    there = watch.until(noticed.done, lambda obs: obs.kubelet not in (None, before), "another kubelet.sock")
     assert noticed.done - down <= NOTICED
-    assert {look.ready for look in between(watch, noticed.begun, there.begun)} == {503}
-    return back(watch, there.begun, ids)
+    assert {obs.ready for obs in between(watch, noticed.began, there.began)} == {503}
+    return recovery_seconds(watch, there.began, ids)
 
 
-def between(watch: Watch, first: float, last: float) -> list[Look]:
-    """The looks from one moment to another."""
-    return [look for look in watch.looks if look.begun >= first and look.done <= last]
+def between(watch: Watch, first: float, last: float) -> list[Observation]:
+    """The observations from one moment to another."""
+    return [obs for obs in watch.observations if obs.began >= first and obs.done <= last]
 
 
 def test_d1_the_kubelet_is_restarted_again_and_again(
-    plugin: Plugin, held: t.Callable[[], Json], record: Recorder
+    plugin: Plugin, holder_life: t.Callable[[], Json], record: Recorder
 ) -> None:
     entry, life, pod_life, began = (
         record("D01", f"kubelet restarted {RESTARTS} times"),
-        plugin.lives(),
-        held(),
+        plugin.identity(),
+        holder_life(),
         time.monotonic(),
     )
     kubelets = {plugin.node.kubelet().pid}
@@ -137,79 +140,81 @@ def test_d1_the_kubelet_is_restarted_again_and_again(
     took = time.monotonic() - began
     entry.outcome, entry.list_seconds = "recovered", max(seconds)
     entry.reached = f"{len(kubelets)} kubelets, one after the other, in {took:.0f} s"
-    judge(watch)
+    check_observations(watch)
     assert len(kubelets) == RESTARTS + 1
     assert took <= RESTARTS_SECONDS
-    assert plugin.lives() == life
-    assert held() == pod_life
+    assert plugin.identity() == life
+    assert holder_life() == pod_life
 
 
 def test_d3_its_own_socket_is_removed(plugin: Plugin, record: Recorder) -> None:
-    entry, life, others = record("D03", "the plugin's own socket removed"), plugin.lives(), plugin.registrations(FAKE)
+    entry, life, others = (
+        record("D03", "the plugin's own socket removed"),
+        plugin.identity(),
+        plugin.registrations(FAKE),
+    )
     with plugin.watched(plugin.pod()) as watch:
         (removed,) = sockets(watch, UNIT)
         plugin.node.run("rm", f"{DIRECTORY}/{removed}")
         gone = time.monotonic()
-        again = watch.until(
-            gone, lambda look: removed not in look.sockets and bool(named(look, UNIT)), "another socket"
-        )
-        entry.list_seconds = back(watch, gone)
-    judge(watch)
+        again = watch.until(gone, lambda obs: removed not in obs.sockets and bool(named(obs, UNIT)), "another socket")
+        entry.list_seconds = recovery_seconds(watch, gone)
+    check_observations(watch)
     entry.outcome, entry.reached = "recovered", f"{removed} was removed, {named(again, UNIT)[0]} took its place"
-    assert unaffected(watch, FAKE)
+    assert is_unaffected(watch, FAKE)
     assert plugin.registrations(FAKE) == others
-    assert plugin.lives() == life
+    assert plugin.identity() == life
 
 
-def named(look: Look, resource: str) -> list[str]:
+def named(obs: Observation, resource: str) -> list[str]:
     """The sockets of a resource."""
-    return [name for name in look.sockets if name.startswith(stem(resource))]
+    return [name for name in obs.sockets if name.startswith(socket_prefix(resource))]
 
 
 def sockets(watch: Watch, resource: str) -> list[str]:
-    """The sockets of a resource, at the last look."""
-    return named(watch.looks[-1], resource)
+    """The sockets of a resource, at the last observation."""
+    return named(watch.observations[-1], resource)
 
 
 def test_d4_a_killed_plugin_leaves_its_sockets(plugin: Plugin, record: Recorder) -> None:
-    entry, life, process = record("D04", "plugin killed, its sockets stay"), plugin.lives(), plugin.process()
+    entry, life, process = (record("D04", "plugin killed, its sockets stay"), plugin.identity(), plugin.process())
     with plugin.watched(plugin.pod()) as watch:
         # It is not started again before the sockets that it left have been seen.
         plugin.node.kubelet().send(signal.SIGSTOP)
         process.send(signal.SIGKILL)
         killed = time.monotonic()
-        stale = watch.until(killed, lambda look: look.ready == 0, "no plugin that answers").sockets
+        stale = watch.until(killed, lambda obs: obs.ready == 0, "no plugin that answers").sockets
         plugin.node.kubelet().send(signal.SIGCONT)
         until(lambda: plugin.processes() not in ([], [process]), "another process of the plugin", WAIT_TIMEOUT)
-        entry.list_seconds = back(watch, started(plugin.process()))
-        last = watch.looks[-1].sockets
-    judge(watch)
+        entry.list_seconds = recovery_seconds(watch, start_time(plugin.process()))
+        last = watch.observations[-1].sockets
+    check_observations(watch)
     entry.outcome, entry.reached = "recovered", f"{', '.join(stale)} outlived process {process.pid}"
     assert len(stale) == len(IDS)
     assert not set(stale) & set(last), "stale sockets are still there"
-    assert plugin.lives()["restartCount"] == life["restartCount"] + 1
+    assert plugin.identity()["restartCount"] == life["restartCount"] + 1
 
 
 def test_d8_a_broken_configuration_is_refused(plugin: Plugin, record: Recorder) -> None:
-    entry, life = record("D08", "configuration replaced by a broken one"), plugin.lives()
+    entry, life = record("D08", "configuration replaced by a broken one"), plugin.identity()
     broken = yaml.safe_dump({"version": "v1", **CONFIG}).replace("count: 2", "count: many")
     with plugin.watched(plugin.pod()) as watch:
         plugin.configure(broken)
-        refused = watch.until(0, lambda look: "is refused" in look.says, "a configuration that is refused")
-        stays(lambda: watch.looks[-1].ready == 200, "a plugin that is ready", 3)
+        refused = watch.until(0, lambda obs: "is refused" in obs.message, "a configuration that is refused")
+        stays(lambda: watch.observations[-1].ready == 200, "a plugin that is ready", 3)
         assert "device_plugin_config_accepted 0.0" in plugin.page("/metrics")
         plugin.configure(yaml.safe_dump({"version": "v1", **CONFIG}))
         mended = watch.until(
-            time.monotonic(), lambda look: "is refused" not in look.says, "a configuration that is taken"
+            time.monotonic(), lambda obs: "is refused" not in obs.message, "a configuration that is taken"
         )
-        entry.list_seconds = back(watch, mended.begun)
-    judge(watch)
-    entry.outcome, entry.reached = "last good one kept", refused.says.splitlines()[-1]
+        entry.list_seconds = recovery_seconds(watch, mended.began)
+    check_observations(watch)
+    entry.outcome, entry.reached = "last good one kept", refused.message.splitlines()[-1]
     assert "many" in entry.reached
-    assert {look.ready for look in watch.looks} == {200}
-    assert unaffected(watch, UNIT)
-    assert unaffected(watch, FAKE)
-    assert plugin.lives() == life
+    assert {obs.ready for obs in watch.observations} == {200}
+    assert is_unaffected(watch, UNIT)
+    assert is_unaffected(watch, FAKE)
+    assert plugin.identity() == life
 
 
 def twin(plugin: Plugin) -> Json:
@@ -226,29 +231,29 @@ def twin(plugin: Plugin) -> Json:
 def test_d10_two_plugins_on_one_resource(plugin: Plugin, record: Recorder) -> None:
     entry, life, lab = (
         record("D10", "a younger plugin on the same resources, and gone again"),
-        plugin.lives(),
+        plugin.identity(),
         plugin.cluster.lab,
     )
     with plugin.watched(plugin.pod()) as old:
         lab.kubectl("apply", "--filename=-", stdin=yaml.safe_dump(twin(plugin)))
         with plugin.watched(plugin.pod("example.com/twin")) as young:
-            young.until(0, lambda look: look.is_right(IDS), "a younger one that is ready")
+            young.until(0, lambda obs: obs.is_right(IDS), "a younger one that is ready")
             waits = old.until(
-                0, lambda look: look.ready == 503 and "newer process" in look.says, "an older one that waits"
+                0, lambda obs: obs.ready == 503 and "newer process" in obs.message, "an older one that waits"
             )
             both = plugin.processes()
-            stays(lambda: young.looks[-1].ready == 200, "a younger one that is ready", 3)
+            stays(lambda: young.observations[-1].ready == 200, "a younger one that is ready", 3)
         lab.kubectl("delete", "pod", "twin", f"--namespace={NAMESPACE}", "--wait=false")
         until(lambda: len(plugin.processes()) == 1, "the end of the younger one", WAIT_TIMEOUT)
-        entry.list_seconds = back(old, time.monotonic())
-    judge(old)
-    judge(young)
+        entry.list_seconds = recovery_seconds(old, time.monotonic())
+    check_observations(old)
+    check_observations(young)
     entry.outcome, entry.reached = (
         "recovered",
-        f"{len(both)} processes; the older one said: {waits.says.splitlines()[0]}",
+        f"{len(both)} processes; the older one said: {waits.message.splitlines()[0]}",
     )
     assert len(both) == 2
-    assert plugin.lives() == life
+    assert plugin.identity() == life
 
 
 def test_d10_a_rolling_update(plugin: Plugin, record: Recorder) -> None:
@@ -256,49 +261,49 @@ def test_d10_a_rolling_update(plugin: Plugin, record: Recorder) -> None:
     lab.kubectl("rollout", "restart", f"--namespace={NAMESPACE}", f"daemonset/{NAMESPACE}")
     with plugin.watched(plugin.pod(other_than=former["metadata"]["name"])) as watch:
         until(lambda: plugin.processes() not in ([], [process]), "another process of the plugin", WAIT_TIMEOUT)
-        entry.list_seconds = back(watch, started(plugin.process()))
-    judge(watch)
+        entry.list_seconds = recovery_seconds(watch, start_time(plugin.process()))
+    check_observations(watch)
     entry.outcome, entry.reached = "recovered", f"process {process.pid} was replaced by {plugin.process().pid}"
-    assert plugin.lives()["restartCount"] == 0
+    assert plugin.identity()["restartCount"] == 0
     lab.kubectl("rollout", "status", f"--namespace={NAMESPACE}", f"daemonset/{NAMESPACE}", "--timeout=90s")
 
 
 def test_d12_a_thousand_devices(plugin: Plugin, record: Recorder) -> None:
     entry, life, ids = (
         record("D12", "a thousand devices more, and a restart of the kubelet"),
-        plugin.lives(),
+        plugin.identity(),
         {**IDS, MANY: MANY_IDS},
     )
     more = {"name": MANY, "discover": [{"fake": {"count": len(MANY_IDS)}}]}
     with plugin.watched(plugin.pod()) as watch:
         plugin.configure(yaml.safe_dump({"version": "v1", **CONFIG, "resources": [*CONFIG["resources"], more]}))
-        taken = watch.until(0, lambda look: MANY in look.says, "a configuration that is taken")
-        seconds = [back(watch, taken.begun, ids)]
-        assert unaffected(watch, UNIT)
-        assert unaffected(watch, FAKE)
+        accepted = watch.until(0, lambda obs: MANY in obs.message, "a configuration that is taken")
+        seconds = [recovery_seconds(watch, accepted.began, ids)]
+        assert is_unaffected(watch, UNIT)
+        assert is_unaffected(watch, FAKE)
         seconds.append(restart_kubelet(plugin, watch, ids))
-    judge(watch)
+    check_observations(watch)
     # The API server writes a thousand as 1k.
     until(lambda: quantities.same(plugin.allocatable(MANY), str(len(MANY_IDS))), "all of them in allocatable", 30)
     entry.outcome, entry.list_seconds = "recovered", max(seconds)
     entry.reached = f"allocatable was {len(MANY_IDS)}"
-    assert plugin.lives() == life
+    assert plugin.identity() == life
 
 
 def test_d17_only_the_stream_is_dropped(plugin: Plugin, record: Recorder) -> None:
-    entry, life = record("D17", "the stream to the kubelet cut, its socket stays"), plugin.lives()
+    entry, life = record("D17", "the stream to the kubelet cut, its socket stays"), plugin.identity()
     before, others = plugin.registrations(UNIT), plugin.registrations(FAKE)
     with plugin.watched(plugin.pod()) as watch:
         (path,) = sockets(watch, UNIT)
-        connections = cut(plugin.process(), plugin.node.kubelet(), f"{DIRECTORY}/{path}")
+        connections = disconnect(plugin.process(), plugin.node.kubelet(), f"{DIRECTORY}/{path}")
         gone = time.monotonic()
         until(lambda: plugin.registrations(UNIT) > before, "another registration", WAIT_TIMEOUT)
-        entry.list_seconds = back(watch, gone)
-        (taken,) = sockets(watch, UNIT)
-        assert taken != path  # a kubelet takes each socket once
-    judge(watch)
+        entry.list_seconds = recovery_seconds(watch, gone)
+        (new_path,) = sockets(watch, UNIT)
+        assert new_path != path  # a kubelet takes each socket once
+    check_observations(watch)
     entry.outcome, entry.reached = "recovered", f"{connections} connection to {path} was shut down"
     assert connections == 1
-    assert unaffected(watch, FAKE)
+    assert is_unaffected(watch, FAKE)
     assert plugin.registrations(FAKE) == others
-    assert plugin.lives() == life
+    assert plugin.identity() == life

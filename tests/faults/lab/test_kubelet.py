@@ -40,8 +40,8 @@ def change(cluster: Cluster, desired: Json, **settings: t.Any) -> Task:
 
 def is_ready(cluster: Cluster, node: Node) -> bool:
     """Whether the API server takes the node for ready."""
-    shown = cluster.lab.get("node", node.name)["status"]["conditions"]
-    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in shown)
+    response = cluster.lab.get("node", node.name)["status"]["conditions"]
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in response)
 
 
 def check_restored(entry: Record, cluster: Cluster, former: Process, result: Json) -> None:
@@ -56,15 +56,17 @@ def check_restored(entry: Record, cluster: Cluster, former: Process, result: Jso
     assert is_ready(cluster, node)
 
 
-@pytest.mark.parametrize(("title", "desired", "words"), REFUSED, ids=[fault[0].replace(" ", "-") for fault in REFUSED])
+@pytest.mark.parametrize(
+    ("title", "desired", "message"), REFUSED, ids=[fault[0].replace(" ", "-") for fault in REFUSED]
+)
 def test_is_refused_before_anything_is_written(
-    one: Cluster, record: Recorder, title: str, desired: Json, words: str
+    one: Cluster, record: Recorder, title: str, desired: Json, message: str
 ) -> None:
     entry, running = record("F41", f"kubelet: {title}"), one.workers[0].kubelet()
     with change(one, desired) as task:
         result = task.result()
     assert result["failed"]
-    assert words in result["msg"]
+    assert message in result["msg"]
     assert result["transaction"] is None
     assert one.workers[0].kubelet() == running
     assert not one.workers[0].path(FRAGMENTS).exists()
@@ -106,9 +108,9 @@ def test_a_policy_changes_with_its_state_file(one: Cluster, record: Recorder) ->
             assert ends[-1]["outcome"] == "committed"
             path = node.kubelet().path(STATE_FILE)
             assert json.loads(path.read_bytes())["policyName"] == policy
-            assert used(one, node)["cpuManagerPolicy"] == policy
-            (aside,) = path.parent.glob(f"{path.name}.*")
-            assert (identity_of(aside) == former) is (policy == "static"), "of the former ones the last is kept"
+            assert used_configuration(one, node)["cpuManagerPolicy"] == policy
+            (moved,) = path.parent.glob(f"{path.name}.*")
+            assert (identity_of(moved) == former) is (policy == "static"), "of the former ones the last is kept"
             with change(one, desired) as task:
                 assert not task.result()["changed"]
     finally:
@@ -118,10 +120,10 @@ def test_a_policy_changes_with_its_state_file(one: Cluster, record: Recorder) ->
     entry.reached = "the state file named static and then none, and so did the kubelet"
 
 
-def used(cluster: Cluster, node: Node) -> Json:
+def used_configuration(cluster: Cluster, node: Node) -> Json:
     """The configuration that a kubelet uses."""
-    shown = cluster.lab.kubectl("get", "--raw", f"/api/v1/nodes/{node.name}/proxy/configz")
-    found: Json = json.loads(shown)["kubeletconfig"]
+    response = cluster.lab.kubectl("get", "--raw", f"/api/v1/nodes/{node.name}/proxy/configz")
+    found: Json = json.loads(response)["kubeletconfig"]
     return found
 
 

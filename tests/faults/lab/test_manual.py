@@ -61,7 +61,7 @@ def test_what_becomes_of_it(one: Cluster, record: Recorder, way: str, fault: str
                 play.kill()
             status = play.wait()
         written = sampling.samples.written()
-        entry.ended = what_it_came_to(one, sampling, f"--{flag}={value}")
+        entry.ended = final_state(one, sampling, f"--{flag}={value}")
     entry.reported = status != 0
     entry.outcome = "killed" if fault == "F16" else f"run {'failed' if entry.reported else 'ended well'}"
     entry.observe(sampling.samples)
@@ -71,7 +71,7 @@ def test_what_becomes_of_it(one: Cluster, record: Recorder, way: str, fault: str
     )
 
 
-def what_it_came_to(one: Cluster, sampling: Sampling, argument: str) -> str:
+def final_state(one: Cluster, sampling: Sampling, argument: str) -> str:
     """What runs once nothing happens any more: the new state, the old one, or none."""
     until(lambda: sampling.is_quiet(QUIET_SECONDS), "the end of all changes", 2 * QUIET_SECONDS)
     try:

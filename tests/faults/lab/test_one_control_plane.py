@@ -63,31 +63,31 @@ def names(faults: t.Iterable[tuple[t.Any, ...]]) -> list[str]:
     return [f"{fault[0]}-{fault[1].replace(' ', '-')}" for fault in faults]
 
 
-@pytest.mark.parametrize(("fault", "title", "desired", "words"), REFUSED, ids=names(REFUSED))
+@pytest.mark.parametrize(("fault", "title", "desired", "message"), REFUSED, ids=names(REFUSED))
 def test_is_refused_before_anything_is_written(
-    one: Cluster, record: Recorder, fault: str, title: str, desired: Json, words: str
+    one: Cluster, record: Recorder, fault: str, title: str, desired: Json, message: str
 ) -> None:
     entry = record(fault, title)
     running = one.first.processes()
     with one.sampled(one.first) as sampling, one.change(desired) as change:
         result = change.result()
     check_untouched(entry, one.first, sampling.samples, result, running)
-    assert words in result["msg"]
+    assert message in result["msg"]
     entry.reached = result["msg"]
 
 
 FORCED = (REFUSED[0], REFUSED[1], REFUSED[2], REFUSED[5])
 
 
-@pytest.mark.parametrize(("fault", "title", "desired", "words"), FORCED, ids=names(FORCED))
+@pytest.mark.parametrize(("fault", "title", "desired", "message"), FORCED, ids=names(FORCED))
 def test_without_rehearsal_it_is_restored(
-    one: Cluster, record: Recorder, fault: str, title: str, desired: Json, words: str
+    one: Cluster, record: Recorder, fault: str, title: str, desired: Json, message: str
 ) -> None:
     entry = record(fault, f"{title}, not rehearsed")
     with one.sampled(one.first) as sampling, one.change(desired, rehearse=False) as change:
         result = change.result()
     check_restored(entry, one.first, sampling.samples, result["transaction"])
-    assert words in "\n".join(result["transaction"]["log"])
+    assert message in "\n".join(result["transaction"]["log"])
     entry.reached = result["msg"]
     assert not one.first.path(desired_states.DIRECTORY).exists()
 
@@ -146,10 +146,10 @@ CERTIFICATES = (
 
 
 @pytest.mark.parametrize(
-    ("title", "make", "words"), CERTIFICATES, ids=[title.replace(" ", "-") for title, _make, _words in CERTIFICATES]
+    ("title", "make", "message"), CERTIFICATES, ids=[title.replace(" ", "-") for title, _make, _words in CERTIFICATES]
 )
 def test_a_bad_serving_certificate_is_refused(
-    one: Cluster, record: Recorder, title: str, make: t.Callable[[Authority, str], tuple[bytes, bytes]], words: str
+    one: Cluster, record: Recorder, title: str, make: t.Callable[[Authority, str], tuple[bytes, bytes]], message: str
 ) -> None:
     entry, running, node = record("F13", f"serving certificate {title}"), one.first.processes(), one.first
     directory = node.path(f"{PKI}/faults")
@@ -165,7 +165,7 @@ def test_a_bad_serving_certificate_is_refused(
         shutil.rmtree(directory)
     check_untouched(entry, node, sampling.samples, result, running)
     assert f"{PKI}/faults/api.crt" in result["msg"]
-    assert words in result["msg"]
+    assert message in result["msg"]
     entry.reached = result["msg"]
 
 
@@ -244,15 +244,15 @@ def test_a_slow_start_is_waited_for(one: Cluster, record: Recorder) -> None:
 
 
 # Takes the port as soon as it is free, and leaves when its input is closed.
-THIEF = """
+PORT_OCCUPIER = """
 import select, socket, sys
-thief = socket.socket(socket.AF_INET6)
-thief.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+occupier = socket.socket(socket.AF_INET6)
+occupier.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+occupier.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 while not select.select([sys.stdin], [], [], 0.005)[0]:
     try:
-        thief.bind(("::", 6443))
-        thief.listen()
+        occupier.bind(("::", 6443))
+        occupier.listen()
         break
     except OSError:
         pass
@@ -261,21 +261,21 @@ sys.stdin.read()
 """
 
 
-def thief_of_port(one: Cluster) -> Program:
+def occupy_port(one: Cluster) -> Program:
     """Another program on the node that wants the API server's port."""
-    return one.first.program("python3", "-c", THIEF, output=one.records / "runs" / "thief.txt")
+    return one.first.program("python3", "-c", PORT_OCCUPIER, output=one.records / "runs" / "port_occupier.txt")
 
 
 def test_a_port_that_is_taken_for_a_while_is_waited_for(one: Cluster, record: Recorder) -> None:
     entry = record("F10", "port taken until the first start failed")
     with (
         one.sampled(one.first) as sampling,
-        thief_of_port(one) as thief,
+        occupy_port(one) as occupier,
         one.change(desired_states.GOOD, wait_timeout=90) as change,
     ):
         until(lambda: "is down after" in one.first.progress(), "a start that failed", 90)
-        entry.reached = f"the port was {thief.output.read_text().strip()}: {one.first.progress()}"
-        thief.close_input()
+        entry.reached = f"the port was {occupier.output.read_text().strip()}: {one.first.progress()}"
+        occupier.close_input()
         result = change.result()
     assert "taken" in entry.reached
     check_committed(entry, one.first, sampling.samples, result["transaction"])
@@ -285,12 +285,12 @@ def test_a_port_that_stays_taken_is_restored(one: Cluster, record: Recorder) -> 
     entry = record("F10", "port taken until the former files are back")
     with (
         one.sampled(one.first) as sampling,
-        thief_of_port(one) as thief,
+        occupy_port(one) as occupier,
         one.change(desired_states.GOOD, wait_timeout=90) as change,
     ):
         one.first.wait_for_phase("verifying", seconds=180)
-        entry.reached = f"the port was {thief.output.read_text().strip()}"
-        thief.close_input()
+        entry.reached = f"the port was {occupier.output.read_text().strip()}"
+        occupier.close_input()
         result = change.result()
     assert "taken" in entry.reached
     check_restored(entry, one.first, sampling.samples, result["transaction"])
@@ -332,10 +332,10 @@ def test_the_node_restores_itself_when_everything_else_is_killed(one: Cluster, r
     check_restored(entry, one.first, sampling.samples, ended)
     assert ended["seconds"] < 30 + 300
     with one.change({}) as following:
-        told = following.result()
-    assert not told["changed"]
-    assert told["previous_transaction"]["outcome"] == "rolled_back"
-    assert any("rolled_back" in line or "rolled back" in line for line in told["warnings"])
+        result = following.result()
+    assert not result["changed"]
+    assert result["previous_transaction"]["outcome"] == "rolled_back"
+    assert any("rolled_back" in line or "rolled back" in line for line in result["warnings"])
 
 
 RESTARTS = (
@@ -393,7 +393,7 @@ def test_a_second_run_is_refused_and_told_who_is_at_work(one: Cluster, record: R
 
 @contextlib.contextmanager
 def without_kubelet(node: Node) -> t.Iterator[None]:
-    """What is done in the block the kubelet is not told of; it finds it when it starts."""
+    """Stop the kubelet for the block, so that it sees what changed when it starts."""
     node.systemctl("stop", "kubelet")
     try:
         yield
@@ -405,7 +405,7 @@ def without_kubelet(node: Node) -> t.Iterator[None]:
 def test_a_stray_file_is_refused_and_named(one: Cluster, record: Recorder) -> None:
     entry, running = record("F31", "a copy of the manifest under a name that comes first"), one.first.processes()
     # It comes first in the alphabet, and of two with one name the last one wins: a kubelet that finds both at its start goes on
-    # with the manifest. Told of the copy while it runs, it would start that one for some seconds.
+    # with the manifest. If it saw the copy while it runs, it would start that one for some seconds.
     stray = one.first.path(f"{MANIFESTS}/a-copy.yaml")
     with without_kubelet(one.first):
         one.first.replace(stray, one.first.manifest().read_bytes())
@@ -497,7 +497,7 @@ def test_a_manifest_whose_change_the_kubelet_is_not_told_of_is_waited_for(one: C
     try:
         with one.sampled(one.first) as sampling, one.change(desired_states.GOOD) as change:
             until(sampling.written, "the write", 60)
-            told = watcher.events()
+            events = watcher.events()
             result = change.result()
         check_committed(entry, one.first, sampling.samples, result["transaction"])
         assert manifest.is_symlink()
@@ -505,7 +505,7 @@ def test_a_manifest_whose_change_the_kubelet_is_not_told_of_is_waited_for(one: C
         watcher.close()
         one.reset()
         shutil.rmtree(behind)
-    assert told == []
+    assert events == []
     entry.reached = "the manifest had changed, and the kernel had told no watcher of its directory"
 
 
@@ -538,12 +538,12 @@ def test_the_rollback_leads_to_the_newest_verified_state(one: Cluster, record: R
     with one.change(desired_states.BAD_VALUE, rehearse=False) as change:
         assert change.result()["transaction"]["outcome"] == "rolled_back"
     good = first.history()[1]["id"]
-    with one.task(first, "static_pod_info", {"name": API_SERVER}) as look:
-        shown = look.result()["static_pods"][0]
+    with one.task(first, "static_pod_info", {"name": API_SERVER}) as info_task:
+        static_pod = info_task.result()["static_pods"][0]
     with one.sampled(first) as sampling, one.change({}, state="previous") as change:
         result = change.result()
-    assert shown["last_known_good"] == good
-    assert shown["undo"]["transaction"] == good
+    assert static_pod["last_known_good"] == good
+    assert static_pod["undo"]["transaction"] == good
     assert [(each["key"], each["after"]) for each in result["operations"]] == [("event-ttl", None)]
     check_committed(entry, first, sampling.samples, result["transaction"])
     arguments = first.processes()[0].arguments

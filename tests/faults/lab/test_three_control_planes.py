@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Faults of a rollout over three control planes behind a load balancer, in a play that takes no care of anything."""
+"""Faults of a rollout over three control planes behind a load balancer, in a play without any precaution."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def transaction(run: runs.Run, node: str, component: str = API_SERVER) -> Json |
 
 def check_reachable(entry: Record, probing: Probing, samplings: t.Sequence[Sampling]) -> None:
     """The API was there for a client that tries once more, and one API server at most was away at any time."""
-    check_answered(entry, probing)
+    check_requests(entry, probing)
     assert most_at_once(absence for sampling in samplings for absence in sampling.samples.absences()) == 1
 
 
-def check_answered(entry: Record, probing: Probing) -> None:
+def check_requests(entry: Record, probing: Probing) -> None:
     """The API was there for a client that tries once more."""
     summary = probing.summary()
     entry.note = (
@@ -101,12 +101,12 @@ def test_members_of_etcd_are_changed_one_after_the_other(three: Cluster, record:
     desired = {"args": {"snapshot-count": "9000"}}
     with three.probed() as probing, all_sampled(three) as samplings:
         ended = []
-        for asked, changed in ((desired, 3), (desired, 0), ({"args": {}}, 3)):
-            with rollout(three, asked, "etcd") as play:
+        for settings, changed in ((desired, 3), (desired, 0), ({"args": {}}, 3)):
+            with rollout(three, settings, "etcd") as play:
                 ended.append(run := play.finish())
             assert (run.rc, run.changed) == (0, changed), run.reasons
             has_flag = ["--snapshot-count=9000" in node.processes("etcd")[0].arguments for node in three.control_planes]
-            assert has_flag == [asked == desired] * 3
+            assert has_flag == [settings == desired] * 3
     for run in (ended[0], ended[2]):
         turns = [transaction(run, node.name, "etcd") or {} for node in three.control_planes]
         assert [turn["outcome"] for turn in turns] == ["committed"] * 3
@@ -119,7 +119,7 @@ def test_members_of_etcd_are_changed_one_after_the_other(three: Cluster, record:
     # Other processes may run them: an API server whose etcd is away for 80 s is restarted by its liveness probe.
     assert [[process.arguments for process in node.processes()] for node in three.control_planes] == commands
     entry.outages = [outage for sampling in samplings for outage in sampling.samples.outages()]
-    check_answered(entry, probing)
+    check_requests(entry, probing)
     # Without its etcd an API server takes connections and is not ready.
     assert most_at_once(span for sampling in samplings for span in sampling.samples.unready(longer_than=10)) == 1
     entry.outcome, entry.ended, entry.false_restore = "committed", "new", False
@@ -175,12 +175,12 @@ def test_what_a_dead_run_left_is_taken_over_only_by_rule(three: Cluster, record:
             refused = play.finish()
         written = [sampling.samples.written() for sampling in samplings[1:]]
         with rollout(three, desired_states.GOOD, control_plane_lease_takeover=True) as play:
-            taken_over = play.finish()
+            takeover_run = play.finish()
     assert ended["outcome"] == "committed", "the node did not go on by itself"
     assert refused.rc != 0
     assert any(holder in reason for reason in refused.reasons), refused.reasons
     assert written == [None, None]
-    assert taken_over.rc == 0, taken_over.reasons
+    assert takeover_run.rc == 0, takeover_run.reasons
     assert all("--v=1" in node.processes()[0].arguments for node in three.control_planes)
     entry.outcome, entry.ended, entry.false_restore = "committed", "new", False
     entry.reached = "; ".join(refused.reasons)

@@ -79,7 +79,7 @@ NOTHING: Json = {
     "control_plane_components": {API_SERVER: {"args": {}, "volumes": [], "files": []}, "etcd": {"args": {}}},
     "control_plane_admission_plugins": {},
 }
-ASKED = {
+DESIRED = {
     API_SERVER: {
         *(f"--{flag}={DIRECTORY}/{flag}.yaml" for flag in FILES),
         f"--audit-log-path={LOGS}/audit.log",
@@ -87,7 +87,7 @@ ASKED = {
     },
     "etcd": {"--snapshot-count=9000"},
 }
-NONE: dict[str, set[str]] = {name: set() for name in ASKED}
+NONE: dict[str, set[str]] = {name: set() for name in DESIRED}
 NAMED = (*FILES, "audit-log-path", "snapshot-count")
 
 
@@ -113,7 +113,7 @@ def changes(ended: runs.Run) -> list[Json]:
 
 def settings_of(node: Node) -> dict[str, set[str]]:
     """Those of the settings that run."""
-    return {name: {*node.processes(name)[0].arguments} & asked for name, asked in ASKED.items()}
+    return {name: {*node.processes(name)[0].arguments} & desired for name, desired in DESIRED.items()}
 
 
 def rejoin(cluster: Cluster, node: Node, *, files: bool) -> None:
@@ -136,16 +136,16 @@ def test_kept_settings_are_there_from_the_first_second(records: Path) -> None:
 
     with cluster.probed() as probing, CommandLines(cluster, records / "upgrades" / "kept.jsonl") as lines:
         upgrades.upgrade(cluster)
-    assert {name: lines.without(name, asked) for name, asked in ASKED.items()} == {name: [] for name in ASKED}
+    assert {name: lines.without(name, desired) for name, desired in DESIRED.items()} == {name: [] for name in DESIRED}
     # Each ran before and after, and the new kubelet starts all once more.
-    assert all(len(lines.of(name)) >= 2 * len(cluster.control_planes) for name in ASKED)
-    assert lines.longest_pause < upgrades.LONGEST_PAUSE
+    assert all(len(lines.of(name)) >= 2 * len(cluster.control_planes) for name in DESIRED)
+    assert lines.longest_pause < upgrades.MAX_PAUSE
     assert probing.summary()["requests"] > 100
     assert changes(run(cluster, "site", settings)) == []
 
     rejoin(cluster, cluster.control_planes[-1], files=True)
     rejoin(cluster, cluster.workers[0], files=False)
-    assert [settings_of(node) for node in cluster.control_planes] == [ASKED] * 3
+    assert [settings_of(node) for node in cluster.control_planes] == [DESIRED] * 3
     assert changes(run(cluster, "site", settings)) == []
 
     run(cluster, "site", nothing)
@@ -164,9 +164,9 @@ def test_settings_that_are_not_kept_are_named_lost_and_brought_back(records: Pat
     with CommandLines(cluster, records / "upgrades" / "lost.jsonl") as lines:
         upgrades.upgrade(cluster)
     assert settings_of(cluster.first) == NONE
-    assert all(lines.without(name, asked) for name, asked in ASKED.items())
+    assert all(lines.without(name, desired) for name, desired in DESIRED.items())
 
     back = "\n".join(run(cluster, "site", SETTINGS).lines)
     assert all(flag in back for flag in NAMED), back
-    assert settings_of(cluster.first) == ASKED
+    assert settings_of(cluster.first) == DESIRED
     assert changes(run(cluster, "site", SETTINGS)) == []

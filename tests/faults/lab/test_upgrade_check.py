@@ -43,10 +43,10 @@ def cluster(lab: Cluster) -> t.Iterator[Cluster]:
 
 def check(cluster: Cluster, **variables: t.Any) -> tuple[int, Json]:
     """The exit status of the check, and its report."""
-    asked = {"upgrade_check_target": upgrades.version(), "upgrade_check_programs": upgrades.DIRECTORY, **variables}
+    given = {"upgrade_check_target": upgrades.version(), "upgrade_check_programs": upgrades.DIRECTORY, **variables}
     if cluster.first.path(upgrades.PATCHES).exists():
-        asked["upgrade_check_patches"] = upgrades.PATCHES
-    with cluster.play("playbooks/upgrade_check.yml", asked) as play:
+        given["upgrade_check_patches"] = upgrades.PATCHES
+    with cluster.play("playbooks/upgrade_check.yml", given) as play:
         ended = play.finish()
     return ended.rc, ended.report["global_custom_stats"]["upgrade_check_report"]
 
@@ -55,22 +55,22 @@ def found(report: Json, *impacts: str) -> list[Json]:
     """Findings of these impacts, of the cluster and of all nodes."""
     return [
         {**finding, "node": node}
-        for node, told in {"": report["cluster"], **report["nodes"]}.items()
-        for finding in told["findings"]
+        for node, part in {"": report["cluster"], **report["nodes"]}.items()
+        for finding in part["findings"]
         if finding["impact"] in impacts
     ]
 
 
-def the_one_that_breaks(cluster: Cluster, node: Node, **variables: t.Any) -> tuple[t.Any, ...]:
-    """The single thing that breaks on a node: component, field, key, who set it, the variable, and the words of it."""
+def breaking_finding(cluster: Cluster, node: Node, **variables: t.Any) -> tuple[t.Any, ...]:
+    """The single thing that breaks on a node: component, field, key, who set it, the variable, and its message."""
     status, report = check(cluster, **variables)
     assert (status, report["safe"]) == (2, False)
     (finding,) = (finding for finding in found(report, "broken") if finding["node"] == node.name)
     return tuple(finding[name] for name in ("component", "field", "key", "set_by", "variable", "message"))
 
 
-def apply(node: Node, *, with_etcd: bool = False) -> str:
-    """What `kubeadm upgrade apply` says, and its exit status in the last line."""
+def apply_upgrade(node: Node, *, with_etcd: bool = False) -> str:
+    """The output of `kubeadm upgrade apply`, with its exit status in the last line."""
     configuration = {
         "apiVersion": "kubeadm.k8s.io/v1beta4",
         "kind": "UpgradeConfiguration",
@@ -90,7 +90,7 @@ def apply(node: Node, *, with_etcd: bool = False) -> str:
     )
 
 
-def last_words(node: Node, component: str) -> str:
+def read_logs(node: Node, component: str) -> str:
     """What a static pod wrote, the runs that ended included."""
     return node.run("sh", "-c", f"cat /var/log/pods/kube-system_{component}-*/{component}/*.log")
 
@@ -98,26 +98,26 @@ def last_words(node: Node, component: str) -> str:
 @contextlib.contextmanager
 def kubelet_program(node: Node, command: str) -> t.Iterator[None]:
     """Run another kubelet on a node, which a shell command makes of the one in $kubelet."""
-    kubelet, kept = "/usr/bin/kubelet", f"{upgrades.DIRECTORY}/kubelet-before"
-    node.run("cp", kubelet, kept)
+    kubelet, backup = "/usr/bin/kubelet", f"{upgrades.DIRECTORY}/kubelet-before"
+    node.run("cp", kubelet, backup)
     try:
         node.run("sh", "-ec", f"kubelet={kubelet}; {command}; systemctl restart kubelet")
         yield
     finally:
-        node.run("cp", "--remove-destination", kept, kubelet)
+        node.run("cp", "--remove-destination", backup, kubelet)
         node.systemctl("reset-failed", "kubelet")
         node.systemctl("restart", "kubelet")
 
 
-def assert_new_kubelet_fails(node: Node, words: str) -> None:
+def assert_new_kubelet_fails(node: Node, message: str) -> None:
     """Give a node the new kubelet, as a package does."""
     with kubelet_program(node, f"cp --remove-destination {upgrades.DIRECTORY}/kubelet $kubelet"):
-        until(lambda: words in node.run("journalctl", "--unit=kubelet", "--since=-1min"), f"{words} on {node.name}")
+        until(lambda: message in node.run("journalctl", "--unit=kubelet", "--since=-1min"), f"{message} on {node.name}")
         assert not node.has_healthy_kubelet()
 
 
 def set_on_kubelet(cluster: Cluster, node: Node, settings: Json) -> None:
-    """Set it with the collection, on a kubelet that takes it."""
+    """Set it with the collection, on a kubelet that accepts it."""
     with cluster.task(node, "kubelet", {**settings, "min_ready_seconds": 2}) as task:
         assert task.result()["changed"]
     assert node.has_healthy_kubelet()
@@ -160,7 +160,7 @@ def test_missing_image_is_not_safe_until_accepted(cluster: Cluster) -> None:
         status, report = check(cluster, upgrade_check_accept_unrehearsed=[SCHEDULER])
         assert (status, report["safe"]) == (0, True)
     finally:
-        upgrades.bring(node)
+        upgrades.install_new_version(node)
     # It was only for what is missing.
     status, report = check(cluster, upgrade_check_accept_unrehearsed=[SCHEDULER])
     assert (status, report["safe"]) == (2, False)
@@ -183,9 +183,9 @@ def test_gate_of_kube_proxy_that_is_gone(cluster: Cluster) -> None:
     before = proxy_configuration(cluster)
     try:
         write_proxy_configuration(cluster, {**yaml.safe_load(before), "featureGates": {"SidecarContainers": True}})
-        broken = the_one_that_breaks(cluster, cluster.first)
-        assert broken[:3] == ("kube-proxy", "feature_gates", "SidecarContainers")
-        assert "unrecognized feature gate: SidecarContainers" in broken[-1]
+        finding = breaking_finding(cluster, cluster.first)
+        assert finding[:3] == ("kube-proxy", "feature_gates", "SidecarContainers")
+        assert "unrecognized feature gate: SidecarContainers" in finding[-1]
     finally:
         write_proxy_configuration(cluster, yaml.safe_load(before))
 
@@ -204,31 +204,31 @@ def write_proxy_configuration(cluster: Cluster, configuration: Json) -> None:
 def test_an_argument_that_is_gone(cluster: Cluster) -> None:
     flag = "concurrent-service-syncs"
     configure(cluster, "controllerManager", flag, "2")
-    told = the_one_that_breaks(cluster, cluster.first)
-    assert told[:-1] == (
+    finding = breaking_finding(cluster, cluster.first)
+    assert finding[:-1] == (
         *(CONTROLLER_MANAGER, "args", flag, "kubeadm-config"),
         "controllerManager.extraArgs in kubeadm-config",
     )
-    assert f"unknown flag: --{flag}" in told[-1]
+    assert f"unknown flag: --{flag}" in finding[-1]
 
     # kubeadm takes it for a success.
-    assert apply(cluster.first).endswith("status 0\n")
-    until(lambda: f"unknown flag: --{flag}" in last_words(cluster.first, CONTROLLER_MANAGER), "its last words")
+    assert apply_upgrade(cluster.first).endswith("status 0\n")
+    until(lambda: f"unknown flag: --{flag}" in read_logs(cluster.first, CONTROLLER_MANAGER), "its last words")
     until(lambda: not cluster.first.processes(CONTROLLER_MANAGER), "a component between two crashes")
 
 
 def test_an_admission_plugin_that_is_gone(cluster: Cluster) -> None:
     configure(cluster, "apiServer", "enable-admission-plugins", "NodeRestriction,JobValidation")
-    told = the_one_that_breaks(cluster, cluster.first)
-    assert told[:-1] == (
+    finding = breaking_finding(cluster, cluster.first)
+    assert finding[:-1] == (
         *("kube-apiserver", "admission_plugins", "JobValidation", "kubeadm-config"),
         "apiServer.extraArgs in kubeadm-config",
     )
-    assert "JobValidation" in told[-1]
+    assert "JobValidation" in finding[-1]
 
-    said = apply(cluster.first)
-    assert said.endswith("status 1\n"), said
-    assert "unknown" in last_words(cluster.first, "kube-apiserver")
+    output = apply_upgrade(cluster.first)
+    assert output.endswith("status 1\n"), output
+    assert "unknown" in read_logs(cluster.first, "kube-apiserver")
 
 
 def test_a_configuration_api_that_is_gone(cluster: Cluster) -> None:
@@ -237,13 +237,13 @@ def test_a_configuration_api_that_is_gone(cluster: Cluster) -> None:
     upgrades.write_kubeadm_config(cluster, text)
     status, report = check(cluster)
     assert (status, report["safe"]) == (2, False)
-    told = [tuple(finding[name] for name in ("component", "field", "key")) for finding in found(report, "broken")]
-    # What is known of it with its line, and what the new kubeadm says of it itself.
-    assert told == [("kubeadm", "config", "apiVersion"), ("kubeadm", "", "")]
+    broken = [tuple(finding[name] for name in ("component", "field", "key")) for finding in found(report, "broken")]
+    # What is known of it with its line, and the error of the new kubeadm itself.
+    assert broken == [("kubeadm", "config", "apiVersion"), ("kubeadm", "", "")]
 
-    said = apply(cluster.first)
-    assert "v1beta3" in said
-    assert said.endswith("status 1\n"), said
+    output = apply_upgrade(cluster.first)
+    assert "v1beta3" in output
+    assert output.endswith("status 1\n"), output
 
 
 def test_a_kubelet_that_is_too_old(cluster: Cluster) -> None:
@@ -252,13 +252,13 @@ def test_a_kubelet_that_is_too_old(cluster: Cluster) -> None:
     older = f"sed --in-place 's/v{upgrades.BEFORE}\\.\\([0-9]\\)/v{OLD}.\\1/g' $kubelet"
     with kubelet_program(worker, older):
         until(lambda: kubelet_version(cluster, worker).startswith(f"v{OLD}."), "the version in the API")
-        told = the_one_that_breaks(cluster, worker)
-        assert told[0] == "kubelet"
-        assert "more than 3 minor versions older" in told[-1]
+        finding = breaking_finding(cluster, worker)
+        assert finding[0] == "kubelet"
+        assert "more than 3 minor versions older" in finding[-1]
 
-        said = apply(cluster.first)
-        assert "too old" in said
-        assert said.endswith("status 1\n"), said
+        output = apply_upgrade(cluster.first)
+        assert "too old" in output
+        assert output.endswith("status 1\n"), output
     until(lambda: kubelet_version(cluster, worker).startswith(f"v{upgrades.BEFORE}."), "the version in the API")
 
 
@@ -272,13 +272,13 @@ def test_a_full_disk(cluster: Cluster) -> None:
     node.run("mkdir", "--parents", COPIES)
     node.run("mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", COPIES)
     try:
-        told = the_one_that_breaks(cluster, node)
-        assert told[0] == "node"
-        assert COPIES in told[-1]
+        finding = breaking_finding(cluster, node)
+        assert finding[0] == "node"
+        assert COPIES in finding[-1]
 
-        said = apply(node, with_etcd=True)
-        assert "No space left on device" in said
-        assert said.endswith("status 1\n"), said
+        output = apply_upgrade(node, with_etcd=True)
+        assert "No space left on device" in output
+        assert output.endswith("status 1\n"), output
     finally:
         node.run("umount", COPIES)
 
@@ -286,12 +286,12 @@ def test_a_full_disk(cluster: Cluster) -> None:
 def test_a_gate_of_the_kubelet_that_is_gone(cluster: Cluster) -> None:
     worker, gates = cluster.workers[0], {"SidecarContainers": True}
     set_on_kubelet(cluster, worker, {"feature_gates": gates})
-    told = the_one_that_breaks(cluster, worker, node_kubelet_feature_gates=gates)
-    assert told[:-1] == (
+    finding = breaking_finding(cluster, worker, node_kubelet_feature_gates=gates)
+    assert finding[:-1] == (
         *("kubelet", "feature_gates", "SidecarContainers", "collection"),
         "node_kubelet_feature_gates",
     )
-    assert "unrecognized feature gate: SidecarContainers" in told[-1]
+    assert "unrecognized feature gate: SidecarContainers" in finding[-1]
     assert_new_kubelet_fails(worker, "unrecognized feature gate: SidecarContainers")
 
 
@@ -300,10 +300,7 @@ def test_a_field_of_the_kubelet_that_is_refused(cluster: Cluster) -> None:
     worker, config, gates = cluster.workers[0], {"memoryThrottlingFactor": 0.8}, {"MemoryQoS": False}
     set_on_kubelet(cluster, worker, {"config": config, "feature_gates": gates})
     variables = {"node_kubelet_config": config, "node_kubelet_feature_gates": gates}
-    told = the_one_that_breaks(cluster, worker, **variables)
-    assert told[:-1] == (
-        *("kubelet", "config", "memoryThrottlingFactor", "collection"),
-        "node_kubelet_config",
-    )
-    assert "memoryThrottlingFactor must not be set" in told[-1]
+    finding = breaking_finding(cluster, worker, **variables)
+    assert finding[:-1] == (*("kubelet", "config", "memoryThrottlingFactor", "collection"), "node_kubelet_config")
+    assert "memoryThrottlingFactor must not be set" in finding[-1]
     assert_new_kubelet_fails(worker, "memoryThrottlingFactor must not be set")

@@ -22,7 +22,7 @@ JOIN_FILE = "/etc/nodecraft-lab/kubeadm.yaml"
 PATCHES = "/etc/nodecraft-lab/patches"
 # An API server that serves lives longer, and it needs more from its start until it serves.
 POLL_INTERVAL = 0.5
-LONGEST_PAUSE = 5.0
+MAX_PAUSE = 5.0
 
 
 def cached(name: str) -> Path:
@@ -42,11 +42,11 @@ def upgradable(named_by: str, records: Path) -> Cluster:
     cluster = Cluster(os.environ[named_by], records)
     cluster.wait_until_healthy()
     for node in cluster.nodes.values():
-        bring(node)
+        install_new_version(node)
     return cluster
 
 
-def bring(node: Node) -> None:
+def install_new_version(node: Node) -> None:
     """Put the new programs and images on a node, as packages and a pull do."""
     node.run("mkdir", "--parents", DIRECTORY)
     for path, name in ((cached("kubernetes"), "kubelet"), (cached("images"), "images.tar")):
@@ -60,7 +60,7 @@ def upgrade(cluster: Cluster) -> None:
     """Upgrade one node after the other, the control planes first, and each kubelet with its node."""
     for node in cluster.nodes.values():
         what = ["apply", f"v{version()}", "--yes"] if node is cluster.first else ["node"]
-        # kubeadm does not remember those that it was given before.
+        # kubeadm does not remember those of an earlier call.
         patches = [f"--patches={PATCHES}"] if node.path(PATCHES).exists() else []
         node.run(f"{DIRECTORY}/kubeadm", "upgrade", *what, *patches, "--ignore-preflight-errors=all")
         # One that runs keeps its file.
@@ -106,7 +106,7 @@ def join(cluster: Cluster, node: Node) -> None:
 
 
 class CommandLines:
-    """Notes the command line of every API server and every etcd that ever runs on the control planes, while the block lasts."""
+    """Records the command line of every API server and every etcd that ever runs on the control planes, while the block lasts."""
 
     def __init__(self, cluster: Cluster, output: Path) -> None:
         self._cluster = cluster
@@ -114,11 +114,11 @@ class CommandLines:
         self._seen: dict[tuple[str, str, int], tuple[str, ...]] = {}
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch)
-        # Between two looks, in seconds.
+        # Between two reads, in seconds.
         self.longest_pause = 0.0
 
     def __enter__(self) -> t.Self:
-        self._look()
+        self._record_running()
         self._thread.start()
         return self
 
@@ -140,11 +140,11 @@ class CommandLines:
     def _watch(self) -> None:
         last = time.monotonic()
         while not self._ended.wait(POLL_INTERVAL):
-            self._look()
+            self._record_running()
             now = time.monotonic()
             self.longest_pause, last = max(self.longest_pause, now - last), now
 
-    def _look(self) -> None:
+    def _record_running(self) -> None:
         for node in self._cluster.control_planes:
             for component in (API_SERVER, "etcd"):
                 for process in node.processes(component):

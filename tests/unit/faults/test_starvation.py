@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What fails for want of processors is told from what fails."""
+"""What fails for lack of processors is another error than what fails."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def test_nothing_begins_before_the_host_gives_time() -> None:
 
 
 def test_a_host_that_never_gives_time_is_not_waited_for_for_ever() -> None:
-    looks: list[t.Any] = []
+    reads: list[t.Any] = []
 
     def never() -> float:
-        looks.append(None)
+        reads.append(None)
         return 1.0
 
     wait_for_processors(never)
-    assert len(looks) == ATTEMPTS
+    assert len(reads) == ATTEMPTS
