@@ -18,7 +18,7 @@ Start = t.Callable[..., t.Any]
 @pytest.fixture(name="handed")
 def fixture_handed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[t.Any, t.Any, bool]]:
     given: list[tuple[t.Any, t.Any, bool]] = []
-    monkeypatch.setattr(runner, "run", lambda module, steps, *, rehearse: given.append((module, steps, rehearse)))
+    monkeypatch.setattr(runner, "run_steps", lambda module, steps, *, rehearse: given.append((module, steps, rehearse)))
     return given
 
 

@@ -33,7 +33,7 @@ def fixture_handed(monkeypatch: pytest.MonkeyPatch) -> list[Handed]:
     def run(module: t.Any, steps: t.Any, *, rehearse: bool) -> None:
         given.append(Handed(module, steps, rehearse))
 
-    monkeypatch.setattr(runner, "run", run)
+    monkeypatch.setattr(runner, "run_steps", run)
     return given
 
 
