@@ -128,7 +128,7 @@ def run_module(code: types.SimpleNamespace, proxy: NodeProxy, order: Json) -> t.
         diff=True,
         run=proxy.run,
         host=code.node.Host(**order["host"]),
-        patience=5.0,
+        ready_timeout=5.0,
     )
     code.runner.run_steps(Module(proxy, order["check"]), steps, rehearse=order["params"]["rehearse"])
     raise ModuleEnded

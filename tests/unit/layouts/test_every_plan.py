@@ -158,9 +158,9 @@ def test_a_manifest_is_read_as_the_kubelet_reads_it(node: str, name: str) -> Non
     ],
 )
 def test_the_paths_of_kubespray_are_followed_through_its_mounts(path: str, on_node: str) -> None:
-    mount = component_files.covering(path, manifest("kubespray", "kube-apiserver").mounts())
+    mount = component_files.find_mount(path, manifest("kubespray", "kube-apiserver").mounts())
     assert mount is not None
-    assert component_files.on_host(path, mount) == on_node
+    assert component_files.path_on_host(path, mount) == on_node
 
 
 # ---- kubelets --------------------------------------------------------------------------------------------------------

@@ -106,6 +106,6 @@ class Node:
 
     def steps(self, *, dry: bool = False, **given: t.Any) -> StepRunner[kubelet_steps.Observed, KubeletPlan]:
         found = kubelet_steps.KubeletSteps(
-            kubelets.parameters(**given), diff=True, run=self.run, host=self.host, patience=0
+            kubelets.parameters(**given), diff=True, run=self.run, host=self.host, ready_timeout=0
         )
         return StepRunner(found, dry=dry)

@@ -22,7 +22,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import Fa
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 UID = "a" * 32
-PATIENCE = 2.0
+READY_TIMEOUT = 2.0
 HERE = (0, "sha256:1\n", "")
 
 
@@ -81,7 +81,7 @@ class Site:
             ),
             clock=self.clock,
             sleep=self.clock.sleep,
-            patience=PATIENCE,
+            ready_timeout=READY_TIMEOUT,
             kubeconfig=str(self.root / "admin.conf"),
             force=self.force,
         )

@@ -36,7 +36,7 @@ def steps(
 ) -> PodCourse:
     """The steps of one run."""
     given = samples.parameters(**{"wait_timeout": 20, "min_ready_seconds": 3, **desired})
-    found = StaticPodSteps(given, diff=diff, run=run, host=master.host, patience=0, lock_wait=lock_wait)
+    found = StaticPodSteps(given, diff=diff, run=run, host=master.host, ready_timeout=0, lock_wait=lock_wait)
     return StepRunner(found, dry=dry)
 
 

@@ -191,7 +191,7 @@ class Access:
         if not url.startswith("https://"):
             return cls(url)
         names = (files.flag("cert-file"), files.flag("key-file"), files.flag("trusted-ca-file"))
-        certificate, key, authority = (files.place(name) if name else None for name in names)
+        certificate, key, authority = (files.host_path(name) if name else None for name in names)
         if certificate:
             # kubeadm creates a client certificate for this. That of a server need not be valid for a client.
             directory = os.path.dirname(certificate)

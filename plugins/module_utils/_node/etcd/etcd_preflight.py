@@ -20,7 +20,7 @@ from ..._plan.static_pod import etcd_change
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.manifest import Manifest
 from ..static_pod import static_pods
-from ..static_pod.component_files import ComponentFiles, PreflightContext, is_healthy, patiently, runs
+from ..static_pod.component_files import ComponentFiles, PreflightContext, is_healthy, is_running, retry_until_ready
 from ..static_pod.static_pods import API_SERVER, ETCD
 from . import etcd_client, etcd_snapshot
 
@@ -38,9 +38,9 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     _refuse_no_clients(plan)
     node.unverified.extend(_unverified_api_server(pod))
     warnings = _refuse_moved_data(pod, plan, node)
-    if not runs(pod, node):
+    if not is_running(pod, node):
         return warnings  # it is stopped already, and responds to nothing
-    cluster, failure = patiently(lambda: _read_cluster(plan.before), _is_without_risks, node)
+    cluster, failure = retry_until_ready(lambda: _read_cluster(plan.before), _is_without_risks, node)
     if cluster is None:
         return [*warnings, *_refuse_unlisted_members(pod, failure, node)]
     etcd_change.refuse_small_quota(plan.before, plan.after, cluster.size, os.uname().nodename)
@@ -111,7 +111,7 @@ def save_snapshot(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, no
 
     Raises KubeadmError when it could not be: then a member that runs is not stopped.
     """
-    if pod.name != ETCD or not node.force or not runs(pod, node):
+    if pod.name != ETCD or not node.force or not is_running(pod, node):
         return None
     access = etcd_client.Access.from_files(ComponentFiles(plan.before))
     result = _read_cluster(plan.before)
@@ -149,7 +149,7 @@ def _refuse_moved_data(pod: static_pods.StaticPod, plan: static_pod.StaticPodPla
     ]
     if not moved:
         return []
-    if runs(pod, node):
+    if is_running(pod, node):
         raise Refusal(
             f"refused before anything was written: the member on {os.uname().nodename} runs, and would start over other data"
             f" ({'; '.join(moved)}). Moving a member's data is done manually, with the member stopped."
@@ -176,7 +176,7 @@ def refuse_files_among_data(pod: static_pods.StaticPod, paths: t.Iterable[str]) 
 
 def _data_directory(files: ComponentFiles, path: str | None) -> str | None:
     try:
-        return path and files.place(path)
+        return path and files.host_path(path)
     except KubeadmError:  # no volume is there, so it is inside of the container
         return path
 
@@ -204,16 +204,18 @@ def _add_api_server_probe(journal: Journal, directory: str, url: str, node: Pref
     if not _has_manifest(API_SERVER, directory):
         return
     try:
-        files = ComponentFiles(static_pods.read_manifest(static_pods.find(API_SERVER, directory)[0], API_SERVER))
+        files = ComponentFiles(
+            static_pods.read_manifest(static_pods.find_manifest(API_SERVER, directory)[0], API_SERVER)
+        )
         pair = (files.flag(f"etcd-{part}") for part in ("certfile", "keyfile"))
-        certificate, key = (files.place(path) for path in pair if path)
+        certificate, key = (files.host_path(path) for path in pair if path)
     except ValueError:  # it uses no certificate
         return
     except KubeadmError as exc:
         journal["watch"]["unverified"] = [f"{_SERVES_API_SERVER}: {exc}"]
         return
     probe = etcd_client.Access(url, certificate, key).health_probe(url)
-    served, message = patiently(lambda: run_probe(probe), lambda result: result[0], node)
+    served, message = retry_until_ready(lambda: run_probe(probe), lambda result: result[0], node)
     if not served:
         journal["watch"]["unverified"] = [f"{_SERVES_API_SERVER}: before the change {message}"]
         return
@@ -247,7 +249,7 @@ def _unverified_api_server(pod: static_pods.StaticPod) -> list[str]:
 
 def _has_manifest(name: str, directory: str) -> bool:
     try:
-        static_pods.find(name, directory)
+        static_pods.find_manifest(name, directory)
     except KubeadmError:
         return False
     return True
@@ -255,7 +257,7 @@ def _has_manifest(name: str, directory: str) -> bool:
 
 def _find_manifest(name: str, directory: str) -> Manifest | None:
     try:
-        path, dummy = static_pods.find(name, directory)
+        path, dummy = static_pods.find_manifest(name, directory)
         return static_pods.read_manifest(path, name)
     except KubeadmError:
         return None

@@ -20,12 +20,12 @@ from .kubelet_reader import Kubelet, KubeletDown, kubelet_of, read_kubelet, sett
 from .kubelet_unit_files import KUBELET_UNIT, read_unit_files
 
 
-def read_any_kubelet(run: Run, host: Host, patience: float = HICCUP_SECONDS) -> Kubelet:
+def read_any_kubelet(run: Run, host: Host, ready_timeout: float = HICCUP_SECONDS) -> Kubelet:
     """The kubelet of this node as it runs, or where it does not, as its files would have it; with what is wrong with it.
 
-    patience: seconds for a moment's weakness, up to those of a hiccup. Raises KubeadmError when there is none of kubeadm's layout.
+    ready_timeout: seconds for a moment's weakness, up to those of a hiccup. Raises KubeadmError when there is none of kubeadm's layout.
     """
-    limit = time.monotonic() + min(patience, HICCUP_SECONDS)
+    limit = time.monotonic() + min(ready_timeout, HICCUP_SECONDS)
     found, missing = _look(run, host)
     while missing and time.monotonic() < limit:
         time.sleep(POLL_SECONDS)
@@ -37,13 +37,13 @@ def read_any_kubelet(run: Run, host: Host, patience: float = HICCUP_SECONDS) -> 
     return dataclasses.replace(found, problem=problem)
 
 
-def read_running_kubelet(run: Run, host: Host, patience: float = HICCUP_SECONDS) -> Kubelet:
-    """The kubelet of this node as it runs. patience: as above. Raises KubeadmError when none does, with its last words and what repairs it."""
+def read_running_kubelet(run: Run, host: Host, ready_timeout: float = HICCUP_SECONDS) -> Kubelet:
+    """The kubelet of this node as it runs. ready_timeout: as above. Raises KubeadmError when none does, with its last words and what repairs it."""
     try:
         return read_kubelet(run, proc=host.proc)
     except KubeletDown as exc:
         try:
-            problem = read_any_kubelet(run, host, patience).problem
+            problem = read_any_kubelet(run, host, ready_timeout).problem
         except KubeadmError:  # there is none that systemd could start
             raise exc from None
         if not problem:  # it came back meanwhile

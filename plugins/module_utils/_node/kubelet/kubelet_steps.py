@@ -47,11 +47,11 @@ class KubeletSteps(TransactionSteps[Desired]):
         diff: bool,
         run: Run,
         host: Host = NODE,
-        patience: float = STABLE_SECONDS,
+        ready_timeout: float = STABLE_SECONDS,
         lock_wait: LockWait | None = None,
     ) -> None:
         super().__init__(params, name=KUBELET_NAME, diff=diff, run=run, host=host, lock_wait=lock_wait)
-        self._patience = patience
+        self._ready_timeout = ready_timeout
         self._complaints: list[str] = []  # about configuration that is not ours, where it was rehearsed
         self._control_plane: list[str] = []
         self._problem = ""
@@ -88,7 +88,7 @@ class KubeletSteps(TransactionSteps[Desired]):
         refuse_unsafe(change.path for change in plan.files)
         if plan.fragment is not None:
             kubelet_start.refuse_unread_directory(plan.after.command)
-        self._problem, limits = kubelet_watch.problem_of(observed.unit, self._host, self._run, self._patience)
+        self._problem, limits = kubelet_watch.problem_of(observed.unit, self._host, self._run, self._ready_timeout)
         limits += unread_files(observed.unit, self._host)  # a restart brings these in, too
         return [
             *self._needs(observed.unit, plan),
@@ -121,7 +121,7 @@ class KubeletSteps(TransactionSteps[Desired]):
         if observed.previous.open is not None:  # it is in the middle of a change
             return ()
         observation, log, limits = kubelet_watch.watch_until_healthy(
-            unit, self._host, run=self._run, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
+            unit, self._host, run=self._run, seconds=self._ready_timeout, clock=time.monotonic, sleep=time.sleep
         )
         if observation.process is None or not observation.probes_ok:
             raise self._unhealthy_error(observation.missing(), observation.probes, log)

@@ -68,11 +68,11 @@ def watch_until_healthy(
         sleep(POLL_SECONDS)
 
 
-def problem_of(unit: KubeletUnit, host: Host, run: Run, patience: float) -> tuple[str, list[str]]:
+def problem_of(unit: KubeletUnit, host: Host, run: Run, ready_timeout: float) -> tuple[str, list[str]]:
     """Why a kubelet does not work, with its last words, empty when it does; and what is not verified of one that does, such as a Node that is
-    not ready now. patience: seconds for a moment's weakness, up to those of a hiccup.
+    not ready now. ready_timeout: seconds for a moment's weakness, up to those of a hiccup.
     """
-    seconds = min(patience, HICCUP_SECONDS)
+    seconds = min(ready_timeout, HICCUP_SECONDS)
     observation, log, limits = watch_until_healthy(
         unit, host, run=run, seconds=seconds, clock=time.monotonic, sleep=time.sleep
     )

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a change does to an API server that its probes do not show: values that cannot be read, callers who are locked out.
+"""What a change does to an API server that its probes do not detect: values that cannot be read, clients that are locked out.
 
-Both sides of a change are read as the API server sees them, through its mounts. Only what the change brings is found.
+The files before and after a change are read as the API server sees them, through its mounts. Only what the change introduces is found.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..etcd import etcd_client
 from . import static_pods
 from .component_files import REMOVED, ComponentFiles
 
-# Of a finding: what to look at could not be read, as it stands.
+# Of a finding: what it is about could not be read, as it is now.
 _UNREAD = re.compile(rf"cannot be determined \((?!{REMOVED})")
 _ENCRYPTION, _AUTHORIZATION, _ADMISSION = (
     "encryption-provider-config",
@@ -33,61 +33,67 @@ _ENCRYPTION, _AUTHORIZATION, _ADMISSION = (
 
 
 def findings(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, host: Host) -> list[str]:
-    """What a change brings that may be done only on purpose, one sentence each."""
+    """What a change introduces that needs force, one sentence each."""
     try:
-        sides = _sides(pod, plan)
+        versions = _versions(pod, plan)
     except KubeadmError as exc:
         return [f"what the changed files do to {static_pods.API_SERVER} cannot be determined ({exc})."]
-    if sides is None:
+    if versions is None:
         return []
     restarted = pod.name == static_pods.API_SERVER
     if not restarted:
-        return _brought(*sides)
+        return _new_findings(*versions)
     running = ComponentFiles.running(pod, host)
-    return [*_brought(*sides), *_of_unread_edit(running, *sides), *_of_unread_plugins(running, *sides)]
+    return [
+        *_new_findings(*versions),
+        *_unread_encryption_findings(running, *versions),
+        *_unread_plugin_findings(running, *versions),
+    ]
 
 
 def is_unread(finding: str) -> bool:
-    """Whether a finding says that something could not be read, which is to be repaired before anything is forced."""
+    """Whether a finding is that something could not be read, which is to be repaired before anything is forced."""
     return _UNREAD.search(finding) is not None
 
 
-def _sides(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan) -> tuple[ComponentFiles, ComponentFiles] | None:
-    """What the node's API server sees before the change and with it; None where there is none. The files of another component may be its
+def _versions(
+    pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan
+) -> tuple[ComponentFiles, ComponentFiles] | None:
+    """The files of the node's API server before the change and with it; None where there is none. The files of another component may be its
     own as well. Raises KubeadmError for a manifest that cannot be read."""
     if pod.name == static_pods.API_SERVER:
         return ComponentFiles(plan.before), ComponentFiles.planned(plan)
     if not plan.files:
         return None
     try:
-        path, dummy = static_pods.find(static_pods.API_SERVER, os.path.dirname(pod.path))
+        path, dummy = static_pods.find_manifest(static_pods.API_SERVER, os.path.dirname(pod.path))
     except KubeadmError:
         return None  # the node has none
     manifest = static_pods.read_manifest(path, static_pods.API_SERVER)
     return ComponentFiles(manifest), ComponentFiles(manifest, {change.path: change.after for change in plan.files})
 
 
-def _brought(before: ComponentFiles, after: ComponentFiles) -> list[str]:
-    found = _of_encryption(before, after)
-    for look in (_of_authorization, _of_admission):
-        brought = look(after)
-        if brought:
-            former = look(before)
-            found += [finding for finding in brought if finding not in former]
+def _new_findings(before: ComponentFiles, after: ComponentFiles) -> list[str]:
+    found = _encryption_findings(before, after)
+    for find in (_authorization_findings, _admission_findings):
+        new = find(after)
+        if new:
+            former = find(before)
+            found += [finding for finding in new if finding not in former]
     return found
 
 
 # ---- encryption at rest ----------------------------------------------------------------------------------------------
 
 
-def _of_encryption(before: ComponentFiles, after: ComponentFiles) -> list[str]:
-    former, planned = (_content(files, _ENCRYPTION) for files in (before, after))
+def _encryption_findings(before: ComponentFiles, after: ComponentFiles) -> list[str]:
+    former, planned = (_read_content(files, _ENCRYPTION) for files in (before, after))
     if former == planned:
         return []
     try:
         found = encryption.findings(
-            _parsed(*former, "now"),
-            _parsed(*planned, "with the change"),
+            _parse_encryption(*former, "now"),
+            _parse_encryption(*planned, "with the change"),
             lambda resource, key: etcd_client.count_values(before, resource, key.wrote),
         )
     except KubeadmError as exc:
@@ -95,8 +101,8 @@ def _of_encryption(before: ComponentFiles, after: ComponentFiles) -> list[str]:
     return [f"--{_ENCRYPTION}: {'; '.join(found)}. {encryption.STEPS}"] if found else []
 
 
-def _content(files: ComponentFiles, flag: str) -> tuple[bytes | None, str]:
-    """What is in the file that a flag names, None without the flag; and why it cannot be read."""
+def _read_content(files: ComponentFiles, flag: str) -> tuple[bytes | None, str]:
+    """The content of the file that a flag names, None without the flag; and why it cannot be read."""
     path = files.flag(flag)
     if not path:
         return None, ""
@@ -106,7 +112,7 @@ def _content(files: ComponentFiles, flag: str) -> tuple[bytes | None, str]:
         return None, str(exc)
 
 
-def _parsed(content: bytes | None, problem: str, when: str) -> encryption.Encryption:
+def _parse_encryption(content: bytes | None, problem: str, when: str) -> encryption.Encryption:
     try:
         if problem:
             raise KubeadmError(problem)
@@ -115,13 +121,13 @@ def _parsed(content: bytes | None, problem: str, when: str) -> encryption.Encryp
         raise KubeadmError(f"what the API server reads and writes {when} cannot be determined ({exc})") from None
 
 
-def _of_unread_edit(running: ComponentFiles, before: ComponentFiles, after: ComponentFiles) -> list[str]:
-    """What a restart does that brings in an edit which the running API server has not read, so that its content is unknown."""
+def _unread_encryption_findings(running: ComponentFiles, before: ComponentFiles, after: ComponentFiles) -> list[str]:
+    """What a restart does with an edit that the running API server has not read, so that the former content is unknown."""
     if not _is_unread(running):
         return []
     try:
-        planned = _parsed(*_content(after, _ENCRYPTION), "with the change")
-        # An edit, and the change with it, may have dropped resources; nearly everybody encrypts this one.
+        planned = _parse_encryption(*_read_content(after, _ENCRYPTION), "with the change")
+        # The edit may have dropped resources; nearly every cluster encrypts this one.
         resources = dict.fromkeys(["secrets", *map(encryption.name_of, planned.keys)])
         number = sum(etcd_client.count_values(before, resource, planned.is_foreign) for resource in resources)
         found = f"no key of it can read {number} stored value{'s' if number > 1 else ''}" if number else ""
@@ -140,46 +146,48 @@ def _is_unread(running: ComponentFiles) -> bool:
     if not path or flags.gate_value(running.flag(f"{_ENCRYPTION}-automatic-reload") or "") is True:
         return False
     try:
-        return running.is_changed(running.place(path))
+        return running.is_changed(running.host_path(path))
     except (KubeadmError, OSError):
-        return False  # what it cannot read, the comparison tells
+        return False  # _encryption_findings reports what cannot be read
 
 
 # ---- authorization and admission -------------------------------------------------------------------------------------
 
 
-def _told(flag: str, look: t.Callable[[], list[str]]) -> list[str]:
-    """What is found, with the flag that it belongs to, or that nothing can be."""
+def _flag_findings(flag: str, find: t.Callable[[], list[str]]) -> list[str]:
+    """The findings with the flag that they belong to, or that the content cannot be determined."""
     try:
-        return [f"--{flag}: {finding}." for finding in look()]
+        return [f"--{flag}: {finding}." for finding in find()]
     except KubeadmError as exc:
         return [f"--{flag}: its content cannot be determined ({exc})."]
 
 
-def _of_authorization(files: ComponentFiles) -> list[str]:
+def _authorization_findings(files: ComponentFiles) -> list[str]:
     path = files.flag(_AUTHORIZATION)
     if path:
-        return _told(_AUTHORIZATION, lambda: access.authorizer_findings(access.parse_authorizers(files.read(path))))
+        return _flag_findings(
+            _AUTHORIZATION, lambda: access.authorizer_findings(access.parse_authorizers(files.read(path)))
+        )
     modes = access.authorizers_of_modes(files.flags("authorization-mode"))
-    return _told("authorization-mode", lambda: access.authorizer_findings(modes))
+    return _flag_findings("authorization-mode", lambda: access.authorizer_findings(modes))
 
 
-def _of_admission(files: ComponentFiles) -> list[str]:
+def _admission_findings(files: ComponentFiles) -> list[str]:
     path = files.flag(_ADMISSION)
-    return _told(_ADMISSION, lambda: _of_plugins(files, path)) if path else []
+    return _flag_findings(_ADMISSION, lambda: _plugin_findings(files, path)) if path else []
 
 
-def _of_unread_plugins(running: ComponentFiles, before: ComponentFiles, after: ComponentFiles) -> list[str]:
-    """What a restart brings in with an edit. A running API server reads that of the authorization."""
-    former, read, brought = map(_of_admission, (before, running, after))
+def _unread_plugin_findings(running: ComponentFiles, before: ComponentFiles, after: ComponentFiles) -> list[str]:
+    """What a restart introduces with an edit. A running API server reloads the authorization itself."""
+    former, running_findings, planned = map(_admission_findings, (before, running, after))
     return [
         f"{finding} That was edited after the API server started, which this change restarts."
-        for finding in brought
-        if finding in former and finding not in read
+        for finding in planned
+        if finding in former and finding not in running_findings
     ]
 
 
-def _of_plugins(files: ComponentFiles, path: str) -> list[str]:
+def _plugin_findings(files: ComponentFiles, path: str) -> list[str]:
     enabled, disabled = (files.flags(f"{which}-admission-plugins") for which in ("enable", "disable"))
     found = []
     for name, plugin in access.parse_plugins(files.read(path), path).items():

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The journal of a planned change of a static pod, and what of it can be verified: by its processes, and by the clients of an API server."""
+"""The journal of a planned change of a static pod, and what cannot be verified of it: feature gates, and the clients of an API server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from ..transaction.planned_journal import (
     new_journal,
     record_entry,
 )
-from .static_pods import API_SERVER, StaticPod, instance_of, look
+from .static_pods import API_SERVER, StaticPod, instance_of, observe
 
 ADMIN = ("/etc/kubernetes/admin.conf", "/etc/kubernetes/super-admin.conf")
 _DEFAULT_PORT = 6443
@@ -46,7 +46,7 @@ _DEFAULT_PORT = 6443
 
 @dataclasses.dataclass(frozen=True)
 class ApiClients:
-    """admin: the administrator's kubeconfig. kubelet: the kubelet's; node: the name of its Node."""
+    """The clients on a node that verify its API server. admin: the administrator's kubeconfig. kubelet: the kubelet's. node: the name of its Node."""
 
     admin: str
     kubelet: str
@@ -58,7 +58,7 @@ class ApiClients:
         return cls(next(filter(os.path.exists, ADMIN), ADMIN[0]), kubelet, node)
 
     def credentials(self) -> list[Credential]:
-        """What is there of them, and what each may read in any case."""
+        """Those that exist, each with a path that it may always read."""
         paths = {self.admin: GUARDED, self.kubelet: f"/api/v1/nodes/{self.node}"}
         return [{"kubeconfig": file, "path": path} for file, path in paths.items() if os.path.exists(file)]
 
@@ -75,8 +75,8 @@ class ApiClients:
         ]
 
 
-def advertised(manifest: Manifest) -> Address:
-    """Where an API server without an HTTP probe answers."""
+def advertised_address(manifest: Manifest) -> Address:
+    """The address of an API server without an HTTP probe."""
     host, port = (flags.value(manifest.expected_flags, name) for name in ("advertise-address", "secure-port"))
     return {"scheme": "https", "host": host or "127.0.0.1", "port": int(port or _DEFAULT_PORT)}
 
@@ -115,14 +115,14 @@ def static_pod_journal(
     journal["min_ready_seconds"] = max(settings.min_ready_seconds + until_leading, plan.after.seconds_until_killed())
     if pod.name == API_SERVER:
         for instance, manifest in ((before, plan.before), (after, plan.after)):
-            instance["server"] = _address(instance) or advertised(manifest)
+            instance["server"] = _probe_address(instance) or advertised_address(manifest)
         watch["credentials"], watch["mirror"] = clients.credentials(), clients.mirror(pod.log_prefix)
         watch["unverified"] = clients.unverified()
     return journal
 
 
 def record_details(pod: StaticPod, plan: static_pod.StaticPodPlan) -> RecordDetails:
-    """What the record says of a static pod besides what is ours."""
+    """What the record of a static pod holds besides what we own."""
     files = plan.record.get("files", {})
     missing = missing_directories(change.path for change in plan.files if change.after is not None)
     made = {
@@ -132,7 +132,7 @@ def record_details(pod: StaticPod, plan: static_pod.StaticPodPlan) -> RecordDeta
 
 
 def write_plan_record(pod: StaticPod, plan: static_pod.StaticPodPlan) -> None:
-    """Keep in the record what a plan makes ours, where it changes nothing else."""
+    """Record what we own after a plan, where it changes nothing else."""
     write_record(pod.name, before=pod.record, after=plan.record, details=record_details(pod, plan))
 
 
@@ -142,26 +142,26 @@ def gate_source(manifest: Manifest, clients: ApiClients) -> tuple[dict[str, bool
     Only the administrator may read that: on 1.37 the kubelet, the components and the API server's client for kubelets get 403.
     """
     gates = {gate: value for gate, value in manifest.values()["feature_gates"].items() if isinstance(value, bool)}
-    address = _address(instance_of(manifest))
+    address = _probe_address(instance_of(manifest))
     return gates, {**address, "kubeconfig": clients.admin} if address else None
 
 
 def unverifiable(pod: StaticPod, plan: static_pod.StaticPodPlan, clients: ApiClients, host: Host) -> list[str]:
     """What the engine will not be able to verify of a change, as far as that shows before it."""
     limits = clients.unverified() if pod.name == API_SERVER else []
-    wanted, dummy = gate_source(plan.after, clients)
-    gates, why = read_gates(gate_source(plan.before, clients)[1]) if wanted else ({}, "")
-    # What is down answers nothing now, and may when it is repaired.
-    if gates is None and look(pod, host).healthy:
-        limits.append(unread_gates(wanted, why))
+    expected, dummy = gate_source(plan.after, clients)
+    gates, problem = read_gates(gate_source(plan.before, clients)[1]) if expected else ({}, "")
+    # What is down responds to nothing now, and may when it is repaired.
+    if gates is None and observe(pod, host).healthy:
+        limits.append(unread_gates(expected, problem))
     return limits
 
 
 def unverified_clients(pod: StaticPod, clients: ApiClients) -> list[str]:
-    """What could not be verified of whom a running API server answers, as the engine asks it after a change."""
+    """Of which clients it could not be verified that a running API server responds, as the engine requests it after a change."""
     if pod.name != API_SERVER:
         return []
-    server = _address(instance_of(pod.manifest)) or advertised(pod.manifest)
+    server = _probe_address(instance_of(pod.manifest)) or advertised_address(pod.manifest)
     responses = {
         each["kubeconfig"]: api_request(each["kubeconfig"], each["path"], server) for each in clients.credentials()
     }
@@ -177,18 +177,18 @@ def unverified_clients(pod: StaticPod, clients: ApiClients) -> list[str]:
 
 def verify_gates(pod: StaticPod, clients: ApiClients) -> list[str]:
     """What could not be verified of the feature gates of a running process. Raises KubeadmError when it reports others than its manifest has."""
-    wanted, metrics = gate_source(pod.manifest, clients)
-    if not wanted:
+    expected, metrics = gate_source(pod.manifest, clients)
+    if not expected:
         return []
-    gates, why = read_gates(metrics)
+    gates, problem = read_gates(metrics)
     if gates is None:
-        return [unread_gates(wanted, why)]
-    wrong = wrong_gates(wanted, gates)
+        return [unread_gates(expected, problem)]
+    wrong = wrong_gates(expected, gates)
     if wrong:
         raise KubeadmError(f"{pod.name} on {clients.node}: there is nothing to change, but {wrong}.")
     return []
 
 
-def _address(instance: Instance) -> Address | None:
+def _probe_address(instance: Instance) -> Address | None:
     probe = next((probe for probe in instance["probes"] if probe["kind"] == "http"), None)
     return probe and {"scheme": probe["scheme"], "host": probe["host"], "port": probe["port"]}

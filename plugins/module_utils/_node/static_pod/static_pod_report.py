@@ -75,8 +75,8 @@ def _plan_rollback(
 
 
 def _describe_pod(name: str, directory: str, kubelet: Kubelet, host: Host) -> Json:
-    path, others = static_pods.find(name, directory)
-    nothing: Json = dict.fromkeys(
+    path, others = static_pods.find_manifest(name, directory)
+    empty: Json = dict.fromkeys(
         (
             "image",
             "arguments",
@@ -97,10 +97,10 @@ def _describe_pod(name: str, directory: str, kubelet: Kubelet, host: Host) -> Js
         pod = static_pods.parse_static_pod(name, path, kubelet.node_name, joined=kubelet.joined)
     except KubeadmError as exc:
         unknown = {**static_pods.unready(str(exc)), "stray_files": [], "error": str(exc)}
-        return {**nothing, "manifest": path, **unknown}
+        return {**empty, "manifest": path, **unknown}
     values = pod.manifest.values()
     process = static_pods.running_process(pod, host)
-    observation = static_pods.look(pod, host)
+    observation = static_pods.observe(pod, host)
     return {
         "manifest": path,
         "image": pod.manifest.container.get("image"),
@@ -111,17 +111,17 @@ def _describe_pod(name: str, directory: str, kubelet: Kubelet, host: Host) -> Js
         "env": sorted(values["env"]),
         "volumes": {key: value for key, value in values["volumes"].items() if "other" not in value},
         **{field: values[field] for field in pod_fields.FIELDS},
-        **_ours(pod, values),
+        **_describe_owned(pod, values),
         "process": None if process is None else _describe_process(process, pod, host),
-        "in_sync": process is not None and _in_sync(process, pod.manifest),
+        "in_sync": process is not None and _is_in_sync(process, pod.manifest),
         **static_pods.readiness_of(observation),
         "stray_files": static_pods.stray_files(path, others, pod.manifest.pod),
         "error": None,
     }
 
 
-def _ours(pod: static_pods.StaticPod, values: Values) -> Json:
-    """What this collection set: what is there, what an upgrade took, and what someone took out."""
+def _describe_owned(pod: static_pods.StaticPod, values: Values) -> Json:
+    """What this collection set: what is still there, what an upgrade removed, and what someone removed."""
     image = pod.manifest.container.get("image")
     found = reconciliation.reconcile(pod.record, values, image=image, written_image=pod.written_image)
     files = {path: entry for path, entry in pod.record.get("files", {}).items() if os.path.lexists(path)}
@@ -134,23 +134,23 @@ def _ours(pod: static_pods.StaticPod, values: Values) -> Json:
 
 def _describe_process(process: Process, pod: static_pods.StaticPod, host: Host) -> Json:
     manifest = pod.manifest
-    as_written = manifest.entrypoint is not None and _in_sync(process, manifest)
+    as_written = manifest.entrypoint is not None and _is_in_sync(process, manifest)
     return {
         **process._asdict(),
-        # Expanded ones may hold the values of environment variables.
+        # Expanded arguments may hold the values of environment variables.
         "arguments": manifest.arguments
         if as_written
-        else [_shown(argument, manifest) for argument in process.arguments],
+        else [_format_argument(argument, manifest) for argument in process.arguments],
         "started": host.started(process.pid),
     }
 
 
-def _in_sync(process: Process, manifest: Manifest) -> bool:
+def _is_in_sync(process: Process, manifest: Manifest) -> bool:
     return process.runs(manifest.expected_arguments(), of_image=static_pods.instance_of(manifest)["of_image"])
 
 
-def _shown(argument: str, manifest: Manifest) -> str:
-    """As the manifest has it, where that is made from the environment, which may have had another value."""
+def _format_argument(argument: str, manifest: Manifest) -> str:
+    """An argument as the manifest has it, where that is expanded from the environment, which may have had another value."""
     flag = argument.partition("=")[0]
     written = [each for each in manifest.arguments if each.partition("=")[0] == flag and "$(" in each]
     return written[-1] if written else hide(argument, manifest.hidden)

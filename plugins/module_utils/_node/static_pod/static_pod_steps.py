@@ -52,13 +52,13 @@ class StaticPodSteps(TransactionSteps[Desired]):
         diff: bool,
         run: Run,
         host: Host = NODE,
-        patience: float = static_pods.STABLE_SECONDS,
+        ready_timeout: float = static_pods.STABLE_SECONDS,
         lock_wait: LockWait | None = None,
         kubelet: Kubelet | None = None,
     ) -> None:
         """kubelet: of the node, where it was read already. One with a problem is repaired before a change is made."""
         super().__init__(params, name=str(params["name"]), diff=diff, run=run, host=host, lock_wait=lock_wait)
-        self._patience = patience
+        self._ready_timeout = ready_timeout
         self._kubelet = kubelet
         self._manifest: str | None = None
         self._snapshot: str | None = None
@@ -68,7 +68,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
 
     def read(self, *, dry: bool) -> Observed:
         """Read the kubelet, the manifest, our record, and the files that may change."""
-        kubelet = self._kubelet or read_running_kubelet(self._run, self._host, self._patience)
+        kubelet = self._kubelet or read_running_kubelet(self._run, self._host, self._ready_timeout)
         self._context.node, self._context.cluster = kubelet.node_name, kubelet.cluster
         previous, desired = self._read_transactions(kubelet.node_name), self._desired
         directory = self._params["manifest_dir"] or kubelet.manifest_dir
@@ -90,8 +90,8 @@ class StaticPodSteps(TransactionSteps[Desired]):
         images = {self._name: observed.pod.manifest.container.get("image")}
         notes = self._transaction_warnings(kubelet.node_name, observed.previous, dry=dry)
         unread = ", ".join(observed.pod.unread)
-        limits = [f"whether its kubelet takes {unread} for it: it cannot be read as a pod"] if unread else []
-        notes += self._record_unverified(limits)
+        unverified = [f"whether its kubelet takes {unread} for it: it cannot be read as a pod"] if unread else []
+        notes += self._record_unverified(unverified)
         return [*notes, *version_warnings(kubelet, images, self._run)]
 
     def plan(self, observed: Observed) -> StaticPodPlan:
@@ -102,7 +102,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         return static_pod.plan(self._desired, observed.state)
 
     def preflight(self, observed: Observed, plan: StaticPodPlan) -> t.Sequence[str]:
-        """Look for what would keep the changed component from coming up, or the change from being verified."""
+        """Check for what would keep the changed component from coming up, or the change from being verified."""
         if not plan.operations:
             return ()
         node = self._preflight_context(observed)
@@ -122,7 +122,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
             host=observed.host,
             clock=time.monotonic,
             sleep=time.sleep,
-            patience=self._patience,
+            ready_timeout=self._ready_timeout,
             kubeconfig=_clients(observed).admin,
             force=self._params["force"],
         )
@@ -131,7 +131,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         """With nothing to change, see that the component runs what its manifest says, and reports these feature gates. Raises KubeadmError
         when it does not.
 
-        What others changed is noted as theirs, since there is no transaction that could do it.
+        What others changed is recorded as theirs, since there is no transaction that could do it.
         """
         pod, kubelet = observed.pod, observed.kubelet
         if observed.previous.open is not None:  # it is in the middle of a change
@@ -141,27 +141,27 @@ class StaticPodSteps(TransactionSteps[Desired]):
         if kubelet.problem:  # it comes up with its kubelet only
             return self._record_unverified(["whether it works: its kubelet does not, so it was not looked at"])
         observation = static_pods.watch_until_healthy(
-            pod, observed.host, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
+            pod, observed.host, seconds=self._ready_timeout, clock=time.monotonic, sleep=time.sleep
         )
         if not observation.healthy:
             log = [hide(line, pod.manifest.hidden) for line in last_words(observation.logs)]
             raise self._unhealthy_error(observation.missing(), observation.probes, log)
         clients = _clients(observed)
-        limits = [
+        unverified = [
             *observation.unverified(),
             *static_pods.unread_files(self._read_at_start(observed), observation.process, observed.host),
             *static_pod_journal.unverified_clients(pod, clients),
             *static_pod_journal.verify_gates(pod, clients),
             *(etcd_preflight.unverified_cluster(pod) if self._name == static_pods.ETCD else ()),
         ]
-        return self._record_unverified(limits)
+        return self._record_unverified(unverified)
 
     def _read_at_start(self, observed: Observed) -> list[str]:
-        """The files of the settings, those that only an argument names, too."""
+        """The files that the component reads at its start: of the settings, and those that only an argument names."""
         pod = observed.pod
         args = {**pod.record.get("args", {}), **self._desired.values.get("args", {})}
         files = [path for path, version in observed.state.files.items() if version is not None]
-        return list(dict.fromkeys([*files, *ComponentFiles(pod.manifest).named(args)]))
+        return list(dict.fromkeys([*files, *ComponentFiles(pod.manifest).named_files(args)]))
 
     def rehearse(self, observed: Observed, plan: StaticPodPlan) -> Verdict:
         """Start the component with its new command line in a sandbox."""

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reading static pods on a node: manifests, what runs, and what stands in the way of a change."""
+"""Reading static pods on a node: manifests, processes, and what prevents a change."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ API_SERVER, ETCD = "kube-apiserver", "etcd"
 class StaticPod:
     """One static pod as a node has it.
 
-    path: its manifest. version: what stands there. manifest: the same, parsed. record: what we own of it. log_prefix: how the names
+    path: its manifest. version: the content of that. manifest: the same, parsed. record: what we own of it. log_prefix: how the names
     of its directories of logs begin. written_image: its image at our last write, None when that is not known. former: the manifest before
     our first change, None when it is not known or another program has changed it since. changed: when the manifest was changed last, UTC.
     unread: files beside it that cannot be read as pods.
@@ -63,7 +63,7 @@ class StaticPod:
 
     @property
     def logs(self) -> Logs:
-        """By what its instances are found."""
+        """The names by which its instances are found."""
         metadata = self.manifest.pod["metadata"]
         return {
             "log_prefix": self.log_prefix,
@@ -78,7 +78,7 @@ def read_static_pod(name: str, manifest_dir: str, node_name: str, *, joined: flo
 
     Raises KubeadmError when there is none, Refusal when it cannot be edited or another file would shadow it.
     """
-    path, others = find(name, manifest_dir)
+    path, others = find_manifest(name, manifest_dir)
     pod = parse_static_pod(name, path, node_name, joined=joined)
     strays = stray_files(path, others, pod.manifest.pod)
     if strays:
@@ -92,8 +92,8 @@ def read_static_pod(name: str, manifest_dir: str, node_name: str, *, joined: flo
 
 def parse_static_pod(name: str, path: str, node_name: str, *, joined: float = 0.0) -> StaticPod:
     """Read a manifest and what we own of it. joined: as above: kubeadm wrote all manifests then. Raises Refusal when the manifest cannot be edited."""
-    version = _version(path)
-    manifest = Manifest.parse(_text(version, path), path, name)
+    version = _read_manifest_version(path)
+    manifest = Manifest.parse(_decode_text(version, path), path, name)
     metadata = manifest.pod["metadata"]
     return StaticPod(
         name=name,
@@ -145,17 +145,17 @@ def read_accounts(files: t.Iterable[WantedFile]) -> tuple[dict[str, int], dict[s
 
 def read_manifest(path: str, name: str) -> Manifest:
     """The manifest of a static pod. Raises KubeadmError when there is none, Refusal when it cannot be edited."""
-    return Manifest.parse(_text(_version(path), path), path, name)
+    return Manifest.parse(_decode_text(_read_manifest_version(path), path), path, name)
 
 
-def _version(path: str) -> FileVersion:
+def _read_manifest_version(path: str) -> FileVersion:
     version = read_version(path)
     if version is None:
         raise KubeadmError(f"{path} is a link to a file that does not exist.")
     return version
 
 
-def _text(version: FileVersion, path: str) -> str:
+def _decode_text(version: FileVersion, path: str) -> str:
     try:
         return version.text
     except UnicodeDecodeError as exc:
@@ -165,11 +165,11 @@ def _text(version: FileVersion, path: str) -> str:
 # ---- the directory ---------------------------------------------------------------------------------------------------
 
 
-def find(name: str, manifest_dir: str) -> tuple[str, list[str]]:
+def find_manifest(name: str, manifest_dir: str) -> tuple[str, list[str]]:
     """The manifest of a static pod, and the other files beside it."""
     files = manifest_files(manifest_dir)
     usual = os.path.join(manifest_dir, f"{name}.yaml")
-    # A file under another name is taken when it alone declares the pod.
+    # A file with another name counts when no file with the usual name exists.
     path = (
         usual if usual in files else next((file for file in files if (pod_identity(file) or ("", ""))[1] == name), None)
     )
@@ -185,7 +185,7 @@ def find(name: str, manifest_dir: str) -> tuple[str, list[str]]:
 def pod_identity(path: str) -> tuple[str, str] | None:
     """(namespace, name) of the pod that a file declares; None when it declares none."""
     try:
-        data = configuration.load_first(_text(_version(path), path))
+        data = configuration.load_first(_decode_text(_read_manifest_version(path), path))
         return str(data["metadata"].get("namespace", "default")), str(data["metadata"]["name"])
     except (KubeadmError, yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, OSError):
         return None
@@ -213,7 +213,7 @@ def running_process(pod: StaticPod, host: Host) -> Process | None:
 
 
 def instance_of(manifest: Manifest) -> Instance:
-    """How a static pod with this manifest is recognised."""
+    """How the processes of a static pod with this manifest are identified."""
     return {
         "arguments": manifest.expected_arguments(),
         "written": manifest.arguments,
@@ -223,7 +223,7 @@ def instance_of(manifest: Manifest) -> Instance:
 
 
 def refuse_unmatched(pod: StaticPod, host: Host) -> None:
-    """A component that runs and is not recognised must not count as stopped. Raises Refusal."""
+    """Refuse a component with processes that could not be identified: it must not count as stopped. Raises Refusal."""
     found = find_processes(host, pod.logs)
     if found.unmatched:
         raise Refusal(
@@ -237,10 +237,10 @@ def refuse_unmatched(pod: StaticPod, host: Host) -> None:
 STABLE_SECONDS = 60.0
 
 
-def look(pod: StaticPod, host: Host, ask: HttpGet = api_get) -> PodObservation:
-    """Look once whether a component runs what its manifest says, alone, and is ready."""
+def observe(pod: StaticPod, host: Host, http_get: HttpGet = api_get) -> PodObservation:
+    """Observe once whether a component runs what its manifest says, alone, and is ready."""
     return observe_pod(
-        host, pod.logs, instance_of(pod.manifest), acceptable=lambda uid: True, baseline={}, http_get=ask
+        host, pod.logs, instance_of(pod.manifest), acceptable=lambda uid: True, baseline={}, http_get=http_get
     )
 
 
@@ -252,10 +252,10 @@ def watch_until_healthy(
     clock: t.Callable[[], float],
     sleep: t.Callable[[float], None],
 ) -> PodObservation:
-    """The look at a component that runs what its manifest says and is ready, or the last one when it does not get so."""
+    """The first observation of a component that runs what its manifest says and is ready, or the last one in time."""
     limit = clock() + seconds
     while True:
-        observation = look(pod, host)
+        observation = observe(pod, host)
         if observation.healthy or clock() >= limit:
             return observation
         sleep(POLL_SECONDS)
@@ -276,16 +276,16 @@ def unread_files(paths: t.Iterable[str], process: Process | None, host: Host) ->
 
 
 def readiness(name: str, directory: str, node_name: str, host: Host) -> dict[str, t.Any]:
-    """Whether a static pod runs what its manifest says and is ready, what is wrong otherwise, and what of that is not known, by one look."""
+    """Whether a static pod runs what its manifest says and is ready, what is wrong otherwise, and what of that is not known, by one observation."""
     try:
-        path, dummy = find(name, directory)
-        return readiness_of(look(parse_static_pod(name, path, node_name), host))
+        path, dummy = find_manifest(name, directory)
+        return readiness_of(observe(parse_static_pod(name, path, node_name), host))
     except (KubeadmError, OSError) as exc:
         return unready(str(exc))
 
 
 def readiness_of(observation: PodObservation) -> dict[str, t.Any]:
-    """What that look comes to."""
+    """The same from an observation."""
     return (
         {"ready": True, "problem": None, "unverified": observation.unverified()}
         if observation.healthy

@@ -19,7 +19,7 @@ from ..._plan.upgrade import prerequisites
 from ..._plan.upgrade.findings import Finding
 from ..runtime.container_runtime import Runtime
 from ..runtime.programs import Program, rehearse
-from ..static_pod.static_pods import StaticPod, find, parse_static_pod
+from ..static_pod.static_pods import StaticPod, find_manifest, parse_static_pod
 from ..transaction.disk_space import space_at
 from ..transaction.state import Run
 from .upgrade_manifests import Kubeadm
@@ -55,7 +55,7 @@ class ControlPlane:
 
     def read_pod(self, name: str) -> StaticPod:
         """One of its static pods. Raises KubeadmError."""
-        return parse_static_pod(name, find(name, self.manifest_dir)[0], self.node_name)
+        return parse_static_pod(name, find_manifest(name, self.manifest_dir)[0], self.node_name)
 
     def rehearse(self, pod: StaticPod, plan: StaticPodPlan, program: Program) -> Verdict:
         """Start a new component in the sandbox."""

@@ -26,7 +26,7 @@ from ..._plan.static_pod.desired import Desired
 from ..._plan.static_pod.manifest import image_tag
 from ..._plan.static_pod.plan import StaticPodPlan
 from ..static_pod.component_files import ComponentFiles, files_to_read
-from ..static_pod.static_pods import API_SERVER, find, parse_static_pod
+from ..static_pod.static_pods import API_SERVER, find_manifest, parse_static_pod
 
 _CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
 _NODES = f"/api/v1/nodes?labelSelector={LABEL}"
@@ -89,7 +89,7 @@ def _key(text: str | None) -> bytes:
 def version_of_api_server(manifest_dir: str, node_name: str) -> str:
     """The version of the node's API server, as its image tells it; empty where there is none."""
     try:
-        pod = parse_static_pod(API_SERVER, find(API_SERVER, manifest_dir)[0], node_name)
+        pod = parse_static_pod(API_SERVER, find_manifest(API_SERVER, manifest_dir)[0], node_name)
     except (KubeadmError, OSError):
         return ""
     return image_tag(pod.manifest)
@@ -139,7 +139,7 @@ class _Files:
         found: dict[str, str] = {}
         for path in files_to_read(key, value):
             try:
-                place = self._files.place(path)
+                place = self._files.host_path(path)
             except KubeadmError:
                 place = path
             beside = [each for each in self._ours if os.path.dirname(each) == os.path.dirname(place)]

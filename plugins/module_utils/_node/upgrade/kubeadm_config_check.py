@@ -42,18 +42,18 @@ class Check:
         run: Run,
         host: Host = NODE,
         clock: t.Callable[[], float] = time.monotonic,
-        patience: float = static_pods.STABLE_SECONDS,
+        ready_timeout: float = static_pods.STABLE_SECONDS,
     ) -> None:
         self._params = params
         self._run = run
         self._host = host
         self._clock = clock
-        self._patience = patience
+        self._ready_timeout = ready_timeout
 
     def read_all(self) -> dict[str, t.Any]:
         """Check it. Raises Refusal when the proof fails, KubeadmError when it cannot be made."""
         began = self._clock()
-        kubelet = read_running_kubelet(self._run, self._host, self._patience)
+        kubelet = read_running_kubelet(self._run, self._host, self._ready_timeout)
         version = version_of_api_server(kubelet.manifest_dir, kubelet.node_name)
         program = self._program(version, kubelet.node_name)
         runtime = runtime_at(kubelet.runtime, self._run)
@@ -116,7 +116,7 @@ class Check:
 
     @staticmethod
     def _pod(name: str, manifest_dir: str, node_name: str) -> StaticPod:
-        path, dummy = static_pods.find(name, manifest_dir)
+        path, dummy = static_pods.find_manifest(name, manifest_dir)
         return static_pods.parse_static_pod(name, path, node_name)
 
     @staticmethod

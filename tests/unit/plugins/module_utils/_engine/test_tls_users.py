@@ -163,9 +163,9 @@ def use_certificates(site: Site) -> str:
     """What the check of certificates says of both sides."""
     trusted, server, known, client = site.connection
     problem = certificates.pair_problem(*client) or certificates.trust_problem(
-        *server, trusted, names=["127.0.0.1"], calls=False
+        *server, trusted, names=["127.0.0.1"], is_client=False
     )
-    return problem or certificates.trust_problem(*client, known, names=[], calls=True) or ""
+    return problem or certificates.trust_problem(*client, known, names=[], is_client=True) or ""
 
 
 USERS = {
@@ -276,7 +276,7 @@ def test_certificate_has_to_name_the_server_among_its_alternatives(
 def test_common_name_is_no_name_of_a_server(pki: Pki) -> None:
     """Go passes over it since 1.15. These certificates are of "component"."""
     pair = pki.root.issue(names="", usage=SERVER)
-    problem = certificates.trust_problem(*pair, pki.root.certificate, names=["component"], calls=False)
+    problem = certificates.trust_problem(*pair, pki.root.certificate, names=["component"], is_client=False)
     assert "is not valid for component" in str(problem)
 
 

@@ -33,15 +33,15 @@ def fixture_node(tmp_path: Path, web: Web, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_kubelet_that_works_is_read_as_it_runs(node: Node) -> None:
-    found = read_any_kubelet(node.run, node.host, patience=0)
+    found = read_any_kubelet(node.run, node.host, ready_timeout=0)
     assert (found.manifest_dir, found.node_name, found.problem) == ("/m", "w1", "")
     assert not [call for call in node.calls if call.startswith("journalctl")]
 
 
 def test_a_kubelet_that_panics_is_read_from_its_files_and_quoted(node: Node) -> None:
-    running = read_any_kubelet(node.run, node.host, patience=0)
+    running = read_any_kubelet(node.run, node.host, ready_timeout=0)
     node.crash(PANIC)
-    found = read_any_kubelet(node.run, node.host, patience=0)
+    found = read_any_kubelet(node.run, node.host, ready_timeout=0)
     assert found.problem.startswith(DOWN)
     assert found.problem.endswith("; it logged last: panic: unrecognized feature gate: OldGate")
     assert (found.manifest_dir, found.node_name, found.healthz) == ("/m", "w1", running.healthz)
@@ -50,16 +50,16 @@ def test_a_kubelet_that_panics_is_read_from_its_files_and_quoted(node: Node) -> 
 
 def test_a_kubelet_that_is_not_healthy_is_quoted_too(node: Node, web: Web) -> None:
     web.status = 500
-    found = read_any_kubelet(node.run, node.host, patience=0)
+    found = read_any_kubelet(node.run, node.host, ready_timeout=0)
     assert "kubelet on w1 runs, not ready yet" in found.problem
     assert '/healthz answers 500); it logged last: E1 "command failed" err="bogus"' in found.problem
 
 
 def test_a_change_of_a_static_pod_names_what_repairs_the_kubelet(node: Node) -> None:
-    assert read_running_kubelet(node.run, node.host, patience=0).node_name == "w1"
+    assert read_running_kubelet(node.run, node.host, ready_timeout=0).node_name == "w1"
     node.crash(PANIC)
     with pytest.raises(KubeadmError) as refusal:
-        read_running_kubelet(node.run, node.host, patience=0)
+        read_running_kubelet(node.run, node.host, ready_timeout=0)
     told = str(refusal.value)
     assert told.startswith(DOWN)
     assert "panic: unrecognized feature gate: OldGate. Nothing was changed" in told
@@ -70,6 +70,6 @@ def test_a_host_without_a_kubelet_is_told_so(node: Node) -> None:
     node.crash("")
     node.shown["LoadState"] = "not-found"
     with pytest.raises(KubeadmError, match="runs no kubelet that could be queried"):
-        read_running_kubelet(node.run, node.host, patience=0)
+        read_running_kubelet(node.run, node.host, ready_timeout=0)
     with pytest.raises(KubeadmError, match=r"has no kubelet\.service"):
-        read_any_kubelet(node.run, node.host, patience=0)
+        read_any_kubelet(node.run, node.host, ready_timeout=0)

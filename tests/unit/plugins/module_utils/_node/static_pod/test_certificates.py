@@ -43,7 +43,7 @@ def test_a_good_pair_has_no_problem(authority: Authority, good: Pair) -> None:
     assert certificates.pair_problem(*good) is None
     assert certificates.time_problem(*good, as_client=False) is None
     assert certificates.time_problem(*good, as_client=True) is None
-    assert certificates.trust_problem(*good, authority.certificate, names=[ADDRESS, "cp1"], calls=True) is None
+    assert certificates.trust_problem(*good, authority.certificate, names=[ADDRESS, "cp1"], is_client=True) is None
 
 
 def test_a_key_of_another_certificate_is_found(good: Pair, expired: Pair) -> None:
@@ -84,7 +84,7 @@ def test_failed_handshake_leaves_pair_unknown(tmp_path: Path) -> None:
     with pytest.raises(certificates.NotVerified, match="no handshake with it"):
         certificates.time_problem(*pair, as_client=True)
     with pytest.raises(certificates.NotVerified, match="no handshake with it"):
-        certificates.trust_problem(*pair, other.certificate, names=[], calls=True)
+        certificates.trust_problem(*pair, other.certificate, names=[], is_client=True)
 
 
 def test_another_authority_says_nothing_of_the_time(other: Authority, good: Pair, expired: Pair) -> None:
@@ -94,26 +94,30 @@ def test_another_authority_says_nothing_of_the_time(other: Authority, good: Pair
 
 @pytest.mark.parametrize("name", ["10.0.0.12", "cp2", "2001:db8::1"])
 def test_another_name_is_found(authority: Authority, good: Pair, name: str) -> None:
-    problem = certificates.trust_problem(*good, authority.certificate, names=[ADDRESS, name], calls=False)
+    problem = certificates.trust_problem(*good, authority.certificate, names=[ADDRESS, name], is_client=False)
     assert f"is not valid for {name}" in str(problem)
 
 
 def test_another_authority_is_found(other: Authority, good: Pair) -> None:
-    for names, calls in ([ADDRESS], False), ([], True):
-        assert "is not trusted" in str(certificates.trust_problem(*good, other.certificate, names=names, calls=calls))
+    for names, is_client in ([ADDRESS], False), ([], True):
+        assert "is not trusted" in str(
+            certificates.trust_problem(*good, other.certificate, names=names, is_client=is_client)
+        )
 
 
-@pytest.mark.parametrize(("usage", "names", "calls"), [(pki.CLIENT, [ADDRESS], False), (pki.SERVER, [], True)])
+@pytest.mark.parametrize(("usage", "names", "is_client"), [(pki.CLIENT, [ADDRESS], False), (pki.SERVER, [], True)])
 def test_a_certificate_for_another_use_is_found(
-    authority: Authority, usage: str, names: list[str], calls: bool
+    authority: Authority, usage: str, names: list[str], is_client: bool
 ) -> None:
     pair = authority.issue(names=f"IP:{ADDRESS}", usage=usage)
-    assert "is not trusted" in str(certificates.trust_problem(*pair, authority.certificate, names=names, calls=calls))
+    assert "is not trusted" in str(
+        certificates.trust_problem(*pair, authority.certificate, names=names, is_client=is_client)
+    )
 
 
 def test_an_authority_that_is_no_certificate_is_named(good: Pair) -> None:
     with pytest.raises(KubeadmError, match="holds no certificate"):
-        certificates.trust_problem(*good, b"nothing", names=[ADDRESS], calls=False)
+        certificates.trust_problem(*good, b"nothing", names=[ADDRESS], is_client=False)
 
 
 # ---- what a component's arguments name -------------------------------------------------------------------------------
@@ -180,12 +184,12 @@ def test_good_certificates_are_no_finding(node: Node) -> None:
 
 
 def test_an_expired_certificate_is_a_finding_wherever_it_is_from(node: Node) -> None:
-    (brought,) = node.findings(**node.serving("expired"))
+    (new,) = node.findings(**node.serving("expired"))
     (used,) = node.findings(*node.given("expired"))
-    assert "has expired" in brought.message
-    assert brought.message == used.message
+    assert "has expired" in new.message
+    assert new.message == used.message
     assert f"--tls-cert-file={node.directory}/expired.crt on " in used.message
-    assert (brought.brought, used.brought) == (True, False)
+    assert (new.is_new, used.is_new) == (True, False)
 
 
 def test_a_name_is_asked_of_what_the_change_brings_only(node: Node, authority: Authority) -> None:
@@ -215,7 +219,7 @@ def test_the_authority_of_the_callers_counts(node: Node, other: Authority) -> No
 def test_a_key_that_is_changed_alone_is_brought(node: Node) -> None:
     key: dict[str, t.Any] = {"tls-private-key-file": f"{node.directory}/expired.key"}
     (found,) = node.findings(*node.given("good"), **key)
-    assert (found.brought, "does not match" in found.message) == (True, True)
+    assert (found.is_new, "does not match" in found.message) == (True, True)
 
 
 def test_a_missing_file_is_named(node: Node) -> None:
@@ -253,7 +257,7 @@ def test_expired_client_certificate_is_found(node: Node, authority: Authority, n
     assert (node.findings(*given), node.unverified) == ([], [])
     node.write(caller=authority.issue(usage=pki.CLIENT, first=-20, last=-10))
     (found,) = node.findings(*given)
-    assert ("has expired" in found.message, found.brought, node.unverified) == (True, False, [])
+    assert ("has expired" in found.message, found.is_new, node.unverified) == (True, False, [])
 
 
 def test_unknown_time_is_told(node: Node, authority: Authority) -> None:
@@ -300,5 +304,5 @@ def test_files_of_the_same_change_are_looked_at_before_they_are_written(node: No
 
     assert node.findings(files=files(good), **node.serving("staged")) == []
     (found,) = node.findings(files=files(expired), **node.serving("staged"))
-    assert found.brought
+    assert found.is_new
     assert not (node.directory / "staged.crt").exists()

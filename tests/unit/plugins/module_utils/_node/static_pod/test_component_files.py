@@ -227,10 +227,10 @@ PASSED_OVER = {
 @pytest.mark.parametrize(("name", "arguments"), PASSED_OVER.values(), ids=PASSED_OVER)
 def test_file_that_a_component_starts_without_is_not_needed(name: str, arguments: list[str]) -> None:
     text = samples.with_command(*arguments).replace("/etc/kubernetes/pki", "/p").replace("kube-apiserver", name)
-    assert component_files.ComponentFiles(samples.manifest(text, name)).needed().keys() <= {"/p/config"}
+    assert component_files.ComponentFiles(samples.manifest(text, name)).required_files().keys() <= {"/p/config"}
 
 
 def test_every_file_of_a_list_is_needed() -> None:
     keys = ["/etc/kubernetes/pki/sa.pub", "/etc/kubernetes/pki/former.pub"]
     manifest = samples.manifest(samples.with_command(*(f"--service-account-key-file={key}" for key in keys)))
-    assert list(component_files.ComponentFiles(manifest).needed()) == keys
+    assert list(component_files.ComponentFiles(manifest).required_files()) == keys

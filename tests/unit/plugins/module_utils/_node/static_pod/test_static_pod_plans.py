@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import WAITING
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.static_pod_plans import (
-    Common,
+    NodeState,
     StaticPodPlans,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import (
@@ -57,7 +57,7 @@ class Plans:
     def __init__(self, plans: StaticPodPlans, *, dry: bool) -> None:
         self.plans = plans
         self.dry = dry
-        self.found: Common | None = None
+        self.found: NodeState | None = None
 
     def read(self) -> None:
         self.found = self.plans.read()
@@ -77,7 +77,7 @@ def plans(master: FakeNode, run: FakeRun, static_pods: dict[str, dict[str, t.Any
     entries = {name: {**settings, "only_if_changed": False, **entry} for name, entry in static_pods.items()}
     params = {"static_pods": entries, "persist_env": [], **{key: alone[key] for key in (*SHARED, *CONFIRM)}}
     lock_wait, dry = shared.get("lock_wait"), shared.get("dry", False)
-    found = StaticPodPlans(params, run=run, host=master.host, patience=0, lock_wait=lock_wait)
+    found = StaticPodPlans(params, run=run, host=master.host, ready_timeout=0, lock_wait=lock_wait)
     return Plans(found, dry=dry)
 
 

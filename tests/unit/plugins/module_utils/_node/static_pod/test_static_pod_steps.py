@@ -383,9 +383,9 @@ UNKNOWN = "exec probe: not known"
 def test_component_with_unknown_probe_is_not_verified(
     master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = static_pods.look
+    genuine = static_pods.observe
     monkeypatch.setattr(
-        static_pods, "look", lambda *a, **k: seen(*a, **k)._replace(probes=(UNKNOWN,), unknown=(UNKNOWN,))
+        static_pods, "observe", lambda *a, **k: genuine(*a, **k)._replace(probes=(UNKNOWN,), unknown=(UNKNOWN,))
     )
     found = steps(master, run, args={"v": 1})
     with found.session():

@@ -39,7 +39,7 @@ def fixture_gated(master: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode
     monkeypatch.setattr(static_pod_journal, "ADMIN", (str(master.kubeconfig),))
     master.kubeconfig.write_text(kubeconfig(), encoding="ascii")
     master.kubelet_conf.write_text(kubeconfig(), encoding="ascii")
-    monkeypatch.setattr(static_pod_journal, "advertised", lambda manifest: master.web.address)
+    monkeypatch.setattr(static_pod_journal, "advertised_address", lambda manifest: master.web.address)
     metrics = master.web.metrics(str(master.kubeconfig))
     source = static_pod_journal.gate_source
     monkeypatch.setattr(static_pod_journal, "gate_source", lambda *given: (source(*given)[0], metrics))

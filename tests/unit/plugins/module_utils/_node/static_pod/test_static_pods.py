@@ -26,24 +26,24 @@ def fixture_directory(tmp_path: Path) -> Path:
 
 
 def test_a_manifest_is_found_by_its_usual_name(directory: Path) -> None:
-    path, others = static_pods.find(NAME, str(directory))
+    path, others = static_pods.find_manifest(NAME, str(directory))
     assert path == str(directory / "kube-apiserver.yaml")
     assert others == [str(directory / "kube-scheduler.yaml")]
 
 
 def test_a_manifest_under_another_name_is_found_by_its_pod(directory: Path) -> None:
     (directory / "kube-apiserver.yaml").rename(directory / "api.json")
-    assert static_pods.find(NAME, str(directory))[0] == str(directory / "api.json")
+    assert static_pods.find_manifest(NAME, str(directory))[0] == str(directory / "api.json")
 
 
 def test_a_missing_manifest_is_named_with_what_is_there(directory: Path) -> None:
     with pytest.raises(KubeadmError, match=r"no manifest of etcd in .*kube-apiserver\.yaml, kube-scheduler\.yaml"):
-        static_pods.find("etcd", str(directory))
+        static_pods.find_manifest("etcd", str(directory))
 
 
 def test_a_missing_directory_is_no_control_plane(tmp_path: Path) -> None:
     with pytest.raises(KubeadmError, match="Is this host a control plane"):
-        static_pods.find(NAME, str(tmp_path / "none"))
+        static_pods.find_manifest(NAME, str(tmp_path / "none"))
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ class Pod:
 
     def steps(self, *, dry: bool = False, **given: t.Any) -> PodCourse:
         parameters = samples.parameters(**{"wait_timeout": 20, "min_ready_seconds": 3, **given})
-        steps = StaticPodSteps(parameters, diff=True, run=self.programs, host=self.node.host, patience=0)
+        steps = StaticPodSteps(parameters, diff=True, run=self.programs, host=self.node.host, ready_timeout=0)
         return StepRunner(steps, dry=dry)
 
     def plan(self, *, dry: bool = False, **given: t.Any) -> t.Any:

@@ -49,7 +49,7 @@ def fixture_check(master: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPa
             "changes": CHANGES,
             **given,
         }
-        return Check(params, run=run, host=master.host, clock=master.clock, patience=0).read_all()
+        return Check(params, run=run, host=master.host, clock=master.clock, ready_timeout=0).read_all()
 
     return check
 
