@@ -143,21 +143,21 @@ _OTHERS = {
     "restore-foreign": Mutation(
         "nothing is restored over foreign bytes",
         (
-            ("        foreign = self.files.find_foreign()\n", "        foreign = []\n"),
+            ("        foreign = self.files.find_foreign_edits()\n", "        foreign = []\n"),
             ("            if read_bytes(path) != old:\n", "            if False:\n"),
         ),
         "f27_a_foreign_edit_at_any_moment",
     ),
     "watched-edits": _edit(
         "nothing is committed over a foreign edit",
-        '        found = [entry["path"] for entry in self.journal["files"] if not holds(entry["path"], entry[side])]\n',
+        '        found = [entry["path"] for entry in self.journal["files"] if not has_content(entry["path"], entry[side])]\n',
         "        found = []\n",
         "f27_a_foreign_edit_in_the_watched_seconds",
     ),
     "lock": _edit("one works at a time", "fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)", "pass", "f24"),
     "busy-status": _edit(
         "an engine that met another is started again",
-        '    except LockHeld as exc:  # systemd tries again\n        sys.stderr.write(f"{arguments[1]}: {exc}\\n")\n        return 1\n',
+        '    except LockBusy as exc:  # systemd tries again\n        sys.stderr.write(f"{arguments[1]}: {exc}\\n")\n        return 1\n',
         "",
         "f24_two_engines",
     ),
@@ -184,7 +184,7 @@ _PROOF = {
     ),
     "restore": _edit(
         "what is not healthy is restored",
-        'if self.journal["rollback"] or self.files.find_foreign():',
+        'if self.journal["rollback"] or self.files.find_foreign_edits():',
         "if False:",
         "does_not_hold and never",
     ),
@@ -226,19 +226,19 @@ _PROOF = {
     ),
     "trigger": _edit(
         "a kubelet that starts nothing is restarted, once",
-        "            self.watcher.trigger()\n",
+        "            self.watcher.retrigger()\n",
         "            pass\n",
         "kubelet_that_does_not_start",
     ),
     "state-file-policy": _edit(
         "a kubelet's state file names the new policy",
-        '            if found != entry["policy"]:\n',
+        '            if policy != entry["policy"]:\n',
         "            if False:\n",
         "policy_that_is_not_used",
     ),
     "etcd-proof": _edit(
         "a member of etcd is verified by a write, its alarms and the others' revision",
-        "self.etcd.failure() or ",
+        "self.etcd.verify() or ",
         "",
         "etcd_that_does_less",
     ),
@@ -266,7 +266,7 @@ _JOURNAL = {
     ),
     "state-file-place": _edit(
         "a kubelet that another program started over the wrong state file is stopped again",
-        " and self.state_files.are_aside(is_applying):\n",
+        " and self.state_files.are_moved(is_applying):\n",
         ":\n",
         "started_meanwhile",
     ),
@@ -290,7 +290,7 @@ _JOURNAL = {
         ),
         "f44 and change_a_copy",
     ),
-    "format": _edit("a journal of another version is refused", "    if found != FORMAT:\n", "    if False:\n", "f52"),
+    "format": _edit("a journal of another version is refused", "    if version != FORMAT:\n", "    if False:\n", "f52"),
     "attempts": _edit(
         "an engine that always dies is not started for ever",
         'if self.journal["attempts"] > MAX_ATTEMPTS and',
@@ -301,7 +301,7 @@ _JOURNAL = {
         "a restore waits for a disk to get well",
         (
             (
-                "limit = self.clock() + RESTORE_SECONDS\n        while True:\n            try:\n                action()\n",
+                "limit = self.clock() + RESTORE_TIMEOUT\n        while True:\n            try:\n                action()\n",
                 "limit = self.clock()\n        while True:\n            try:\n                action()\n",
             ),
             (
@@ -337,7 +337,7 @@ _JOURNAL = {
     ),
     "stale": _edit(
         "a change that was never begun is dropped",
-        '        if journal["phase"] == PREPARED:\n            drop_journal(state_directory(name))\n            return None\n',
+        '        if journal["phase"] == PREPARED:\n            remove_journal(state_directory(name))\n            return None\n',
         "",
         "prepared_and_never_begun",
     ),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import ABORTED, COMMITTED, ROLLED_BACK
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.state_files import ASIDE
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.state_files import MOVED_SUFFIX
 from ansible_collections.nodecraft.kubeadm.tests.faults import durability
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Tally
 from ansible_collections.nodecraft.kubeadm.tests.faults.fault_nodes import KubeletNode
@@ -44,7 +44,7 @@ def fixture_make_node(tmp_path: Path, session_web: Web, worker: Worker) -> Make:
         state.chmod(MODE)
         if outcome != COMMITTED:
             node.behaviours["v=2"] = Behaviour(healthy=None)
-        aside = {"path": str(state), "aside": f"{state}{ASIDE}1", "existed": True, "policy": NEW.strip()}
+        aside = {"path": str(state), "aside": f"{state}{MOVED_SUFFIX}1", "existed": True, "policy": NEW.strip()}
         assert node.begin(watch={"set_aside": [aside]}, wait_timeout=6, min_ready_seconds=1).status == 0
         return node
 
@@ -57,7 +57,7 @@ def assert_whole(node: KubeletNode, outcome: str | None) -> None:
     assert node.setting.read_text(encoding="ascii") == (NEW if committed else OLD)
     assert node.argument == (NEW if committed else OLD).strip()
     state_files = {path.name: path for path in node.files.iterdir() if path != node.setting}
-    former = f"{STATE}{ASIDE}1" if committed else STATE
+    former = f"{STATE}{MOVED_SUFFIX}1" if committed else STATE
     assert set(state_files) == {STATE, former}
     assert state_files[STATE].read_text(encoding="ascii") == state_of((NEW if committed else OLD).strip())
     assert state_files[former].read_text(encoding="ascii") == state_of(OLD.strip())

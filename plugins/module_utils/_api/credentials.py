@@ -22,7 +22,7 @@ from .._engine.kubeconfig import (
     User,
     credentials_of,
     load_config,
-    naming,
+    naming_kubeconfig,
     select_context,
     user_of,
 )
@@ -46,7 +46,7 @@ def load_credentials(source: Source, context: str | None = None, *, persist: boo
     name = source if isinstance(source, str) else "the kubeconfig of the task"
     try:
         config = _merge_files(source)
-        with naming(name):
+        with naming_kubeconfig(name):
             cluster, user_name, user = select_context(config, context)
             if user is None and user_name:
                 raise ValueError(f"it has no user {user_name}")

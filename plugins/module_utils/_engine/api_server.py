@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is verified of an API server whose probes pass: this very server knows its clients, and the kubelet's word reaches it.
+"""What is verified of an API server whose probes pass: this very server knows its clients, and the kubelet reports to it.
 
-No probe says who it is, so an API server that trusts no client any more passes them all.
+No probe identifies the server, so an API server that trusts no client any more passes them all.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ import typing as t
 from http import HTTPStatus
 
 from .files import POLL_SECONDS
-from .journal import Address, Credential, Former, Journal, Side, StaticPodWatch, add_unverified
+from .journal import Address, Credential, Journal, PreviousState, Side, StaticPodWatch, add_unverified
 from .pod_observation import config_hash
 from .probes import ApiResponse, api_request
-from .watcher import HICCUP_SECONDS
+from .watcher import TRANSIENT_TIMEOUT
 
 # A client that may not read this may do nothing that matters; a path of health is open to everybody.
-GUARDED = "/api/v1/namespaces/kube-system"
+AUTHORIZED_PATH = "/api/v1/namespaces/kube-system"
 _REPORTED = "whether its kubelet reports the new instance to it"
 
 
 class ApiServer(t.NamedTuple):
-    """The API server of a journal; another component has no credentials there, and nothing is asked then."""
+    """The API server of a journal; another component has no credentials there, and nothing is requested then."""
 
     journal: Journal
     watch: StaticPodWatch
     clock: t.Callable[[], float]
     sleep: t.Callable[[float], None]
 
-    def observe(self, uid: str | None) -> Former:
-        """Whom it answers before the change: True and False, or None for no answer. uid: of the instance that runs."""
-        limit = self.clock() + HICCUP_SECONDS
+    def read_previous_state(self, uid: str | None) -> PreviousState:
+        """Which clients it accepts before the change: True and False, or None for no response. uid: of the instance that runs."""
+        limit = self.clock() + TRANSIENT_TIMEOUT
         clients: dict[str, bool | None] = {}
         silent: dict[str, str] = {}
         for credential in self._credentials():
@@ -46,18 +46,18 @@ class ApiServer(t.NamedTuple):
         mirror = self.watch.get("mirror")
         if mirror is None or uid is None or not clients.get(mirror["kubeconfig"]):
             return {"clients": clients, "silent": silent}
-        response = self._request_until("before", mirror["kubeconfig"], mirror["path"], _carries(uid), limit)
-        # A kubelet that was answered, and may not read its mirror pod, has none there: nothing relates the node to it.
+        response = self._request_until("before", mirror["kubeconfig"], mirror["path"], _reports_uid(uid), limit)
+        # A kubelet that got a response, and may not read its mirror pod, has none there: nothing relates the node to it.
         is_known = response.is_ok() or response.status == HTTPStatus.FORBIDDEN
-        mirrored = _carries(uid)(response) if is_known else None
+        mirrored = _reports_uid(uid)(response) if is_known else None
         unverified = [f"{_REPORTED}: before the change {_describe_mirror(response, uid)}"] if mirrored is False else []
         return {"clients": clients, "silent": silent, "mirrored": mirrored, "unverified": unverified}
 
-    def failure(self, uid: str) -> str | None:
+    def verify(self, uid: str) -> str | None:
         """Why the instance with this UID is not verified; None when it is. A server that has just been started forbids everything
         until it knows who may do what, and its kubelet reports it some seconds later."""
-        limit = self.clock() + HICCUP_SECONDS
-        answers = []
+        limit = self.clock() + TRANSIENT_TIMEOUT
+        accepted = []
         for credential in self._credentials():
             kubeconfig = credential["kubeconfig"]
             if not self._is_demanded(kubeconfig):
@@ -66,19 +66,19 @@ class ApiServer(t.NamedTuple):
                 continue
             response = self._request_until("after", kubeconfig, credential["path"], ApiResponse.is_ok, limit)
             if not response.is_ok():
-                return self._describe(kubeconfig, response)
-            answers.append(f"{kubeconfig}: {response.status}")
-        self.journal["clients"] = answers
-        return self._not_mirrored(uid, max(limit, self.journal.get("deadline") or 0.0))
+                return self._failure_message(kubeconfig, response)
+            accepted.append(f"{kubeconfig}: {response.status}")
+        self.journal["clients"] = accepted
+        return self._check_mirror_pod(uid, max(limit, self.journal.get("deadline") or 0.0))
 
-    def _not_mirrored(self, uid: str, limit: float) -> str | None:
+    def _check_mirror_pod(self, uid: str, limit: float) -> str | None:
         mirror = self.watch.get("mirror")
         if mirror is None or not self._is_demanded(mirror["kubeconfig"]):
             return None
         if self.journal["before"].get("mirrored") is False:
             return None
-        response = self._request_until("after", mirror["kubeconfig"], mirror["path"], _carries(uid), limit)
-        if not _carries(uid)(response):
+        response = self._request_until("after", mirror["kubeconfig"], mirror["path"], _reports_uid(uid), limit)
+        if not _reports_uid(uid)(response):
             return f"the kubelet did not report the new {self.journal['name']} to it: {_describe_mirror(response, uid)}"
         self.journal["config_hash"] = uid
         return None
@@ -90,11 +90,11 @@ class ApiServer(t.NamedTuple):
         return self.watch[side].get("server")
 
     def _is_demanded(self, kubeconfig: str) -> bool:
-        """Whether an answer is a part of the proof: where it was given before, and where no client was answered because the server
-        was not healthy. An address that did not answer although the server was healthy is not the right one."""
+        """Whether a response is a part of the proof: where there was one before, and where no client got one because the server
+        was not healthy. An address without a response although the server was healthy is not the right one."""
         before = self.journal["before"]
-        responded = before.get("clients", {}).get(kubeconfig, False)
-        return responded is True or (responded is None and not before["healthy"])
+        was_accepted = before.get("clients", {}).get(kubeconfig, False)
+        return was_accepted is True or (was_accepted is None and not before["healthy"])
 
     def _request_until(
         self, side: Side, kubeconfig: str, path: str, is_enough: t.Callable[[ApiResponse], bool], limit: float
@@ -106,27 +106,27 @@ class ApiServer(t.NamedTuple):
                 return response
             self.sleep(POLL_SECONDS)
 
-    def _describe(self, kubeconfig: str, response: ApiResponse) -> str:
-        said = f"answers {response.status}" if response.status else f"gives no answer ({response.problem})"
-        known = (
+    def _failure_message(self, kubeconfig: str, response: ApiResponse) -> str:
+        result = f"answers {response.status}" if response.status else f"gives no answer ({response.problem})"
+        admitted = (
             ", which it admitted before the change" if self.journal["before"].get("clients", {}).get(kubeconfig) else ""
         )
-        return f"{self.journal['name']} {said} to the client of {kubeconfig}{known}"
+        return f"{self.journal['name']} {result} to the client of {kubeconfig}{admitted}"
 
 
-def _hash(response: ApiResponse) -> str | None:
-    """The UID that a mirror pod carries; None when there is none."""
+def _reported_uid(response: ApiResponse) -> str | None:
+    """The UID that a mirror pod has in its annotation; None when there is none."""
     try:
         return config_hash(json.loads(response.body)) if response.status == 200 else None
     except ValueError:
         return None
 
 
-def _carries(uid: str) -> t.Callable[[ApiResponse], bool]:
-    return lambda response: _hash(response) == uid
+def _reports_uid(uid: str) -> t.Callable[[ApiResponse], bool]:
+    return lambda response: _reported_uid(response) == uid
 
 
 def _describe_mirror(response: ApiResponse, uid: str) -> str:
     if response.status != 200:
         return f"asked for its mirror pod, {response.problem}"
-    return f"its mirror pod has the config.hash {_hash(response)}, not {uid}"
+    return f"its mirror pod has the config.hash {_reported_uid(response)}, not {uid}"

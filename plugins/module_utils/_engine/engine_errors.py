@@ -8,19 +8,19 @@ from __future__ import annotations
 
 
 class EngineError(Exception):
-    """The transaction cannot go on by itself; the message says why."""
+    """The transaction cannot go on by itself; the message is the reason."""
 
 
 class ForeignEdit(EngineError):
     """A file holds bytes that are neither the former nor the new ones: a foreign edit."""
 
 
-class LockHeld(EngineError):
-    """Another process is at work, and will be done in a while."""
+class LockBusy(EngineError):
+    """Another process has the lock, and releases it in a while."""
 
 
 class Damaged(EngineError):
-    """A file of ours does not hold what was written. Nothing is guessed from it."""
+    """A file of ours does not have the content that was written. Nothing is guessed from it."""
 
 
 class OtherFormat(EngineError):
@@ -28,4 +28,4 @@ class OtherFormat(EngineError):
 
 
 class CredentialError(EngineError):
-    """An address, a certificate, a key or a kubeconfig that cannot be used; the message says which, and why."""
+    """An address, a certificate, a key or a kubeconfig that cannot be used; the message names it and the reason."""

@@ -16,13 +16,13 @@ import pwd
 import stat
 import typing as t
 
-from .engine_errors import Damaged, LockHeld, OtherFormat
+from .engine_errors import Damaged, LockBusy, OtherFormat
 
-# Of all files of ours that say their format.
+# Of all files of ours that have a format number.
 FORMAT = 1
 # The file in the directory of a component that is locked while a change of it is prepared or made.
 LOCK = "lock"
-# Between two tries for a lock, or two looks at a component: its times are that exact.
+# Between two tries for a lock, or two observations of a component: its times are that exact.
 POLL_SECONDS = 0.25
 # A disk that is full, broken or read-only; what else keeps an attribute from being written is no fault of the disk.
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
@@ -31,8 +31,8 @@ Json = dict[str, t.Any]
 
 
 @contextlib.contextmanager
-def named(path: str) -> t.Iterator[None]:
-    """Have every error name the file that was asked for: a write or a sync names none, and a temporary name says nothing."""
+def naming_path(path: str) -> t.Iterator[None]:
+    """Have every error name the requested file: a write or a sync names none, and a temporary name does not help."""
     try:
         yield
     except OSError as exc:
@@ -51,8 +51,8 @@ _KUBERNETES = "/etc/kubernetes"
 
 
 @contextlib.contextmanager
-def _reached(path: str, *, writes: bool, follows: bool = True) -> t.Iterator[tuple[int, str, str]]:
-    """Go to a file, part by part: the descriptor of its directory, its name there, and its path without links.
+def _resolve_parent(path: str, *, writes: bool, follows: bool = True) -> t.Iterator[tuple[int, str, str]]:
+    """Open the directory of a file, part by part of the path: its descriptor, the file's name there, and its path without links.
 
     writes: refuse each directory in which others can replace what is next, not only links that they made. What is missing is no reason.
     follows: whether a link at the end is followed as well. Raises OSError.
@@ -76,17 +76,17 @@ def _reached(path: str, *, writes: bool, follows: bool = True) -> t.Iterator[tup
                     target = os.readlink(name, dir_fd=directory)
                     names += _names(target)
                     if target.startswith("/"):
-                        place, directory = "/", _exchange(directory, os.open("/", _DIRECTORY))
+                        place, directory = "/", _replace_descriptor(directory, os.open("/", _DIRECTORY))
                     continue
                 # The kernel's own links, such as /proc/PID/root, lead where no text does.
-                directory = _exchange(directory, os.open(name, _DIRECTORY & ~os.O_NOFOLLOW, dir_fd=directory))
+                directory = _replace_descriptor(directory, os.open(name, _DIRECTORY & ~os.O_NOFOLLOW, dir_fd=directory))
             elif not names or status is None:
                 if names and not writes:
                     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
                 yield directory, name, os.path.normpath(os.path.join(place, name, *reversed(names)))
                 return
             else:
-                directory = _exchange(directory, os.open(name, _DIRECTORY, dir_fd=directory))
+                directory = _replace_descriptor(directory, os.open(name, _DIRECTORY, dir_fd=directory))
             place = os.path.normpath(os.path.join(place, name))
         yield directory, ".", place
     finally:
@@ -105,8 +105,8 @@ def _lstat(name: str, directory: int) -> os.stat_result | None:
         return None
 
 
-def _exchange(former: int, descriptor: int) -> int:
-    os.close(former)
+def _replace_descriptor(old: int, descriptor: int) -> int:
+    os.close(old)
     return descriptor
 
 
@@ -137,8 +137,12 @@ def _refuse_foreign(
         reason = f"group {_group(parent.st_gid)} can replace what is in {place} (mode {stat.S_IMODE(mode):04o})"
     else:
         return
-    deed = f"{entry} is a link there, which is not followed" if is_read_link else "nothing is written or removed there"
-    raise PermissionError(errno.EPERM, f"{reason}; {deed}. Name a path that only root can change, or give that to root")
+    consequence = (
+        f"{entry} is a link there, which is not followed" if is_read_link else "nothing is written or removed there"
+    )
+    raise PermissionError(
+        errno.EPERM, f"{reason}; {consequence}. Name a path that only root can change, or give that to root"
+    )
 
 
 def _trusted_users() -> set[int]:
@@ -149,7 +153,7 @@ def _trusted_users() -> set[int]:
 
 
 def _has_access_list(directory: int) -> bool:
-    """Whether the mode's group stands for others, too."""
+    """Whether an access control list gives others than the mode's group the same rights."""
     try:
         return "system.posix_acl_access" in os.listxattr(f"/proc/self/fd/{directory}")
     except OSError:  # its file system has none
@@ -173,13 +177,13 @@ def safe_path(path: str, *, follows: bool = True) -> str:
 
     follows: whether a link at its end is followed as well. What does not exist may be missing. Raises OSError.
     """
-    with named(path), _reached(path, writes=True, follows=follows) as (dummy, dummy_name, real):
+    with naming_path(path), _resolve_parent(path, writes=True, follows=follows) as (dummy, dummy_name, real):
         return real
 
 
 def safe_file(path: str) -> str:
     """The same of a file that is written, which is no device or the like: root would replace it for everybody. Raises OSError."""
-    with named(path), _reached(path, writes=True) as (directory, name, real):
+    with naming_path(path), _resolve_parent(path, writes=True) as (directory, name, real):
         status = _lstat(name, directory)
         if status is not None and not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
             what = real if real == os.path.normpath(path) else f"it leads to {real}, which"
@@ -195,14 +199,14 @@ def open_to_read(path: str) -> t.BinaryIO:
     flags = (
         os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
     )  # a pipe in its place is not waited for
-    with named(path), _reached(path, writes=False) as (directory, name, dummy):
+    with naming_path(path), _resolve_parent(path, writes=False) as (directory, name, dummy):
         return os.fdopen(os.open(name, flags, dir_fd=directory), "rb")
 
 
 def read_file(path: str) -> tuple[bytes, os.stat_result] | None:
     """A file's content, mode and owner; None when it does not exist."""
     try:
-        with named(path), open_to_read(path) as stream:
+        with naming_path(path), open_to_read(path) as stream:
             return stream.read(), os.fstat(stream.fileno())
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -219,7 +223,7 @@ def read_bytes(path: str) -> bytes | None:
 
 def sync_directory(path: str) -> None:
     """Make renames and removals in a directory survive a power loss."""
-    with named(path):
+    with naming_path(path):
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(descriptor)
@@ -260,7 +264,7 @@ def write_atomically(
     real = safe_file(path)
     directory, name = os.path.split(real)
     temporary = os.path.join(directory, f".{name}.nodecraft-kubeadm")
-    with named(path):
+    with naming_path(path):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)  # of a run that was killed
         try:
@@ -305,7 +309,7 @@ def remove(path: str, *, follows: bool = False) -> None:
     follows: of a link what it leads to, as it is written, and not the link itself, which others made.
     """
     path = safe_path(path, follows=follows)
-    with contextlib.suppress(FileNotFoundError), named(path):
+    with contextlib.suppress(FileNotFoundError), naming_path(path):
         os.unlink(path)
         sync_directory(os.path.dirname(path))
 
@@ -340,16 +344,16 @@ def read_json(path: str) -> t.Any:
 
 
 def read_formatted(path: str) -> Json | None:
-    """A file of ours that says its format; None when it does not exist. Raises Damaged, and OtherFormat."""
+    """A file of ours with its format number; None when it does not exist. Raises Damaged, and OtherFormat."""
     data = read_json(path)
     if data is None and not os.path.exists(path):
         return None
     if not isinstance(data, dict) or not isinstance(data.get("format"), int):
         raise Damaged(f"{path} is damaged: it has no format")
-    found = data["format"]
-    if found != FORMAT:
+    version = data["format"]
+    if version != FORMAT:
         raise OtherFormat(
-            f"{path} has format {found}, which {'a newer' if found > FORMAT else 'an older'} version of nodecraft.kubeadm wrote;"
+            f"{path} has format {version}, which {'a newer' if version > FORMAT else 'an older'} version of nodecraft.kubeadm wrote;"
             f" this version knows {FORMAT}. It was not changed: continue with the version that wrote it"
         )
     return data
@@ -359,7 +363,7 @@ def read_formatted(path: str) -> Json | None:
 def locked(
     directory: str, *, seconds: float, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
 ) -> t.Iterator[None]:
-    """Hold the directory's lock. The kernel releases it when the holder dies. Raises LockHeld after C(seconds)."""
+    """Hold the directory's lock. The kernel releases it when the holder dies. Raises LockBusy after C(seconds)."""
     descriptor = os.open(safe_path(os.path.join(directory, LOCK)), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         limit = clock() + seconds
@@ -371,7 +375,7 @@ def locked(
                 if exc.errno not in (errno.EAGAIN, errno.EACCES):
                     raise
                 if clock() >= limit:
-                    raise LockHeld(f"another process holds {directory}/lock") from exc
+                    raise LockBusy(f"another process holds {directory}/lock") from exc
                 sleep(POLL_SECONDS)
         yield
     finally:

@@ -4,8 +4,7 @@
 
 """Waiting for a component: until it is healthy, or until its change is confirmed; and when to give it up.
 
-Apart from the phases of the transaction, which decide what follows from it, and from the watchers, which know what a look at one
-kind of component is. Here stand all limits of time.
+All timeouts are here.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ from .journal import VERIFYING, WAITING, add_note
 from .node import KUBELET, Process
 from .open_journal import ChangedFiles, OpenJournal, TransactionTimes
 from .static_pod import backups_of
-from .watcher import HICCUP_SECONDS, Observation, Watcher
+from .watcher import TRANSIENT_TIMEOUT, Observation, Watcher
 
-# A restore gets at least this time, however short the user's patience with the change was: a component with watches
+# A restore gets at least this time, however short the user's timeout for the change was: a component with watches
 # open takes its whole grace period to stop, and the kubelet some time to start it again.
-RESTORE_SECONDS = 300
+RESTORE_TIMEOUT = 300
 # A kubelet that did nothing about a pod for this long does nothing about it any more: it stops one within its grace period
-# (30 s), reads its directory again every 20 s, looks at each pod every 60 s, and begins its back-off with 10 and 20 s.
-QUIET_SECONDS = 90
+# (30 s), reads its directory again every 20 s, syncs each pod every 60 s, and begins its back-off with 10 and 20 s.
+STALL_TIMEOUT = 90
 # What a component gets at least once its kubelet was restarted for it. Seen: 2 s for that, and 42 s for an API server to stop and start.
-REVIVAL_SECONDS = 120
+RESTART_GRACE = 120
 
 
 class HealthWaiter:
-    """Looks at the component of a transaction again and again, until it is clear what became of it."""
+    """Observes the component of a transaction until it is healthy, confirmed, or given up."""
 
     def __init__(
         self,
@@ -48,12 +47,12 @@ class HealthWaiter:
         self.watcher = watcher
         self.clock = clock
         self.sleep = sleep
-        # Since when nothing at all happens to a component that is not there.
-        self._quiet: tuple[int | None, float] = (None, 0.0)
+        # Since when nothing at all happens to a component that does not run: idle_fingerprint and time.
+        self._idle_since: tuple[int | None, float] = (None, 0.0)
 
     def is_healthy_before(self) -> bool:
         """Whether the component is healthy now. One failed probe of a busy node does not mean that it is not."""
-        limit = self.clock() + HICCUP_SECONDS
+        limit = self.clock() + TRANSIENT_TIMEOUT
         while not self.watcher.observe().healthy:
             if self.clock() >= limit:
                 return False
@@ -61,9 +60,9 @@ class HealthWaiter:
         return True
 
     def wait_until_healthy(self) -> tuple[str | None, Observation]:
-        """Watch until the wanted instance was healthy for min_ready_seconds without a break.
+        """Watch until the expected instance was healthy for min_ready_seconds without a break.
 
-        Returns why not (None: it was), and the last look. The time limit is for becoming healthy; the seconds of
+        Returns why not (None: it was), and the last observation. The time limit is for becoming healthy; the seconds of
         verifying come on top.
         """
         if self.journal.get("deadline") is None:
@@ -73,7 +72,7 @@ class HealthWaiter:
         while True:
             observation = self.watcher.observe()
             now = self.clock()
-            self.times.note_observation(observation)
+            self.times.record_observation(observation)
             edited = self.files.describe_edit()
             if edited is not None:
                 return edited, observation
@@ -93,18 +92,18 @@ class HealthWaiter:
                 if failure:
                     return failure, observation
                 self.open_journal.publish_progress(observation.missing())
-                self._remind_kubelet(observation, now)
+                self._restart_stalled_kubelet(observation, now)
                 self.sleep(POLL_SECONDS)
 
     def wait_until_confirmed(self) -> tuple[str | None, Observation]:
         """Wait for the confirmation: what is healthy on this node may be out of reach for everybody else.
 
-        Returns why that is over without one (None: it is there), and the last look.
+        Returns why that is over without one (None: it is there), and the last observation.
         """
         self.open_journal.publish_progress("is healthy, waits for its confirmation")
         while True:
             observation = self.watcher.observe()
-            self.times.note_observation(observation)
+            self.times.record_observation(observation)
             failure = self.files.describe_edit()
             if failure is None and observation.healthy and self.open_journal.is_confirmed():
                 return None, observation
@@ -116,39 +115,39 @@ class HealthWaiter:
                 return failure, observation
             self.sleep(POLL_SECONDS)
 
-    def _remind_kubelet(self, observation: Observation, now: float) -> None:
+    def _restart_stalled_kubelet(self, observation: Observation, now: float) -> None:
         """After a restart of the node a kubelet was seen not to start a pod whose manifest had been rolled back meanwhile. What
         was healthy before and is not started at all gets one reminder; what crashes is in the kubelet's hands."""
         if self.journal["phase"] != VERIFYING or self.journal.get("triggered") or not self.journal["before"]["healthy"]:
             return
-        if observation.rest is None or observation.rest != self._quiet[0]:
-            self._quiet = (observation.rest, now)
-        if now - self._quiet[1] < QUIET_SECONDS:
+        if observation.idle_fingerprint is None or observation.idle_fingerprint != self._idle_since[0]:
+            self._idle_since = (observation.idle_fingerprint, now)
+        if now - self._idle_since[1] < STALL_TIMEOUT:
             return
-        self._quiet = (observation.rest, now)
-        if not self.watcher.blocker():
+        self._idle_since = (observation.idle_fingerprint, now)
+        if not self.watcher.find_blocker():
             add_note(
                 self.journal,
-                f"{KUBELET} was restarted, because it did not start {self.journal['name']} for {QUIET_SECONDS} s",
+                f"{KUBELET} was restarted, because it did not start {self.journal['name']} for {STALL_TIMEOUT} s",
             )
-            self.open_journal.save({"triggered": True, "deadline": max(self._deadline(), now + REVIVAL_SECONDS)})
-            self.watcher.trigger()
+            self.open_journal.save({"triggered": True, "deadline": max(self._deadline(), now + RESTART_GRACE)})
+            self.watcher.retrigger()
 
     def _deadline(self) -> float:
-        """Until when what is waited for may take; what was given no time has none left."""
+        """Until when to wait."""
         return self.journal.get("deadline") or 0.0
 
     def _timeout(self) -> float:
         """Seconds for becoming healthy."""
-        wanted = float(self.journal["wait_timeout"])
+        timeout = float(self.journal["wait_timeout"])
         restores = self.journal["phase"] == VERIFYING and self.journal["before"]["healthy"]
-        return max(wanted, RESTORE_SECONDS) if restores else wanted
+        return max(timeout, RESTORE_TIMEOUT) if restores else timeout
 
     def _failure_reason(self, observation: Observation, now: float) -> str | None:
         """Why to wait no longer; None when there is no reason."""
         name = self.journal["name"]
-        if observation.hopeless:
-            return f"{name} {observation.hopeless}"
+        if observation.unrecoverable:
+            return f"{name} {observation.unrecoverable}"
         never_ready = self.journal["phase"] == WAITING and WAITING not in self.journal["times"]
         if never_ready and observation.crashes >= self.watcher.max_crashes:
             return f"{name} crashed {observation.crashes} times and was never ready"
@@ -156,13 +155,13 @@ class HealthWaiter:
             return None
         return (
             f"{name} was not healthy within {self._timeout():.0f} s: it {observation.missing()} ({'; '.join(observation.probes)})"
-            f"{self._backups()}{self._blocker()}"
+            f"{self._backups_text()}{self._blocker_text()}"
         )
 
-    def _blocker(self) -> str:
-        found = self.watcher.blocker()
-        return f"; {found}" if found else ""
+    def _blocker_text(self) -> str:
+        blocker = self.watcher.find_blocker()
+        return f"; {blocker}" if blocker else ""
 
-    def _backups(self) -> str:
-        found = [path for entry in self.journal["files"] if entry["switch"] for path in backups_of(entry["path"])]
-        return f"; the kubelet also reads {', '.join(found)}: move it out of the directory" if found else ""
+    def _backups_text(self) -> str:
+        backups = [path for entry in self.journal["files"] if entry["switch"] for path in backups_of(entry["path"])]
+        return f"; the kubelet also reads {', '.join(backups)}: move it out of the directory" if backups else ""

@@ -23,12 +23,12 @@ from .engine_errors import CredentialError
 Headers = t.Sequence[tuple[str, str]]  # in their order; a name may stand there more than once
 HeaderValues = t.Mapping[str, t.Union[str, t.Sequence[str]]]
 
-# What a request may raise when there is no answer. A certificate that is not trusted is an OSError, too.
-FAILURES = (OSError, ValueError, OverflowError, http.client.HTTPException)
+# What a request may raise when there is no response. A certificate that is not trusted is an OSError, too.
+REQUEST_ERRORS = (OSError, ValueError, OverflowError, http.client.HTTPException)
 
 
 class Response(t.NamedTuple):
-    """What came back."""
+    """A response whose body was read."""
 
     status: int
     headers: Message[str, str]
@@ -36,7 +36,7 @@ class Response(t.NamedTuple):
 
 
 class Proxy(t.NamedTuple):
-    """What stands between. url: C(http://[USER:PASSWORD@]HOST[:PORT]). headers: for itself."""
+    """A proxy. url: C(http://[USER:PASSWORD@]HOST[:PORT]). headers: for itself."""
 
     url: str
     headers: t.Mapping[str, str] = {}
@@ -53,11 +53,11 @@ class Server:
         self, url: str, *, context: ssl.SSLContext | None = None, server_name: str = "", proxy: Proxy | None = None
     ) -> None:
         self.url = url.rstrip("/")
-        self._address = _split(self.url, ("https", "http"), "address")
+        self._address = _split_url(self.url, ("https", "http"), "address")
         # No certificate has the dot at the end of a complete name.
         self._server_name = (server_name or self._address.hostname or "").rstrip(".")
         self._context = (context or tls.client_context()) if self._address.scheme == "https" else None
-        self._proxy = _split(proxy.url, ("http",), "proxy") if proxy else None
+        self._proxy = _split_url(proxy.url, ("http",), "proxy") if proxy else None
         self._proxy_headers = {**_credentials_in(self._proxy), **proxy.headers} if proxy and self._proxy else {}
         # A proxy gets the whole address, and who uses it, with each request that is not encrypted.
         is_forwarded = self._proxy is not None and self._context is None
@@ -65,7 +65,7 @@ class Server:
         self._own_headers = tuple(self._proxy_headers.items()) if is_forwarded else ()
 
     def connect(self, timeout: float) -> http.client.HTTPConnection:
-        """A connection that is open. Raises OSError, and http.client.HTTPException for what a proxy answers."""
+        """A connection that is open. Raises OSError, and http.client.HTTPException for the response of a proxy."""
         connection = self._new_connection(timeout)
         try:
             connection.connect()
@@ -88,8 +88,8 @@ class Server:
         Raises ValueError for a header that cannot be sent, and what connect raises.
         """
         # The library has one of its own for each of these, and a server refuses a request with two hosts.
-        named = {name.lower() for name, _value in headers}
-        skipped = {"skip_host": "host" in named, "skip_accept_encoding": "accept-encoding" in named}
+        given = {name.lower() for name, _value in headers}
+        skipped = {"skip_host": "host" in given, "skip_accept_encoding": "accept-encoding" in given}
         connection.putrequest(method, f"{self._prefix}{target}", **skipped)
         for name, value in (*headers, *self._own_headers):
             connection.putheader(name, value)
@@ -101,11 +101,11 @@ class Server:
     def request(
         self, method: str, target: str, *, headers: Headers = (), body: bytes | None = None, timeout: float
     ) -> Response:
-        """One request over a connection of its own, with its response within the timeout. Raises one of FAILURES."""
+        """One request over a connection of its own, with its response within the timeout. Raises one of REQUEST_ERRORS."""
         deadline = time.monotonic() + timeout
         connection = self.connect(timeout)
         # The library calls it, and nothing else.
-        connection.response_class = t.cast("t.Any", functools.partial(_TimelyResponse, deadline=deadline))
+        connection.response_class = t.cast("t.Any", functools.partial(_DeadlineResponse, deadline=deadline))
         try:
             response = self.send(connection, method, target, headers=headers, body=body)
             return Response(response.status, response.headers, response.read())
@@ -126,15 +126,15 @@ class Server:
         return connection
 
 
-class _TimelyResponse(http.client.HTTPResponse):
+class _DeadlineResponse(http.client.HTTPResponse):
     """A response that ends at a deadline: the timeout of a socket begins again with each byte."""
 
     def __init__(self, sock: socket.socket, *arguments: t.Any, deadline: float, **more: t.Any) -> None:
         super().__init__(sock, *arguments, **more)
-        self.fp = io.BufferedReader(_TimelyReader(self.fp, sock, deadline))
+        self.fp = io.BufferedReader(_DeadlineReader(self.fp, sock, deadline))
 
 
-class _TimelyReader(io.RawIOBase):
+class _DeadlineReader(io.RawIOBase):
     def __init__(self, stream: io.BufferedReader, sock: socket.socket, deadline: float) -> None:
         super().__init__()
         self._stream = stream
@@ -159,7 +159,7 @@ class _TimelyReader(io.RawIOBase):
 
 
 class _TlsConnection(http.client.HTTPConnection):
-    """Like C(HTTPSConnection), which cannot ask for a certificate of another name than the host's."""
+    """Like C(HTTPSConnection), which cannot check a certificate for another name than the host's."""
 
     default_port = 443
 
@@ -199,7 +199,7 @@ def header_lines(values: HeaderValues) -> Headers:
     ]
 
 
-def _split(url: str, schemes: t.Sequence[str], what: str) -> SplitResult:
+def _split_url(url: str, schemes: t.Sequence[str], what: str) -> SplitResult:
     """A URL in its parts. Raises CredentialError when it cannot be used, without what stands before its host."""
     try:
         address = urlsplit(url)
@@ -214,7 +214,7 @@ def _split(url: str, schemes: t.Sequence[str], what: str) -> SplitResult:
 
 
 def describe_failure(error: Exception) -> str:
-    """Why there was no answer."""
+    """Why there was no response."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({error.verify_message})"
     if isinstance(error, ssl.SSLError):

@@ -25,7 +25,7 @@ from .engine_errors import Damaged, OtherFormat
 from .files import (
     Json,
     make_directory,
-    named,
+    naming_path,
     read_bytes,
     read_file,
     read_formatted,
@@ -79,7 +79,7 @@ class FileEntry(t.TypedDict):
 
 
 class Address(t.TypedDict):
-    """Where a server answers over HTTP."""
+    """The address of a server that is queried over HTTP."""
 
     scheme: str
     host: str
@@ -87,7 +87,7 @@ class Address(t.TypedDict):
 
 
 class Client(Address):
-    """A server that is asked with a credential of the node."""
+    """A server that is queried with a credential of the node."""
 
     kubeconfig: str
 
@@ -114,15 +114,15 @@ class _EtcdAddress(t.TypedDict):
 
 
 class EtcdClient(_EtcdAddress, total=False):
-    """How a member of etcd is asked from its own node. certificate, key, authority: files."""
+    """How a member of etcd is queried from its own node. certificate, key, authority: files."""
 
     certificate: str
     key: str
     authority: str
 
 
-class EtcdFormer(t.TypedDict):
-    """What a member told before the change. writes: whether it took a write; None when it did not answer. alarms: None when they are
+class EtcdPreviousState(t.TypedDict):
+    """The state of a member before the change. writes: whether it accepted a write; None when it did not respond. alarms: None when they are
     not known."""
 
     writes: bool | None
@@ -131,8 +131,8 @@ class EtcdFormer(t.TypedDict):
 
 
 class EtcdProof(t.TypedDict):
-    """What a changed member told. revision: of the write through it. members: those that have reached it. unreachable: those that
-    could not be asked. alarms: which were there before, too."""
+    """The state of a changed member. revision: of the write through it. members: those that have reached it. unreachable: those that
+    could not be reached. alarms: which were there before, too."""
 
     revision: int
     members: list[str]
@@ -147,8 +147,8 @@ class _Process(t.TypedDict):
 
 class Instance(_Process, total=False):
     """How the component is recognised before the change, or after it. arguments: None stands for any. written: of a static pod,
-    the arguments as they stand in its manifest. server: of an API server, where it answers. of_image: whether these are arguments of a
-    program that only the image names, or that another one starts. etcd: of a member of etcd, how it is asked."""
+    the arguments as they stand in its manifest. server: of an API server, its address. of_image: whether these are arguments of a
+    program that only the image names, or that another one starts. etcd: of a member of etcd, how it is queried."""
 
     written: t.Sequence[str]
     server: Address
@@ -156,13 +156,13 @@ class Instance(_Process, total=False):
     etcd: EtcdClient
 
 
-class _Sides(t.TypedDict):
+class _BothSides(t.TypedDict):
     before: Instance
     after: Instance
 
 
-class Watch(_Sides, total=False):
-    """A component of whatever kind. hidden: values that its log may show, and what is shown instead. unverified: what the engine has no
+class Watch(_BothSides, total=False):
+    """A component of whatever kind. hidden: values that its log may show, and what is displayed instead. unverified: what the engine has no
     means to verify, each with the reason."""
 
     kind: str
@@ -175,8 +175,8 @@ class _Logs(t.TypedDict):
     container: str
 
 
-class Logs(_Logs, total=False):
-    """By what the instances of a static pod are found.
+class PodIdentity(_Logs, total=False):
+    """What identifies the instances of a static pod.
 
     log_prefix: how the names of its directories of logs begin, and pod_prefix: the part of that before the node's name.
     program: the name of its program.
@@ -186,8 +186,8 @@ class Logs(_Logs, total=False):
     program: str
 
 
-class Places(t.TypedDict, total=False):
-    """Where this node's kubelet keeps what is looked for elsewhere by default."""
+class KubeletPaths(t.TypedDict, total=False):
+    """Paths of a kubelet that are not the default ones."""
 
     more_pod_logs: t.Sequence[str]
     kubelet_root: str
@@ -202,15 +202,15 @@ class Credential(t.TypedDict):
 
 
 class _StaticPodOptions(t.TypedDict, total=False):
-    places: Places
+    places: KubeletPaths
     credentials: list[Credential]
     mirror: Credential
 
 
-class StaticPodWatch(Watch, Logs, _StaticPodOptions):
-    """metrics: None where no HTTP probe tells the address.
+class StaticPodWatch(Watch, PodIdentity, _StaticPodOptions):
+    """metrics: None where no HTTP probe has the address.
 
-    credentials: of an API server, the clients that it has to answer. mirror: the pod by which its kubelet reports it.
+    credentials: of an API server, the clients that it has to accept. mirror: the pod by which its kubelet reports it.
     """
 
     feature_gates: t.Mapping[str, bool]
@@ -229,8 +229,8 @@ class NodeObject(t.TypedDict):
     kubeconfig: str
 
 
-class SetAside(t.TypedDict):
-    """A state file that makes way while the unit is stopped. aside: where to. policy: the one that the new file has to name."""
+class MovedStateFile(t.TypedDict):
+    """A state file that is moved away while the unit is stopped. aside: the path it is moved to. policy: the one that the new file has to name."""
 
     path: str
     aside: str
@@ -246,7 +246,7 @@ class UnitWatch(Watch):
     complaints: list[str]
     has_static_pods: bool
     static_pods: list[str]
-    set_aside: list[SetAside]
+    set_aside: list[MovedStateFile]
 
 
 def is_of_unit(watch: Watch) -> t.TypeGuard[UnitWatch]:
@@ -254,14 +254,14 @@ def is_of_unit(watch: Watch) -> t.TypeGuard[UnitWatch]:
     return watch.get("kind") == SYSTEMD_UNIT
 
 
-class Former(t.TypedDict, total=False):
+class PreviousState(t.TypedDict, total=False):
     """What ran before the change: of a static pod uids, starts, clients and mirrored, of a systemd unit the rest.
 
-    clients: whether each kubeconfig's was answered by the API server; None for no answer at all. silent: why not. mirrored:
+    clients: whether each kubeconfig's was accepted by the API server; None for no response at all. silent: why there was none. mirrored:
     whether the kubelet had reported the instance that ran to this API server. reported: whether its report could be read, where probes are
-    its to run. not_ready: why its Node was not ready; empty when it was, or when that is not known. enough, short: the shortages that its
-    Node denied and reported. static_pods: those that were ready; None when that is not known. has_device_socket: whether its device manager
-    had a socket where it is looked for. unverified: what is no part of the proof, because it could not be read or was wrong then, each with
+    its to run. not_ready: why its Node was not ready; empty when it was, or when that is not known. enough, short: the pressures that its
+    Node reported as False and as True. static_pods: those that were ready; None when that is not known. has_device_socket: whether its device manager
+    had a socket at its usual path. unverified: what is no part of the proof, because it could not be read or was wrong then, each with
     the reason.
     """
 
@@ -270,7 +270,7 @@ class Former(t.TypedDict, total=False):
     silent: dict[str, str]
     mirrored: bool | None
     reported: bool
-    etcd: EtcdFormer
+    etcd: EtcdPreviousState
     uids: list[str]
     starts: dict[str, int]
     invocation: str
@@ -284,14 +284,14 @@ class Former(t.TypedDict, total=False):
     unverified: list[str]
 
 
-class Reports(t.TypedDict):
-    """When a kubelet said last whether its Node is ready, and that it lives; None when that is not known."""
+class KubeletReports(t.TypedDict):
+    """When a kubelet wrote its Node's conditions (heartbeat) and its Lease (renewed) last; None when that is not known."""
 
     heartbeat: str | None
     renewed: str | None
 
 
-class Mark(Reports):
+class RestartMarker(KubeletReports):
     """The instance of a unit that has to go, and what it reported last."""
 
     invocation: str
@@ -314,14 +314,14 @@ class Result(t.TypedDict):
 
 
 # ``from`` is a word of Python's.
-Request = t.TypedDict("Request", {"at": str, "from": str})
+RequestOrigin = t.TypedDict("RequestOrigin", {"at": str, "from": str})
 
 
-class _Order(t.TypedDict):
+class _ChangeRequest(t.TypedDict):
     format: int
     id: str
     name: str
-    requested: Request
+    requested: RequestOrigin
     files: list[FileEntry]
     directories: list[str]
     watch: Watch
@@ -337,9 +337,9 @@ class _Options(t.TypedDict, total=False):
 
 
 class Progress(t.TypedDict, total=False):
-    """What an engine notes on its way.
+    """What an engine records on its way.
 
-    boot: the start of the node that deadline and times count from. mark: what tells later whether the files were made to take
+    boot: the start of the node that deadline and times count from. mark: what shows later whether the files took
     effect; switched: whether the component may have seen the change. unverified: what of the change could not be verified, each with
     the reason. notes: what else people should know.
     """
@@ -347,9 +347,9 @@ class Progress(t.TypedDict, total=False):
     phase: str
     attempts: int
     boot: str
-    before: Former
+    before: PreviousState
     deadline: float | None
-    mark: Mark | None
+    mark: RestartMarker | None
     switched: bool
     reason: str
     triggered: bool
@@ -364,8 +364,8 @@ class Progress(t.TypedDict, total=False):
     result: Result | None
 
 
-class Journal(_Order, _Options, Progress):
-    """Who asked for what, and how far it is.
+class Journal(_ChangeRequest, _Options, Progress):
+    """Who requested what, and how far it is.
 
     directories: directories that the files need and that do not exist yet. obsolete: directories of ours that nothing needs after a commit;
     removed when they are empty then. confirm_timeout: seconds to wait for a confirmation before the commit; None when none is
@@ -374,12 +374,12 @@ class Journal(_Order, _Options, Progress):
 
 
 def add_note(journal: Progress, text: str) -> None:
-    """Keep what people should know of the way, whatever its end is. Nothing is kept twice."""
+    """Record what people should know of the way, whatever its end is, once."""
     _add(journal.setdefault("notes", []), text)
 
 
 def add_unverified(journal: Progress, text: str) -> None:
-    """Keep what of the change could not be verified. text: what, and the reason."""
+    """Record what of the change could not be verified. text: what, and the reason."""
     _add(journal.setdefault("unverified", []), text)
 
 
@@ -389,7 +389,7 @@ def _add(texts: list[str], text: str) -> None:
 
 
 def version_of(content: bytes, mode: int, uid: int, gid: int) -> StoredVersion:
-    """A file's version as a journal holds it."""
+    """A file's version as a journal stores it."""
     return {
         "content": base64.b64encode(content).decode("ascii"),
         "sha256": hashlib.sha256(content).hexdigest(),
@@ -412,7 +412,7 @@ def content_of(version: StoredVersion | None, path: str = "a file") -> bytes | N
     return content
 
 
-def holds(path: str, version: StoredVersion | None) -> bool:
+def has_content(path: str, version: StoredVersion | None) -> bool:
     """Whether a file has this version's bytes. One that cannot be read has none that are known."""
     try:
         return read_bytes(path) == content_of(version, path)
@@ -420,18 +420,18 @@ def holds(path: str, version: StoredVersion | None) -> bool:
         return False
 
 
-def is_at(path: str, version: StoredVersion | None) -> bool:
+def has_version(path: str, version: StoredVersion | None) -> bool:
     """Whether a file has this version's bytes, mode and owner."""
     found, content = read_file(path), content_of(version, path)
     if found is None or version is None:
         return found is None and version is None
     status = found[1]
-    kept = [stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid]
-    return found[0] == content and kept == [version["mode"], version["uid"], version["gid"]]
+    attributes = [stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid]
+    return found[0] == content and attributes == [version["mode"], version["uid"], version["gid"]]
 
 
 def result_of(journal: Journal) -> Result:
-    """How a closed transaction ended. Raises Damaged when it does not say so."""
+    """How a closed transaction ended. Raises Damaged when that is not in it."""
     result = journal["result"]
     if result is None:
         raise Damaged(f"the journal of {journal['name']} from {journal['id']} is damaged: it does not say how it ended")
@@ -500,17 +500,17 @@ def _read_copy(path: str) -> Journal | None:
     return t.cast(Journal, journal)
 
 
-def drop_journal(directory: str) -> None:
+def remove_journal(directory: str) -> None:
     """Remove the open journal, which nothing was done for. A second copy never stands alone."""
     for path in reversed(copies_of(directory)):
         remove(path)
 
 
-def file_journal(directory: str, identifier: str) -> None:
+def archive_journal(directory: str, identifier: str) -> None:
     """Move the open journal to the history. A second copy never stands alone."""
     make_directory(os.path.join(directory, "history"))
     for source, target in reversed(list(zip(copies_of(directory), copies_of(directory, identifier)))):
-        with named(target):
+        with naming_path(target):
             os.rename(source, target)
         sync_directory(os.path.dirname(target))
         sync_directory(os.path.dirname(source))

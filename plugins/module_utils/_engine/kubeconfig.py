@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Kubeconfigs, read as a kubelet reads its own: where the API server is, whom to trust, and who asks."""
+"""Kubeconfigs, read as a kubelet reads its own: where the API server is, whom to trust, and as which user."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _no_headers() -> HeaderValues:
 
 @dataclasses.dataclass(frozen=True)
 class User:
-    """Who asks. certificate, key: PEM. headers: determined again for each request, because tokens run out."""
+    """The user. certificate, key: PEM. headers: determined again for each request, because tokens run out."""
 
     certificate: bytes = b""
     key: bytes = b""
@@ -70,7 +70,7 @@ class Credentials:
     @property
     def certificate_name(self) -> str:
         """The name that the server's certificate has to be for. Raises CredentialError."""
-        with naming(self.source):
+        with naming_kubeconfig(self.source):
             return self.server_name or urlsplit(self.server).hostname or ""
 
     def at(self, url: str = "", server_name: str = "") -> Server:
@@ -79,7 +79,7 @@ class Credentials:
         Raises CredentialError.
         """
         pair = tls.Pair(self.user.certificate, self.user.key) if self.user.certificate else None
-        with naming(self.source):
+        with naming_kubeconfig(self.source):
             if pair and not pair.key:
                 raise ValueError("it has a client certificate without its key")
             is_tls = urlsplit(url or self.server).scheme == "https"
@@ -90,8 +90,8 @@ class Credentials:
 
 
 class Selection(t.NamedTuple):
-    """What a context chooses. user: None where the kubeconfig has none of that name, so that no one is named to the server; without
-    credentials where the server is asked without encryption.
+    """What a context selects. user: None where the kubeconfig has none of that name, so that the requests are anonymous; without
+    credentials where the requests are not encrypted.
     """
 
     cluster: Json
@@ -102,7 +102,7 @@ class Selection(t.NamedTuple):
 def read_credentials(path: str) -> Credentials:
     """The credentials of the current context of a file. Raises CredentialError, with the file and why it cannot be used."""
     config = load_config(path)
-    with naming(path):
+    with naming_kubeconfig(path):
         cluster, user_name, user = select_context(config)
         return credentials_of(path, cluster, user_of(user or {}, user_name))
 
@@ -135,7 +135,7 @@ def read_cluster(path: str, root: str = "/") -> Cluster:
 
 
 @contextlib.contextmanager
-def naming(source: str) -> t.Iterator[None]:
+def naming_kubeconfig(source: str) -> t.Iterator[None]:
     """Have every error name the kubeconfig, and nothing of what stands in it, as a CredentialError."""
     try:
         yield
@@ -154,13 +154,13 @@ def naming(source: str) -> t.Iterator[None]:
 def load_config(path: str, root: str = "/") -> Json:
     """A file as a mapping, in which all paths are absolute. root: what is the root of the file system for who uses it."""
     place = os.path.abspath(os.path.expanduser(path))
-    with naming(path), open_to_read(_below(root, place)) as stream:
+    with naming_kubeconfig(path), open_to_read(_below(root, place)) as stream:
         # Go's parser takes one document, and tabs between words. JSON is YAML, too.
         text = stream.read().decode("utf-8-sig").replace("\t", " ")
         content = next(yaml.load_all(text, Loader=_reader()), None)
         config = dict(_mapping(content, "kubeconfig"))
         for kind in KINDS:
-            _refuse_namesakes(config, kind)
+            _refuse_duplicates(config, kind)
         for kind, names in _FILES.items():
             config[kind] = [_with_paths(entry, kind[:-1], names, root, place) for entry in _entries(config, kind)]
         return config
@@ -183,11 +183,11 @@ def _reader() -> t.Any:
     return type("Reader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": resolvers, "bool_values": bools})
 
 
-def _refuse_namesakes(config: Json, kind: str) -> None:
+def _refuse_duplicates(config: Json, kind: str) -> None:
     names = [_text(entry, "name") for entry in _entries(config, kind)]
-    doubles = ", ".join(sorted({name for name in names if names.count(name) > 1}))
-    if doubles:
-        raise ValueError(f"it has more than one {kind[:-1]} {doubles}, which Kubernetes refuses: remove all but one")
+    duplicates = ", ".join(sorted({name for name in names if names.count(name) > 1}))
+    if duplicates:
+        raise ValueError(f"it has more than one {kind[:-1]} {duplicates}, which Kubernetes refuses: remove all but one")
 
 
 def _below(root: str, path: str) -> str:
@@ -202,11 +202,11 @@ def _with_paths(entry: Json, key: str, names: t.Sequence[str], root: str, place:
 
 
 def select_context(config: Json, context: str | None = None) -> Selection:
-    """What the current context chooses, or another one. The first entry of a name counts. Raises ValueError."""
-    wanted = context or _text(config, "current-context")
-    if not wanted:
+    """What the current context selects, or another one. The first entry of a name counts. Raises ValueError."""
+    name = context or _text(config, "current-context")
+    if not name:
         raise ValueError("it has no current-context")
-    chosen = _entry(config, "contexts", wanted)
+    chosen = _entry(config, "contexts", name)
     user_name = _text(chosen, "user")
     users = {_text(entry, "name"): _mapping(entry.get("user"), "user") for entry in reversed(_entries(config, "users"))}
     cluster, user = _entry(config, "clusters", _text(chosen, "cluster")), users.get(user_name)
@@ -298,7 +298,7 @@ def credentials_of(source: str, cluster: Json, user: User) -> Credentials:
 
 
 def user_of(user: Json, name: str) -> User:
-    """Who asks, by what stands in a kubeconfig and in the files that it names. Raises OSError, ValueError."""
+    """The user, by what stands in a kubeconfig and in the files that it names. Raises OSError, ValueError."""
     foreign = next((kind for kind in FOREIGN if user.get(kind)), None)
     if foreign:
         raise ValueError(f"the user {name} gets its credentials by {foreign}, which cannot be used on a node")
@@ -329,7 +329,7 @@ def _bearer(path: str, token: str) -> str:
         bearer = token
     if path and not bearer:
         raise ValueError(f"{path} holds no token")
-    # The library that sends it would show it in its error.
+    # The library that sends it would put it in its error.
     if not (bearer.isascii() and bearer.isprintable()):
         raise ValueError("invalid token: must be of characters that a header may have")
     return bearer

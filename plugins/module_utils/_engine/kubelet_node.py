@@ -12,18 +12,18 @@ import time
 import typing as t
 
 from .files import Json
-from .journal import ON_TRIAL, PREPARED, Former, Progress, Reports, UnitWatch
+from .journal import ON_TRIAL, PREPARED, KubeletReports, PreviousState, Progress, UnitWatch
 from .node import Host, Process
 from .probes import HttpGet
 from .watcher import retry_until
 
 # For these the kubelet evicts pods.
 PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
-# An API server has other things to do than to tell four times a second that a Node is ready.
+# An API server is not queried four times a second.
 NODE_SECONDS = 1.0
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-# How a kubelet begins what it says of its Node while it does not start pods: its runtime, or its own start.
-_OF_THE_RUNTIME = ("container runtime is down", "container runtime status check", "container runtime not ready", "PLEG")
+# How the message of a Node begins whose kubelet starts no pods: about its runtime, or its own start.
+_NO_POD_STARTS = ("container runtime is down", "container runtime status check", "container runtime not ready", "PLEG")
 
 
 def _condition(thing: Json, kind: str) -> Json | None:
@@ -41,10 +41,10 @@ def _why_not_ready(node: Json) -> str:
 
 def _starts_pods(why: str) -> bool:
     """Whether a kubelet that is not ready for this reason starts pods all the same, such as those that bring the network."""
-    return not any(words in why for words in _OF_THE_RUNTIME)
+    return not any(text in why for text in _NO_POD_STARTS)
 
 
-def _heartbeat(node: Json) -> str | None:
+def _heartbeat_time(node: Json) -> str | None:
     ready = _condition(node, "Ready")
     return ready.get("lastHeartbeatTime") if ready else None
 
@@ -70,7 +70,7 @@ class KubeletNode:
         self._last: tuple[float, Json | None, str] | None = None
         self._reporter = ""
 
-    def observe(self) -> Former:
+    def read_previous_state(self) -> PreviousState:
         """What is known of it before the change."""
         node, dummy = retry_until(lambda node: node[0] is not None, self._read, self.clock, self.sleep)
         return {
@@ -82,10 +82,10 @@ class KubeletNode:
             "has_device_socket": os.path.exists(self.host.device_socket),
         }
 
-    def judge(self, process: Process) -> tuple[bool, str]:
-        """Whether the Node is ready, by a word of this process.
+    def check_readiness(self, process: Process) -> tuple[bool, str]:
+        """Whether the Node is ready, as reported by this process.
 
-        Where the API server could be asked before the change it must be possible after it. It may be this very change
+        Where the API server could be queried before the change it must be possible after it. It may be this very change
         that made it impossible; but an outage of the API server that was there before, or came while the former files
         are verified, is not the kubelet's.
         """
@@ -104,17 +104,17 @@ class KubeletNode:
         missing = self._missing_static_pods()
         return (False, f"its static pods are not ready yet ({missing})") if missing else (True, state)
 
-    def shortage(self) -> str:
-        """A threshold of eviction that the change made too high ends every pod of the node within seconds, and the Node stays ready.
+    def find_new_pressure(self) -> str:
+        """The pressure that is new: a threshold of eviction that the change made too high ends every pod of the node within seconds, and the Node stays ready.
         What was not known before the change may be older than it."""
-        found = self.reported_shortage(self.journal["before"]["enough"])
+        found = self.reported_pressure(self.journal["before"]["enough"])
         return f"evicts pods, because with this change its Node reports {found}" if found else ""
 
-    def reported_shortage(self, kinds: t.Collection[str] = PRESSURES) -> str:
-        """What the Node reports to be short of, of some kinds; empty without."""
+    def reported_pressure(self, kinds: t.Collection[str] = PRESSURES) -> str:
+        """The pressures that the Node reports, of some kinds; empty without."""
         pressures = self._pressures().items()
         return ", ".join(
-            f"{kind} ({words})" for kind, (status, words) in pressures if status == "True" and kind in kinds
+            f"{kind} ({message})" for kind, (status, message) in pressures if status == "True" and kind in kinds
         )
 
     def unverified(self) -> list[str]:
@@ -135,7 +135,7 @@ class KubeletNode:
         return [*found, *self._unverified_static_pods()]
 
     def _unverified_static_pods(self) -> list[str]:
-        """Those of which the API server shows nothing, or that are not ready, as before the change."""
+        """Static pods that the API server does not have, or that are not ready, as before the change."""
         if not self.watch["has_static_pods"]:
             return []
         pods, why = self._static_pods()
@@ -152,12 +152,12 @@ class KubeletNode:
             if names
         ]
 
-    def reports(self) -> Reports:
-        """When its kubelet said last whether it is ready, and that it lives."""
+    def read_last_reports(self) -> KubeletReports:
+        """When its kubelet reported last: its conditions, and its Lease."""
         self._last = None  # right before the switch, and so as late as can be
-        return {"heartbeat": _heartbeat(self._read()[0] or {"status": {}}), "renewed": self._renewed()}
+        return {"heartbeat": _heartbeat_time(self._read()[0] or {"status": {}}), "renewed": self._renew_time()}
 
-    def _renewed(self) -> str | None:
+    def _renew_time(self) -> str | None:
         """When the Node's Lease was renewed."""
         node = self.watch["node"]
         lease, dummy = self.http_get(node["kubeconfig"], f"{LEASES}/{node['name']}")
@@ -172,7 +172,7 @@ class KubeletNode:
         return self._last[1], self._last[2]
 
     def _pressures(self) -> dict[str, tuple[str, str]]:
-        """What the kubelet itself says of shortages: condition -> status and message."""
+        """The pressures that the kubelet reports: condition -> status and message."""
         node = self._read()[0] or {}
         return {
             condition["type"]: (condition["status"], condition.get("message", ""))
@@ -181,45 +181,45 @@ class KubeletNode:
         }
 
     def _with_pressure(self, status: str) -> list[str]:
-        """The shortages of which the kubelet says this: True, False or Unknown."""
-        return sorted(kind for kind, (found, dummy) in self._pressures().items() if found == status)
+        """The pressures that the kubelet reports with this status: True, False or Unknown."""
+        return sorted(kind for kind, (reported, dummy) in self._pressures().items() if reported == status)
 
     def _is_reported_by(self, process: Process, node: Json) -> bool:
-        """Whether this process said of the Node whether it is ready, or can do so from now on.
+        """Whether this process has reported the Node's conditions, or can do so from now on.
 
         A kubelet renews its Lease while it still starts: one with a kubeReserved larger than the machine did so for 25 s, and then
         ended for ever. Behind all that can end its start, one of 1.37 writes the conditions of its Node. One of 1.32 writes them only
         when they change, but has made the socket of its device manager by then.
         """
         if self._reporter != process.uid and (
-            self._is_of(process, _heartbeat(node), "heartbeat")
-            or (self._has_started(process) and self._is_of(process, self._renewed(), "renewed"))
+            self._is_written_by(process, _heartbeat_time(node), "heartbeat")
+            or (self._has_started(process) and self._is_written_by(process, self._renew_time(), "renewed"))
         ):
             self._reporter = process.uid
         return self._reporter == process.uid
 
-    def _is_of(self, process: Process, said: str | None, kind: t.Literal["heartbeat", "renewed"]) -> bool:
+    def _is_written_by(self, process: Process, timestamp: str | None, kind: t.Literal["heartbeat", "renewed"]) -> bool:
         """Whether a time that stands at the API was written by this process."""
         mark = self.journal.get("mark")
-        if said is None or (mark and said == mark.get(kind)):
+        if timestamp is None or (mark and timestamp == mark.get(kind)):
             return False
         # Both clocks are this node's; what is known to a second only may seem to be before the process's beginning.
-        return calendar.timegm(time.strptime(said[:19], "%Y-%m-%dT%H:%M:%S")) >= self._beginning(process)
+        return calendar.timegm(time.strptime(timestamp[:19], "%Y-%m-%dT%H:%M:%S")) >= self._start_time(process)
 
     def _has_started(self, process: Process) -> bool:
         """Whether this process has made the socket of its device manager; where there was none before, that is not known."""
         try:
-            return os.stat(self.host.device_socket).st_mtime >= self._beginning(process)
+            return os.stat(self.host.device_socket).st_mtime >= self._start_time(process)
         except OSError:
             return not self.journal["before"].get("has_device_socket")
 
     def _is_known_to_have_started(self, node: Json) -> bool:
         mark = self.journal.get("mark")
-        is_told = mark is not None and _heartbeat(node) != mark.get("heartbeat")
-        return is_told or os.path.exists(self.host.device_socket)
+        is_reported = mark is not None and _heartbeat_time(node) != mark.get("heartbeat")
+        return is_reported or os.path.exists(self.host.device_socket)
 
-    def _beginning(self, process: Process) -> float:
-        return (self.host.started(process.pid) or 0.0) - 1
+    def _start_time(self, process: Process) -> float:
+        return (self.host.read_start_time(process.pid) or 0.0) - 1
 
     # A setting that changes a pod's defaults gives every static pod another UID: then all of them restart, and with them a member of
     # etcd. The next node must not have its turn before they are back.
@@ -245,7 +245,7 @@ class KubeletNode:
         return ", ".join(name for name in sorted(found if before is None else before) if not found.get(name))
 
     def _static_pods(self) -> tuple[dict[str, bool] | None, str]:
-        """Whether each static pod of this node is ready, by what the API server knows of it; None, and why, when it does not tell."""
+        """Whether each static pod of this node is ready, by what the API server knows of it; None, and why, when that is not known."""
         path = f"/api/v1/pods?fieldSelector=spec.nodeName%3D{self.watch['node']['name']}"
         found, why = self.http_get(self.watch["node"]["kubeconfig"], path)
         if found is None:

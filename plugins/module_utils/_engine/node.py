@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The node as an engine meets it: its processes, logs, programs and clock."""
+"""The node as an engine reads it: its processes, logs, programs and clock."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Run = t.Callable[[t.Sequence[str]], tuple[int, str, str]]
 
 # Of a static pod, whose UID has no dashes. CRI-O's own watcher of a container is no process in it.
 _CGROUP = re.compile(r"pod(?P<uid>[0-9a-f]{32})(?:\.slice)?/(?!crio-conmon-)(?:[a-z-]+-)?(?P<container>[0-9a-f]{64})")
-# Of a pod that was created at the API; systemd has other words for dashes.
+# Of a pod that was created at the API; systemd replaces the dashes.
 _API_POD = re.compile(r"pod[0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}\b")
 
 
@@ -58,7 +58,7 @@ class Process(t.NamedTuple):
         or started by another one, with whatever arguments that puts before these."""
         before = len(self.arguments) - len(expected)
         return (before == 0 or (of_image and before > 0)) and all(
-            want in (None, have) for want, have in zip(expected, self.arguments[before:])
+            argument in (None, actual) for argument, actual in zip(expected, self.arguments[before:])
         )
 
 
@@ -78,18 +78,18 @@ class Host(t.NamedTuple):
     kubelet_conf: str = "/etc/kubernetes/kubelet.conf"
     device_socket: str = "/var/lib/kubelet/device-plugins/kubelet.sock"
 
-    def processes(self, uids: t.Container[str]) -> list[Process]:
+    def find_in_pods(self, uids: t.Container[str]) -> list[Process]:
         """The processes in the containers of these pods, without the pod's sandbox."""
         return [process for process in self._find(uids.__contains__) if process.program != "pause"]
 
-    def in_host_network(self, program: str, others: t.Container[str]) -> list[Process]:
+    def find_in_host_network(self, program: str, others: t.Container[str]) -> list[Process]:
         """The processes of a program that use the node's own network, without those of pods that are known to be others:
         of these UIDs, and all that were created at the API."""
         found = self._find(lambda uid: uid not in others)
         return [process for process in found if process.program == program and self._is_in_host_network(process.pid)]
 
-    def _find(self, is_wanted: t.Callable[[str], bool]) -> list[Process]:
-        """The processes by the UID of their static pod, '' for none. Those of the API's pods are never wanted."""
+    def _find(self, is_selected: t.Callable[[str], bool]) -> list[Process]:
+        """The processes by the UID of their static pod, '' for none. Those of the API's pods are never selected."""
         found: list[Process] = []
         for entry in os.listdir(self.proc):
             if not entry.isdigit():
@@ -99,7 +99,7 @@ class Host(t.NamedTuple):
                 cgroup = self._read(entry, "cgroup")
                 match = _CGROUP.search(cgroup)
                 uid, container = match.group("uid", "container") if match else ("", "")
-                if is_wanted(uid) and not _API_POD.search(cgroup):
+                if is_selected(uid) and not _API_POD.search(cgroup):
                     arguments = tuple(self._read(entry, "cmdline").split("\0")[:-1])
                     if arguments:
                         found.append(Process(uid, int(entry), container, arguments))
@@ -114,7 +114,7 @@ class Host(t.NamedTuple):
         except OSError:  # it is not known to have a network of its own
             return True
 
-    def arguments(self, pid: int) -> tuple[str, ...]:
+    def read_arguments(self, pid: int) -> tuple[str, ...]:
         """A process's command line; empty when it ended."""
         try:
             return tuple(self._read(str(pid), "cmdline").split("\0")[:-1])
@@ -125,7 +125,7 @@ class Host(t.NamedTuple):
         with open(os.path.join(self.proc, pid, name), encoding="utf-8", errors="surrogateescape") as stream:
             return stream.read()
 
-    def listens(self, pid: int, port: int) -> bool:
+    def listens_on(self, pid: int, port: int) -> bool:
         """Whether a process itself listens at a TCP port of the node. Raises OSError where that cannot be read, or it ended."""
         sockets = {f"socket:[{inode}]" for table in ("tcp", "tcp6") for inode in self._listeners(table, port)}
         for name in os.listdir(os.path.join(self.proc, str(pid), "fd")):
@@ -144,7 +144,7 @@ class Host(t.NamedTuple):
             return []  # a kernel without IPv6
         return [row[9] for row in rows if row[3] == _LISTEN and int(row[1].rpartition(":")[2], 16) == port]
 
-    def started(self, pid: int) -> float | None:
+    def read_start_time(self, pid: int) -> float | None:
         """When a process started, in seconds since 1970; None when it ended."""
         try:
             ticks = int(self._read(str(pid), "stat").rpartition(")")[2].split()[19])
@@ -156,7 +156,7 @@ class Host(t.NamedTuple):
     def changed_since_start(self, pid: int, paths: t.Iterable[str]) -> dict[str, float | None]:
         """The files that were changed after a process started, and when, which is None of one that does not exist; none when it ended. What
         brings back a file with its former time, such as cp -p or mv, changes its inode."""
-        started = self.started(pid)
+        started = self.read_start_time(pid)
         if started is None:
             return {}
         times = {path: _changed_at(path) for path in paths}
@@ -164,7 +164,7 @@ class Host(t.NamedTuple):
 
 
 def _changed_at(path: str) -> float | None:
-    """When a file came into its place as it is; None when there is none. A link that was turned leads to another one, however old that is."""
+    """When a file came to its path as it is; None when there is none. A link that was turned leads to another one, however old that is."""
     try:
         found = os.stat(path)
         return max(found.st_mtime, found.st_ctime, *(os.lstat(link).st_ctime for link in _links_to(path)))
@@ -182,12 +182,14 @@ def _links_to(path: str) -> t.Iterator[str]:
 
 def log_files(directories: t.Iterable[str], container: str) -> list[str]:
     """The log files of a container, one for each start, oldest first. directories: of its pod, the one in use last."""
-    paths = [os.path.join(place, container, name) for place in directories for name in entries(f"{place}/{container}")]
+    paths = [
+        os.path.join(place, container, name) for place in directories for name in list_directory(f"{place}/{container}")
+    ]
     numbered = [path for path in paths if re.fullmatch(r"\d+\.log", os.path.basename(path))]
     return sorted(numbered, key=lambda path: int(os.path.basename(path)[: -len(".log")]))
 
 
-def entries(directory: str) -> list[str]:
+def list_directory(directory: str) -> list[str]:
     """What stands in a directory; nothing when there is none."""
     try:
         return os.listdir(directory)
@@ -195,7 +197,7 @@ def entries(directory: str) -> list[str]:
         return []
 
 
-def log_tail(path: str, lines: int = LOG_LINES) -> list[str]:
+def read_log_tail(path: str, lines: int = LOG_LINES) -> list[str]:
     """The last lines of a container's log, without the runtime's own columns."""
     try:
         with open_to_read(path) as stream:
@@ -217,26 +219,26 @@ def _written(line: str) -> str:
     return columns[3] if len(columns) == 4 else line
 
 
-def unit_log(run: Run, unit: str) -> list[str]:
+def read_unit_log(run: Run, unit: str) -> list[str]:
     """The last lines of a systemd unit, which are those of a process that may be gone. Of one that panicked, the first ones of that: its stack
     fills more than these."""
     command = ["journalctl", "--output=cat", "--no-pager", f"--lines={3 * LOG_LINES}", f"_SYSTEMD_UNIT={unit}"]
     lines = [line[:LOG_WIDTH] for line in run(command)[1].splitlines()]
     panics = [number for number, line in enumerate(lines) if line.startswith("panic:")]
-    # A process that was started after it says something else.
+    # A process that was started after it logs something else.
     if panics and not any(map(_LOGGED.match, lines[panics[-1] :])):
         return lines[panics[-1] :][:LOG_LINES]
     return lines[-LOG_LINES:]
 
 
-def last_words(paths: t.Sequence[str]) -> list[str]:
-    """The end of the newest log that is not empty: that of a process which has just been started says nothing yet."""
-    tails = (log_tail(path) for path in reversed(paths))
+def read_last_log_lines(paths: t.Sequence[str]) -> list[str]:
+    """The end of the newest log that is not empty: that of a process which has just been started has no lines yet."""
+    tails = (read_log_tail(path) for path in reversed(paths))
     return next((lines for lines in tails if lines), [])
 
 
-def hide(text: str, hidden: t.Mapping[str, str]) -> str:
-    """A text without values that are secret. hidden: value -> what is shown instead."""
+def hide_secrets(text: str, hidden: t.Mapping[str, str]) -> str:
+    """A text without values that are secret. hidden: value -> what is displayed instead."""
     for value in sorted(hidden, key=len, reverse=True):
         text = text.replace(value, hidden[value])
     return text
@@ -246,7 +248,7 @@ NODE = Host()
 
 
 def run_program(arguments: t.Sequence[str]) -> tuple[int, str, str]:
-    """Run a program of the node: (status, output, error). One that hangs is given up."""
+    """Run a program of the node: (status, output, error). One that hangs is killed after PROGRAM_SECONDS."""
     try:
         # Under systemd there is no module whose run_command could be called.
         done = subprocess.run(  # pylint: disable=ansible-bad-function
@@ -264,8 +266,8 @@ def run_program(arguments: t.Sequence[str]) -> tuple[int, str, str]:
     return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
 
 
-def boot_id() -> str:
-    """What tells one start of this machine from another."""
+def read_boot_id() -> str:
+    """The id of this start of the machine."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
         return stream.read().strip()
 

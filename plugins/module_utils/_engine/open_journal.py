@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What an engine keeps of its open transaction: the journal on the disk, its times in it, and the news for followers.
+"""What an engine keeps of its open transaction: the journal on the disk, its times in it, and its progress for followers.
 
 Apart from C(journal.py), which has what stands in a journal and is sent with each poll; only an engine writes an open one on.
 """
@@ -27,10 +27,10 @@ from .journal import (
     Journal,
     Progress,
     Side,
+    archive_journal,
     content_of,
-    file_journal,
-    holds,
-    is_at,
+    has_content,
+    has_version,
     is_of_unit,
     prune_history,
     result_of,
@@ -40,10 +40,7 @@ from .watcher import Observation
 
 
 class OpenJournal:
-    """The journal of a component's open transaction, and the files beside it that are about this transaction.
-
-    Apart from the phases: they decide when it is saved, and here stands what a save that fails means.
-    """
+    """The journal of a component's open transaction, and the files beside it. The phases decide when it is saved."""
 
     def __init__(
         self, directory: str, journal: Journal, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
@@ -66,26 +63,31 @@ class OpenJournal:
                 raise
 
     def publish_progress(self, message: str) -> None:
-        """Tell followers where we are. Not synced: it is news, not state."""
+        """Publish the progress for followers. Not synced: it is no state."""
         if (self.journal["phase"], message) != self._published:
             self._published = (self.journal["phase"], message)
-            news = {"id": self.journal["id"], "phase": self.journal["phase"], "message": message, "clock": self.clock()}
+            progress = {
+                "id": self.journal["id"],
+                "phase": self.journal["phase"],
+                "message": message,
+                "clock": self.clock(),
+            }
             temporary = os.path.join(self.directory, ".progress.json")
             try:
                 with open(temporary, "w", encoding="utf-8") as stream:
-                    json.dump(news, stream)
+                    json.dump(progress, stream)
                 os.rename(temporary, os.path.join(self.directory, "progress.json"))
             except OSError:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary)
 
     def is_confirmed(self) -> bool:
-        """Whether the word is there; it names this transaction."""
+        """Whether the confirmation is there; it names this transaction."""
         try:
-            word = read_bytes(os.path.join(self.directory, CONFIRMED)) or b""
-        except OSError:  # what cannot be read confirms nothing; without a word the change is rolled back
+            confirmed_id = read_bytes(os.path.join(self.directory, CONFIRMED)) or b""
+        except OSError:  # what cannot be read confirms nothing; without a confirmation the change is rolled back
             return False
-        return word.strip() == str(self.journal["id"]).encode("ascii")
+        return confirmed_id.strip() == str(self.journal["id"]).encode("ascii")
 
     def save_result(self, seconds: float) -> None:
         """Keep the outcome, which would be unknown otherwise. A disk that is full gets the seconds. Raises OSError."""
@@ -99,52 +101,49 @@ class OpenJournal:
                     raise
             self.sleep(POLL_SECONDS)
 
-    def file_away(self) -> None:
+    def archive(self) -> None:
         """Move the closed journal to the history, which keeps the last ones and always the last known good."""
-        # As long as the journal is open, a killed engine is followed by one that says it again.
+        # As long as the journal is open, a killed engine is followed by one that publishes it again.
         self.publish_progress(result_of(self.journal)["outcome"])
-        file_journal(self.directory, self.journal["id"])
+        archive_journal(self.directory, self.journal["id"])
         with contextlib.suppress(OSError):  # it names a transaction that is over
             remove(os.path.join(self.directory, CONFIRMED))
         prune_history(self.directory)
 
 
 class TransactionTimes:
-    """When the change began and took effect, and how long the component was away, in the journal by the monotonic clock.
-
-    Apart from what is waited for: nothing is decided by these times but whether a component was ever ready; they are for people.
-    """
+    """When the change began and took effect, and how long the component was away, in the journal by the monotonic clock. For people; they decide only whether a component was ever ready."""
 
     def __init__(self, open_journal: OpenJournal) -> None:
         self.open_journal = open_journal
         self.journal = open_journal.journal
         self.clock = open_journal.clock
 
-    def note(self, event: str) -> None:
-        """Note when an event happened first, by the monotonic clock."""
+    def record(self, event: str) -> None:
+        """Record when an event happened first, by the monotonic clock."""
         if event not in self.journal["times"]:
             self.journal["times"][event] = self.clock()
             self.open_journal.save()
 
-    def note_observation(self, observation: Observation) -> None:
-        """Note when the probes failed first after the switch, when they passed again, and when all was well."""
+    def record_observation(self, observation: Observation) -> None:
+        """Record when the probes failed first after the switch, when they passed again, and when all was well."""
         times = self.journal["times"]
         if not observation.is_probed:
-            self.note("unseen")
+            self.record("unseen")
         if not observation.probes_ok:
-            self.note("down")
+            self.record("down")
             times.pop("up", None)
         elif "down" in times:
-            self.note("up")
+            self.record("up")
         if observation.healthy:
-            self.note(self.journal["phase"])
+            self.record(self.journal["phase"])
 
-    def note_successor(self) -> None:
-        """Note that an engine takes over from one that ended after the change began: unless that one saved a failed probe, none is known."""
+    def record_successor(self) -> None:
+        """Record that an engine takes over from one that ended after the change began: unless that one saved a failed probe, none is known."""
         if self.journal["phase"] != PREPARED and "down" not in self.journal["times"]:
-            self.note("unseen")
+            self.record("unseen")
 
-    def spans(self, now: float) -> tuple[float | None, float | None, float | None]:
+    def measure_spans(self, now: float) -> tuple[float | None, float | None, float | None]:
         """Seconds of the whole change, until the component was healthy after the switch, and in which its probes failed; each None when that was
         not measured."""
         times, phase = self.journal["times"], self.journal["phase"]
@@ -171,13 +170,13 @@ class ChangedFiles:
         for directory in self.journal["directories"]:
             make_directory(directory, self._mode_of(directory))
         for entry in self._ordered("after"):
-            self._put(entry, "before", "after")
+            self._replace_file(entry, "before", "after")
 
     def write_former(self, foreign: t.Container[str]) -> None:
         """Write the former versions, of all but the foreign paths. Raises OSError, and EngineError for a foreign edit."""
         for entry in self._ordered("before"):
             if entry["path"] not in foreign:
-                self._put(entry, "after", "before")
+                self._replace_file(entry, "after", "before")
 
     def remove_new_directories(self) -> None:
         """Remove the directories that only the new files needed."""
@@ -192,21 +191,21 @@ class ChangedFiles:
                 os.rmdir(safe_path(directory, follows=False))
 
     def describe_edit(self) -> str | None:
-        """What another program did to our files, in words. The component may not have read them yet."""
+        """What another program did to our files. The component may not have read them yet."""
         side: Side = "before" if self.journal["phase"] == VERIFYING else "after"
-        found = [entry["path"] for entry in self.journal["files"] if not holds(entry["path"], entry[side])]
+        found = [entry["path"] for entry in self.journal["files"] if not has_content(entry["path"], entry[side])]
         return (
             f"{', '.join(found)} was changed by another process while {self.journal['name']} was watched"
             if found
             else None
         )
 
-    def find_foreign(self) -> list[str]:
+    def find_foreign_edits(self) -> list[str]:
         """The files that hold neither the former nor the new bytes."""
         return [
             entry["path"]
             for entry in self.journal["files"]
-            if not any(holds(entry["path"], entry[side]) for side in SIDES)
+            if not any(has_content(entry["path"], entry[side]) for side in SIDES)
         ]
 
     def _mode_of(self, directory: str) -> int:
@@ -230,19 +229,19 @@ class ChangedFiles:
 
         return sorted(self.journal["files"], key=rank)
 
-    def _put(self, entry: FileEntry, expected: Side, wanted: Side) -> None:
+    def _replace_file(self, entry: FileEntry, expected: Side, target: Side) -> None:
         """Bring one file from one version to the other; it may be there already. Raises ForeignEdit for a third one."""
         path = entry["path"]
-        old, new = content_of(entry[expected], path), content_of(entry[wanted], path)
+        old, new = content_of(entry[expected], path), content_of(entry[target], path)
 
         def recheck() -> None:
             if read_bytes(path) != old:
                 raise ForeignEdit(f"{path} was changed by another process in the meantime")
 
-        if is_at(path, entry[wanted]):
+        if has_version(path, entry[target]):
             return
         recheck()
-        version = entry[wanted]
+        version = entry[target]
         if new is None or version is None:
             remove(path, follows=True)
         else:

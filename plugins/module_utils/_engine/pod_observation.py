@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One look at a static pod: which processes and logs are its own, its mirror pod, and whether it runs what its manifest says, alone and ready.
+"""One observation of a static pod: which processes and logs are its own, its mirror pod, and whether it runs what its manifest has, alone and ready.
 
-A UID is the pod's when one of the directories with its logs says so, or when the kubelet's own directory of the pod has a
-container of that name and no directory of logs says otherwise. So it is found wherever the kubelet writes, or wrote, logs, and
+A UID is the pod's when the name of a directory with its logs has it, or when the kubelet's own directory of the pod has a
+container of that name and no directory of logs is of another pod. So it is found wherever the kubelet writes, or wrote, logs, and
 whatever the node was called when the pod was started.
 
 The mirror pod is what the kubelet reports of a static pod at the API, where the kubelet's own credential may read it.
@@ -18,8 +18,8 @@ import re
 import typing as t
 
 from .files import Json
-from .journal import Instance, Logs, Probe
-from .node import Host, Process, entries, log_files
+from .journal import Instance, PodIdentity, Probe
+from .node import Host, Process, list_directory, log_files
 from .probes import HttpGet, run_probe
 
 _UID = re.compile(r"[0-9a-f]{32}")
@@ -38,24 +38,26 @@ class PodProcesses(t.NamedTuple):
     unmatched: list[Process]
 
 
-def find_processes(host: Host, pod: Logs) -> PodProcesses:
+def find_processes(host: Host, pod: PodIdentity) -> PodProcesses:
     """Find the processes of a static pod, and the logs of its instances."""
     named = _log_directories(host)
-    own = {uid for uid, paths in named.items() if any(_is_of(pod, path) for path in paths)}
+    own = {uid for uid, paths in named.items() if any(_is_log_directory_of(pod, path) for path in paths)}
     others = named.keys() - own
-    own |= _in_kubelets_root(host, pod["container"]) - others
-    processes = host.processes(own)
+    own |= _find_in_kubelet_root(host, pod["container"]) - others
+    processes = host.find_in_pods(own)
     program = pod.get("program")
-    unmatched = host.in_host_network(program, others) if program and not processes else []
+    unmatched = host.find_in_host_network(program, others) if program and not processes else []
     return PodProcesses(processes, {uid: named.get(uid, []) for uid in own}, unmatched)
 
 
 def _log_directories(host: Host) -> dict[str, list[str]]:
     """The directories with logs of static pods, by UID; the configured place last."""
-    links = (os.path.join(host.container_logs, name) for name in entries(host.container_logs))
+    links = (os.path.join(host.container_logs, name) for name in list_directory(host.container_logs))
     # PLACE/NAMESPACE_POD_UID/CONTAINER/0.log
     paths = [os.path.dirname(os.path.dirname(target)) for target in map(_target, links) if target]
-    paths += [os.path.join(place, name) for place in (host.pod_logs, *host.more_pod_logs) for name in entries(place)]
+    paths += [
+        os.path.join(place, name) for place in (host.pod_logs, *host.more_pod_logs) for name in list_directory(place)
+    ]
     found: dict[str, list[str]] = {}
     # A path that comes twice counts where it comes last.
     for path in reversed(list(dict.fromkeys(reversed(paths)))):
@@ -72,7 +74,7 @@ def _target(link: str) -> str:
         return ""
 
 
-def _is_of(pod: Logs, path: str) -> bool:
+def _is_log_directory_of(pod: PodIdentity, path: str) -> bool:
     """Whether a directory holds logs of this pod, of this node or of one that was called otherwise then.
 
     C(etcd-events) of the node C(cp1) is not C(etcd) of a node C(events-cp1).
@@ -84,15 +86,15 @@ def _is_of(pod: Logs, path: str) -> bool:
     return name.startswith(pod_prefix) and not name.endswith(f"-{prefix[len(pod_prefix) :]}")
 
 
-def _in_kubelets_root(host: Host, container: str) -> set[str]:
+def _find_in_kubelet_root(host: Host, container: str) -> set[str]:
     """The UIDs of static pods that have a container of this name, by the kubelet's own directories."""
     pods = os.path.join(host.kubelet_root, "pods")
-    uids = (name for name in entries(pods) if _UID.fullmatch(name))
+    uids = (name for name in list_directory(pods) if _UID.fullmatch(name))
     return {uid for uid in uids if os.path.isdir(os.path.join(pods, uid, "containers", container))}
 
 
 # Probes of other kinds, inside of a container or in another protocol, are the kubelet's to run.
-OUTSIDE = ("http", "tcp")
+NETWORK_PROBES = ("http", "tcp")
 
 
 def mirror_pod_path(log_prefix: str) -> str:
@@ -110,7 +112,7 @@ def config_hash(pod: Json) -> str | None:
     return found
 
 
-def judge_mirror_pod(
+def check_kubelet_probes(
     http_get: HttpGet,
     credential: tuple[str, str],
     process: Process | None,
@@ -118,10 +120,10 @@ def judge_mirror_pod(
     *,
     is_demanded: bool,
 ) -> tuple[bool | None, str]:
-    """Whether the probes of a container pass that only the kubelet runs, by its own word, and what that was; None when it is not known.
+    """Whether the probes of a container pass that only the kubelet runs, as it reports, and the result as text; None when it is not known.
 
-    credential: the kubelet's kubeconfig, and the path of the mirror pod. is_demanded: whether its word could be heard before.
-    Where it cannot be heard, a port without a listener is all that is known to be wrong.
+    credential: the kubelet's kubeconfig, and the path of the mirror pod. is_demanded: whether its report could be read before.
+    Where it cannot be read, a port without a listener is all that is known to be wrong.
     """
     name = f"{' and '.join(sorted({probe['kind'] for probe in probes}))} probe"
     if process is None:
@@ -146,7 +148,7 @@ def _is_ready(pod: Json, container_id: str) -> bool:
 
 
 def unmatched_message(processes: t.Sequence[Process]) -> str:
-    """What is known of a component whose program runs, and not in the static pod as far as that can be told."""
+    """What is known of a component whose program runs, and not in the static pod as far as that is known."""
     pids = ", ".join(str(process.pid) for process in processes)
     return (
         f"has an unknown state: {processes[0].program} runs in the node's network (PID {pids}), and could not"
@@ -155,16 +157,16 @@ def unmatched_message(processes: t.Sequence[Process]) -> str:
 
 
 class PodObservation(t.NamedTuple):
-    """One look at a static pod.
+    """One observation of a static pod.
 
-    process: the process that runs the wanted command line in a pod that may be the wanted one; None when there is none.
+    process: the process that runs the expected command line in a pod that may be the expected one; None when there is none.
     others: processes of other instances of the same pod that still run.
-    probes_ok, probes: whether all of the manifest's own probes pass, as far as is known, and what each one said. unknown: what of
+    probes_ok, probes: whether all of the manifest's own probes pass, as far as is known, and the result of each. unknown: what of
     that is not known.
-    strange: processes of an instance that may be the wanted one, with another command line. For a moment after its start
+    strange: processes of an instance that may be the expected one, with another command line. For a moment after its start
     that is the container runtime's own.
     unmatched: when there is no process of any instance, those that may be the pod's all the same.
-    starts: how often the wanted instance's container was started; logs: its log files, oldest first.
+    starts: how often the expected instance's container was started; logs: its log files, oldest first.
     """
 
     process: Process | None
@@ -179,7 +181,7 @@ class PodObservation(t.NamedTuple):
 
     @property
     def healthy(self) -> bool:
-        """The one criterion: exactly the wanted process, alone, and ready."""
+        """The one criterion: exactly the expected process, alone, and ready."""
         return self.process is not None and not self.others and self.probes_ok
 
     @property
@@ -189,16 +191,16 @@ class PodObservation(t.NamedTuple):
 
     @property
     def crashes(self) -> int:
-        """How often the wanted instance ended by itself."""
+        """How often the expected instance ended by itself."""
         return max(self.starts - 1, 0)
 
     @property
-    def hopeless(self) -> str:
+    def unrecoverable(self) -> str:
         """A static pod can always be waited for."""
         return ""
 
     @property
-    def rest(self) -> int | None:
+    def idle_fingerprint(self) -> int | None:
         """How often it was started, when no process of any instance is there."""
         return None if self.process or self.others or self.strange or self.unmatched else self.starts
 
@@ -209,7 +211,7 @@ class PodObservation(t.NamedTuple):
         return [f"whether its probes pass: {'; '.join(self.unknown)}"] if self.unknown else []
 
     def missing(self) -> str:
-        """What is not as it should be, in words."""
+        """What is not as it should be."""
         if self.strange:
             return "starts, or runs with other arguments than its manifest has"
         if self.process is None and self.others:
@@ -225,33 +227,33 @@ class PodObservation(t.NamedTuple):
 
 def observe_pod(
     host: Host,
-    watch: Logs,
-    wanted: Instance,
+    watch: PodIdentity,
+    expected: Instance,
     *,
     acceptable: t.Callable[[str], bool],
     baseline: t.Mapping[str, int],
     http_get: HttpGet,
     is_reported: bool = False,
 ) -> PodObservation:
-    """Look at a static pod once.
+    """Observe a static pod once.
 
-    wanted: arguments and probes of the instance that should run. acceptable: whether an instance with this UID can be
-    the wanted one. baseline: the starts of each UID that happened before, because the kubelet keeps counting when an
+    expected: arguments and probes of the instance that should run. acceptable: whether an instance with this UID can be
+    the expected one. baseline: the starts of each UID that happened before, because the kubelet keeps counting when an
     instance with the same UID comes back. is_reported: whether the kubelet's report of the pod has to be there.
     """
     found = find_processes(host, watch)
-    arguments, of_image = wanted["arguments"], wanted.get("of_image", False)
+    arguments, of_image = expected["arguments"], expected.get("of_image", False)
     right = [
         process for process in found.processes if acceptable(process.uid) and process.runs(arguments, of_image=of_image)
     ]
     process = right[-1] if right else None
     results: list[tuple[bool | None, str]] = [
-        run_probe(probe) for probe in wanted["probes"] if probe["kind"] in OUTSIDE
+        run_probe(probe) for probe in expected["probes"] if probe["kind"] in NETWORK_PROBES
     ]
-    inside = [probe for probe in wanted["probes"] if probe["kind"] not in OUTSIDE]
+    inside = [probe for probe in expected["probes"] if probe["kind"] not in NETWORK_PROBES]
     if inside:
         credential = host.kubelet_conf, mirror_pod_path(watch["log_prefix"])
-        results.append(judge_mirror_pod(http_get, credential, process, inside, is_demanded=is_reported))
+        results.append(check_kubelet_probes(http_get, credential, process, inside, is_demanded=is_reported))
     starts, logs = _starts(
         {uid: paths for uid, paths in found.logs.items() if acceptable(uid)}, watch["container"], baseline
     )
@@ -282,11 +284,11 @@ def _starts(
     """The new starts among these instances, and the logs of the newest one."""
     fresh = {uid: count_starts(paths, container) - baseline.get(uid, 0) for uid, paths in directories.items()}
     logs = {uid: tuple(log_files(directories[uid], container)) for uid in fresh if fresh[uid] > 0}
-    uid = max(logs, key=lambda uid: _written(logs[uid]), default=None)
+    uid = max(logs, key=lambda uid: _last_written(logs[uid]), default=None)
     return (0, ()) if uid is None else (fresh[uid], logs[uid])
 
 
-def _written(logs: t.Sequence[str]) -> int:
+def _last_written(logs: t.Sequence[str]) -> int:
     """When the newest of these logs was last written; 0 when it is gone."""
     try:
         return os.stat(logs[-1]).st_mtime_ns

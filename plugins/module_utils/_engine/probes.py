@@ -15,9 +15,9 @@ from urllib.parse import quote
 from . import tls
 from .engine_errors import CredentialError
 from .files import Json, json_object
-from .http_requests import FAILURES, Server, describe_failure, header_lines
+from .http_requests import REQUEST_ERRORS, Server, describe_failure, header_lines
 from .journal import Address, Client, Probe
-from .kubeconfig import naming, read_credentials
+from .kubeconfig import naming_kubeconfig, read_credentials
 
 PROBE_TIMEOUT = 5.0
 REFUSED = (401, 403)
@@ -43,7 +43,7 @@ def run_probe(probe: Probe) -> tuple[bool, str]:
         headers = header_lines(probe.get("headers", {}))
         status = server.request("GET", _target_of(probe["path"]), headers=headers, timeout=PROBE_TIMEOUT).status
         return 200 <= status < 400, f"{name} answers {status}"
-    except (CredentialError, *FAILURES) as exc:
+    except (CredentialError, *REQUEST_ERRORS) as exc:
         return False, f"{name}: {exc}"
 
 
@@ -53,7 +53,7 @@ def _target_of(path: str) -> str:
 
 
 def _probe_context(probe: Probe) -> ssl.SSLContext:
-    """As the kubelet does, nothing is verified. A member of etcd answers only who has a certificate."""
+    """As the kubelet does, nothing is verified. A member of etcd responds only to clients with a certificate."""
     pair = tls.read_pair(probe["certificate"], probe["key"]) if "certificate" in probe else None
     return tls.client_context(pair=pair, verify=False)
 
@@ -65,7 +65,7 @@ def url_of(address: Address) -> str:
 
 
 class ApiResponse(t.NamedTuple):
-    """What an API server answers to a client.
+    """The response of an API server to a client.
 
     status: None when there is no response. problem: what is wrong, as far as anything is. refused: the client is not let in, does not
     trust the server, or has no credential that could be used.
@@ -82,25 +82,25 @@ class ApiResponse(t.NamedTuple):
         return self.refused and self.status is None
 
     def is_ok(self) -> bool:
-        """Whether it answered as a server does that is well and knows who asks. That something is not there is an answer."""
+        """Whether the server is healthy and knows the client. That something does not exist (404) is fine."""
         return self.status is not None and (200 <= self.status < 300 or self.status == 404)
 
 
 def api_request(kubeconfig: str, path: str, at: Address | None = None) -> ApiResponse:
     """One GET request to an API server with the credentials of a kubeconfig, as its own clients make it.
 
-    at: the very server to ask, on this node, which has to prove that it is the one that the kubeconfig names.
+    at: the very server to query, on this node, which has to prove that it is the one that the kubeconfig names.
     """
     try:
         credentials = read_credentials(kubeconfig)
         server = credentials.at(url_of(at), credentials.certificate_name) if at else credentials.at()
-        with naming(kubeconfig):
+        with naming_kubeconfig(kubeconfig):
             headers = header_lines(credentials.user.headers())
     except CredentialError as exc:
         return ApiResponse(None, b"", str(exc), refused=True)
     try:
         response = server.request("GET", path, headers=headers, timeout=PROBE_TIMEOUT)
-    except FAILURES as exc:
+    except REQUEST_ERRORS as exc:
         is_other_server = isinstance(exc, ssl.SSLCertVerificationError)
         return ApiResponse(
             None, b"", f"the API server cannot be queried: {describe_failure(exc)}", refused=is_other_server
@@ -124,14 +124,14 @@ def api_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
 _GATE_METRIC = re.compile(r'^(?:kubernetes|etcd_server)_feature_enabled\{name="([^"]+)"[^}]*\} ([0-9.]+)', re.MULTILINE)
 
 
-def unread_gates(wanted: t.Iterable[str], why: str) -> str:
+def unread_gates(desired: t.Iterable[str], why: str) -> str:
     """What is not verified where read_gates() returned None. why: its reason."""
-    return f"whether feature gates {', '.join(sorted(wanted))} are as desired: {why}"
+    return f"whether feature gates {', '.join(sorted(desired))} are as desired: {why}"
 
 
-def wrong_gates(wanted: t.Mapping[str, bool], gates: t.Mapping[str, bool]) -> str:
-    """Which gates a running component has otherwise than wanted; empty when all are right. gates: of read_gates()."""
-    wrong = [gate for gate, value in wanted.items() if gates.get(gate) != value]
+def wrong_gates(desired: t.Mapping[str, bool], gates: t.Mapping[str, bool]) -> str:
+    """Which gates a running component reports with other values than desired; empty when all are right. gates: of read_gates()."""
+    wrong = [gate for gate, value in desired.items() if gates.get(gate) != value]
     return f"the running process reports other values than desired: {', '.join(wrong)}" if wrong else ""
 
 
@@ -144,7 +144,7 @@ def read_gates(metrics: Client | None) -> tuple[dict[str, bool] | None, str]:
         response = server.request("GET", "/metrics", timeout=4 * PROBE_TIMEOUT)
     except CredentialError as exc:
         return None, f"{exc}, and /metrics answers only an administrator"
-    except FAILURES as exc:
+    except REQUEST_ERRORS as exc:
         return None, f"/metrics cannot be read: {describe_failure(exc)}"
     if response.status != 200:
         return None, f"/metrics answers {response.status} to the client of {metrics['kubeconfig']}"
@@ -159,5 +159,5 @@ def _metrics_context(kubeconfig: str) -> ssl.SSLContext:
         raise CredentialError(
             f"{kubeconfig} holds no client certificate (a token is not sent to a server that is not verified)"
         )
-    with naming(kubeconfig):
+    with naming_kubeconfig(kubeconfig):
         return tls.client_context(pair=tls.Pair(user.certificate, user.key), verify=False)

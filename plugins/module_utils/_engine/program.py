@@ -18,7 +18,7 @@ from __future__ import annotations
 import sys
 import typing as t
 
-from .engine_errors import EngineError, LockHeld
+from .engine_errors import EngineError, LockBusy
 from .transaction import Engine
 
 # The exit status that tells systemd not to start the engine again.
@@ -32,7 +32,7 @@ def main(arguments: t.Sequence[str]) -> int:
         return 2
     try:
         return Engine(arguments[1]).run()
-    except LockHeld as exc:  # systemd tries again
+    except LockBusy as exc:  # systemd tries again
         sys.stderr.write(f"{arguments[1]}: {exc}\n")
         return 1
     except EngineError as exc:  # trying again would find the same

@@ -19,18 +19,18 @@ from .journal import (
     PREPARED,
     SIDES,
     VERIFYING,
-    Former,
     Journal,
-    Mark,
+    PreviousState,
+    RestartMarker,
     Side,
     StaticPodWatch,
     add_unverified,
     content_of,
 )
-from .node import KUBELET, Host, Run, last_words
+from .node import KUBELET, Host, Run, read_last_log_lines
 from .pod_observation import PodObservation, count_starts, find_processes, observe_pod, unmatched_message
 from .probes import HttpGet, read_gates, unread_gates, wrong_gates
-from .watcher import WANTED, Observation, retry_until
+from .watcher import SIDE_BY_PHASE, Observation, retry_until
 
 # A component that crashed this often without ever becoming ready does not come up later by waiting.
 MAX_CRASHES = 3
@@ -69,8 +69,8 @@ class StaticPodWatcher:
         self.api_server = ApiServer(journal, watch, clock, sleep)
         self.etcd = EtcdMember(journal, watch, clock, sleep)
 
-    def what_runs(self) -> Former:
-        """UIDs, how often each was started, whom an API server answers, and whether etcd takes writes."""
+    def read_previous_state(self) -> PreviousState:
+        """UIDs, how often each was started, which clients an API server accepts, and whether etcd takes writes."""
         found = find_processes(self.host, self.watch)
         if found.unmatched:
             raise EngineError(f"{self.journal['name']} {unmatched_message(found.unmatched)}")
@@ -79,13 +79,13 @@ class StaticPodWatcher:
             "uids": uids,
             "reported": self._is_reported(),
             "starts": {uid: count_starts(paths, self.watch["container"]) for uid, paths in found.logs.items()},
-            **self.api_server.observe(uids[0] if len(uids) == 1 else None),
-            **self.etcd.observe(),
+            **self.api_server.read_previous_state(uids[0] if len(uids) == 1 else None),
+            **self.etcd.read_previous_state(),
         }
 
     def _is_reported(self) -> bool:
-        """Whether the kubelet's report can be read, where probes are its to run: then it has to be there after the change, too."""
-        if not any(map(self._has_inside, SIDES)):
+        """Whether the kubelet's report can be read, where it runs probes itself: then it has to be there after the change, too."""
+        if not any(map(self._has_kubelet_probes, SIDES)):
             return False
         credential = self.host.kubelet_conf, pod_observation.mirror_pod_path(self.watch["log_prefix"])
         report, dummy = retry_until(
@@ -93,18 +93,18 @@ class StaticPodWatcher:
         )
         return report is not None
 
-    def _has_inside(self, side: Side) -> bool:
+    def _has_kubelet_probes(self, side: Side) -> bool:
         """Whether there are probes that only the kubelet can run."""
-        return any(probe["kind"] not in pod_observation.OUTSIDE for probe in self.watch[side]["probes"])
+        return any(probe["kind"] not in pod_observation.NETWORK_PROBES for probe in self.watch[side]["probes"])
 
     def observe(self) -> PodObservation:
-        """One look at the pod's processes and probes."""
+        """Observe the pod's processes and probes."""
         phase = self.journal["phase"]
         acceptable = {PREPARED: lambda uid: True, VERIFYING: self._may_be_former}.get(phase, self._may_be_new)
         return observe_pod(
             self.host,
             self.watch,
-            self.watch[WANTED[phase]],
+            self.watch[SIDE_BY_PHASE[phase]],
             acceptable=acceptable,
             baseline=self.journal.get("before", {}).get("starts", {}),
             http_get=self.http_get,
@@ -125,50 +125,50 @@ class StaticPodWatcher:
             for entry in self.journal["files"]
         )
 
-    def mark(self) -> Mark | None:
+    def read_restart_marker(self) -> RestartMarker | None:
         """The kubelet needs no help."""
         return None
 
-    def switch(self) -> None:
+    def activate_files(self) -> None:
         """The kubelet does it."""
 
-    def blocker(self) -> str:
+    def find_blocker(self) -> str:
         """A kubelet that does not run."""
         state = self.run(["systemctl", "is-active", KUBELET])[1].strip() or "not known to run"
         return "" if state == "active" else f"{KUBELET} is {state}, and only it starts and stops pods"
 
-    def trigger(self) -> None:
+    def retrigger(self) -> None:
         """Restart the kubelet, which reads all its manifests then. Containers run on meanwhile."""
         self.run(["systemctl", "restart", "--no-block", KUBELET])
 
     def verify(self) -> str | None:
-        """Whether an API server answers its clients, etcd takes writes, and the process itself reports the wanted feature gates."""
+        """Check an API server's clients, etcd's writes, and the feature gates that the process reports."""
         observation = self.observe()
         if observation.process is None:
             return f"{self.journal['name']} was healthy, and is gone"
         for text in observation.unverified():
             add_unverified(self.journal, text)
-        return self.api_server.failure(observation.process.uid) or self.etcd.failure() or self._wrong_gates()
+        return self.api_server.verify(observation.process.uid) or self.etcd.verify() or self._wrong_gates()
 
     def _wrong_gates(self) -> str | None:
-        wanted = self.watch.get("feature_gates") or {}
-        if not wanted:
+        desired = self.watch.get("feature_gates") or {}
+        if not desired:
             return None
         gates, why = read_gates(self.watch["metrics"])
         if gates is None:
-            add_unverified(self.journal, unread_gates(wanted, why))
+            add_unverified(self.journal, unread_gates(desired, why))
             return None
-        self.journal["gates"] = {gate: gates.get(gate) for gate in wanted}
-        return wrong_gates(wanted, gates) or None
+        self.journal["gates"] = {gate: gates.get(gate) for gate in desired}
+        return wrong_gates(desired, gates) or None
 
     def unverified(self) -> list[str]:
-        """What its probes leave open."""
+        """What its probes do not show."""
         observation = self.observe()
         return observation.unverified() if observation.healthy else []
 
-    def log(self, observation: Observation) -> list[str]:
+    def read_log(self, observation: Observation) -> list[str]:
         """The end of the newest container's log."""
-        return last_words(observation.logs)
+        return read_last_log_lines(observation.logs)
 
     def proof(self, observation: Observation) -> Json | None:
         """The process, its probes and its gates."""
@@ -180,7 +180,7 @@ class StaticPodWatcher:
             "uid": observation.process.uid,
             "pid": observation.process.pid,
             "container_id": observation.process.container_id,
-            # The process runs exactly these, with $(VARIABLES) expanded; their values are not shown.
+            # The process runs exactly these, with $(VARIABLES) expanded; their values are not displayed.
             "arguments": self.watch[side]["written"],
             "probes": list(observation.probes),
             "feature_gates": self.journal.get("gates") if is_new else None,

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A systemd unit, the kubelet's: it is restarted, and its Node says how it fares."""
+"""A systemd unit, the kubelet's: it is restarted, and its Node shows its health."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from .journal import (
     PREPARED,
     ROLLING_BACK,
     VERIFYING,
-    Former,
-    Mark,
+    PreviousState,
     Probe,
     Progress,
+    RestartMarker,
     Side,
     UnitWatch,
     add_unverified,
 )
 from .kubelet_node import KubeletNode
-from .node import Host, Process, Run, unit_log
+from .node import Host, Process, Run, read_unit_log
 from .probes import HttpGet, run_probe
 from .state_files import StateFiles
-from .watcher import WANTED, Observation, retry_until
+from .watcher import SIDE_BY_PHASE, Observation, retry_until
 
 # systemd restarts a service in the same way each time, and a kubelet only every ten seconds.
 MAX_UNIT_CRASHES = 2
-# Of a unit of which systemd says nothing at this moment, such as while it reloads itself.
+# While systemd does not respond, such as while it reloads itself.
 _UNKNOWN = "unknown"
 # What a kubelet logs and goes on.
-_COMPLAINTS = re.compile(r"strict decoding error: [^\n]*")
-# It goes on without its health port, too, and whoever holds that answers the probe.
-_TAKEN = "another program listens at its health port"
+_CONFIG_ERRORS = re.compile(r"strict decoding error: [^\n]*")
+# It goes on without its health port, too, and whoever listens there responds to the probe.
+_PORT_IN_USE = "another program listens at its health port"
 
 
 class UnitObservation(t.NamedTuple):
-    """One look at a systemd unit.
+    """One observation of a systemd unit.
 
-    state: systemd's own word. strange: the unit runs, but not the wanted command line; of the former instance that is so
-    until it stops. node_ok, node: whether the Node object counts as ready, and what was seen of it. hopeless: a shortage for
+    state: as systemd calls it. strange: the unit runs, but not the expected command line; of the former instance that is so
+    until it stops. node_ok, node: whether the Node object counts as ready, and what was observed of it. unrecoverable: a pressure for
     which the kubelet evicts pods, and that the node did not have before.
     """
 
@@ -57,12 +57,12 @@ class UnitObservation(t.NamedTuple):
     crashes: int
     node_ok: bool
     node: str
-    hopeless: str
+    unrecoverable: str
 
     @property
     def healthy(self) -> bool:
-        """The one criterion: exactly the wanted process, ready, and its Node too."""
-        return self.process is not None and self.probes_ok and self.node_ok and not self.hopeless
+        """The one criterion: exactly the expected process, ready, and its Node too."""
+        return self.process is not None and self.probes_ok and self.node_ok and not self.unrecoverable
 
     @property
     def is_probed(self) -> bool:
@@ -71,16 +71,16 @@ class UnitObservation(t.NamedTuple):
 
     @property
     def logs(self) -> tuple[str, ...]:
-        """The journal of systemd has its words."""
+        """Its log is in systemd's journal."""
         return ()
 
     @property
-    def rest(self) -> int | None:
+    def idle_fingerprint(self) -> int | None:
         """systemd forgets nothing."""
         return None
 
     def missing(self) -> str:
-        """What is not as it should be, in words."""
+        """What is not as it should be."""
         if self.strange:
             return "stops or starts, or runs with other arguments than its unit has"
         if self.process is None:
@@ -88,21 +88,18 @@ class UnitObservation(t.NamedTuple):
         return f"runs, {self.node}" if self.probes_ok else "runs, not ready yet"
 
 
-def health_doubt(host: Host, pid: int, probe: Probe | None) -> str:
+def unknown_health_reason(host: Host, pid: int, probe: Probe | None) -> str:
     """Why a kubelet that runs, and whose probe passes if it has one, is not known to be healthy; empty when it is."""
     if probe is None:
         return "healthzPort is 0"
     try:
-        return "" if host.listens(pid, probe["port"]) else f"{_TAKEN} {probe['port']}"
+        return "" if host.listens_on(pid, probe["port"]) else f"{_PORT_IN_USE} {probe['port']}"
     except OSError as exc:
         return f"who listens at its health port {probe['port']} cannot be read ({exc})"
 
 
 class SystemdUnit:
-    """A unit through systemd's own programs: what runs, what it logged, and its restart.
-
-    Apart from the watcher, which compares what is seen here with the journal of a change.
-    """
+    """A unit through systemd's own programs: what runs, what it logged, and its restart."""
 
     def __init__(self, name: str, run: Run, clock: t.Callable[[], float], sleep: t.Callable[[float], None]) -> None:
         self.name = name
@@ -110,33 +107,35 @@ class SystemdUnit:
         self.clock = clock
         self.sleep = sleep
 
-    def show(self) -> dict[str, str]:
-        """Its state, its process, the id of this start, and how often systemd restarted it."""
+    def read_properties(self) -> dict[str, str]:
+        """Its state, process, id of this start, and number of restarts."""
         names = ("ActiveState", "SubState", "MainPID", "InvocationID", "NRestarts")
         status, output, error = self.run(["systemctl", "show", f"--property={','.join(names)}", self.name])
-        shown = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
-        if status != 0 or not shown:
-            shown = {"ActiveState": _UNKNOWN, "SubState": error.strip() or "no answer"}
-        return {**dict.fromkeys(names, ""), **shown}
+        properties = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
+        if status != 0 or not properties:
+            properties = {"ActiveState": _UNKNOWN, "SubState": error.strip() or "no answer"}
+        return {**dict.fromkeys(names, ""), **properties}
 
-    def show_known(self) -> dict[str, str]:
-        """The same, as soon as systemd has an answer."""
-        return retry_until(lambda shown: shown["ActiveState"] != _UNKNOWN, self.show, self.clock, self.sleep)
+    def read_known_properties(self) -> dict[str, str]:
+        """The same, as soon as systemd responds."""
+        return retry_until(
+            lambda properties: properties["ActiveState"] != _UNKNOWN, self.read_properties, self.clock, self.sleep
+        )
 
     def find_invocation(self) -> str:
-        """The id of what runs. Raises EngineError when systemd does not tell: without one it could not be told from what follows it."""
-        shown = self.show_known()
-        if shown["ActiveState"] == _UNKNOWN:
-            raise EngineError(f"systemd does not tell what runs as {self.name}: {shown['SubState']}")
-        return shown["InvocationID"]
+        """The id of what runs. Raises EngineError when it is not known."""
+        properties = self.read_known_properties()
+        if properties["ActiveState"] == _UNKNOWN:
+            raise EngineError(f"systemd does not tell what runs as {self.name}: {properties['SubState']}")
+        return properties["InvocationID"]
 
-    def read_complaints(self, invocation: str) -> tuple[list[str], str]:
+    def read_config_errors(self, invocation: str) -> tuple[list[str], str]:
         """What an instance logged about its configuration, and why that is not known; empty when it is. A kubelet always logs something."""
         command = ["journalctl", "--quiet", "--output=cat", "--no-pager", f"_SYSTEMD_INVOCATION_ID={invocation}"]
         status, output, error = self.run(command)
         if status != 0 or not output.strip():
             return [], f"journalctl shows nothing of it ({error.strip() or f'status {status}'})"
-        return sorted(set(_COMPLAINTS.findall(output))), ""
+        return sorted(set(_CONFIG_ERRORS.findall(output))), ""
 
     def reload(self) -> None:
         """Have systemd read the files of all units again. Raises EngineError, as all of these do."""
@@ -183,82 +182,87 @@ class UnitWatcher:
         self.node = KubeletNode(journal, watch, host, http_get, clock, sleep)
         self._former_restarts: int | None = None
 
-    def what_runs(self) -> Former:
-        """The id of what runs, what is known of its Node, and complaints about its configuration and its port that are not ours."""
+    def read_previous_state(self) -> PreviousState:
+        """The id of what runs, its Node, and errors of its configuration and port."""
         invocation = self.unit.find_invocation()
-        complaints = [*self.unit.read_complaints(invocation)[0], self._health_doubt(self.unit.show_known())]
-        return {"invocation": invocation, **self.node.observe(), "complaints": complaints}
+        complaints = [
+            *self.unit.read_config_errors(invocation)[0],
+            self._unknown_health_reason(self.unit.read_known_properties()),
+        ]
+        return {"invocation": invocation, **self.node.read_previous_state(), "complaints": complaints}
 
     def observe(self) -> UnitObservation:
-        """One look at unit, process, probes and Node."""
-        shown, phase = self.unit.show(), self.journal["phase"]
-        wanted = self.watch[WANTED[phase]]
-        pid, is_active = int(shown["MainPID"] or 0), shown["ActiveState"] == "active"
-        found = Process(shown["InvocationID"], pid, "", self.host.arguments(pid)) if pid and is_active else None
-        # What runs before the change is taken as it is: its files may have changed since it was started.
-        right = found is not None and (
-            phase == PREPARED or (self._may_be_wanted(found.uid) and found.runs(wanted["arguments"]))
+        """Observe unit, process, probes and Node."""
+        properties, phase = self.unit.read_properties(), self.journal["phase"]
+        expected = self.watch[SIDE_BY_PHASE[phase]]
+        pid, is_active = int(properties["MainPID"] or 0), properties["ActiveState"] == "active"
+        running = (
+            Process(properties["InvocationID"], pid, "", self.host.read_arguments(pid)) if pid and is_active else None
         )
-        process = found if right else None
-        results = [run_probe(probe) for probe in wanted["probes"]]
+        # What runs before the change is taken as it is: its files may have changed since it was started.
+        is_expected = running is not None and (
+            phase == PREPARED or (self._may_be_expected(running.uid) and running.runs(expected["arguments"]))
+        )
+        process = running if is_expected else None
+        results = [run_probe(probe) for probe in expected["probes"]]
         probes_ok = all(ok for ok, dummy in results)
-        node_ok, node = self._judge(process) if process and probes_ok else (False, "")
+        node_ok, node = self._check_node(process) if process and probes_ok else (False, "")
         return UnitObservation(
             process=process,
-            state=f"{shown['ActiveState']} ({shown['SubState']})",
-            strange=found is not None and process is None,
+            state=f"{properties['ActiveState']} ({properties['SubState']})",
+            strange=running is not None and process is None,
             probes_ok=probes_ok and process is not None,
             probes=(*(text for dummy, text in results), *([node] if node else [])),
-            crashes=self._crashes(shown),
+            crashes=self._crashes(properties),
             node_ok=node_ok,
             node=node,
-            hopeless=self.node.shortage() if process and phase in ON_TRIAL else "",
+            unrecoverable=self.node.find_new_pressure() if process and phase in ON_TRIAL else "",
         )
 
-    def _judge(self, process: Process) -> tuple[bool, str]:
+    def _check_node(self, process: Process) -> tuple[bool, str]:
         """Whether it uses the policies of the change, as its own state files say, and whether its Node is ready."""
         problem = self.state_files.wrong_policy() if self.journal["phase"] in ON_TRIAL else ""
-        return (False, problem) if problem else self.node.judge(process)
+        return (False, problem) if problem else self.node.check_readiness(process)
 
-    def _may_be_wanted(self, invocation: str) -> bool:
-        """A former instance that was never stopped is what a restore wants; otherwise another one than the marked."""
+    def _may_be_expected(self, invocation: str) -> bool:
+        """A restore expects a former instance that was never stopped; otherwise another one than the marked."""
         if self.journal["phase"] == VERIFYING and invocation == self.journal["before"]["invocation"]:
             return True
-        # Without a mark nothing was restarted, so what runs is what has to go.
+        # Without a marker nothing was restarted, so what runs is what has to go.
         return self.journal.get("mark") is not None and invocation != self._marked()
 
     def _marked(self) -> str | None:
         return mark["invocation"] if (mark := self.journal.get("mark")) else None
 
-    def _crashes(self, shown: t.Mapping[str, str]) -> int:
+    def _crashes(self, properties: t.Mapping[str, str]) -> int:
         """systemd counts its own starts. What it had counted when the new instance was first seen is not this one's."""
-        if shown["InvocationID"] == self._marked():
+        if properties["InvocationID"] == self._marked():
             return 0
-        count = int(shown["NRestarts"] or 0)
+        count = int(properties["NRestarts"] or 0)
         self._former_restarts = count if self._former_restarts is None else min(count, self._former_restarts)
-        waits = 1 if shown["SubState"] == "auto-restart" or shown["ActiveState"] == "failed" else 0
+        waits = 1 if properties["SubState"] == "auto-restart" or properties["ActiveState"] == "failed" else 0
         return count - self._former_restarts + waits
 
     def has_seen_change(self) -> bool:
-        """It reads its files when it is started, and is started after the mark is set."""
+        """It reads its files when it is started, and is started after the marker is set."""
         return self.journal.get("mark") is not None
 
-    def mark(self) -> Mark | None:
+    def read_restart_marker(self) -> RestartMarker | None:
         """The instance that has to go. Raises EngineError."""
-        return {"invocation": self.unit.find_invocation(), **self.node.reports()}
+        return {"invocation": self.unit.find_invocation(), **self.node.read_last_reports()}
 
-    def switch(self) -> None:
+    def activate_files(self) -> None:
         """Restart the unit, once: an engine that died after it had done so finds another instance than the marked one."""
-        shown = self.unit.show()
-        is_other = shown["ActiveState"] == "active" and shown["InvocationID"] != self._marked()
+        properties = self.unit.read_properties()
+        is_other = properties["ActiveState"] == "active" and properties["InvocationID"] != self._marked()
         # It may have been started meanwhile, by systemd after a crash or the node after a reboot: then from the unit as it was
         # loaded, and over the state files that were there.
         is_applying = self.journal["phase"] == APPLYING
-        if is_other and self._runs_as_wanted(shown) and self.state_files.are_aside(is_applying):
+        if is_other and self._has_expected_arguments(properties) and self.state_files.are_moved(is_applying):
             return
         self.unit.reload()
-        is_former = shown["InvocationID"] == self.journal["before"]["invocation"]
-        if self.journal["phase"] == ROLLING_BACK and shown["ActiveState"] == "active" and is_former:
+        is_former = properties["InvocationID"] == self.journal["before"]["invocation"]
+        if self.journal["phase"] == ROLLING_BACK and properties["ActiveState"] == "active" and is_former:
             return  # it was never stopped
         if not self.watch["set_aside"]:
             self.unit.restart()
@@ -266,52 +270,54 @@ class UnitWatcher:
         # It writes these files whenever it likes as long as it runs, and reads them only when it starts.
         self.unit.stop()
         if is_applying:
-            self.state_files.set_aside()
+            self.state_files.move_away()
         else:
-            self.state_files.bring_back()
+            self.state_files.move_back()
         self.unit.start()
 
-    def _runs_as_wanted(self, shown: t.Mapping[str, str]) -> bool:
-        """Whether what runs has the arguments that the journal's phase wants."""
-        pid = int(shown["MainPID"] or 0)
+    def _has_expected_arguments(self, properties: t.Mapping[str, str]) -> bool:
+        """Whether what runs has the arguments of the journal's phase."""
+        pid = int(properties["MainPID"] or 0)
         side: Side = "after" if self.journal["phase"] == APPLYING else "before"
-        return Process(shown["InvocationID"], pid, "", self.host.arguments(pid)).runs(self.watch[side]["arguments"])
+        return Process(properties["InvocationID"], pid, "", self.host.read_arguments(pid)).runs(
+            self.watch[side]["arguments"]
+        )
 
-    def blocker(self) -> str:
-        """What keeps a unit from its work is seen by looking at it."""
+    def find_blocker(self) -> str:
+        """That is part of an observation."""
         return ""
 
-    def trigger(self) -> None:
-        """systemd needs none."""
+    def retrigger(self) -> None:
+        """systemd restarts it by itself."""
 
     def verify(self) -> str | None:
-        """Whether it read its configuration without passing over mistakes, and has its port. What was wrong before is not ours."""
+        """Whether it read its configuration without passing over mistakes, and has its port. What was wrong before is no part of the change."""
         former = [*self.journal["before"]["complaints"], *self.watch["complaints"]]
-        instance = self.unit.show_known()
-        complaints, why = self.unit.read_complaints(instance["InvocationID"])
+        instance = self.unit.read_known_properties()
+        complaints, why = self.unit.read_config_errors(instance["InvocationID"])
         unread = [f"whether it ignored errors in its configuration: {why}"] if why else []
-        doubt = self._health_doubt(instance)
-        for text in [*self._limits(doubt), *unread]:
+        reason = self._unknown_health_reason(instance)
+        for text in [*self._limits(reason), *unread]:
             add_unverified(self.journal, text)
-        if doubt.startswith(_TAKEN) and doubt not in former:
-            return f"it is not known to be healthy: {doubt}"
+        if reason.startswith(_PORT_IN_USE) and reason not in former:
+            return f"it is not known to be healthy: {reason}"
         new = [line for line in complaints if line not in former]
         return f"it ignored errors in its configuration: {'; '.join(new)}" if new else None
 
-    def _health_doubt(self, instance: t.Mapping[str, str]) -> str:
-        probe = next(iter(self.watch[WANTED[self.journal["phase"]]]["probes"]), None)
-        return health_doubt(self.host, int(instance["MainPID"] or 0), probe)
+    def _unknown_health_reason(self, instance: t.Mapping[str, str]) -> str:
+        probe = next(iter(self.watch[SIDE_BY_PHASE[self.journal["phase"]]]["probes"]), None)
+        return unknown_health_reason(self.host, int(instance["MainPID"] or 0), probe)
 
     def unverified(self) -> list[str]:
-        """What neither its own health nor its Node tells."""
-        return self._limits(self._health_doubt(self.unit.show_known()))
+        """What neither its own health nor its Node shows."""
+        return self._limits(self._unknown_health_reason(self.unit.read_known_properties()))
 
-    def _limits(self, doubt: str) -> list[str]:
-        return [*([f"whether it is healthy: {doubt}"] if doubt else []), *self.node.unverified()]
+    def _limits(self, reason: str) -> list[str]:
+        return [*([f"whether it is healthy: {reason}"] if reason else []), *self.node.unverified()]
 
-    def log(self, observation: Observation) -> list[str]:
-        """The unit's last lines, whatever was seen of it."""
-        return unit_log(self.unit.run, self.unit.name)
+    def read_log(self, observation: Observation) -> list[str]:
+        """The unit's last lines."""
+        return read_unit_log(self.unit.run, self.unit.name)
 
     def proof(self, observation: Observation) -> Json | None:
         """The process, its probes and its Node."""

@@ -42,11 +42,11 @@ def read_pair(certificate: str, key: str) -> Pair:
 def client_context(
     authority: bytes | None = None, pair: Pair | None = None, *, verify: bool = True, check_name: bool = True
 ) -> ssl.SSLContext:
-    """A context of the side that calls. authority: PEM; None for the authorities of the system. pair: shown to a server that asks.
+    """A context of the side that calls. authority: PEM; None for the authorities of the system. pair: sent to a server that requests one.
 
     check_name: whether the certificate has to be for the name that is called. Raises CredentialError.
 
-    Not C(create_default_context): from Python 3.13 on that turns certificates down which lack what RFC 5280 asks for, such as the
+    Not C(create_default_context): from Python 3.13 on that turns certificates down which lack what RFC 5280 requires, such as the
     identifier of the authority's key, and which Go takes.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -58,14 +58,14 @@ def client_context(
     elif authority is None:
         context.load_default_certs()
     else:
-        _trust(context, authority)
+        _load_authority(context, authority)
     if pair:
         load_pair(context, pair)
     return context
 
 
 def server_context(authority: bytes | None = None) -> ssl.SSLContext:
-    """A context of the side that is called, still without its pair. authority: PEM, of those who may call; None to ask for no certificate.
+    """A context of the side that is called, still without its pair. authority: PEM, of those who may call; None to request no certificate.
 
     Raises CredentialError.
     """
@@ -73,11 +73,11 @@ def server_context(authority: bytes | None = None) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if authority is not None:
         context.verify_mode = ssl.CERT_REQUIRED
-        _trust(context, authority)
+        _load_authority(context, authority)
     return context
 
 
-def _trust(context: ssl.SSLContext, authority: bytes) -> None:
+def _load_authority(context: ssl.SSLContext, authority: bytes) -> None:
     """Have a context trust each certificate in a PEM text, but for those that cannot be read. Raises CredentialError when none is left."""
     context.verify_flags |= _PARTIAL_CHAIN
     for certificate in _CERTIFICATE.findall(authority.decode("ascii", "ignore")):
@@ -91,7 +91,7 @@ def _trust(context: ssl.SSLContext, authority: bytes) -> None:
 
 def load_pair(context: ssl.SSLContext, pair: Pair) -> None:
     """Give a context a pair, which OpenSSL takes from files only. Raises CredentialError."""
-    with _file(pair.certificate) as certificate, _file(pair.key) as key:
+    with _memory_file(pair.certificate) as certificate, _memory_file(pair.key) as key:
         try:
             # Without a password OpenSSL would ask a terminal for that of a key which has one.
             context.load_cert_chain(certificate, key, password="")
@@ -112,7 +112,7 @@ def _pair_problem(pair: Pair, reason: str) -> str:
 
 
 @contextlib.contextmanager
-def _file(content: bytes) -> t.Iterator[str]:
+def _memory_file(content: bytes) -> t.Iterator[str]:
     """The path of a file with this content: in memory, where the system has such files."""
     if hasattr(os, "memfd_create"):
         with os.fdopen(os.memfd_create("pem", os.MFD_CLOEXEC), "wb") as stream:

@@ -4,7 +4,7 @@
 
 """The transaction: what changes files on a node, waits for the outcome, and commits or restores.
 
-The rule at the end is always the same: verified healthy, and confirmed where that was asked for, is committed; everything else
+The rule at the end is always the same: verified healthy, and confirmed where that was requested, is committed; everything else
 is restored to the former bytes, and the former state is verified too.
 """
 
@@ -16,7 +16,7 @@ import typing as t
 
 from .engine_errors import EngineError
 from .files import POLL_SECONDS, locked
-from .health_waiter import RESTORE_SECONDS, HealthWaiter
+from .health_waiter import RESTORE_TIMEOUT, HealthWaiter
 from .journal import (
     ABORTED,
     ALARM,
@@ -31,8 +31,8 @@ from .journal import (
     UNHEALTHY,
     VERIFYING,
     WAITING,
-    Former,
     Journal,
+    PreviousState,
     Result,
     add_note,
     add_unverified,
@@ -40,7 +40,7 @@ from .journal import (
     is_of_unit,
     load_journal,
 )
-from .node import NODE, Host, Run, boot_id, hide, run_program, utc_now
+from .node import NODE, Host, Run, hide_secrets, read_boot_id, run_program, utc_now
 from .open_journal import ChangedFiles, OpenJournal, TransactionTimes
 from .probes import HttpGet, api_get
 from .static_pod import StaticPodWatcher
@@ -85,17 +85,17 @@ class Engine:
             journal, problem = load_journal(self.directory)
             if journal is None:
                 return 0
-            self._take_up(journal)
+            self._set_up(journal)
             add_note(self.journal, problem)
             self._begin_attempt()
             while self.journal["phase"] != CLOSED:
                 self._PHASES[self.journal["phase"]](self)
-            self.open_journal.save_result(RESTORE_SECONDS)
-            self.open_journal.file_away()
+            self.open_journal.save_result(RESTORE_TIMEOUT)
+            self.open_journal.archive()
             return 0
 
-    def _take_up(self, journal: Journal) -> None:
-        """Make what the phases work with, for this journal."""
+    def _set_up(self, journal: Journal) -> None:
+        """Create what the phases work with, for this journal."""
         self.journal = journal
         self.open_journal = OpenJournal(self.directory, journal, self.clock, self.sleep)
         self.times = TransactionTimes(self.open_journal)
@@ -118,17 +118,17 @@ class Engine:
 
     def _begin_attempt(self) -> None:
         self.journal["attempts"] = self.journal.get("attempts", 0) + 1
-        boot = boot_id()
+        boot = read_boot_id()
         if self.journal.get("boot", boot) != boot and self.journal["phase"] == PREPARED:
             self._close(ABORTED, "the node was rebooted before the change began, and no run waits for it any more")
         if self.journal.get("boot") != boot:
             # The monotonic clock restarted: times from before a reboot mean nothing.
             self.journal.update({"boot": boot, "deadline": None, "times": {}})
             if self.journal["phase"] == CONFIRMING:
-                # What was healthy before has to show that it is after it, too. A word that was given stays given.
+                # What was healthy before has to show that it is after it, too. A confirmation stays valid.
                 self.journal["phase"] = WAITING
         if self.journal["attempts"] > 1:
-            self.times.note_successor()
+            self.times.record_successor()
         if self.journal["attempts"] > MAX_ATTEMPTS and self.journal["phase"] != CLOSED:
             self._close(
                 ALARM,
@@ -137,13 +137,13 @@ class Engine:
         self.open_journal.save()
 
     def _prepare(self) -> None:
-        """Look at what runs before anything changes: what a failed change must come back to."""
+        """Record what runs before anything changes: what a failed change must come back to."""
         try:
-            before: Former = {"healthy": self.waiter.is_healthy_before(), **self.watcher.what_runs()}
+            before: PreviousState = {"healthy": self.waiter.is_healthy_before(), **self.watcher.read_previous_state()}
         except EngineError as exc:
             self._close(ABORTED, str(exc))
             return
-        self.times.note("began")
+        self.times.record("began")
         self.open_journal.save({"phase": APPLYING, "before": before})
 
     def _apply(self) -> None:
@@ -153,18 +153,18 @@ class Engine:
             self._begin_restore(f"a file could not be written: {exc}")
             return
         try:
-            self._switch()
+            self._activate_files()
         except (OSError, EngineError) as exc:
             self._begin_restore(str(exc))
             return
-        self.times.note("switched")
+        self.times.record("switched")
         self.open_journal.save({"phase": WAITING})
 
-    def _switch(self) -> None:
-        """Make the files take effect. The mark is on disk before, so that it happens once even if this engine dies."""
+    def _activate_files(self) -> None:
+        """Make the files take effect. The marker is on disk before, so that it happens once even if this engine dies."""
         if self.journal.get("mark") is None:
-            self.open_journal.save({"mark": self.watcher.mark()})
-        self.watcher.switch()
+            self.open_journal.save({"mark": self.watcher.read_restart_marker()})
+        self.watcher.activate_files()
 
     def _wait(self) -> None:
         failure, observation = self.waiter.wait_until_healthy()
@@ -178,7 +178,7 @@ class Engine:
             self._close(COMMITTED, None, observation)
 
     def _verify_change(self) -> str | None:
-        """Why a healthy component is not what it should be; None when it is. After a reboot of the node all is verified again."""
+        """Why a healthy component is not as expected; None when it is. After a reboot of the node all is verified again."""
         self.journal["unverified"] = []
         for text in (*self.journal["watch"].get("unverified", ()), *self.journal["before"].get("unverified", ())):
             add_unverified(self.journal, text)
@@ -192,17 +192,17 @@ class Engine:
             self._fail(failure, observation)
 
     def _fail(self, failure: str, observation: Observation) -> None:
-        """Take back what is not committed. What another program wrote is for a restore to judge, also without rollback."""
+        """Take back what is not committed. What another program wrote is handled by a restore, also without rollback."""
         if not observation.healthy or self.journal["phase"] == WAITING:
-            # What a component says that only lacks the confirmation is no reason.
-            self.journal["log"] = self.watcher.log(observation)
-        if self.journal["rollback"] or self.files.find_foreign():
+            # The log of a component that only lacks the confirmation is no reason.
+            self.journal["log"] = self.watcher.read_log(observation)
+        if self.journal["rollback"] or self.files.find_foreign_edits():
             self._begin_restore(failure)
         else:
             self._close(UNHEALTHY, failure, observation)
 
     def _begin_restore(self, reason: str) -> None:
-        """Note, before the first file goes back, whether the component has seen the change: it must be verified then."""
+        """Record, before the first file goes back, whether the component has seen the change: it must be verified then."""
         switched = self.journal["phase"] in ON_TRIAL or self.watcher.has_seen_change()
         self.open_journal.save(
             {"phase": ROLLING_BACK, "reason": reason, "switched": switched, "deadline": None, "mark": None}
@@ -210,30 +210,30 @@ class Engine:
 
     def _restore(self) -> None:
         self.open_journal.publish_progress("did not become healthy, rolling back to the former files")
-        foreign = self.files.find_foreign()
+        foreign = self.files.find_foreign_edits()
         if foreign and self.journal["switched"]:
             self._close(
                 ALARM,
                 f"{self.journal['reason']}; not rolled back, because another process changed {', '.join(foreign)}",
             )
             return
-        failure = self._persist(lambda: self.files.write_former(foreign))
+        failure = self._retry_restore(lambda: self.files.write_former(foreign))
         if failure:
             self._close(ALARM, f"{self.journal['reason']}; the rollback to the former files failed: {failure}")
             return
         self.files.remove_new_directories()
         if self.journal["switched"]:
             # What cannot be switched back is found by the proof.
-            problem = self._persist(self._switch)
+            problem = self._retry_restore(self._activate_files)
             add_note(self.journal, f"the former files could not be made to take effect: {problem}" if problem else "")
             self.open_journal.save({"phase": VERIFYING})
         else:
             self._close(ABORTED, self.journal["reason"])
 
-    def _persist(self, action: t.Callable[[], None]) -> str | None:
+    def _retry_restore(self, action: t.Callable[[], None]) -> str | None:
         """Do a part of a restore, trying as long as that may take: a full disk may get space, a read-only one be mounted
         again. Returns why it did not work."""
-        limit = self.clock() + RESTORE_SECONDS
+        limit = self.clock() + RESTORE_TIMEOUT
         while True:
             try:
                 action()
@@ -269,7 +269,7 @@ class Engine:
     }
 
     def _close(self, outcome: str, reason: str | None, observation: Observation | None = None) -> None:
-        seconds, restart_seconds, outage_seconds = self.times.spans(self.clock())
+        seconds, restart_seconds, outage_seconds = self.times.measure_spans(self.clock())
         result: Result = {
             "outcome": outcome,
             "reason": reason,
@@ -281,7 +281,9 @@ class Engine:
             "proof": self.watcher.proof(observation) if observation else None,
             "confirmed": None if self.journal.get("confirm_timeout") is None else self.open_journal.is_confirmed(),
             "notes": self.journal.get("notes", []),
-            "log": [hide(line, self.journal["watch"].get("hidden", {})) for line in self.journal.get("log", [])],
+            "log": [
+                hide_secrets(line, self.journal["watch"].get("hidden", {})) for line in self.journal.get("log", [])
+            ],
         }
         self.journal.update({"phase": CLOSED, "result": result})
         if outcome == COMMITTED:

@@ -23,7 +23,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.kubelet_node import LEASES
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.state_files import named_policy
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.state_files import read_policy
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.transaction import Engine
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import Clock
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web, hold_port, open_socket
@@ -116,7 +116,7 @@ class FakeUnit:
         self.pid, self.invocation = 100 + self.starts, f"{self.starts:032x}"
         self.argument = self.setting.read_text(encoding="ascii").strip()
         self.started_at, self.due = self.clock.now, None
-        named = named_policy(str(self.state_file)) if self.state_file else None
+        named = read_policy(str(self.state_file)) if self.state_file else None
         self.differs = named not in (None, self.argument)
         self.words[self.invocation] = self.behaviour.says
         self.remember()

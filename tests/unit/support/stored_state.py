@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import to_json
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import boot_id
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import read_boot_id
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NODE, FakeNode
 
 DIRECTORY = Path(__file__).parents[1] / "data" / "state"
@@ -42,7 +42,7 @@ def hide_recorder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def places(node: FakeNode) -> dict[str, str]:
     """What differs between two machines: its place in a recorded text, and its value here."""
-    return {"@ROOT@": str(node.manifests.parent), "@BOOT@": boot_id()}
+    return {"@ROOT@": str(node.manifests.parent), "@BOOT@": read_boot_id()}
 
 
 def taken(node: FakeNode) -> dict[str, t.Any]:

@@ -18,9 +18,9 @@ import urllib.parse
 
 from ..._engine import tls
 from ..._engine.engine_errors import CredentialError
-from ..._engine.etcd_member import MEMBERS, Etcd, EtcdError, context_of, name_of, revision_of
+from ..._engine.etcd_member import MEMBERS, EtcdCluster, EtcdError, tls_context_of, member_name, revision_of
 from ..._engine.files import Json, json_object
-from ..._engine.http_requests import FAILURES, Server, describe_failure
+from ..._engine.http_requests import REQUEST_ERRORS, Server, describe_failure
 from ..._engine.journal import EtcdClient, Probe
 from ..._engine.probes import PROBE_TIMEOUT
 from ..._plan.common.errors import KubeadmError
@@ -165,7 +165,7 @@ def _request_page(url: str, context: ssl.SSLContext | None, first: bytes, end: b
         if response.status != 200:
             raise KubeadmError(f"{url}{_RANGE} answers {response.status}")
         return json_object(response.data)
-    except (CredentialError, *FAILURES) as exc:
+    except (CredentialError, *REQUEST_ERRORS) as exc:
         raise KubeadmError(f"{url}: {describe_failure(exc)}") from exc
 
 
@@ -232,10 +232,10 @@ def read_cluster(access: Access) -> Cluster:
     Raises KubeadmError when this member does not list them.
     """
     try:
-        member = Etcd(access.to_journal())
+        member = EtcdCluster(access.to_journal())
         response = member.post(MEMBERS)
         this = response["header"]["member_id"]
-        context = context_of(access.to_journal())
+        context = tls_context_of(access.to_journal())
         status = {
             entry["ID"]: member.status(_client_urls(entry, this, access), entry["ID"]) for entry in response["members"]
         }
@@ -259,7 +259,7 @@ def read_cluster(access: Access) -> Cluster:
         ) from exc
 
 
-def _read_alarms(member: Etcd, status: Json) -> tuple[str, ...]:
+def _read_alarms(member: EtcdCluster, status: Json) -> tuple[str, ...]:
     """The alarms of all members; without a majority, those that a member reports in its own status."""
     with contextlib.suppress(EtcdError):
         return tuple(member.alarms())
@@ -267,7 +267,7 @@ def _read_alarms(member: Etcd, status: Json) -> tuple[str, ...]:
 
 
 def _is_caught_up(
-    newest: int, revisions: t.Mapping[str, int | None], entry: Json, member: Etcd, access: Access
+    newest: int, revisions: t.Mapping[str, int | None], entry: Json, member: EtcdCluster, access: Access
 ) -> bool:
     revision = revisions[entry["ID"]]
     if revision is None:
@@ -285,7 +285,7 @@ def _describe_member(
 ) -> Member:
     """is_reachable: whether this very member responds at its addresses; health does not identify the member."""
     return Member(
-        name=name_of(entry),
+        name=member_name(entry),
         votes=not entry.get("isLearner", False),
         healthy=is_reachable and any(read_health(url, context).ok for url in _client_urls(entry, this, access)),
         is_this=entry["ID"] == this,

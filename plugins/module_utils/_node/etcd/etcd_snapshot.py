@@ -15,9 +15,9 @@ import os
 import typing as t
 
 from ..._engine.engine_errors import CredentialError
-from ..._engine.etcd_member import context_of
-from ..._engine.files import make_directory, named, sync_directory
-from ..._engine.http_requests import FAILURES, Server, describe_failure
+from ..._engine.etcd_member import tls_context_of
+from ..._engine.files import make_directory, naming_path, sync_directory
+from ..._engine.http_requests import REQUEST_ERRORS, Server, describe_failure
 from ..._plan.common.errors import KubeadmError
 from ..transaction import disk_space
 from ..transaction.state import state_directory
@@ -48,10 +48,10 @@ def save(access: Access) -> str:
         make_directory(snapshot_directory())
         announced = _download(access, temporary)
         _verify_digest(temporary, announced)
-        with named(path):
+        with naming_path(path):
             os.rename(temporary, path)
         sync_directory(snapshot_directory())
-    except (CredentialError, *FAILURES, TypeError, LookupError) as exc:
+    except (CredentialError, *REQUEST_ERRORS, TypeError, LookupError) as exc:
         raise _snapshot_error(describe_failure(exc)) from exc
     finally:
         with contextlib.suppress(OSError):
@@ -86,7 +86,7 @@ def _download(access: Access, path: str) -> int:
 
 def _stream_pieces(access: Access) -> t.Iterator[tuple[bytes, int]]:
     """Each piece, and how many bytes are left: one line of JSON each."""
-    server = Server(access.url, context=context_of(access.to_journal()))
+    server = Server(access.url, context=tls_context_of(access.to_journal()))
     connection = server.connect(_TIMEOUT)
     try:
         response = server.send(connection, "POST", _SNAPSHOT, body=b"{}")
@@ -118,7 +118,7 @@ def _verify_digest(path: str, announced: int) -> None:
     if size != announced + _DIGEST or announced % _SECTOR or not announced:
         raise _snapshot_error(f"{path} has {size} bytes, which is not a database of {announced} with its digest")
     digest, left = hashlib.sha256(), announced
-    with named(path), open(path, "rb") as stream:
+    with naming_path(path), open(path, "rb") as stream:
         while left:
             piece = stream.read(min(_PIECE_SIZE, left))
             if not piece:

@@ -82,7 +82,7 @@ def _manifests(paths: t.Iterable[str]) -> t.Iterator[tuple[str, str]]:
 def _processes(host: Host) -> t.Iterator[tuple[str, str]]:
     """One with a network of its own belongs to a hosted control plane, or to a rehearsal."""
     for component in COMPONENTS:
-        for process in host.in_host_network(component, others=()):
+        for process in host.find_in_host_network(component, others=()):
             yield component, f"{component} runs in the host's network as process {process.pid}"
 
 

@@ -10,9 +10,9 @@ import dataclasses
 import time
 
 from ..._engine.files import POLL_SECONDS
-from ..._engine.node import Host, unit_log
+from ..._engine.node import Host, read_unit_log
 from ..._engine.probes import run_probe
-from ..._engine.watcher import HICCUP_SECONDS
+from ..._engine.watcher import TRANSIENT_TIMEOUT
 from ..._plan.common.errors import KubeadmError
 from ..._plan.transaction import messages
 from ..transaction.state import Run
@@ -20,12 +20,12 @@ from .kubelet_reader import Kubelet, KubeletDown, kubelet_of, read_kubelet, sett
 from .kubelet_unit_files import KUBELET_UNIT, read_unit_files
 
 
-def read_any_kubelet(run: Run, host: Host, ready_timeout: float = HICCUP_SECONDS) -> Kubelet:
+def read_any_kubelet(run: Run, host: Host, ready_timeout: float = TRANSIENT_TIMEOUT) -> Kubelet:
     """The kubelet of this node as it runs, or where it does not, as its files would have it; with what is wrong with it.
 
     ready_timeout: seconds for a moment's weakness, up to those of a hiccup. Raises KubeadmError when there is none of kubeadm's layout.
     """
-    limit = time.monotonic() + min(ready_timeout, HICCUP_SECONDS)
+    limit = time.monotonic() + min(ready_timeout, TRANSIENT_TIMEOUT)
     found, missing = _look(run, host)
     while missing and time.monotonic() < limit:
         time.sleep(POLL_SECONDS)
@@ -33,11 +33,11 @@ def read_any_kubelet(run: Run, host: Host, ready_timeout: float = HICCUP_SECONDS
     if not missing:
         return found or _of_files(run)
     found = found or _of_files(run)
-    problem = messages.down("kubelet", found.node_name, missing, (), unit_log(run, KUBELET_UNIT))
+    problem = messages.down("kubelet", found.node_name, missing, (), read_unit_log(run, KUBELET_UNIT))
     return dataclasses.replace(found, problem=problem)
 
 
-def read_running_kubelet(run: Run, host: Host, ready_timeout: float = HICCUP_SECONDS) -> Kubelet:
+def read_running_kubelet(run: Run, host: Host, ready_timeout: float = TRANSIENT_TIMEOUT) -> Kubelet:
     """The kubelet of this node as it runs. ready_timeout: as above. Raises KubeadmError when none does, with its last words and what repairs it."""
     try:
         return read_kubelet(run, proc=host.proc)

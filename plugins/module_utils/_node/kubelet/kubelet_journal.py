@@ -12,8 +12,8 @@ import posixpath
 import typing as t
 
 from ..._engine.files import open_to_read
-from ..._engine.journal import SYSTEMD_UNIT, Instance, Journal, SetAside, UnitWatch
-from ..._engine.state_files import ASIDE
+from ..._engine.journal import SYSTEMD_UNIT, Instance, Journal, MovedStateFile, UnitWatch
+from ..._engine.state_files import MOVED_SUFFIX
 from ..._plan.documents import configuration
 from ..._plan.kubelet import layout as kubelet_layout
 from ..._plan.kubelet import plan as kubelet
@@ -63,8 +63,13 @@ def kubelet_journal(
     for change in plan.policies:
         if change.policy.state_file:
             path = posixpath.join(unit.root, change.policy.state_file)
-            aside = f"{path}{ASIDE}{journal['id']}"
-            entry: SetAside = {"path": path, "aside": aside, "existed": os.path.exists(path), "policy": change.value}
+            aside = f"{path}{MOVED_SUFFIX}{journal['id']}"
+            entry: MovedStateFile = {
+                "path": path,
+                "aside": aside,
+                "existed": os.path.exists(path),
+                "policy": change.value,
+            }
             watch["set_aside"].append(entry)
     journal["obsolete"] = obsolete
     return journal

@@ -13,7 +13,7 @@ import os
 import typing as t
 
 from ..._engine.files import open_to_read
-from ..._engine.journal import Places, Probe
+from ..._engine.journal import KubeletPaths, Probe
 from ..._engine.kubeconfig import read_cluster
 from ..._engine.node import Host
 from ..._plan.common.errors import KubeadmError, Refusal
@@ -104,7 +104,7 @@ class Kubelet:
     healthz: Probe | None
     runtime: str
     cluster: ClusterIdentity
-    places: Places = dataclasses.field(default_factory=Places)
+    places: KubeletPaths = dataclasses.field(default_factory=KubeletPaths)
     pid: int = 0
     joined: float = 0.0
     problem: str = ""
@@ -160,11 +160,11 @@ def read_runtime(run: Run, *, proc: str = "/proc") -> NodeRuntime:
 def _running(run: Run, proc: str) -> tuple[int, list[str], Settings]:
     pid = _main_pid(run)
     host = Host(proc=proc)
-    arguments = list(host.arguments(pid))
+    arguments = list(host.read_arguments(pid))
     try:
         settings = settings_of(arguments, os.path.join(proc, str(pid), "root"))
     except KubeadmError:
-        if host.arguments(pid):
+        if host.read_arguments(pid):
             raise
         arguments = []
     if not arguments:  # one that panics at its start is gone by now
@@ -176,14 +176,14 @@ def _runtime(settings: Settings) -> str:
     return str(settings.field(("containerRuntimeEndpoint",)) or _DEFAULT_RUNTIME)
 
 
-def _places(arguments: t.Sequence[str], settings: Settings) -> Places:
+def _places(arguments: t.Sequence[str], settings: Settings) -> KubeletPaths:
     """What differs from the kubelet's own defaults is told by its configuration, or by its flags."""
     logs, root, kubeconfig = (
         settings.field(("podLogsDir",)),
         flags.last(arguments, "root-dir"),
         flags.last(arguments, "kubeconfig"),
     )
-    places: Places = {}
+    places: KubeletPaths = {}
     if logs:
         places["more_pod_logs"] = [str(logs)]
     if root:

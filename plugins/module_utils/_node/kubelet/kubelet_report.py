@@ -99,7 +99,7 @@ def _rejoined(unit: KubeletUnit) -> Json | None:
 def _process(unit: KubeletUnit, host: Host) -> Json | None:
     if unit.pid is None or unit.state.running is None:
         return None
-    return {"pid": unit.pid, "arguments": list(unit.state.running), "started": host.started(unit.pid)}
+    return {"pid": unit.pid, "arguments": list(unit.state.running), "started": host.read_start_time(unit.pid)}
 
 
 def _blocker(unit: KubeletUnit) -> str | None:

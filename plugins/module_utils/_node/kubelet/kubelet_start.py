@@ -12,7 +12,7 @@ import typing as t
 
 from ..._engine.engine_errors import CredentialError
 from ..._engine.files import open_to_read
-from ..._engine.kubeconfig import load_config, naming, select_context
+from ..._engine.kubeconfig import load_config, naming_kubeconfig, select_context
 from ..._plan.common.errors import Refusal
 from ..._plan.kubelet.config import Settings, sets
 from ..._plan.kubernetes import flags
@@ -67,7 +67,7 @@ def _missing_file(path: str) -> str:
     """What of a kubeconfig is not there, or cannot be read, with its file; empty when a kubelet that starts finds all of it."""
     try:
         cluster, _name, user = select_context(load_config(path))
-        with naming(path):
+        with naming_kubeconfig(path):
             for key, mark in _FILES.items():
                 _read_marked({**cluster, **(user or {})}.get(key), mark)
     except CredentialError as exc:

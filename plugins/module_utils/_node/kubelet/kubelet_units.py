@@ -12,7 +12,7 @@ import typing as t
 
 from ..._engine.kubeconfig import find_problem
 from ..._engine.node import CLOCK_SECONDS, Host
-from ..._engine.state_files import named_policy
+from ..._engine.state_files import read_policy
 from ..._plan.kubelet import generator as kubelet_generator
 from ..._plan.kubelet import layout as kubelet_layout
 from ..._plan.kubelet import manager_policies as kubelet_policies
@@ -100,7 +100,7 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
     command = read.command
     main = kubelet_layout.config_file(command)
     pid = read.pid
-    running = (host.arguments(pid) or None) if pid else None
+    running = (host.read_arguments(pid) or None) if pid else None
     refuse_script(read, running)
     state = State(
         unit=tuple(dataclasses.replace(file, path=_named(file.path)) for file in read.unit),
@@ -118,7 +118,7 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
         joined=joined_again(KUBELET_NAME, joined_at(command)),
     )
     settings = (file.path for file in state.used_files(command) if not file.path.endswith(kubelet_layout.FRAGMENT))
-    started = host.started(pid) if pid else None
+    started = host.read_start_time(pid) if pid else None
     newer = _newer(command[0], [*_unit_texts(state), *settings], _fragment_directories(command), started)
     state = dataclasses.replace(state, newer=newer)
     # What runs counts. Its files are read as it sees them.
@@ -151,7 +151,7 @@ def warnings_about(unit: KubeletUnit) -> list[str]:
 def _remembered(root: str) -> dict[str, str | None]:
     """The policies that the state files name."""
     names = [policy.state_file for policy in kubelet_policies.POLICIES if policy.state_file]
-    return {name: named_policy(os.path.join(root, name)) for name in names}
+    return {name: read_policy(os.path.join(root, name)) for name in names}
 
 
 def _fragment_directories(command: t.Sequence[str]) -> list[str]:

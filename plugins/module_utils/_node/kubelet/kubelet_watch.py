@@ -15,7 +15,7 @@ from ..._engine.journal import PREPARED, SYSTEMD_UNIT, UnitWatch
 from ..._engine.kubeconfig import find_problem
 from ..._engine.node import Host
 from ..._engine.systemd_unit import UnitObservation, UnitWatcher
-from ..._engine.watcher import HICCUP_SECONDS
+from ..._engine.watcher import TRANSIENT_TIMEOUT
 from ..._plan.common.errors import Refusal
 from ..._plan.kubelet.plan import KubeletPlan
 from ..._plan.kubernetes import pods
@@ -56,7 +56,7 @@ def watch_until_healthy(
     while True:
         observation = watcher.observe()
         if (observation.process is not None and observation.probes_ok) or clock() >= limit:
-            short = watcher.node.reported_shortage()
+            short = watcher.node.reported_pressure()
             idle = [] if observation.node_ok else [f"whether it works: {observation.node}"]
             idle += (
                 [f"whether it works: its Node reports {short}, so it evicts pods and takes fewer new ones"]
@@ -72,7 +72,7 @@ def problem_of(unit: KubeletUnit, host: Host, run: Run, ready_timeout: float) ->
     """Why a kubelet does not work, with its last words, empty when it does; and what is not verified of one that does, such as a Node that is
     not ready now. ready_timeout: seconds for a moment's weakness, up to those of a hiccup.
     """
-    seconds = min(ready_timeout, HICCUP_SECONDS)
+    seconds = min(ready_timeout, TRANSIENT_TIMEOUT)
     observation, log, limits = watch_until_healthy(
         unit, host, run=run, seconds=seconds, clock=time.monotonic, sleep=time.sleep
     )

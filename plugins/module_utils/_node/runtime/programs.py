@@ -12,7 +12,7 @@ import tempfile
 import typing as t
 
 from ..._engine.files import Json
-from ..._engine.node import Host, hide
+from ..._engine.node import Host, hide_secrets
 from ..._plan.common.errors import KubeadmError
 from ..._plan.common.verdict import SKIPPED, Verdict
 from ..._plan.static_pod import plan as static_pod
@@ -139,7 +139,7 @@ def rehearse(
     verdict = rehearsal.judge(pod.name, status, output)
     # Reported as the manifest has it: an expanded argument may hold the value of an environment variable.
     command = rehearsal.command(pod.name, plan.after.arguments)
-    message, *warnings = (hide(text, plan.after.hidden) for text in (verdict.message, *verdict.warnings))
+    message, *warnings = (hide_secrets(text, plan.after.hidden) for text in (verdict.message, *verdict.warnings))
     return Verdict(verdict.verdict, message, round(clock() - began, 2), tuple(command), tuple(warnings))
 
 

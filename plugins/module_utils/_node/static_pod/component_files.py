@@ -15,7 +15,7 @@ import urllib.parse
 
 from ..._engine.files import read_bytes
 from ..._engine.node import Host
-from ..._engine.watcher import HICCUP_SECONDS, retry_until
+from ..._engine.watcher import TRANSIENT_TIMEOUT, retry_until
 from ..._plan.common import ownership
 from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.common.file_values import FileVersion
@@ -182,13 +182,13 @@ def retry_until_ready(
     read: t.Callable[[], Result], is_ready: t.Callable[[Result], bool], node: PreflightContext
 ) -> Result:
     """Read again until the result is ready, or the node's ready_timeout is over. Returns the last result."""
-    return retry_until(is_ready, read, node.clock, node.sleep, seconds=min(node.ready_timeout, HICCUP_SECONDS))
+    return retry_until(is_ready, read, node.clock, node.sleep, seconds=min(node.ready_timeout, TRANSIENT_TIMEOUT))
 
 
 def is_healthy(pod: static_pods.StaticPod, node: PreflightContext) -> bool:
     """Whether a component runs what its manifest says, and is ready."""
     observation = static_pods.watch_until_healthy(
-        pod, node.host, seconds=min(node.ready_timeout, HICCUP_SECONDS), clock=node.clock, sleep=node.sleep
+        pod, node.host, seconds=min(node.ready_timeout, TRANSIENT_TIMEOUT), clock=node.clock, sleep=node.sleep
     )
     return observation.healthy
 

@@ -14,7 +14,7 @@ import os
 import typing as t
 
 from ..._engine.probes import run_probe
-from ..._engine.systemd_unit import health_doubt
+from ..._engine.systemd_unit import unknown_health_reason
 from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.static_pod import leader_election, probe_targets
 from ..._plan.static_pod import plan as static_pod
@@ -130,7 +130,7 @@ def require_kubelet_healthz(node: PreflightContext) -> None:
             f"the kubelet on {os.uname().nodename} does not report that it is healthy ({message}), so it would not start the changed"
             " component. Nothing was changed. Check journalctl -u kubelet; systemctl restart kubelet restarts it."
         )
-    mismatch = health_doubt(node.host, node.kubelet.pid, probe)
+    mismatch = unknown_health_reason(node.host, node.kubelet.pid, probe)
     if mismatch:
         node.unverified.append(f"whether its kubelet is healthy: {mismatch}")
 

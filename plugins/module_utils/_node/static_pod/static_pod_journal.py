@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 
-from ..._engine.api_server import GUARDED
+from ..._engine.api_server import AUTHORIZED_PATH
 from ..._engine.journal import (
     STATIC_POD,
     Address,
@@ -18,7 +18,7 @@ from ..._engine.journal import (
     FileEntry,
     Instance,
     Journal,
-    Places,
+    KubeletPaths,
     StaticPodWatch,
 )
 from ..._engine.node import Host
@@ -59,7 +59,7 @@ class ApiClients:
 
     def credentials(self) -> list[Credential]:
         """Those that exist, each with a path that it may always read."""
-        paths = {self.admin: GUARDED, self.kubelet: f"/api/v1/nodes/{self.node}"}
+        paths = {self.admin: AUTHORIZED_PATH, self.kubelet: f"/api/v1/nodes/{self.node}"}
         return [{"kubeconfig": file, "path": path} for file, path in paths.items() if os.path.exists(file)]
 
     def mirror(self, log_prefix: str) -> Credential:
@@ -82,7 +82,7 @@ def advertised_address(manifest: Manifest) -> Address:
 
 
 def static_pod_journal(
-    pod: StaticPod, plan: static_pod.StaticPodPlan, settings: TransactionSettings, clients: ApiClients, places: Places
+    pod: StaticPod, plan: static_pod.StaticPodPlan, settings: TransactionSettings, clients: ApiClients, places: KubeletPaths
 ) -> Journal:
     """The journal of a planned change of a static pod."""
     before, after = instance_of(plan.before), instance_of(plan.after)

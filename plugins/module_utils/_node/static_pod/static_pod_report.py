@@ -11,7 +11,7 @@ import os
 import typing as t
 
 from ..._engine.files import Json
-from ..._engine.node import NODE, Host, Process, hide
+from ..._engine.node import NODE, Host, Process, hide_secrets
 from ..._plan.common.errors import KubeadmError
 from ..._plan.common.ownership import Change, Values
 from ..._plan.static_pod import plan as static_pod
@@ -141,7 +141,7 @@ def _describe_process(process: Process, pod: static_pods.StaticPod, host: Host) 
         "arguments": manifest.arguments
         if as_written
         else [_format_argument(argument, manifest) for argument in process.arguments],
-        "started": host.started(process.pid),
+        "started": host.read_start_time(process.pid),
     }
 
 
@@ -153,4 +153,4 @@ def _format_argument(argument: str, manifest: Manifest) -> str:
     """An argument as the manifest has it, where that is expanded from the environment, which may have had another value."""
     flag = argument.partition("=")[0]
     written = [each for each in manifest.arguments if each.partition("=")[0] == flag and "$(" in each]
-    return written[-1] if written else hide(argument, manifest.hidden)
+    return written[-1] if written else hide_secrets(argument, manifest.hidden)

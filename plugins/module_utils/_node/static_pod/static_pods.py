@@ -13,7 +13,7 @@ import pwd
 import typing as t
 
 from ..._engine.files import POLL_SECONDS
-from ..._engine.journal import Instance, Logs
+from ..._engine.journal import Instance, PodIdentity
 from ..._engine.node import Host, Process
 from ..._engine.pod_observation import PodObservation, find_processes, observe_pod, unmatched_message
 from ..._engine.probes import HttpGet, api_get
@@ -62,7 +62,7 @@ class StaticPod:
         return str(self.manifest.container["name"])
 
     @property
-    def logs(self) -> Logs:
+    def logs(self) -> PodIdentity:
         """The names by which its instances are found."""
         metadata = self.manifest.pod["metadata"]
         return {

@@ -13,10 +13,10 @@ import time
 import typing as t
 
 from ..._engine import program
-from ..._engine.engine_errors import LockHeld
+from ..._engine.engine_errors import LockBusy
 from ..._engine.files import LOCK, Json, locked, make_directory, read_bytes, sync_directory, write_atomically
-from ..._engine.health_waiter import RESTORE_SECONDS, REVIVAL_SECONDS
-from ..._engine.journal import PREPARED, Journal, copies_of, drop_journal, save_journal
+from ..._engine.health_waiter import RESTORE_TIMEOUT, RESTART_GRACE
+from ..._engine.journal import PREPARED, Journal, copies_of, remove_journal, save_journal
 from ..._plan.common.errors import Busy, KubeadmError
 from ..._plan.common.identifiers import is_pod_name
 from . import disk_space, lock_holder
@@ -97,7 +97,7 @@ def _prepare_and_start(journal: Journal, run: Run) -> None:
         _start_unit(journal["name"], run)
     except (OSError, KubeadmError):
         with contextlib.suppress(OSError):  # what stays of it, the next run drops
-            drop_journal(directory)
+            remove_journal(directory)
         raise
 
 
@@ -165,7 +165,7 @@ def _lock_directory(
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(locked(directory, seconds=timeout, clock=time.monotonic, sleep=time.sleep))
-        except LockHeld as exc:
+        except LockBusy as exc:
             raise Busy(busy_message()) from exc
         yield
 
@@ -191,7 +191,7 @@ def _may_be_open(name: str) -> bool:
 def longest_seconds(journal: Journal) -> int:
     """How long a transaction can take, with a restore."""
     wait, ready = int(journal["wait_timeout"]), int(journal["min_ready_seconds"])
-    restore = max(wait, RESTORE_SECONDS) + REVIVAL_SECONDS
+    restore = max(wait, RESTORE_TIMEOUT) + RESTART_GRACE
     return wait + restore + 2 * ready + int(journal.get("confirm_timeout") or 0)
 
 
@@ -232,7 +232,7 @@ def resume_transaction(name: str, *, run: Run) -> str | None:
         if journal is None:
             return None
         if journal["phase"] == PREPARED:
-            drop_journal(state_directory(name))
+            remove_journal(state_directory(name))
             return None
     _start_unit(name, run)
     return str(journal["id"])

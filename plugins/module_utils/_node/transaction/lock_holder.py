@@ -11,7 +11,7 @@ import os
 import re
 import typing as t
 
-from ..._engine.node import NODE, Host, entries
+from ..._engine.node import NODE, Host, list_directory
 
 
 def requester_of(environment: t.Mapping[str, str]) -> str:
@@ -23,7 +23,7 @@ def describe_holder(path: str, host: Host = NODE) -> str:
     """Which process holds the lock of a file, since when it runs and who started it; empty where that cannot be read."""
     try:
         pid = _holder_pid(path, host.proc)
-        started = None if pid is None else host.started(pid)
+        started = None if pid is None else host.read_start_time(pid)
         if started is None:
             return ""
         since = datetime.datetime.fromtimestamp(started, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -42,7 +42,7 @@ def _holder_pid(path: str, proc: str) -> int | None:
 
 def _has_open(path: str, directory: str) -> bool:
     status = os.stat(path)
-    return any(_is_same(os.path.join(directory, name), status) for name in entries(directory))
+    return any(_is_same(os.path.join(directory, name), status) for name in list_directory(directory))
 
 
 def _is_same(path: str, status: os.stat_result) -> bool:

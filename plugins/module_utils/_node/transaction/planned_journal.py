@@ -15,7 +15,7 @@ import typing as t
 
 from ..._engine.files import FORMAT, to_json
 from ..._engine.journal import PREPARED, FileEntry, Journal, Watch, history_ids
-from ..._engine.node import boot_id, utc_now
+from ..._engine.node import read_boot_id, utc_now
 from ..._plan.common import ownership
 from ..._plan.common.errors import Refusal
 from ..._plan.common.file_values import FileChange, FileVersion
@@ -59,7 +59,7 @@ def new_journal(name: str, files: list[FileEntry], watch: Watch, settings: Trans
         "id": _new_id(history_ids(state_directory(name))),
         "name": name,
         "requested": {"at": utc_now(), "from": requester_of(os.environ)},
-        "boot": boot_id(),
+        "boot": read_boot_id(),
         "phase": PREPARED,
         "files": files,
         "directories": missing_directories(entry["path"] for entry in files if entry["after"] is not None),

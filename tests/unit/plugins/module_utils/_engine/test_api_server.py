@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.api_server import GUARDED
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.api_server import AUTHORIZED_PATH
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, ROLLED_BACK, WAITING
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import MIRROR, NEW, OLD, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web, kubeconfig
@@ -25,7 +25,7 @@ def watch(node: FakeNode) -> dict[str, t.Any]:
     }
     return {
         **sides,
-        "credentials": [{"kubeconfig": admin, "path": GUARDED}, {"kubeconfig": kubelet, "path": OWN_NODE}],
+        "credentials": [{"kubeconfig": admin, "path": AUTHORIZED_PATH}, {"kubeconfig": kubelet, "path": OWN_NODE}],
         "mirror": {"kubeconfig": kubelet, "path": MIRROR},
     }
 
@@ -44,13 +44,13 @@ def test_who_is_answered_is_a_part_of_the_proof(node: FakeNode) -> None:
     assert result["proof"]["config_hash"] == result["proof"]["uid"]
 
 
-@pytest.mark.parametrize("path", [GUARDED, OWN_NODE])
+@pytest.mark.parametrize("path", [AUTHORIZED_PATH, OWN_NODE])
 @pytest.mark.parametrize("status", [401, 403, 500, 503])
 def test_a_client_that_is_not_answered_any_more_is_a_failure(node: FakeNode, path: str, status: int) -> None:
     """Its probes do not identify their callers, so all of them pass."""
     result = change(node, lambda: node.web.statuses.update({path: status}))
     assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (ROLLED_BACK, OLD)
-    owner = node.kubeconfig if path == GUARDED else node.kubelet_conf
+    owner = node.kubeconfig if path == AUTHORIZED_PATH else node.kubelet_conf
     assert f"answers {status} to the client of {owner}, which it admitted before the change" in result["reason"]
     assert (result["proof"]["clients"], result["proof"]["config_hash"]) == ([], None)
 
@@ -78,7 +78,7 @@ def test_an_api_server_that_was_down_has_to_answer(node: FakeNode) -> None:
     node.kubelet._answer()
     node.prepare(watch=watch(node))
     node.at(25, lambda: setattr(node.kubelet, "enabled", True))
-    node.once(WAITING, lambda: node.web.statuses.update({GUARDED: 401}))
+    node.once(WAITING, lambda: node.web.statuses.update({AUTHORIZED_PATH: 401}))
     result = node.run()
     assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (ROLLED_BACK, OLD)
     assert f"answers 401 to the client of {node.kubeconfig}" in result["reason"]

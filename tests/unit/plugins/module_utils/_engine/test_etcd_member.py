@@ -8,7 +8,11 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.etcd_member import PROOF_KEY, Etcd, EtcdError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.etcd_member import (
+    PROOF_KEY,
+    EtcdCluster,
+    EtcdError,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, ROLLED_BACK
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
@@ -181,8 +185,8 @@ def test_the_key_is_one_of_our_own() -> None:
 
 def test_what_cannot_be_asked_says_why(client: dict[str, str], member: FakeEtcd) -> None:
     with pytest.raises(EtcdError, match="No such file"):
-        Etcd({**client, "key": "/none"})  # type: ignore[typeddict-item]
+        EtcdCluster({**client, "key": "/none"})  # type: ignore[typeddict-item]
     member.alarms = None
     with pytest.raises(EtcdError, match=r"/v3/maintenance/alarm answers 404") as raised:
-        Etcd(client).alarms()  # type: ignore[arg-type]
+        EtcdCluster(client).alarms()  # type: ignore[arg-type]
     assert raised.value.status == 404

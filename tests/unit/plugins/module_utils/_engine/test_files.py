@@ -20,7 +20,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.engine_e
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import (
     json_object,
     make_directory,
-    named,
+    naming_path,
     read_bytes,
     read_json,
     remove,
@@ -135,7 +135,7 @@ def test_an_error_names_the_file_and_not_the_temporary_one(tmp_path: Path) -> No
 
 
 def test_an_error_without_a_name_gets_one() -> None:
-    with pytest.raises(OSError, match=r"No space left on device: '/etc/a'") as error, named("/etc/a"):
+    with pytest.raises(OSError, match=r"No space left on device: '/etc/a'") as error, naming_path("/etc/a"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert error.value.errno == errno.ENOSPC
 
@@ -182,7 +182,7 @@ def test_a_planted_link_is_neither_written_nor_read(tmp_path: Path, foreign: Pat
     "read",
     [
         lambda path: tls.read_pair(path, path),
-        lambda path: etcd_member.context_of({"url": "https://127.0.0.1:2379", "authority": path}),
+        lambda path: etcd_member.tls_context_of({"url": "https://127.0.0.1:2379", "authority": path}),
         kubeconfig.load_config,
         read_pem,
     ],

@@ -20,15 +20,15 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     ROLLED_BACK,
     ROLLING_BACK,
     VERIFYING,
+    archive_journal,
     content_of,
     copies_of,
-    drop_journal,
-    file_journal,
+    has_version,
     history_ids,
-    is_at,
     last_known_good,
     load_journal,
     prune_history,
+    remove_journal,
     result_of,
     save_journal,
     version_of,
@@ -100,7 +100,7 @@ def restoring(node: FakeNode) -> t.Any:
     watcher = StaticPodWatcher(
         journal, journal["watch"], node.host, node.kubelet.systemctl, node.http_get, node.clock, node.clock.sleep
     )
-    before = {"healthy": True, **watcher.what_runs()}
+    before = {"healthy": True, **watcher.read_previous_state()}
     node.write_manifest(NEW)
     node.watcher.events()
     return {"phase": ROLLING_BACK, "before": before, "switched": True, "reason": "a test"}
@@ -155,10 +155,10 @@ def test_a_first_copy_of_a_newer_version_is_not_replaced_by_the_second(node: Fak
 
 def test_a_journal_is_dropped_and_filed_with_its_second_copy(node: FakeNode) -> None:
     node.prepare()
-    drop_journal(str(node.state))
+    remove_journal(str(node.state))
     assert not any(path.exists() for path in copies(node))
     node.prepare()
-    file_journal(str(node.state), "1")
+    archive_journal(str(node.state), "1")
     assert not any(path.exists() for path in copies(node))
     assert all(os.path.exists(path) for path in copies_of(str(node.state), "1"))
     assert history_ids(str(node.state)) == ["1"]
@@ -187,12 +187,12 @@ def test_a_versions_bytes_mode_and_owner_count(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_atomically(str(path), b"x", mode=0o640, uid=os.getuid(), gid=os.getgid())
     version = version_of(b"x", 0o640, os.getuid(), os.getgid())
-    assert is_at(str(path), version)
-    assert not is_at(str(path), {**version, "mode": 0o600})
-    assert not is_at(str(path), {**version, "uid": os.getuid() + 1})
-    assert not is_at(str(path), version_of(b"y", 0o640, os.getuid(), os.getgid()))
-    assert not is_at(str(path), None)
-    assert is_at(str(tmp_path / "other"), None)
+    assert has_version(str(path), version)
+    assert not has_version(str(path), {**version, "mode": 0o600})
+    assert not has_version(str(path), {**version, "uid": os.getuid() + 1})
+    assert not has_version(str(path), version_of(b"y", 0o640, os.getuid(), os.getgid()))
+    assert not has_version(str(path), None)
+    assert has_version(str(tmp_path / "other"), None)
 
 
 # ---- history ---------------------------------------------------------------------------------------------------------

@@ -17,8 +17,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node imp
     Host,
     Process,
     log_files,
-    log_tail,
-    unit_log,
+    read_log_tail,
+    read_unit_log,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.pod_observation import count_starts
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
@@ -55,7 +55,7 @@ def test_a_process_is_known_by_its_pods_uid(tmp_path: Path, cgroup: str) -> None
     add(tmp_path, 11, "0::/system.slice/sshd.service", "kube-apiserver")
     (tmp_path / "12").mkdir()
     (tmp_path / "self").mkdir()
-    (process,) = Host(proc=str(tmp_path)).processes({UID})
+    (process,) = Host(proc=str(tmp_path)).find_in_pods({UID})
     assert process == Process(UID, 7, CONTAINER, ("/usr/local/bin/kube-apiserver", "--x=ü", ""))
     assert process.runs(["/usr/local/bin/kube-apiserver", None, ""])
     assert not process.runs(["/usr/local/bin/kube-apiserver", "--x=ü"])
@@ -85,10 +85,10 @@ def test_the_tail_of_a_log_without_the_runtimes_columns(tmp_path: Path) -> None:
     path = tmp_path / "0.log"
     lines = [f"2026-01-01T00:00:00Z stderr F line {number}\n" for number in range(2000)]
     path.write_text("".join(lines) + "odd line\n", encoding="ascii")
-    tail = log_tail(str(path), 3)
+    tail = read_log_tail(str(path), 3)
     assert tail == ["line 1998", "line 1999", "odd line"]
-    assert len(log_tail(str(path))) == LOG_LINES
-    assert log_tail(str(tmp_path / "none")) == []
+    assert len(read_log_tail(str(path))) == LOG_LINES
+    assert read_log_tail(str(tmp_path / "none")) == []
 
 
 def test_answers_to_probes_leave_room_for_the_cause(tmp_path: Path) -> None:
@@ -97,9 +97,9 @@ def test_answers_to_probes_leave_room_for_the_cause(tmp_path: Path) -> None:
     probe = 'I1127 06:31:02.100001       1 httplog.go:135] "HTTP" verb="GET" URI="/readyz" latency="1ms" resp=500'
     columns = "2026-11-27T06:31:02.1Z stderr F "
     path.write_text("".join(f"{columns}{line}\n" for line in [cause, *[probe] * 50]), encoding="utf-8")
-    assert log_tail(str(path)) == [cause]
+    assert read_log_tail(str(path)) == [cause]
     path.write_text(f"{columns}{probe}\n" * 50, encoding="utf-8")
-    assert log_tail(str(path)) == [probe] * LOG_LINES
+    assert read_log_tail(str(path)) == [probe] * LOG_LINES
 
 
 def test_the_tail_of_a_log_of_docker(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_the_tail_of_a_log_of_docker(tmp_path: Path) -> None:
         {"log": 'E1125 "no" such flag\n', "stream": "stderr", "time": "2026-01-01T00:00:00Z"}, separators=(",", ":")
     )
     path.write_text(f'{said}\n{{"log":"cut of', encoding="ascii")
-    assert log_tail(str(path)) == ['E1125 "no" such flag', '{"log":"cut of']
+    assert read_log_tail(str(path)) == ['E1125 "no" such flag', '{"log":"cut of']
 
 
 def test_port_is_that_of_the_process_that_holds_its_listening_socket() -> None:
@@ -116,25 +116,25 @@ def test_port_is_that_of_the_process_that_holds_its_listening_socket() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with socket.create_connection(("127.0.0.1", port)) as client:
-            assert Host().listens(os.getpid(), port)
-            assert not Host().listens(os.getpid(), client.getsockname()[1])
-            assert not Host().listens(os.getppid(), port)
-    assert not Host().listens(os.getpid(), port)
+            assert Host().listens_on(os.getpid(), port)
+            assert not Host().listens_on(os.getpid(), client.getsockname()[1])
+            assert not Host().listens_on(os.getppid(), port)
+    assert not Host().listens_on(os.getpid(), port)
     with pytest.raises(FileNotFoundError):
-        Host().listens(2**30, port)
+        Host().listens_on(2**30, port)
 
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
 def test_port_of_all_addresses_of_both_families_is_found() -> None:
     with socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True) as server:
-        assert Host().listens(os.getpid(), server.getsockname()[1])
+        assert Host().listens_on(os.getpid(), server.getsockname()[1])
 
 
 def test_when_a_process_started(node: FakeNode) -> None:
     pid = node.kubelet.instances[0].pid
     ticks = os.sysconf("SC_CLK_TCK")
-    assert node.host.started(pid) == pytest.approx(1700000000 + 100 * pid / ticks)
-    assert node.host.started(99999) is None
+    assert node.host.read_start_time(pid) == pytest.approx(1700000000 + 100 * pid / ticks)
+    assert node.host.read_start_time(99999) is None
 
 
 def test_file_that_is_brought_back_with_its_former_time_was_changed(
@@ -144,7 +144,7 @@ def test_file_that_is_brought_back_with_its_former_time_was_changed(
     path.write_text("x", encoding="ascii")
     changed = path.stat().st_mtime
     os.utime(path, (changed - 600, changed - 600))
-    monkeypatch.setattr(Host, "started", lambda host, pid: changed - 300)
+    monkeypatch.setattr(Host, "read_start_time", lambda host, pid: changed - 300)
     assert [*node.host.changed_since_start(1, [str(path)])] == [str(path)]
 
 
@@ -161,7 +161,7 @@ def test_file_behind_a_link_that_was_turned_was_changed(
     (tmp_path / "current").symlink_to("v2")
     (tmp_path / "v2/current").symlink_to(tmp_path / "v2")
     started = time.time()
-    monkeypatch.setattr(Host, "started", lambda host, pid: started)
+    monkeypatch.setattr(Host, "read_start_time", lambda host, pid: started)
     monkeypatch.setattr(f"{Host.__module__}.CLOCK_SECONDS", 0)
     place = str(tmp_path / link / "sub/policy.yaml")
     assert not node.host.changed_since_start(1, [place])
@@ -215,5 +215,5 @@ def test_the_last_words_of_a_unit(output: list[str], told: list[str]) -> None:
         asked.append(arguments)
         return 0, "".join(f"{line}\n" for line in output), ""
 
-    assert unit_log(run, "kubelet.service") == told
+    assert read_unit_log(run, "kubelet.service") == told
     assert "_SYSTEMD_UNIT=kubelet.service" in asked[0]

@@ -16,8 +16,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Process
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.pod_observation import (
+    check_kubelet_probes,
     config_hash,
-    judge_mirror_pod,
     mirror_pod_path,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import LOG_PREFIX, MIRROR, NEW, OLD, FakeNode
@@ -43,7 +43,7 @@ def heard(
         assert (kubeconfig, path) == CREDENTIAL
         return answer, "refused"
 
-    return judge_mirror_pod(http_get, CREDENTIAL, process, probes or [EXEC], is_demanded=demanded)
+    return check_kubelet_probes(http_get, CREDENTIAL, process, probes or [EXEC], is_demanded=demanded)
 
 
 def test_where_it_is() -> None:
@@ -99,7 +99,7 @@ def change(node: FakeNode, *, ready: bool, heard_before: bool = True, heard_afte
     state = {"heard": heard_before}
 
     def http_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
-        (process,) = node.host.processes([instance.uid for instance in node.kubelet.instances]) or [PROCESS]
+        (process,) = node.host.find_in_pods([instance.uid for instance in node.kubelet.instances]) or [PROCESS]
         assert (kubeconfig, path) == (str(node.kubelet_conf), MIRROR)
         report = pod(process.container_id, ready=ready or "--v=1" in process.arguments)
         return (report, "") if state["heard"] else (None, "no answer")

@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     ALARM,
     COMMITTED,
     WAITING,
-    Logs,
+    PodIdentity,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.pod_observation import find_processes
@@ -24,7 +24,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import N
 UID, OTHER = "a" * 32, "b" * 32
 CONTAINER = "c" * 64
 API_UID = "6a2b0b6a-6f0e-4b9a-9d3f-7a7b7c7d7e7f"
-POD: Logs = {
+POD: PodIdentity = {
     "log_prefix": "kube-system_etcd-cp1_",
     "pod_prefix": "kube-system_etcd-",
     "container": "etcd",
@@ -56,7 +56,7 @@ class Place:
         (path / "0.log").touch()
         return path
 
-    def found(self, host: Host | None = None, pod: Logs | None = None) -> tuple[list[int], list[int]]:
+    def found(self, host: Host | None = None, pod: PodIdentity | None = None) -> tuple[list[int], list[int]]:
         """The PIDs of the pod's processes, and of those that could not be matched."""
         found = find_processes(host or self.host, pod or POD)
         return [each.pid for each in found.processes], [each.pid for each in found.unmatched]
@@ -154,7 +154,7 @@ def test_a_network_that_cannot_be_read_is_not_known_to_be_its_own(
 
 
 def test_a_journal_of_a_former_version_names_less(place: Place) -> None:
-    former: Logs = {"log_prefix": "kube-system_etcd-cp1_", "container": "etcd"}
+    former: PodIdentity = {"log_prefix": "kube-system_etcd-cp1_", "container": "etcd"}
     place.in_pod(7)
     assert place.found(pod=former) == ([], [])
     place.logs("pods", f"kube-system_etcd-old_{UID}")

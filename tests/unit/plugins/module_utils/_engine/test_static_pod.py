@@ -115,7 +115,7 @@ def test_probes_that_only_the_kubelet_runs_need_its_report(node: FakeNode, is_re
     def report(_kubeconfig: str, _path: str) -> tuple[t.Any, str]:
         if not is_readable or not node.kubelet.instances:
             return None, "forbidden"
-        container = node.host.processes({node.kubelet.instances[0].uid})[0].container_id
+        container = node.host.find_in_pods({node.kubelet.instances[0].uid})[0].container_id
         statuses = [{"ready": True, "containerID": f"containerd://{container}"}]
         return {"metadata": {}, "status": {"containerStatuses": statuses}}, ""
 

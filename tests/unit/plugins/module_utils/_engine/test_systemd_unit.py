@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     ROLLED_BACK,
     save_journal,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.state_files import ASIDE, named_policy
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.state_files import MOVED_SUFFIX, read_policy
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_systemd import (
     NEW,
     OLD,
@@ -432,16 +432,16 @@ def aside(unit: FakeUnit, *, existed: bool = True) -> dict[str, t.Any]:
     if existed:
         unit.remember()
         path.chmod(0o640)
-    entry = {"path": str(path), "aside": f"{path}{ASIDE}2", "existed": existed, "policy": NEW.strip()}
+    entry = {"path": str(path), "aside": f"{path}{MOVED_SUFFIX}2", "existed": existed, "policy": NEW.strip()}
     return {"set_aside": [entry]}
 
 
 def former(unit: FakeUnit) -> Path:
-    return unit.files / f"cpu_manager_state{ASIDE}2"
+    return unit.files / f"cpu_manager_state{MOVED_SUFFIX}2"
 
 
 def test_a_state_file_makes_way_while_the_unit_is_stopped(unit: FakeUnit) -> None:
-    older = unit.files / f"cpu_manager_state{ASIDE}1"
+    older = unit.files / f"cpu_manager_state{MOVED_SUFFIX}1"
     older.touch()
     assert unit.change(watch=aside(unit))["outcome"] == COMMITTED
     assert unit.verbs() == ["daemon-reload", "stop", "start"]
@@ -470,9 +470,9 @@ def test_a_state_file_that_stays_the_former_ones_is_no_success(unit: FakeUnit) -
     assert result["outcome"] == ROLLED_BACK
     assert f"{path} names no policy, not v=2" in result["reason"]
     path.write_text("no JSON", encoding="ascii")
-    assert named_policy(str(path)) == ""
+    assert read_policy(str(path)) == ""
     path.write_text("[]", encoding="ascii")
-    assert named_policy(str(path)) == ""
+    assert read_policy(str(path)) == ""
 
 
 def test_what_cannot_be_brought_back_yet_is_tried_again(unit: FakeUnit, monkeypatch: pytest.MonkeyPatch) -> None:

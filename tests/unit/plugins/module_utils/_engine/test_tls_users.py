@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.credentials import pool_of
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.http_pool import ConnectionFailure
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.etcd_member import Etcd, EtcdError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.etcd_member import EtcdCluster, EtcdError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.kubeconfig import Credentials, User
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import api_request, read_gates, run_probe
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.etcd import etcd_client
@@ -139,7 +139,7 @@ def use_engine_etcd(site: Site) -> str:
     names = {"authority": "ca.crt", "certificate": "me.crt", "key": "me.key"}
     client: t.Any = {"url": site.url, **{key: str(site.directory / name) for key, name in names.items()}}
     try:
-        assert Etcd(client).members() == []
+        assert EtcdCluster(client).members() == []
     except EtcdError as exc:
         return str(exc)
     return ""

@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.health_waiter import QUIET_SECONDS
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.health_waiter import STALL_TIMEOUT
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
     ALARM,
     COMMITTED,
@@ -151,7 +151,7 @@ def test_a_kubelet_that_does_not_start_a_restored_pod_is_restarted_once(node: Fa
     result = restore_with(node, lambda: forget(node))
     assert result["outcome"] == ROLLED_BACK
     assert node.kubelet.restarts == 1
-    assert node.clock.now - began > 20 + QUIET_SECONDS
+    assert node.clock.now - began > 20 + STALL_TIMEOUT
     assert "kubelet.service was restarted, because it did not start kube-apiserver for 90 s" in result["notes"]
 
 
@@ -175,7 +175,7 @@ def test_an_engine_that_dies_after_it_does_not_start_the_kubelet_again(node: Fak
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     node.prepare()
     node.once(VERIFYING, lambda: forget(node))
-    node.at(20 + QUIET_SECONDS + 30, die)
+    node.at(20 + STALL_TIMEOUT + 30, die)
     node.clock.pace = 4
     with pytest.raises(Killed):
         node.new_engine().run()

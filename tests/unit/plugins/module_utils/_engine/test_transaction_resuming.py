@@ -8,7 +8,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.engine_errors import (
     Damaged,
-    LockHeld,
+    LockBusy,
     OtherFormat,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import locked
@@ -257,7 +257,7 @@ def test_a_second_engine_waits_for_the_lock_and_then_gives_up(node: FakeNode) ->
     began = node.clock.now
     with (
         locked(str(node.state), seconds=0, clock=node.clock, sleep=node.clock.sleep),
-        pytest.raises(LockHeld, match="another process holds"),
+        pytest.raises(LockBusy, match="another process holds"),
     ):
         node.new_engine().run()
     assert node.clock.now - began >= LOCK_SECONDS

@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     COMMITTED,
     SYSTEMD_UNIT,
     content_of,
-    drop_journal,
+    remove_journal,
     save_journal,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import (
@@ -403,7 +403,7 @@ def end_well(node: Node, journal: t.Any) -> None:
     journal["result"] = {"outcome": COMMITTED, "reason": None, "ended": "2026-01-01T00:01:00Z"}
     number = len(journal_history.ended_ids("kubelet"))
     save_journal(directory, journal | {"phase": CLOSED}, f"20260101T00000{number}.000000Z-abcdef")
-    drop_journal(directory)
+    remove_journal(directory)
     has_drop_in = os.path.exists(kubelet_layout.DROP_IN)
     node.shown["DropInPaths"] = f"{node.kubeadm} {kubelet_layout.DROP_IN}" if has_drop_in else str(node.kubeadm)
     node.write("proc/7/cmdline", "\0".join([*journal["watch"]["after"]["arguments"], ""]))

@@ -45,7 +45,7 @@ class Server:
         """Have the API server run since then."""
         process = Process("a" * 32, 100, "", ("kube-apiserver",))
         monkeypatch.setattr(static_pods, "running_process", lambda pod, host: process)
-        monkeypatch.setattr(Host, "started", lambda host, pid: started)
+        monkeypatch.setattr(Host, "read_start_time", lambda host, pid: started)
 
     def findings(self, *flags: str, files: t.Sequence[t.Any] = (), plugins: t.Any = None, **args: t.Any) -> list[str]:
         """What a change of these arguments and files brings to an API server with these flags."""

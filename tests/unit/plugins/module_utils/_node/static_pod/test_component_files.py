@@ -172,7 +172,7 @@ def test_the_place_of_a_volume_may_come_with_the_change(tmp_path: Path) -> None:
 def removed(monkeypatch: pytest.MonkeyPatch, plan: static_pod.StaticPodPlan, age: float = 60) -> list[str]:
     """What a component would not find again that was started this many seconds ago."""
     started = time.time() - age
-    monkeypatch.setattr(Host, "started", lambda host, pid: started)
+    monkeypatch.setattr(Host, "read_start_time", lambda host, pid: started)
     return component_files.removed_files("kube-apiserver", plan, 7, Host())
 
 

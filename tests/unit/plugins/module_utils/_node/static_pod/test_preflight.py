@@ -149,7 +149,7 @@ def with_webhook(site: Site, monkeypatch: pytest.MonkeyPatch, *, age: float = 60
     """An API server that runs and names a file that does not exist. age: seconds since its start, before the last change of the directory."""
     pod = api_server(site, f"--{WEBHOOK}={site.pki}/webhook.yaml")
     site.start(pod)
-    monkeypatch.setattr(Host, "started", lambda host, pid: site.pki.stat().st_mtime - age)
+    monkeypatch.setattr(Host, "read_start_time", lambda host, pid: site.pki.stat().st_mtime - age)
     return pod
 
 

@@ -318,7 +318,7 @@ def test_file_that_is_newer_than_the_process_is_not_verified(
         first.read()
         master.allowed.add(first.plan().after.text.encode())
     carry_out(master, run, **desired)
-    monkeypatch.setattr(Host, "started", lambda host, pid: policy.stat().st_mtime + age)
+    monkeypatch.setattr(Host, "read_start_time", lambda host, pid: policy.stat().st_mtime + age)
     again = steps(master, run, **desired)
     with again.session():
         again.read()
@@ -345,7 +345,7 @@ def test_file_that_only_an_argument_names_is_not_verified_when_it_is_newer(
         master.allowed.add(first.plan().after.text.encode())
     carry_out(master, run, **desired)
     started = policy.stat().st_mtime - 60
-    monkeypatch.setattr(Host, "started", lambda host, pid: started)
+    monkeypatch.setattr(Host, "read_start_time", lambda host, pid: started)
     again = steps(master, run, **desired)
     with again.session():
         again.read()

@@ -86,7 +86,7 @@ def fixture_server(master: FakeNode, run: FakeRun, tmp_path: Path, monkeypatch: 
     for path in (master.kubeconfig, master.kubelet_conf):
         path.touch()
     server = Pod(master, run, tmp_path)
-    monkeypatch.setattr(Host, "started", lambda host, pid: server.started)
+    monkeypatch.setattr(Host, "read_start_time", lambda host, pid: server.started)
     return server
 
 

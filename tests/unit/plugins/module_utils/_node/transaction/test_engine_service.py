@@ -25,7 +25,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     PREPARED,
     ROLLING_BACK,
     WAITING,
-    file_journal,
+    archive_journal,
     save_journal,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.static_pod_report import read_all
@@ -272,7 +272,7 @@ def test_following_ends_with_the_outcome(master: FakeNode) -> None:
 def end(master: FakeNode) -> None:
     journal = master.opened()
     save_journal(str(master.state), journal | {"phase": CLOSED, "result": {"outcome": ABORTED}})
-    file_journal(str(master.state), journal["id"])
+    archive_journal(str(master.state), journal["id"])
 
 
 def test_following_an_unknown_transaction_is_an_error(master: FakeNode) -> None:

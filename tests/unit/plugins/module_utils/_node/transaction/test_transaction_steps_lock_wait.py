@@ -8,7 +8,7 @@ import contextlib
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import WAITING, drop_journal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import WAITING, remove_journal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import engine_service
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction.state import Unusable
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction.transaction_steps import LockWait
@@ -39,7 +39,7 @@ def later(master: FakeNode, seconds: float, action: t.Callable[[], object]) -> N
 
 def end_transaction(master: FakeNode, run: FakeRun) -> None:
     run.answers["systemctl is-active"] = IDLE
-    drop_journal(str(master.state))
+    remove_journal(str(master.state))
 
 
 def test_a_free_node_is_not_waited_for(master: FakeNode, run: FakeRun) -> None:
