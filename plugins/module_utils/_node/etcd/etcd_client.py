@@ -18,7 +18,7 @@ import urllib.parse
 
 from ..._engine import tls
 from ..._engine.engine_errors import CredentialError
-from ..._engine.etcd_member import MEMBERS, EtcdCluster, EtcdError, tls_context_of, member_name, revision_of
+from ..._engine.etcd_member import MEMBERS, EtcdCluster, EtcdError, member_name, revision_of, tls_context_of
 from ..._engine.files import Json, json_object
 from ..._engine.http_requests import REQUEST_ERRORS, Server, describe_failure
 from ..._engine.journal import EtcdClient, Probe

@@ -15,7 +15,7 @@ import typing as t
 from ..._engine import program
 from ..._engine.engine_errors import LockBusy
 from ..._engine.files import LOCK, Json, locked, make_directory, read_bytes, sync_directory, write_atomically
-from ..._engine.health_waiter import RESTORE_TIMEOUT, RESTART_GRACE
+from ..._engine.health_waiter import RESTART_GRACE, RESTORE_TIMEOUT
 from ..._engine.journal import PREPARED, Journal, copies_of, remove_journal, save_journal
 from ..._plan.common.errors import Busy, KubeadmError
 from ..._plan.common.identifiers import is_pod_name
