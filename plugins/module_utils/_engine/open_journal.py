@@ -112,7 +112,7 @@ class OpenJournal:
 
 
 class TransactionTimes:
-    """When the change began and took effect, and how long the component was away, in the journal by the monotonic clock. For people; they decide only whether a component was ever ready."""
+    """When the change began and took effect, and how long the component was away, in the journal by the monotonic clock."""
 
     def __init__(self, open_journal: OpenJournal) -> None:
         self.open_journal = open_journal

@@ -32,7 +32,7 @@ def read_policy(path: str) -> str | None:
 
 
 class StateFiles:
-    """The state files that are moved away while a kubelet is stopped, because it does not start over those of another policy. Each is moved away once and back once, whichever engine does it."""
+    """The state files that are moved away while a kubelet is stopped, because it does not start over those of another policy."""
 
     def __init__(self, entries: t.Sequence[MovedStateFile]) -> None:
         self.entries = entries

@@ -64,7 +64,7 @@ def watch_until_healthy(
                 else []
             )
             limits = [*watcher.unverified(), *idle]
-            return observation, watcher.log(observation), limits
+            return observation, watcher.read_log(observation), limits
         sleep(POLL_SECONDS)
 
 

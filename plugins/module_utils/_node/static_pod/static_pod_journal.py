@@ -82,7 +82,11 @@ def advertised_address(manifest: Manifest) -> Address:
 
 
 def static_pod_journal(
-    pod: StaticPod, plan: static_pod.StaticPodPlan, settings: TransactionSettings, clients: ApiClients, places: KubeletPaths
+    pod: StaticPod,
+    plan: static_pod.StaticPodPlan,
+    settings: TransactionSettings,
+    clients: ApiClients,
+    places: KubeletPaths,
 ) -> Journal:
     """The journal of a planned change of a static pod."""
     before, after = instance_of(plan.before), instance_of(plan.after)
