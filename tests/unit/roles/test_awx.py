@@ -83,7 +83,7 @@ def test_the_controller_asks_as_its_user_where_the_inventory_says_that_all_hosts
     }
     outcome = stage.playbook("site", {**groups, "controllers": {"localhost": all_of_them}})
     assert outcome.status == 0, outcome.output
-    asked = {(call["component"], call["becomes"]) for call in outcome.calls if call["asks"] == "localhost"}
+    asked = {(call["component"], call["becomes"]) for call in outcome.calls if call["machine"] == "localhost"}
     assert {component for component, _becomes in asked} >= {"api", "lease", "node_label"}
     assert {becomes for _component, becomes in asked} == {False}
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The role on a real play: what Ansible makes of its files, keywords and failures. What is decided, unit tests of the steps hold
-(tests/unit/plugins/plugin_utils/_controller/test_control_plane_rollout_course.py)."""
+(tests/unit/plugins/plugin_utils/_controller/test_control_plane_rollout_pass.py)."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def fixture_play(stage: Stage) -> Play:
     return play
 
 
-def course(outcome: Outcome) -> list[tuple[str, str]]:
+def role_run(outcome: Outcome) -> list[tuple[str, str]]:
     """What was asked of the Lease and changed on nodes, in its order."""
     steps = ("held", "renewed", "released", "halted", "change")
     return [(call["step"], call["host"]) for call in outcome.calls if call["step"] in steps]
@@ -62,7 +62,7 @@ def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: P
     }
     outcome = play("nothing", "changes", "changes", variables=desired)
     assert outcome.status == 0, outcome.output
-    assert course(outcome) == [
+    assert role_run(outcome) == [
         ("held", "cp1"),
         ("renewed", "cp2"),
         ("change", "cp2"),
@@ -72,7 +72,7 @@ def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: P
     ]
     # A control plane that has no turn asks with its own admin.conf.
     leases = [call for call in outcome.calls if call["component"] == "lease"]
-    assert {(call["asks"], call["becomes"]) for call in leases} == {("cp1", True)}
+    assert {(call["machine"], call["becomes"]) for call in leases} == {("cp1", True)}
     arguments = lease(outcome, "held")["arguments"]
     assert arguments["cluster"] == {"ca_sha256": "a", "machine_ids": {"cp1": "", "cp2": "", "cp3": ""}}
     assert int(arguments["duration"]) == 60 + 3 + 400 + 400 + 20 + 60 + 180
@@ -88,8 +88,12 @@ def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: P
     released = lease(outcome, "released")["arguments"]
     assert released["completed"] is True
     # Every node is asked before each turn, before the first one by its plan.
-    looks = [call for call in outcome.calls if call["step"] == "look"]
-    assert sorted(call["asks"] for call in looks[:3]) == [call["asks"] for call in looks[3:]] == ["cp1", "cp2", "cp3"]
+    looks = [call for call in outcome.calls if call["step"] == "read"]
+    assert (
+        sorted(call["machine"] for call in looks[:3])
+        == [call["machine"] for call in looks[3:]]
+        == ["cp1", "cp2", "cp3"]
+    )
 
 
 def test_a_plan_older_than_another_run_is_made_again(play: Play) -> None:
@@ -98,7 +102,7 @@ def test_a_plan_older_than_another_run_is_made_again(play: Play) -> None:
     assert "the Lease is taken over from them." in outcome.output
     assert "already in use" not in " ".join(outcome.output.split())
     assert sorted(outcome.hosts("plan", API_SERVER)) == ["cp1", "cp1", "cp2", "cp2"]
-    assert course(outcome) == [("held", "cp1"), ("renewed", "cp2"), ("change", "cp2"), ("released", "cp1")]
+    assert role_run(outcome) == [("held", "cp1"), ("renewed", "cp2"), ("change", "cp2"), ("released", "cp1")]
     (report,) = outcome.reports
     assert "cp1 kube-apiserver: meanwhile another run: + --v=5, as this run was to" in report
     assert "cp2 kube-apiserver: another run" not in report
@@ -107,14 +111,14 @@ def test_a_plan_older_than_another_run_is_made_again(play: Play) -> None:
 def test_those_excluded_are_known_by_the_group_that_the_inventory_names(stage: Stage) -> None:
     host = {"stub": {API_SERVER: "changes"}, "stub_lease": {"held": "silent"}, "kube_control_plane_group": "masters"}
     outcome = stage.play({"masters": {"cp1": host, "cp2": host}}, "--limit=cp1", roles=[ROLE])
-    assert course(outcome) == [("held", "cp1")]
+    assert role_run(outcome) == [("held", "cp1")]
     assert "set control_plane_lease: false" in " ".join(outcome.output.split())
 
 
 def test_a_node_that_is_not_ready_keeps_others_from_their_turn(play: Play) -> None:
     outcome = play("changes", {"api": "nothing", "pods": {"etcd": "runs, not ready yet"}})
     assert outcome.status != 0
-    assert course(outcome) == [("held", "cp1"), ("released", "cp1")]
+    assert role_run(outcome) == [("held", "cp1"), ("released", "cp1")]
     assert "etcd on cp2 runs, not ready yet" in outcome.output
 
 
@@ -136,7 +140,7 @@ def test_a_node_that_stays_away_is_named_by_the_turn_that_is_refused(play: Play)
     assert outcome.status != 0
     assert outcome.hosts("change", API_SERVER) == ["cp1"]
     # Of cp2's turn: one look, and the one retry of BRISK.
-    assert [call["asks"] for call in outcome.calls if call["step"] == "look"].count("cp3") == 3
+    assert [call["machine"] for call in outcome.calls if call["step"] == "read"].count("cp3") == 3
     why = "Not changed, because not all API servers and etcds are ready"
     assert re.findall(rf'^fatal: \[(\w+) -> .*"msg": "{why}', outcome.output, re.MULTILINE) == ["cp2"]
     (report,) = outcome.reports
@@ -149,5 +153,5 @@ def test_what_is_down_is_repaired_first(play: Play) -> None:
     down = {API_SERVER: ["is down", "is down", ""]}
     outcome = play("changes", {"api": "changes", "pods": {**down, "etcd": "open"}})
     assert outcome.status == 0, outcome.output
-    assert [host for step, host in course(outcome) if step == "change"] == ["cp2", "cp1"]
+    assert [host for step, host in role_run(outcome) if step == "change"] == ["cp2", "cp1"]
     assert lease(outcome, "held")["arguments"]["open_transactions"] == ["etcd on cp2 (waiting)"]

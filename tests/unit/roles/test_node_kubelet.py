@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The role on a real play: what Ansible makes of its files, keywords and failures. What is decided, unit tests of the steps hold
-(tests/unit/plugins/plugin_utils/_controller/test_node_kubelet_rollout_course.py)."""
+(tests/unit/plugins/plugin_utils/_controller/test_node_kubelet_rollout_pass.py)."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def batches(outcome: Outcome) -> list[set[str]]:
     for call in outcome.calls:
         if call["step"] == "change":
             found[-1].add(call["host"])
-        elif call["step"] == "ask" and found[-1]:
+        elif call["step"] == "query" and found[-1]:
             found.append(set())
     return [batch for batch in found if batch]
 
 
 def asked(outcome: Outcome) -> list[dict[str, t.Any]]:
     """What the API was asked for of single nodes, in its order."""
-    found = [call["arguments"] for call in outcome.calls if call["step"] == "ask"]
+    found = [call["arguments"] for call in outcome.calls if call["step"] == "query"]
     return [arguments for arguments in found if arguments.keys() & {"nodes", "restarted_nodes", "kubelets"}]
 
 
@@ -168,7 +168,7 @@ def test_a_second_pass_tells_of_those_that_take_part(play: Play) -> None:
     assert [line.partition(" kubelet")[0] for line in told] == ["w2"]
     assert changed(outcome) == ["cp1", "w1", "w2", "w3", "w2"]
     # A host that takes part asks, not the first one of the play.
-    assert [call["host"] for call in outcome.calls if call["step"] == "ask"][-2:] == ["w2", "w2"]
+    assert [call["host"] for call in outcome.calls if call["step"] == "query"][-2:] == ["w2", "w2"]
 
 
 def test_a_second_pass_that_fails_is_told_too(play: Play) -> None:
@@ -280,7 +280,7 @@ def test_the_next_control_plane_is_asked_where_the_first_cannot_be_reached(stage
     groups: dict[str, Json] = {"kube_control_plane": planes, "kube_node": {"w1": {"stub": {"kubelet": "changes"}}}}
     outcome = stage.play(groups, hosts="kube_node", roles=[ROLE], any_errors_fatal=True)
     assert outcome.status == 0, outcome.output
-    assert {call["asks"] for call in outcome.calls if call["step"] == "ask"} == {"m2"}
+    assert {call["machine"] for call in outcome.calls if call["step"] == "query"} == {"m2"}
     assert changed(outcome) == ["w1"]
 
 
@@ -306,6 +306,6 @@ def test_a_restarted_kubelet_is_waited_for_until_it_offers_its_devices_again(pla
     assert changed(outcome) == ["cp1", "w1", "w2"]
     # What offered nothing before is not waited for: the one look is for its pods.
     assert [looks(outcome, name) for name in ("cp1", "w1", "w2")] == [1, 3, 1]
-    assert {(call["asks"], call["becomes"]) for call in outcome.calls if call["step"] == "ask"} == {
+    assert {(call["machine"], call["becomes"]) for call in outcome.calls if call["step"] == "query"} == {
         ("localhost", False)
     }

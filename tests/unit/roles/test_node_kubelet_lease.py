@@ -12,7 +12,7 @@ ROLE = {"role": "nodecraft.kubeadm.node_kubelet"}
 
 def leases(outcome: Outcome) -> list[tuple[str, str]]:
     """What was done about the Lease, and where it was asked for."""
-    return [(call["step"], call["asks"]) for call in outcome.calls if call["component"] == "lease"]
+    return [(call["step"], call["machine"]) for call in outcome.calls if call["component"] == "lease"]
 
 
 @pytest.mark.slice

@@ -48,7 +48,8 @@ def test_each_module_is_asked_once_for_all_nodes(play: Play) -> None:
 def who(outcome: Outcome) -> set[tuple[str, bool, str | None]]:
     """Which host asked, whether as root, and which authority the API has to show."""
     return {
-        (call["asks"], call["becomes"], call["arguments"].get("cluster", {}).get("ca_sha256")) for call in outcome.calls
+        (call["machine"], call["becomes"], call["arguments"].get("cluster", {}).get("ca_sha256"))
+        for call in outcome.calls
     }
 
 

@@ -70,7 +70,7 @@ def test_a_control_plane_asks_with_its_own_admin_conf(stage: Stage) -> None:
     outcome = stage.play(groups, **play)
     assert outcome.status == 0, outcome.output
     (call,) = outcome.calls
-    assert (call["asks"], call["becomes"]) == ("cp2", True)
+    assert (call["machine"], call["becomes"]) == ("cp2", True)
     assert call["arguments"]["cluster"] == {"ca_sha256": "b", "machine_ids": {"cp2": ""}}
 
 

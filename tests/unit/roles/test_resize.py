@@ -53,7 +53,7 @@ def test_a_control_plane_asks_where_the_controller_has_no_credentials(stage: Sta
     groups: Json = {"kube_control_plane": {"cp1": {"stub_kubelet_info": "gone"}, "cp2": {}}}
     outcome = stage.playbook("resize", groups, variables=WANTED)
     assert outcome.status == 0, outcome.output
-    assert [(call["asks"], call["becomes"]) for call in outcome.calls] == [("cp2", True)]
+    assert [(call["machine"], call["becomes"]) for call in outcome.calls] == [("cp2", True)]
 
 
 def test_a_failure_is_reported(play: Play) -> None:

@@ -69,7 +69,7 @@ def test_all_nodes_are_planned_and_reverted_in_turn(play: Play) -> None:
         assert call["arguments"]["state"] == "previous"
         assert not [option for option in named if call["arguments"].get(option)]
     # The API is asked for pods that the restarts would not bring back, as with every other change.
-    assert [call for call in outcome.calls if call["step"] == "ask" and call["arguments"].get("readmission")]
+    assert [call for call in outcome.calls if call["step"] == "query" and call["arguments"].get("readmission")]
 
 
 @pytest.mark.slice
@@ -79,7 +79,7 @@ def test_one_node_may_be_named(play: Play) -> None:
     assert changes(outcome) == [(API, "cp2")]
     assert set(outcome.hosts("plan", API)) == {"cp2"}
     assert outcome.hosts("plan", KUBELET) == []
-    assert set(outcome.hosts("look", "pods")) == {"cp2"}
+    assert set(outcome.hosts("read", "pods")) == {"cp2"}
 
 
 def test_what_cannot_be_reverted_is_refused_before_anything_is_planned(play: Play) -> None:

@@ -23,7 +23,7 @@ Play = t.Callable[..., Outcome]
 def fixture_play(stage: Stage) -> Play:
     """Run a playbook on cp1 and w1. api, kubelets: what they do. nodes: what the modules of the API do. variables: or ASKED.
 
-    imported: variables that stand where the playbook is imported.
+    run_import: variables that stand where the playbook is imported.
     """
 
     def play(
@@ -32,7 +32,7 @@ def fixture_play(stage: Stage) -> Play:
         *options: str,
         name: str = "site",
         nodes: Json | None = None,
-        imported: Json | None = None,
+        run_import: Json | None = None,
         **variables: t.Any,
     ) -> Outcome:
         def host(node: str) -> Json:
@@ -40,7 +40,7 @@ def fixture_play(stage: Stage) -> Play:
             return {**stubs, "node_resources_node_name": node, **(variables or ASKED)}
 
         groups = {"kube_control_plane": {"cp1": host("cp1")}, "kube_node": {"w1": host("w1")}}
-        return stage.playbook(name, groups, *options, variables=imported)
+        return stage.playbook(name, groups, *options, variables=run_import)
 
     return play
 
@@ -152,7 +152,7 @@ def test_the_file_that_the_documentation_has_for_awx_plays_the_playbook(stage: S
     text = (ROOT / "docs/site.md").read_text(encoding="utf-8").partition("## In AWX")[2]
     (entry,) = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])
     hosts = {"stub": {API: "on"}, "node_resources_node_name": "cp1", **ASKED}
-    outcome = stage.imported(entry, {"kube_control_plane": {"cp1": hosts}})
+    outcome = stage.run_import(entry, {"kube_control_plane": {"cp1": hosts}})
     assert outcome.status == 0, outcome.output
     assert outcome.hosts("change", API) == ["cp1"]
 
@@ -259,13 +259,13 @@ def test_a_run_that_names_nothing_is_refused(play: Play) -> None:
 
 def test_a_desired_state_may_stand_where_the_playbook_is_imported(play: Play) -> None:
     gates = {"control_plane_feature_gates": {"A": True}}
-    outcome = play("on", "on", name="feature_gates", imported=gates, node_kubelet_feature_gates={"A": True})
+    outcome = play("on", "on", name="feature_gates", run_import=gates, node_kubelet_feature_gates={"A": True})
     assert passes(outcome) == [API, KUBELET]
 
 
 def test_labels_may_stand_there_too(play: Play) -> None:
     labels, changes = {"node_resources_labels": {"a": "b"}}, {"node_label": "changes"}
-    outcome = play("on", "on", name="node_resources", nodes=changes, imported=labels, other="variable")
+    outcome = play("on", "on", name="node_resources", nodes=changes, run_import=labels, other="variable")
     assert passes(outcome) == [NODES]
 
 

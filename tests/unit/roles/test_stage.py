@@ -30,7 +30,7 @@ def test_a_call_says_whose_it_is_where_it_runs_and_as_whom(stage: Stage) -> None
     tasks = [{**KUBELET, "delegate_to": "w1", "become": True, "check_mode": True}, KUBELET]
     outcome = stage.play({"kube_node": {"w1": {}, "w2": {}}}, "--limit=w2", tasks=tasks)
     assert outcome.status == 0, outcome.output
-    calls = [(call["step"], call["host"], call["asks"], call["becomes"]) for call in outcome.calls]
+    calls = [(call["step"], call["host"], call["machine"], call["becomes"]) for call in outcome.calls]
     assert calls == [("plan", "w2", "w1", True), ("change", "w2", "w2", False)]
     # Those of another play are not among them.
     again = stage.play({"kube_node": {"w1": {}}}, tasks=[KUBELET])

@@ -31,7 +31,7 @@ def test_the_controller_asks_as_its_user_whatever_the_inventory_says_of_all_host
     groups: Json = {"kube_control_plane": {"cp1": becomes}, "controllers": {"localhost": becomes}}
     outcome = stage.playbook("upgrade_check", groups, variables=ASKED)
     assert outcome.status == 0, outcome.output
-    asked = [(call["asks"], call["becomes"]) for call in outcome.calls if call["component"] == "upgrade_info"]
+    asked = [(call["machine"], call["becomes"]) for call in outcome.calls if call["component"] == "upgrade_info"]
     assert asked == [("localhost", False)] * 2
 
 
@@ -46,9 +46,9 @@ def test_what_is_asked_for_reaches_the_modules(play: Play) -> None:
     outcome = play(variables)
     assert outcome.status == 0, outcome.output
     info, *checks, again = outcome.calls
-    assert (again["component"], again["asks"], again["becomes"]) == ("upgrade_info", "cp1", True)
+    assert (again["component"], again["machine"], again["becomes"]) == ("upgrade_info", "cp1", True)
     assert "target" not in again["arguments"]
-    assert (info["component"], info["asks"], info["becomes"]) == ("upgrade_info", "cp1", True)
+    assert (info["component"], info["machine"], info["becomes"]) == ("upgrade_info", "cp1", True)
     assert info["arguments"]["target"] == "1.37.2"
     assert sorted(call["host"] for call in checks) == ["cp1", "w1"]
     arguments = checks[0]["arguments"]

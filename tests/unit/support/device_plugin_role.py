@@ -44,7 +44,7 @@ def objects(call: Json) -> list[Json]:
 
 
 def written(outcome: Outcome) -> dict[str, Json]:
-    """The objects that were asked for, by kind."""
+    """The objects that were requested, by kind."""
     calls = [call for call in outcome.calls if call["arguments"].get("state") != "absent"]
     return {each["kind"]: each for call in calls for each in objects(call)}
 

@@ -13,7 +13,7 @@ D = "example.com/dongle"
 
 def settings(**changes: t.Any) -> Settings:
     """Of our plugin with one resource."""
-    asked: dict[str, t.Any] = {
+    defaults: dict[str, t.Any] = {
         "state": "present",
         "name": "p",
         "namespace": "x",
@@ -25,4 +25,4 @@ def settings(**changes: t.Any) -> Settings:
         "expected": [],
         "pod_spec": {},
     }
-    return Settings(**{**asked, **changes})
+    return Settings(**{**defaults, **changes})

@@ -3,7 +3,7 @@
 """A play without Ansible: hosts with variables, and the steps of roles taken on them one after the other, by the action plugin itself.
 
 What Ansible does around the steps is done in a few lines here, as the strategy linear does it: who is still in the play, and when the result of
-one host is known to the next. Templates are not worked out, but for the settings of a role. Modules are answered from a table.
+one host is known to the next. Templates are not evaluated, but for the settings of a role. Results of modules come from a table.
 """
 
 from __future__ import annotations
@@ -43,26 +43,26 @@ class Call:
     diff: bool = False
 
 
-# The answer of a module: always the same, one for each call (the last for all that follow), or by what is asked.
-Answer = t.Union[Json, list[Json], t.Callable[[Call], Json]]
+# The result of a module: always the same, one for each call (the last for all that follow), or computed from the call.
+ModuleResult = t.Union[Json, list[Json], t.Callable[[Call], Json]]
 
 
 class Controller:
-    """The connection to the controller itself. answer: of every program, as status, output and error. ran: the commands, each with its input."""
+    """The connection to the controller itself. exec_result: of every program, as status, output and error. commands: the commands, each with its input."""
 
     def __init__(self) -> None:
-        self.answer: tuple[int, bytes, bytes] = (0, b"", b"")
-        self.ran: list[tuple[str, bytes]] = []
+        self.exec_result: tuple[int, bytes, bytes] = (0, b"", b"")
+        self.commands: list[tuple[str, bytes]] = []
         self.cwd = ""
 
     def exec_command(self, command: str, *, in_data: bytes, sudoable: bool) -> tuple[int, bytes, bytes]:
-        """Run nothing."""
+        """Record the command, run nothing."""
         assert not sudoable
-        self.ran.append((command, in_data))
-        return self.answer
+        self.commands.append((command, in_data))
+        return self.exec_result
 
 
-class Ended(Exception):
+class PlayEnded(Exception):
     """A task failed that ends the play for all hosts."""
 
 
@@ -96,7 +96,7 @@ class HostVariables(dict[str, Json]):
     """The variables of all hosts."""
 
     def raw_get(self, host: str) -> Json:
-        """Those of one host, not worked out."""
+        """Those of one host, not evaluated."""
         return self.get(host, {})
 
 
@@ -113,10 +113,10 @@ class _Steps(RolloutSteps, _WithoutPlay):
 
 
 class FakePlay:
-    """A play. hosts: its hosts with their variables, in its order. groups: of the inventory. answers: of the modules that steps run.
+    """A play. hosts: its hosts with their variables, in its order. groups: of the inventory. results: of the modules that steps run.
 
-    asked: what was run, in its order. failures: why tasks failed, by host and step. forks: on so many hosts a task runs before their results are
-    known to others. play_hosts: those that the play still has. batch: of those, which C(serial) lets in. settings: attributes of every task, such
+    all_calls: the modules that were run, in their order. failures: why tasks failed, by host and step. forks: on so many hosts a task runs before their results are
+    known to others. play_hosts: those that the play still has. batch: of those, the current one of C(serial). settings: attributes of every task, such
     as C(check_mode).
     """
 
@@ -130,21 +130,21 @@ class FakePlay:
         ignores_unreachable: bool = False,
         strategy: str = "linear",
         order: str | None = None,
-        answers: t.Mapping[str, Answer] | None = None,
+        results: t.Mapping[str, ModuleResult] | None = None,
         **settings: t.Any,
     ) -> None:
         self.hostvars = HostVariables({name: dict(variables) for name, variables in hosts.items()})
         self.groups = dict(groups or {})
-        self.answers: dict[str, Answer] = {"access_info": {"user": "admin", "missing": []}, **(answers or {})}
-        self.asked: list[Call] = []
+        self.results: dict[str, ModuleResult] = {"access_info": {"user": "admin", "missing": []}, **(results or {})}
+        self.all_calls: list[Call] = []
         # The modules that plan a host in the first step of a role, which are not among these.
         self.planners: set[str] = set()
         self.failures: dict[str, str] = {}
         self.controller = Controller()
-        # To the host of a task. Of how it becomes another user a step only says that it does not.
+        # To the host of a task. A step only switches become off.
         self.connection = types.SimpleNamespace(become="sudo", close=lambda: self.closed.append("connection"))
         self.closed: list[str] = []
-        # How many of those that ran modules cleaned up behind them.
+        # How many action plugins cleaned up behind their modules.
         self.cleaned = 0
         self.all_hosts = list(hosts)
         self.play_hosts = list(hosts)
@@ -164,7 +164,7 @@ class FakePlay:
 
     # ---- one step ----------------------------------------------------------------------------------------------------
 
-    def take(
+    def run_step(
         self, role: str, step: str, host: str, *, on: str = "", settings: Json | None = None, task: str = ""
     ) -> Json:
         """The result of a step on a host, which is not registered. on: where it is delegated to. task: the id that it has on all hosts."""
@@ -179,7 +179,7 @@ class FakePlay:
         """The variables of a task of a role on a host."""
         directory = ROOT / "roles" / role
         return {
-            **_loaded(str(directory / "defaults/main.yml")),
+            **_load_yaml(str(directory / "defaults/main.yml")),
             **self.hostvars[host],
             "ansible_play_batch": self.play_hosts if self.batch is None else self.batch,
             "ansible_play_hosts": self.play_hosts,
@@ -192,24 +192,24 @@ class FakePlay:
 
     def role_settings(self, role: str, host: str) -> Json:
         """What the role gives its step begin, by its C(vars/main.yml)."""
-        variables, own = self.variables(role, host), _loaded(str(ROOT / "roles" / role / "vars/main.yml"))
+        variables, own = self.variables(role, host), _load_yaml(str(ROOT / "roles" / role / "vars/main.yml"))
         variables["lookup"] = lambda _name, of: {
             name.removeprefix(f"{of}_"): variables[name] for name in role_variables.SETTINGS[of] if name in variables
         }
         for name in ("preserved", "is_named", "gates", "desired"):
-            variables[f"__{role}_{name}"] = self._rendered(own.get(f"__{role}_{name}", ""), variables)
+            variables[f"__{role}_{name}"] = self._render(own.get(f"__{role}_{name}", ""), variables)
         variables[f"__{role}_options"] = {
-            "state": self._rendered(own.get(f"__{role}_options", {}).get("state", ""), variables)
+            "state": self._render(own.get(f"__{role}_options", {}).get("state", ""), variables)
         }
         settings = own.get(f"__{role}_settings", {})
-        return {name: self._rendered(template, variables) for name, template in settings.items()}
+        return {name: self._render(template, variables) for name, template in settings.items()}
 
-    def _rendered(self, template: str, variables: Json) -> t.Any:
+    def _render(self, template: str, variables: Json) -> t.Any:
         return self._environment.from_string(template).render(variables)
 
     # ---- a task of several hosts -------------------------------------------------------------------------------------
 
-    def each(
+    def run_on_hosts(
         self,
         role: str,
         step: str,
@@ -221,17 +221,17 @@ class FakePlay:
         is_fatal: bool = True,
         register: str = "",
     ) -> None:
-        """A task with a step, on hosts or all that no one has lost. loop: the machines that a host asks one after the other. is_fatal: a failure ends
-        the play, and is raised as Ended. register: under which name its result stands; by default that of the step."""
+        """A task with a step, on hosts or all that no one has lost. loop: the machines that a host tries one after the other. is_fatal: a failure ends
+        the play, and is raised as PlayEnded. register: under which name its result stands; by default that of the step."""
         task = get_unique_id()
 
         def result(host: str) -> Json:
             own = settings(host) if callable(settings) else settings
             if loop is None:
-                return self.take(role, step, host, on=on(host) if on else "", settings=own, task=task)
+                return self.run_step(role, step, host, on=on(host) if on else "", settings=own, task=task)
             results: list[Json] = []
             for machine in loop(host):
-                results.append(self.take(role, step, host, on=machine, settings=own, task=task))
+                results.append(self.run_step(role, step, host, on=machine, settings=own, task=task))
                 if results[-1].get("api_reachable", True):
                     break
             failed = [each for each in results if each.get("failed")]
@@ -248,7 +248,7 @@ class FakePlay:
         step: str = "",
         is_fatal: bool = True,
     ) -> None:
-        """A task on hosts, or all that no one has lost. step: as which its failures are noted. Raises Ended when one fails and that ends the play."""
+        """A task on hosts, or all that no one has lost. step: under which its failures are recorded. Raises PlayEnded when one fails and that ends the play."""
         names = [host for host in (self.all_hosts if hosts is None else hosts) if host not in self.lost]
         failed: list[str] = []
         for start in range(0, len(names), self._forks):
@@ -264,9 +264,9 @@ class FakePlay:
                 self.play_hosts = [host for host in self.play_hosts if host not in failed]
         if failed and is_fatal and not self._ignores_errors:
             self.play_hosts = []
-            raise Ended(f"{name} of {', '.join(failed)}")
+            raise PlayEnded(f"{name} of {', '.join(failed)}")
 
-    def registered(self, name: str, host: str) -> Json:
+    def last_result(self, name: str, host: str) -> Json:
         """What a host registered, the last item of a loop."""
         found: Json = self.hostvars[host].get(name, {})
         return found["results"][-1] if found.get("results") else found
@@ -275,14 +275,14 @@ class FakePlay:
 
     def calls(self, module: str) -> list[Call]:
         """The calls of a module."""
-        return [call for call in self.asked if call.module == module]
+        return [call for call in self.all_calls if call.module == module]
 
     def _action(self, task: Task) -> t.Any:
         action: t.Any = object.__new__(_Steps)
         action._task = task
         action._templar = types.SimpleNamespace(template=_template)
         action._templar.copy_with_new_env = lambda **_variables: action._templar
-        action._loader = types.SimpleNamespace(load_from_file=_loaded)
+        action._loader = types.SimpleNamespace(load_from_file=_load_yaml)
         action._connection, action._play_context = self.connection, types.SimpleNamespace(copy=lambda: None)
         action._shared_loader_obj = types.SimpleNamespace(
             action_loader=types.SimpleNamespace(get=self._plugin),
@@ -291,17 +291,17 @@ class FakePlay:
         return action
 
     def _plugin(self, name: str, *, task: Task, **_of_ansible: t.Any) -> t.Any:
-        """What runs a module."""
+        """The action plugin of a module."""
 
         def run(task_vars: Json) -> Json:
             host = str(task_vars["inventory_hostname"])
             call = Call(name.rpartition(".")[2], host, task.delegate_to or host, task.args, task.check_mode, task.diff)
             if call.module not in self.planners:
-                self.asked.append(call)
-            answer = self.answers.get(call.module, {})
-            if isinstance(answer, list):
-                answer = answer[min(len(self.calls(call.module)), len(answer)) - 1]
-            found: Json = answer if isinstance(answer, dict) else answer(call)
+                self.all_calls.append(call)
+            result = self.results.get(call.module, {})
+            if isinstance(result, list):
+                result = result[min(len(self.calls(call.module)), len(result)) - 1]
+            found: Json = result if isinstance(result, dict) else result(call)
             if found.get("unreachable"):
                 raise AnsibleConnectionFailure(str(found["msg"]))
             return dict(found)
@@ -313,7 +313,7 @@ class FakePlay:
 
 
 def _template(value: t.Any) -> t.Any:
-    """Templates are not worked out; one that cannot be is an error instead of a value."""
+    """Templates are not evaluated; one that cannot be is an error instead of a value."""
     if isinstance(value, Exception):
         raise value
     return value
@@ -322,7 +322,7 @@ def _template(value: t.Any) -> t.Any:
 _FILES: dict[str, Json] = {}
 
 
-def _loaded(path: str) -> Json:
+def _load_yaml(path: str) -> Json:
     """A file of YAML, empty where there is none: not every role has variables, and a playbook is no role."""
     if path not in _FILES:
         _FILES[path] = yaml.safe_load(Path(path).read_text(encoding="utf-8")) if Path(path).is_file() else {}

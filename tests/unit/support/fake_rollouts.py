@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The courses of the roles on a play without Ansible: which step follows which, as in the files of their tasks. What those files say to Ansible is
+"""The roles on a play without Ansible: which step follows which, as in the files of their tasks. What those files have for Ansible is
 played by tests/unit/roles."""
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 import contextlib
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import Call, Ended, FakePlay, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import Call, FakePlay, Json, PlayEnded
 
-# How often a turn of the control plane looks at what is not ready.
-_LOOKS = 3
+# How often a turn of the control plane observes what is not ready.
+_OBSERVE_RETRIES = 3
 # By host: a result, or one for each time, the last for all that follow.
 Results = t.Mapping[str, t.Union[Json, t.Sequence[Json]]]
 
 
-class Course:
+class RoleRun:
     """One role on a play. role: its name. plans, changes: the results of the modules that plan and change, by host."""
 
     role = ""
@@ -28,16 +28,16 @@ class Course:
         self.changed: list[str] = []
         self.summary: Json = {}
         self._plans, self._changes = plans or {}, changes or {}
-        self._taken: dict[tuple[str, str], int] = {}
+        self._result_counts: dict[tuple[str, str], int] = {}
 
-    def run(self, *, skipped_by: t.Sequence[str] = ()) -> Course:
+    def run(self, *, skipped_by: t.Sequence[str] = ()) -> RoleRun:
         """One pass. skipped_by: hosts that skip the role."""
         for host in skipped_by:
             own = [name for name in self.play.hostvars[host] if name.startswith(f"__{self.role}_")]
             for name in {*own, f"__{self.role}_begin"}:
                 self.play.hostvars[host][name] = {"skipped": True, "changed": False}
         hosts = [host for host in self.play.all_hosts if host not in (*skipped_by, *self.play.lost)]
-        with contextlib.suppress(Ended):
+        with contextlib.suppress(PlayEnded):
             self.plan(hosts)
             self.apply(hosts)
         self.end(hosts)
@@ -51,21 +51,21 @@ class Course:
         """The changes."""
         raise NotImplementedError
 
-    def begin_again(self, hosts: t.Sequence[str]) -> None:
+    def prepare_apply(self, hosts: t.Sequence[str]) -> None:
         """What comes before the changes where a playbook has planned."""
 
     def end(self, hosts: t.Sequence[str]) -> None:
         """What is done whatever became of it."""
-        self.play.each(self.role, "end", hosts, on=self._end_host, is_fatal=False)
+        self.play.run_on_hosts(self.role, "end", hosts, on=self._end_host, is_fatal=False)
         self._acknowledge(hosts)
         left = [host for host in hosts if host not in self.play.lost]
-        self.summary = self.play.take(self.role, "summary", left[0]) if left else {}
+        self.summary = self.play.run_step(self.role, "summary", left[0]) if left else {}
 
     # ---- what came of it ---------------------------------------------------------------------------------------------
 
     def result(self, step: str, host: str) -> Json:
-        """What a step told on a host."""
-        return self.play.registered(f"__{self.role}_{step}", host)
+        """The result of a step on a host."""
+        return self.play.last_result(f"__{self.role}_{step}", host)
 
     def report(self, host: str) -> Json:
         """What became of a host."""
@@ -73,12 +73,12 @@ class Course:
 
     @property
     def lines(self) -> str:
-        """What one host shows for all, with one space between the columns."""
+        """The lines that one host prints for all, with one space between the columns."""
         return "\n".join(" ".join(line.split()) for line in self.summary["lines"])
 
     @property
     def statistics(self) -> Json:
-        """What the run as a whole tells those who started it."""
+        """The statistics of the run as a whole."""
         found: Json = self.summary["ansible_stats"]["data"]
         return found
 
@@ -92,8 +92,8 @@ class Course:
     def _begin(self, hosts: t.Sequence[str]) -> None:
         if self.planner:
             self.play.planners.add(self.planner)
-            self.play.answers[self.planner] = lambda call: self._next("plan", self._plans, call.host)
-        self.play.each(
+            self.play.results[self.planner] = lambda call: self._next_result("plan", self._plans, call.host)
+        self.play.run_on_hosts(
             self.role, "begin", hosts, settings=lambda host: self.play.role_settings(self.role, host), is_fatal=True
         )
 
@@ -103,17 +103,17 @@ class Course:
     def _acknowledge(self, hosts: t.Sequence[str]) -> None:
         """What follows an end that may run elsewhere."""
 
-    def _next(self, what: str, results: Results, host: str) -> Json:
+    def _next_result(self, what: str, results: Results, host: str) -> Json:
         """The result of this time."""
         found = results.get(host, {})
         if isinstance(found, dict):
             return dict(found)
-        number = self._taken.get((what, host), 0)
-        self._taken[what, host] = number + 1
+        number = self._result_counts.get((what, host), 0)
+        self._result_counts[what, host] = number + 1
         each: t.Sequence[Json] = t.cast(t.Any, found)
         return dict(each[min(number, len(each) - 1)])
 
-    def _machines(self, step: str) -> t.Callable[[str], list[str]]:
+    def _api_hosts(self, step: str) -> t.Callable[[str], list[str]]:
         """The hosts that a step of one host is taken on, one after the other."""
         return lambda host: [each["host"] for each in self.result(step, host).get("api") or ()]
 
@@ -124,7 +124,7 @@ class Course:
     is_plan_only = False
 
 
-class ControlPlanes(Course):
+class ControlPlanes(RoleRun):
     """The role C(control_plane). A change is that of the kube-apiserver."""
 
     role = "control_plane"
@@ -134,14 +134,14 @@ class ControlPlanes(Course):
         self._begin(hosts)
         self._decide(hosts)
 
-    def begin_again(self, hosts: t.Sequence[str]) -> None:
+    def prepare_apply(self, hosts: t.Sequence[str]) -> None:
         self._decide(hosts)
 
     def _decide(self, hosts: t.Sequence[str]) -> None:
-        self.play.each(self.role, "decide", hosts, loop=self._machines("begin"), settings=self._plan_only())
+        self.play.run_on_hosts(self.role, "decide", hosts, loop=self._api_hosts("begin"), settings=self._plan_only())
 
     def apply(self, hosts: t.Sequence[str]) -> None:
-        self.play.each(self.role, "admit", hosts)
+        self.play.run_on_hosts(self.role, "admit", hosts)
         parts = {
             each["file"]
             for host in hosts
@@ -152,46 +152,46 @@ class ControlPlanes(Course):
             files = {host: self.result("admit", host).get(part) or [] for host in hosts if host not in self.play.lost}
             again = [host for host, found in files.items() if found and found[0]["file"] == "replan.yml"]
             if again:
-                self.play.each(self.role, "plan", again, register="begin")
+                self.play.run_on_hosts(self.role, "plan", again, register="begin")
                 self._decide(again)
                 self.apply(again)
             for host, found in files.items():
                 for file in found if host not in again else ():
-                    self._keep(host) if file["file"] == "persist.yml" else self._turn(host)
+                    self._persist_config(host) if file["file"] == "persist.yml" else self._turn(host)
 
-    def _keep(self, host: str) -> None:
+    def _persist_config(self, host: str) -> None:
         """The last host, for all: verify kubeadm-config on each, and write it."""
         admitted = self.result("admit", host)
-        proofs = [self.play.take(self.role, "verify", host, on=each) for each in admitted["verifies"]]
+        proofs = [self.play.run_step(self.role, "verify", host, on=each) for each in admitted["verifies"]]
         why = [str(proof["msg"]) for proof in proofs if proof.get("failed")]
         failed = {"failed": True, "msg": why[0]} if why else {}
         self.play.register("__control_plane_verify", lambda _host: {"results": proofs, **failed}, [host], step="verify")
-        self.play.each(self.role, "apply", [host], on=lambda _host: str(admitted["end_api"]["host"]))
+        self.play.run_on_hosts(self.role, "apply", [host], on=lambda _host: str(admitted["end_api"]["host"]))
 
     def _turn(self, host: str) -> None:
         admitted = self.result("admit", host)
 
-        def look(_host: str) -> Json:
+        def observe(_host: str) -> Json:
             results = []
             for observed in admitted["observes"]:
-                for _look in range(_LOOKS):
-                    found = self.play.take(self.role, "observe", host, on=observed)
+                for _attempt in range(_OBSERVE_RETRIES):
+                    found = self.play.run_step(self.role, "observe", host, on=observed)
                     if not found.get("awaited"):
                         break
                 results.append(found)
             return {"results": results}
 
-        self.play.register("__control_plane_observe", look, [host], step="observe", is_fatal=False)
-        self.play.each(self.role, "turn", [host], on=lambda _host: str(admitted["turn_api"]["host"]))
+        self.play.register("__control_plane_observe", observe, [host], step="observe", is_fatal=False)
+        self.play.run_on_hosts(self.role, "turn", [host], on=lambda _host: str(admitted["turn_api"]["host"]))
 
         def change(_host: str) -> Json:
             results = []
             for item in self.result("turn", host).get("changes") or ():
                 self.changed.append(host)
-                results.append({"item": item, "failed": False, **self._next("change", self._changes, host)})
+                results.append({"item": item, "failed": False, **self._next_result("change", self._changes, host)})
                 if results[-1]["failed"] or results[-1].get("unreachable"):
                     break
-            return _of_loop(results)
+            return _loop_result(results)
 
         self.play.register("__control_plane_change", change, [host], step="change")
 
@@ -201,29 +201,29 @@ class ControlPlanes(Course):
     def _acknowledge(self, hosts: t.Sequence[str]) -> None:
         for host in hosts:
             if host not in self.play.lost:
-                self.play.take(self.role, "acknowledge", host)
+                self.play.run_step(self.role, "acknowledge", host)
 
 
-class Kubelets(Course):
+class Kubelets(RoleRun):
     """The role C(node_kubelet)."""
 
     role = "node_kubelet"
     planner = "kubelet"
 
-    def desire(self, **desired: t.Any) -> None:
-        """What the variables of all hosts say."""
+    def set_desired(self, **desired: t.Any) -> None:
+        """Set the desired state in the variables of all hosts."""
         for variables in self.play.hostvars.values():
             variables.update({f"node_kubelet_{name}": value for name, value in desired.items()})
 
     def plan(self, hosts: t.Sequence[str]) -> None:
         self._begin(hosts)
-        self.play.each(self.role, "decide", hosts)
+        self.play.run_on_hosts(self.role, "decide", hosts)
         self._admit(hosts)
 
     def _admit(self, hosts: t.Sequence[str]) -> None:
-        self.play.each(self.role, "admit", hosts, loop=self._machines("decide"), settings=self._plan_only())
+        self.play.run_on_hosts(self.role, "admit", hosts, loop=self._api_hosts("decide"), settings=self._plan_only())
 
-    def begin_again(self, hosts: t.Sequence[str]) -> None:
+    def prepare_apply(self, hosts: t.Sequence[str]) -> None:
         self._admit(hosts)
 
     def apply(self, hosts: t.Sequence[str]) -> None:
@@ -243,18 +243,20 @@ class Kubelets(Course):
                 self._turn(members)
 
     def _turn(self, hosts: t.Sequence[str]) -> None:
-        self.play.each(self.role, "turn", hosts, on=lambda host: self._end_host(self._decides(host) or host))
+        self.play.run_on_hosts(
+            self.role, "turn", hosts, on=lambda host: self._end_host(self._responding_coordinator(host) or host)
+        )
 
         def change(host: str) -> Json:
             results = []
             for item in self.result("turn", host).get("changes") or ():
                 self.changed.append(host)
-                results.append({"item": item, "failed": False, **self._next("change", self._changes, host)})
-            return _of_loop(results)
+                results.append({"item": item, "failed": False, **self._next_result("change", self._changes, host)})
+            return _loop_result(results)
 
         self.play.register("__node_kubelet_change", change, hosts, step="change")
         verified = [host for host in hosts if not self.result("turn", host).get("failed")]
-        self.play.each(
+        self.play.run_on_hosts(
             self.role,
             "verify",
             verified,
@@ -265,15 +267,15 @@ class Kubelets(Course):
     def compare(self, hosts: t.Sequence[str]) -> None:
         """What a playbook compares again after the changes of other roles."""
         comparing = [host for host in hosts if self.result("decide", host).get("compares")]
-        self.play.each(
+        self.play.run_on_hosts(
             self.role,
             "compare",
             comparing,
             loop=lambda host: [each["host"] for each in self.result("decide", host)["compares"]],
         )
 
-    def _decides(self, host: str) -> str:
-        """Who decides, where that was told which host answers."""
+    def _responding_coordinator(self, host: str) -> str:
+        """The coordinator, where its admission found an API host that responds."""
         coordinator = str(self.result("decide", host)["coordinator"])
         return coordinator if self.result("admit", coordinator).get("api") else ""
 
@@ -283,42 +285,44 @@ class Kubelets(Course):
     def _acknowledge(self, hosts: t.Sequence[str]) -> None:
         for host in hosts:
             if host not in self.play.lost:
-                self.play.take(self.role, "acknowledge", host)
+                self.play.run_step(self.role, "acknowledge", host)
 
 
-class NodeResources(Course):
+class NodeResources(RoleRun):
     """The role C(node_resources)."""
 
     role = "node_resources"
 
     def plan(self, hosts: t.Sequence[str]) -> None:
         self._begin(hosts)
-        self.play.each(self.role, "decide", hosts)
-        self.begin_again(hosts)
+        self.play.run_on_hosts(self.role, "decide", hosts)
+        self.prepare_apply(hosts)
 
-    def begin_again(self, hosts: t.Sequence[str]) -> None:
-        asking = [host for host in hosts if self.result("decide", host).get("api")]
-        self.play.each(self.role, "apply", asking, loop=self._machines("decide"), settings=self._plan_only())
+    def prepare_apply(self, hosts: t.Sequence[str]) -> None:
+        api_hosts = [host for host in hosts if self.result("decide", host).get("api")]
+        self.play.run_on_hosts(
+            self.role, "apply", api_hosts, loop=self._api_hosts("decide"), settings=self._plan_only()
+        )
 
     def apply(self, hosts: t.Sequence[str]) -> None:
         """It is done already."""
 
 
-class Guard(Course):
-    """The role C(placement_guard). A change is that of the host that asks."""
+class Guard(RoleRun):
+    """The role C(placement_guard). A change is that of the host that sends the requests."""
 
     role = "placement_guard"
 
     def plan(self, hosts: t.Sequence[str]) -> None:
-        self.play.each(self.role, "begin", hosts)
-        self.play.each(self.role, "decide", hosts)
-        asking = [host for host in hosts if self.result("decide", host).get("api")]
-        self.play.each(self.role, "admit", asking, loop=self._machines("decide"))
-        for host in asking:
+        self.play.run_on_hosts(self.role, "begin", hosts)
+        self.play.run_on_hosts(self.role, "decide", hosts)
+        api_hosts = [host for host in hosts if self.result("decide", host).get("api")]
+        self.play.run_on_hosts(self.role, "admit", api_hosts, loop=self._api_hosts("decide"))
+        for host in api_hosts:
             self.changed.append(self.result("admit", host)["api"]["host"])
             self.play.register(
                 "__placement_guard_change",
-                lambda each: self._next("change", self._changes, each),
+                lambda each: self._next_result("change", self._changes, each),
                 [host],
                 step="change",
             )
@@ -327,50 +331,52 @@ class Guard(Course):
         """It is done already."""
 
 
-class DevicePlugin(Course):
-    """The role C(device_plugin). What is written comes to the changes of the host that asks; an image is always loaded well."""
+class DevicePlugin(RoleRun):
+    """The role C(device_plugin). What is written is in the changes of the host that sends the requests; an image is always loaded."""
 
     role = "device_plugin"
 
     def plan(self, hosts: t.Sequence[str]) -> None:
-        self.play.each(self.role, "begin", hosts)
-        self.play.each(
+        self.play.run_on_hosts(self.role, "begin", hosts)
+        self.play.run_on_hosts(
             self.role, "decide", hosts, on=lambda host: str(self.result("begin", host)["settings"]["api"]["host"])
         )
 
     def apply(self, hosts: t.Sequence[str]) -> None:
-        (asks,) = [host for host in hosts if self.result("decide", host)["coordinator"] == host]
-        variables = self.play.variables(self.role, asks)
+        (coordinator,) = [host for host in hosts if self.result("decide", host)["coordinator"] == host]
+        variables = self.play.variables(self.role, coordinator)
         if variables["device_plugin_state"] == "absent":
             self.play.register(
-                "__device_plugin_removal", lambda host: self._next("change", self._changes, host), [asks]
+                "__device_plugin_removal", lambda host: self._next_result("change", self._changes, host), [coordinator]
             )
-            self.play.each(self.role, "verify", [asks])
+            self.play.run_on_hosts(self.role, "verify", [coordinator])
             return
         if "device_plugin_image_archive" in variables:
-            self.play.each(self.role, "turn", hosts)
+            self.play.run_on_hosts(self.role, "turn", hosts)
             self.play.register(
                 "__device_plugin_load", lambda host: {"changed": bool(self.result("turn", host)["loads"])}, hosts
             )
-            self.play.each(self.role, "admit", [asks])
-        self.changed.append(asks)
-        self.play.register("__device_plugin_change", lambda host: self._next("change", self._changes, host), [asks])
-        if self.result("change", asks).get("changed") or self.result("decide", asks)["must_verify"]:
-            self.play.each(self.role, "verify", [asks])
+            self.play.run_on_hosts(self.role, "admit", [coordinator])
+        self.changed.append(coordinator)
+        self.play.register(
+            "__device_plugin_change", lambda host: self._next_result("change", self._changes, host), [coordinator]
+        )
+        if self.result("change", coordinator).get("changed") or self.result("decide", coordinator)["must_verify"]:
+            self.play.run_on_hosts(self.role, "verify", [coordinator])
 
 
-def _of_loop(results: list[Json]) -> Json:
+def _loop_result(results: list[Json]) -> Json:
     """The result of a task with a loop."""
     bad = [each for each in results if each.get("failed") or each.get("unreachable")]
     how = {key: True for key in ("failed", "unreachable") if any(each.get(key) for each in bad)}
     return {"results": results, **({**how, "msg": bad[-1].get("msg")} if bad else {})}
 
 
-# ---- answers of modules ----------------------------------------------------------------------------------------------
+# ---- results of modules ----------------------------------------------------------------------------------------------
 
 
-def held(call: Call) -> Json:
-    """A Lease that no other run wants."""
+def lease_result(call: Call) -> Json:
+    """The result of C(rollout_lease) when no other run holds the Lease."""
     is_ours = call.arguments["state"] == "held" and not call.dry
     return {
         "api_reachable": True,
@@ -381,22 +387,22 @@ def held(call: Call) -> Json:
 
 
 # What became of pods that all go on.
-UNHURT: Json = {"watched": 2, "lost": [], "restarted": [], "deleted": [], "unknown": []}
+NO_LOSSES: Json = {"watched": 2, "lost": [], "restarted": [], "deleted": [], "unknown": []}
 # A kubelet that uses what is expected.
 IN_USE: Json = {"config": {}, "differences": [], "problem": None}
 
 
-def nodes_of(call: Call, **more: Json) -> Json:
-    """What C(node_resource_info) tells of the nodes that it is asked for. more: of single nodes."""
-    asked = [name for option in ("nodes", "restarted_nodes", "kubelets") for name in call.arguments.get(option, [])]
-    named: Json = {name: {"labels": {}} for name in asked}
+def nodes_result(call: Call, **more: Json) -> Json:
+    """The result of C(node_resource_info) for the requested nodes. more: of single nodes."""
+    requested = [name for option in ("nodes", "restarted_nodes", "kubelets") for name in call.arguments.get(option, [])]
+    named: Json = {name: {"labels": {}} for name in requested}
     kubelets, before = (call.arguments.get(option, {}) for option in ("kubelets", "running_before"))
     return {
         "nodes": {
             name: {
                 **({"kubelet": IN_USE} if name in kubelets else {}),
                 **({"running": {}} if call.arguments.get("running") else {}),
-                **({"losses": UNHURT} if name in before else {}),
+                **({"losses": NO_LOSSES} if name in before else {}),
                 **named.get(name, {}),
                 **more.get(name, {}),
             }

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plays roles and playbooks of the collection as they are, run by Ansible, on nodes whose modules change nothing and ask nothing.
+"""Plays roles and playbooks of the collection as they are, run by Ansible, on nodes whose modules change nothing and query nothing.
 
 Only the modules have stand-ins, which reach the hosts as the real ones do. Roles, playbooks, action plugins, filters, lookups and utilities
 are those of the collection.
@@ -82,7 +82,7 @@ Json = dict[str, t.Any]
 Start = t.Callable[[list[str], Path, dict[str, str]], tuple[int, str]]
 
 
-def start(command: list[str], directory: Path, environment: dict[str, str]) -> tuple[int, str]:
+def run_command(command: list[str], directory: Path, environment: dict[str, str]) -> tuple[int, str]:
     """Run a command to its end."""
     done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
@@ -90,7 +90,7 @@ def start(command: list[str], directory: Path, environment: dict[str, str]) -> t
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What came of a play. calls: what the stand-ins were asked for by this play, in its order.
+    """The outcome of a play. calls: the recorded calls of the stand-ins in this play, in their order.
 
     tasks: host -> its tasks that began (includes and skipped ones too) and the modules that ran for them, each try and each item
     of a loop. What a module other than the stand-ins did counts for the host on which it ran.
@@ -107,17 +107,17 @@ class Outcome:
 
     @property
     def reports(self) -> list[str]:
-        """What was shown of all hosts, one text for each time, with one space between columns. Others may end the task before the one that shows it."""
-        shown = re.findall(
+        """The printed summaries of all hosts, one text for each time, with one space between columns. Others may end the task before the one that shows it."""
+        texts = re.findall(
             r"^TASK \[[^]]*Show what (?:became|the upgrade) [^]]*\] \*+\n(?:(?:skipping|ok): \S+\n)*(.*?)^(?:ok|fatal|skipping): ",
             self.output,
             re.DOTALL | re.MULTILINE,
         )
-        return ["\n".join(" ".join(line.split()) for line in text.splitlines()) for text in shown]
+        return ["\n".join(" ".join(line.split()) for line in text.splitlines()) for text in texts]
 
     @property
     def statistics(self) -> Json:
-        """What the run as a whole tells those who started it."""
+        """The statistics of the run as a whole."""
         # What was written to the other channel may follow.
         found: Json = json.JSONDecoder().raw_decode(self.output.rpartition("RUN: ")[2])[0]
         return found
@@ -129,7 +129,7 @@ class Stage:
     environment: of the controller, besides ours. python: of the controller and of the hosts. start_by: how the controller is started.
     """
 
-    def __init__(self, directory: Path, *, python: str = sys.executable, start_by: Start = start) -> None:
+    def __init__(self, directory: Path, *, python: str = sys.executable, start_by: Start = run_command) -> None:
         self.environment: dict[str, str] = {}
         self._directory = directory
         self._python = python
@@ -183,42 +183,44 @@ class Stage:
     ) -> Outcome:
         """Run a playbook of the collection. variables: that stand where it is imported."""
         entry = {"import_playbook": f"nodecraft.kubeadm.{name}", "vars": variables or {}}
-        return self.imported(entry, groups, *options)
+        return self.run_import(entry, groups, *options)
 
-    def imported(self, entry: Json, groups: t.Mapping[str, Json], *options: str) -> Outcome:
+    def run_import(self, entry: Json, groups: t.Mapping[str, Json], *options: str) -> Outcome:
         """Run what a user's own playbook imports. entry: of that playbook."""
         return self._run(groups, entry, *options)
 
     def _run(self, groups: t.Mapping[str, Json], play: Json, *options: str) -> Outcome:
-        self._put_on(groups, play)
+        self._write_inventory(groups, play)
         calls_before, before = self._log.stat().st_size, self._runs.stat().st_size
         command = [self._python, "-m", "ansible", "playbook", "--inventory=inventory.yml", *options, "play.yml"]
         status, output = self._start(command, self._directory, self._variables())
         calls = [json.loads(line) for line in self._log.read_bytes()[calls_before:].splitlines()]
         runs = self._runs.read_bytes()[before:].decode()
-        return Outcome(status, output, calls, counted(runs))
+        return Outcome(status, output, calls, count_tasks(runs))
 
-    def _put_on(self, groups: t.Mapping[str, Json], play: Json) -> None:
-        """Write down what is played, and what the stand-ins are told: variables of hosts, or of the play, whose names begin with stub."""
+    def _write_inventory(self, groups: t.Mapping[str, Json], play: Json) -> None:
+        """Write the inventory, the play, and the settings of the stand-ins: variables of hosts, or of the play, whose names begin with stub."""
         inventory = {
-            group: {"hosts": {host: {**self._place(host), **variables} for host, variables in hosts.items()}}
+            group: {
+                "hosts": {host: {**self._connection_variables(host), **variables} for host, variables in hosts.items()}
+            }
             for group, hosts in groups.items()
         }
-        said: Json = {"all": _of_stubs(play.get("vars", {})), "hosts": collections.defaultdict(dict)}
+        settings: Json = {"all": _of_stubs(play.get("vars", {})), "hosts": collections.defaultdict(dict)}
         for hosts in groups.values():
             for host, variables in hosts.items():
-                said["hosts"][host].update(_of_stubs(variables))
-        for name, content in (("inventory.yml", inventory), ("play.yml", [play]), ("said.json", said)):
+                settings["hosts"][host].update(_of_stubs(variables))
+        for name, content in (("inventory.yml", inventory), ("play.yml", [play]), ("stub_variables.json", settings)):
             (self._directory / name).write_text(json.dumps(content), encoding="utf-8")
 
-    def _place(self, host: str) -> Json:
-        """How Ansible gets to a host, and that the modules of its tasks are told whose they are, wherever they run."""
-        told = {"ansible_target_log_info": host}
+    def _connection_variables(self, host: str) -> Json:
+        """How Ansible connects to a host, and the variable by which the modules of its tasks know their host, wherever they run."""
+        log_info = {"ansible_target_log_info": host}
         if host == CONTROLLER:
-            return {**told, "ansible_connection": "local", "ansible_python_interpreter": self._python}
+            return {**log_info, "ansible_connection": "local", "ansible_python_interpreter": self._python}
         program = self._directory / "machines" / host / "python"
         _write_program(program, INTERPRETER.format(host=host, python=self._python))
-        return {**told, "ansible_connection": "stage", "ansible_python_interpreter": str(program)}
+        return {**log_info, "ansible_connection": "stage", "ansible_python_interpreter": str(program)}
 
     def _variables(self) -> dict[str, str]:
         return {
@@ -239,7 +241,7 @@ class Stage:
             "LC_ALL": "C.UTF-8",
             "STUB_LOG": str(self._log),
             "STUB_RUNS": str(self._runs),
-            "STUB_SAID": str(self._directory / "said.json"),
+            "STUB_VARIABLES": str(self._directory / "stub_variables.json"),
         }
 
 
@@ -248,12 +250,12 @@ def vaulted(text: str, password: str) -> Json:
     return {"__ansible_vault": VaultLib([("default", VaultSecret(password.encode()))]).encrypt(text).decode()}
 
 
-def counted(runs: str) -> dict[str, int]:
+def count_tasks(runs: str) -> dict[str, int]:
     """host -> how many tasks and modules ran. runs: the lines of the callback, of the interpreters and of the stand-ins."""
     found: collections.Counter[str] = collections.Counter()
     for line in runs.splitlines():
         kind, host, *rest = line.split(" ")
-        # A stand-in tells for whom it ran, its interpreter only where.
+        # A stand-in records for whom it ran, its interpreter only where.
         if kind != "module" or "".join(rest).removeprefix("AnsiballZ_").removesuffix(".py") not in STAND_INS:
             found[host] += 1
     return dict(found)

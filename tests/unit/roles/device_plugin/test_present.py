@@ -90,7 +90,7 @@ def test_a_control_plane_that_is_named_asks_as_root_with_its_own_admin_conf(stag
     )
     assert outcome.status == 0, outcome.output
     calls = [call for call in outcome.calls if call["component"] in ("k8s", "k8s_info", "device_plugin_info")]
-    assert {(call["asks"], call["becomes"]) for call in calls} == {("cp1", True)}
+    assert {(call["machine"], call["becomes"]) for call in calls} == {("cp1", True)}
     assert all(call["environment"] == {"K8S_AUTH_KUBECONFIG": "/etc/kubernetes/admin.conf"} for call in calls)
 
 

@@ -41,7 +41,7 @@ class FakePass:
         self.is_run_once = True  # of the step summary, the only one that asks
         self.play_hosts = self.batch_hosts = list(hosts)
         self.excluded_by_serial = list
-        self.asked: list[tuple[str, Json]] = []
+        self.module_calls: list[tuple[str, Json]] = []
         # The rights that were reviewed, and what the account lacks of them.
         self.reviewed: list[Json] = []
         self.missing: list[Json] = []
@@ -91,11 +91,11 @@ class FakePass:
         if module == "access_info":
             self.reviewed += arguments["rights"]
             return {"user": "runner", "missing": self.missing}
-        self.asked.append((f"{module}{' in check mode' if is_plan else ''}", arguments))
+        self.module_calls.append((f"{module}{' in check mode' if is_plan else ''}", arguments))
         is_ours = self._module_result.get("holder") == "us"
         return {**self._module_result, "holder": arguments["holder"]} if is_ours else self._module_result
 
-    def take(self, step: str, **settings: t.Any) -> Json:
+    def run_step(self, step: str, **settings: t.Any) -> Json:
         """The result of a step of this host, which is registered. settings: of the task."""
         this: t.Any = self
         steps = ControlPlaneRollout(this, this, "control_plane", settings)
@@ -120,21 +120,21 @@ def two(**settings: t.Any) -> dict[str, Json]:
 def decided(its_pass: FakePass, **settings: t.Any) -> FakePass:
     """After the step decide of all hosts. settings: of its task."""
     for name in its_pass.hosts():
-        its_pass.as_host(name).take("decide", **settings)
+        its_pass.as_host(name).run_step("decide", **settings)
     return its_pass
 
 
 def test_one_host_decides_and_acquires_the_lease() -> None:
     its_pass = FakePass(two(), answer=HELD)
-    found = its_pass.take("decide")
+    found = its_pass.run_step("decide")
     assert (found["api_reachable"], found["planned"], found["turns"]) == (True, ["cp1", "cp2"], ["cp1", "cp2"])
     told = ["this run leaves out cp9: nothing is planned there"]
     assert (found["lease"]["held"], found["is_ready"], found["told"]) == (True, True, told)
-    ((module, request),) = its_pass.asked
+    ((module, request),) = its_pass.module_calls
     assert (module, request["state"], request["plan_age"]) == ("rollout_lease", "held", 0)
-    other = its_pass.as_host("cp2").take("decide")
+    other = its_pass.as_host("cp2").run_step("decide")
     assert (other["api_reachable"], other["coordinator"], other["planned"]) == (True, "cp1", [])
-    assert len(its_pass.asked) == 1
+    assert len(its_pass.module_calls) == 1
 
 
 LEASE_RIGHTS = [("get", "leases"), ("update", "leases"), ("create", "leases")]
@@ -148,8 +148,8 @@ def reviewed(its_pass: FakePass) -> list[tuple[str, str]]:
 def test_missing_right_to_the_lease_is_refused_before_it_is_acquired(plan_only: bool) -> None:
     its_pass = FakePass(two(), answer=HELD)
     its_pass.missing = [{"verb": "update", "resource": "leases", "group": "g", "namespace": "kube-system", "names": []}]
-    found = its_pass.take("decide", plan_only=plan_only)
-    assert (found["failed"], its_pass.asked, reviewed(its_pass)) == (True, [], LEASE_RIGHTS)
+    found = its_pass.run_step("decide", plan_only=plan_only)
+    assert (found["failed"], its_pass.module_calls, reviewed(its_pass)) == (True, [], LEASE_RIGHTS)
     assert "Nothing was changed on cp1: the account runner lacks rights" in found["msg"]
     assert "update leases in kube-system" in found["msg"]
     assert "{apiGroups: ['g'], resources: [leases], verbs: [update]}" in found["msg"]
@@ -158,58 +158,60 @@ def test_missing_right_to_the_lease_is_refused_before_it_is_acquired(plan_only: 
 def test_repair_does_not_review_rights() -> None:
     """It must not wait for an API server that is down."""
     its_pass = FakePass({"cp1": host("cp1", DOWN)}, answer=HELD)
-    its_pass.take("decide")
+    its_pass.run_step("decide")
     assert its_pass.reviewed == []
 
 
 def test_a_host_that_is_repaired_passes_the_question_on() -> None:
     its_pass = FakePass({"cp1": host("cp1", DOWN), "cp2": host("cp2")}, answer=HELD)
-    assert not its_pass.take("decide")["api_reachable"]
+    assert not its_pass.run_step("decide")["api_reachable"]
     its_pass.delegate_host = "cp2"
-    found = its_pass.take("decide")
-    assert (found["api_reachable"], found["is_ready"], len(its_pass.asked)) == (True, False, 1)
+    found = its_pass.run_step("decide")
+    assert (found["api_reachable"], found["is_ready"], len(its_pass.module_calls)) == (True, False, 1)
 
 
 @pytest.mark.parametrize("hosts", [{"cp1": host("cp1", NOTHING)}, {"cp1": host("cp1", control_plane_lease=False)}])
 def test_no_lease_is_asked_for_without_a_change_unless_one_is_desired(hosts: dict[str, Json]) -> None:
     its_pass = FakePass(hosts, answer=HELD)
-    assert not its_pass.take("decide")["lease"]["held"]
-    assert its_pass.asked == []
+    assert not its_pass.run_step("decide")["lease"]["held"]
+    assert its_pass.module_calls == []
 
 
 def test_a_refusal_is_one_of_all() -> None:
     its_pass = FakePass(two())
     its_pass.batch_hosts = ["cp1"]
-    found = its_pass.take("decide")
+    found = its_pass.run_step("decide")
     assert found["failed"]
     assert "serial excludes cp2" in found["msg"]
-    assert its_pass.take("admit")["files"] == []
+    assert its_pass.run_step("admit")["files"] == []
 
 
 def test_without_the_lease_the_step_fails_for_all() -> None:
-    found = FakePass(two(), answer=SILENT).take("decide")
+    found = FakePass(two(), answer=SILENT).run_step("decide")
     assert found["failed"]
     assert found["msg"].startswith("Nothing was changed on cp1: no answer. To continue")
 
 
 def test_a_lease_that_is_looked_at_is_not_held() -> None:
     its_pass = FakePass(two(), answer={**HELD, "taken_over_from": "them"})
-    found = its_pass.take("decide", plan_only=True)
+    found = its_pass.run_step("decide", plan_only=True)
     assert (found["lease"]["held"], found["warnings"]) == (False, ["the Lease would be taken over from them."])
-    assert its_pass.asked[0][0] == "rollout_lease in check mode"
+    assert its_pass.module_calls[0][0] == "rollout_lease in check mode"
     its_pass.check_mode = True
-    assert its_pass.take("decide")["lease"]["held"] is False
+    assert its_pass.run_step("decide")["lease"]["held"] is False
 
 
 def test_a_plan_that_another_run_made_old_is_made_again_with_the_same_lease() -> None:
     its_pass = decided(FakePass(two(), answer={**HELD, "stale": True}))
-    assert [its_pass.as_host(name).take("admit")["files"][0]["file"] for name in ("cp1", "cp2")] == ["replan.yml"] * 2
+    assert [its_pass.as_host(name).run_step("admit")["files"][0]["file"] for name in ("cp1", "cp2")] == [
+        "replan.yml"
+    ] * 2
     before = its_pass.hosts()["cp1"]["decide"]
-    again = its_pass.as_host("cp1").take("decide")
+    again = its_pass.as_host("cp1").run_step("decide")
     assert (again["lease"]["held"], again["lease"]["stale"]) == (True, False)
     assert again["planned_at"] == before["at"]
-    assert len(its_pass.asked) == 1
-    assert its_pass.take("admit")["files"] == [{"file": "turn.yml", "host": "cp1"}]
+    assert len(its_pass.module_calls) == 1
+    assert its_pass.run_step("admit")["files"] == [{"file": "turn.yml", "host": "cp1"}]
 
 
 def test_first_pass_behind_another_run_is_refused_and_releases_the_lease(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,19 +220,19 @@ def test_first_pass_behind_another_run_is_refused_and_releases_the_lease(monkeyp
         FakePass, "variable", lambda _pass, name, default=None: "additions" if name == "__play_pass" else default
     )
     its_pass = FakePass(two(), answer={**HELD, "stale": True})
-    found = its_pass.take("decide")
+    found = its_pass.run_step("decide")
     assert found["failed"]
     assert "another run may have changed something" in found["msg"]
-    its_pass.take("end")
-    assert its_pass.asked[-1][1]["state"] == "released"
+    its_pass.run_step("end")
+    assert its_pass.module_calls[-1][1]["state"] == "released"
 
 
 def test_a_run_has_one_name_in_all_its_passes() -> None:
     its_pass = FakePass(two(), answer=HELD)
-    its_pass.take("decide")
+    its_pass.run_step("decide")
     its_pass.own["begin"].update({"pass_id": "later"})
-    its_pass.take("decide")
-    first, second = (request["holder"] for _module, request in its_pass.asked)
+    its_pass.run_step("decide")
+    first, second = (request["holder"] for _module, request in its_pass.module_calls)
     assert first == second
 
 
@@ -239,7 +241,7 @@ def test_each_host_takes_its_own_part() -> None:
     its_pass = FakePass(hosts, answer=HELD)
     its_pass.delegate_host = "cp1"
     decided(its_pass)
-    first, repair, nothing = (its_pass.as_host(name).take("admit") for name in hosts)
+    first, repair, nothing = (its_pass.as_host(name).run_step("admit") for name in hosts)
     assert (first["first"], first["then"]) == ([], [{"file": "turn.yml", "host": "cp1"}])
     assert (repair["first"], repair["then"]) == ([{"file": "turn.yml", "host": "cp2"}], [])
     assert (nothing["first"], nothing["then"], nothing["observes"]) == ([], [], [])
@@ -252,7 +254,7 @@ def test_each_host_takes_its_own_part() -> None:
 
 def test_only_the_first_turn_goes_by_the_plan() -> None:
     its_pass = decided(FakePass(two(), answer=HELD))
-    assert [its_pass.as_host(name).take("admit")["observes"] for name in ("cp1", "cp2")] == [[], ["cp1", "cp2"]]
+    assert [its_pass.as_host(name).run_step("admit")["observes"] for name in ("cp1", "cp2")] == [[], ["cp1", "cp2"]]
 
 
 def test_what_was_only_planned_is_decided_about_once_more() -> None:
@@ -260,14 +262,14 @@ def test_what_was_only_planned_is_decided_about_once_more() -> None:
     planned = its_pass.hosts()["cp1"]["decide"]
     its_pass.own["plan"]["static_pods"][API_SERVER]["rehearsal"] = {"verdict": "accepted", "seconds": 0}
     # Where the run ends with it, it is left undone.
-    ended = its_pass.take("end")
+    ended = its_pass.run_step("end")
     told = (True, "Not changed, because the run ended before.", False)
     assert (bool(ended["why"]), ended["why"], ended["report"][API_SERVER]["started"]) == told
     decided(its_pass)
     applied = its_pass.hosts()["cp1"]["decide"]
     assert (planned["lease"]["held"], applied["lease"]["held"]) == (False, True)
     assert applied["planned_at"] == planned["planned_at"]
-    assert its_pass.as_host("cp1").take("admit")["files"] == [{"file": "turn.yml", "host": "cp1"}]
+    assert its_pass.as_host("cp1").run_step("admit")["files"] == [{"file": "turn.yml", "host": "cp1"}]
 
 
 PROBLEM = "kubelet on cp2 is down; it logged last: panic: no such gate"
@@ -276,55 +278,55 @@ PROBLEM = "kubelet on cp2 is down; it logged last: panic: no such gate"
 def test_a_kubelet_that_does_not_work_stops_the_rollout_unless_this_run_repaired_it() -> None:
     its_pass = FakePass({name: host(name, control_plane_lease=False) for name in ("cp1", "cp2")})
     its_pass.hosts()["cp2"]["plan"]["kubelet_problem"] = PROBLEM
-    refused = its_pass.take("decide", plan_only=False)
+    refused = its_pass.run_step("decide", plan_only=False)
     assert (refused["failed"], refused["msg"].startswith(PROBLEM)) == (True, True)
     # A playbook decides that itself after all plans.
-    assert not its_pass.take("decide", plan_only=True).get("failed")
+    assert not its_pass.run_step("decide", plan_only=True).get("failed")
     own: Json = {"begin": {"pass_id": "k"}, "turn": {"pass_id": "k"}, "verify": {"pass_id": "k", "failed": False}}
     its_pass.kubelets = {"cp2": own}
-    decided = its_pass.take("decide", plan_only=False)
+    decided = its_pass.run_step("decide", plan_only=False)
     assert (decided.get("failed"), decided["turns"]) == (None, ["cp1", "cp2"])
     # In check mode it was not repaired: what was planned is told.
     its_pass.check_mode = True
-    decided = its_pass.take("decide", plan_only=False)
+    decided = its_pass.run_step("decide", plan_only=False)
     assert (decided.get("failed"), decided["turns"], decided["plan_only"]) == (None, [], True)
 
 
 def test_a_host_whose_kubelet_does_not_work_counts_as_one_that_cannot_be_asked() -> None:
     answer: Json = {"static_pods": [observed("kube-apiserver")], "kubelet_problem": PROBLEM}
-    told = FakePass({name: host(name) for name in ("cp1", "cp2")}, answer=answer).take("observe")
+    told = FakePass({name: host(name) for name in ("cp1", "cp2")}, answer=answer).run_step("observe")
     assert (told.get("static_pods"), told["msg"]) == (None, PROBLEM)
 
 
 def test_no_host_goes_on_before_all_have_planned() -> None:
     its_pass = FakePass(two(), answer=HELD)
-    its_pass.take("decide")
+    its_pass.run_step("decide")
     with pytest.raises(Refusal, match="cp2 is not planned yet"):
-        its_pass.take("admit")
+        its_pass.run_step("admit")
     with pytest.raises(Refusal, match="Nothing was changed on cp2"):
-        its_pass.as_host("cp2").take("admit")
+        its_pass.as_host("cp2").run_step("admit")
     # It came to the step, which failed without a word of who decides.
     its_pass.own["decide"] = {"pass_id": "cp2", "failed": True}
     with pytest.raises(Refusal, match="Nothing was changed on cp2"):
-        its_pass.take("admit")
+        its_pass.run_step("admit")
 
 
 def test_what_an_earlier_run_left_is_acknowledged_by_the_host_itself() -> None:
     planned = {API_SERVER: pod(previous_transaction={"id": "7", "outcome": "committed"})}
     its_pass = decided(FakePass({"cp1": host("cp1", planned)}))
-    its_pass.take("admit")
-    assert its_pass.asked == []
-    its_pass.take("end")
-    assert its_pass.asked == []  # that task may run elsewhere
-    its_pass.take("acknowledge")
-    assert its_pass.asked[-1] == ("node_transaction", {"name": API_SERVER, "id": "7"})
+    its_pass.run_step("admit")
+    assert its_pass.module_calls == []
+    its_pass.run_step("end")
+    assert its_pass.module_calls == []  # that task may run elsewhere
+    its_pass.run_step("acknowledge")
+    assert its_pass.module_calls[-1] == ("node_transaction", {"name": API_SERVER, "id": "7"})
 
 
 def test_a_host_is_asked_for_another() -> None:
     pods = [{**observed("etcd", "starts"), "env": ["A"]}]
     its_pass = FakePass(two(), answer={"static_pods": pods})
     its_pass.delegate_host = "cp2"
-    found = its_pass.take("observe")
+    found = its_pass.run_step("observe")
     assert (found["host"], found["awaited"]) == ("cp2", ["etcd"])
     assert found["static_pods"] == [{"name": "etcd", "ready": False, "problem": "starts", "unverified": []}]
 
@@ -339,37 +341,37 @@ def test_a_host_is_asked_for_another() -> None:
     ],
 )
 def test_a_host_that_does_not_answer_is_waited_for(answer: Json, told: str) -> None:
-    found = FakePass(two(), answer=answer).take("observe")
+    found = FakePass(two(), answer=answer).run_step("observe")
     assert (found.get("static_pods"), found["msg"], found["awaited"]) == (None, told, ["cp1"])
 
 
 def test_host_with_unreadable_manifest_instead_of_etcd_is_unknown() -> None:
     pods = [observed(API_SERVER)]
     answer = {"static_pods": pods, "unreadable_files": ["/m/etcd.yaml"]}
-    found = FakePass(two(), answer=answer).take("observe")
+    found = FakePass(two(), answer=answer).run_step("observe")
     assert (found.get("static_pods"), found["awaited"]) == (None, [])
     assert found["msg"] == "/m/etcd.yaml cannot be read, and may be etcd"
 
 
 def test_a_turn_renews_the_lease_and_names_what_to_change() -> None:
     its_pass = decided(FakePass(two(), answer=HELD)).as_host("cp1")
-    assert its_pass.take("turn")["changes"] == [{"name": API_SERVER, "pass_id": "cp1"}]
-    assert (its_pass.asked[-1][0], its_pass.asked[-1][1]["wait_timeout"]) == ("rollout_lease", 0)
+    assert its_pass.run_step("turn")["changes"] == [{"name": API_SERVER, "pass_id": "cp1"}]
+    assert (its_pass.module_calls[-1][0], its_pass.module_calls[-1][1]["wait_timeout"]) == ("rollout_lease", 0)
     with pytest.raises(Refusal, match="cp1 is not changed yet"):
-        its_pass.as_host("cp2").take("turn")
+        its_pass.as_host("cp2").run_step("turn")
 
 
 @pytest.mark.parametrize(("lease", "held"), [(True, False), (False, True)])
 def test_a_turn_needs_the_lease_where_it_is_wanted(lease: bool, held: bool) -> None:
     its_pass = decided(FakePass(two(control_plane_lease=lease), answer={"api_reachable": True}))
     if held:
-        assert its_pass.as_host("cp1").take("turn")["changes"]
-        assert its_pass.asked == []
+        assert its_pass.as_host("cp1").run_step("turn")["changes"]
+        assert its_pass.module_calls == []
     else:
         with pytest.raises(Refusal, match="does not hold the Lease"):
-            its_pass.as_host("cp1").take("turn")
+            its_pass.as_host("cp1").run_step("turn")
         its_pass.check_mode = True
-        assert its_pass.take("turn")["changes"]
+        assert its_pass.run_step("turn")["changes"]
 
 
 def test_the_host_that_speaks_releases_the_lease_and_tells_of_all() -> None:
@@ -378,16 +380,16 @@ def test_the_host_that_speaks_releases_the_lease_and_tells_of_all() -> None:
     its_pass._hosts["cp1"] = begun(its_pass.hosts()["cp1"], done)
     planned = its_pass.hosts()["cp2"]["plan"]["static_pods"][API_SERVER]
     planned["rehearsal"] = done["rehearsal"]
-    silent = its_pass.as_host("cp2").take("end")
+    silent = its_pass.as_host("cp2").run_step("end")
     told = "Not changed, because cp1 failed."
     assert (silent["lines"], silent["why"]) == ([], told)
     assert silent["report"][API_SERVER]["msg"] == told
     its_pass._module_result = SILENT
-    found = its_pass.as_host("cp1").take("end")
+    found = its_pass.as_host("cp1").run_step("end")
     assert "failed" not in found  # its change has
-    assert its_pass.asked[-1][1]["state"] == "halted"
+    assert its_pass.module_calls[-1][1]["state"] == "halted"
     assert found["lines"][1].startswith("WARNING: the Lease is still held by ")
-    summary = its_pass.take("summary")
+    summary = its_pass.run_step("summary")
     assert set(found["lines"]) < set(summary["lines"])
     assert summary["lines"][1:3] == ["  cp1  kube-apiserver  + feature gate A=true  (failed)", f"  cp2: {told}"]
     assert summary["lines"][-1].startswith("Failed: cp1 failed; 1 node did not begin.")
@@ -395,6 +397,6 @@ def test_the_host_that_speaks_releases_the_lease_and_tells_of_all() -> None:
 
 
 def test_a_host_that_decided_nothing_tells_of_its_own_plan_alone() -> None:
-    found = FakePass(two()).take("end")
+    found = FakePass(two()).run_step("end")
     assert found["why"] == found["report"][API_SERVER]["msg"] == "Not changed, because the run ended before."
     assert found["lines"] == []

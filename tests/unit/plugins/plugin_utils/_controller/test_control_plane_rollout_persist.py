@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.support import control_plane_courses as courses
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import control_plane_role_runs as courses
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import API_SERVER, ENTRY, KNOWN
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import ON, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import Call, Json
@@ -17,7 +17,7 @@ NAMES = ("cp1", "cp2")
 WRITTEN: Json = {"changed": True, "operations": [{"field": API_SERVER, "key": "args v", "before": None, "after": "5"}]}
 
 
-def course(
+def role_run(
     *operations: Json,
     proof: t.Any = None,
     written: Json | None = None,
@@ -31,33 +31,33 @@ def course(
     argument of ours."""
     persistable = {"settings": {"args": {key: ENTRY}}, "others": []}
     pods = {API_SERVER: pod(*operations, persistable=persistable, **courses.REHEARSED)}
-    return courses.course(
+    return courses.role_run(
         pods,
         pods,
         plans={name: courses.plan(name, pods, kubeadm_config={**KNOWN, **(known or {})}) for name in NAMES},
         changes={"cp2": change} if change else {},
-        answers={"kubeadm_config_check": proof or {"rehearsed": []}, "kubeadm_config": written or WRITTEN},
+        results={"kubeadm_config_check": proof or {"rehearsed": []}, "kubeadm_config": written or WRITTEN},
         variables={"control_plane_persist": persists, "control_plane_static_pods": API_SERVER},
         **settings,
     )
 
 
 def run(*operations: Json, **more: t.Any) -> ControlPlanes:
-    found = course(*operations, **more)
+    found = role_run(*operations, **more)
     found.run()
     return found
 
 
-def asked(found: ControlPlanes) -> list[tuple[str, str]]:
+def config_calls(found: ControlPlanes) -> list[tuple[str, str]]:
     names = ("kubeadm_config_check", "kubeadm_config")
-    return [(call.module, call.on) for call in found.play.asked if call.module in names]
+    return [(call.module, call.on) for call in found.play.all_calls if call.module in names]
 
 
 @pytest.mark.parametrize("operations", [(), (ON,)])
 def test_each_node_proves_it_before_it_is_written(operations: tuple[Json, ...]) -> None:
     found = run(*operations)
     assert found.failures == {}
-    proofs, (writer, _on) = asked(found)[:-1], asked(found)[-1]
+    proofs, (writer, _on) = config_calls(found)[:-1], config_calls(found)[-1]
     assert (proofs, writer) == ([("kubeadm_config_check", name) for name in NAMES], "kubeadm_config")
     assert found.result("apply", "cp2")["operations"] == WRITTEN["operations"]
     lines = found.summary["lines"]
@@ -96,13 +96,13 @@ def test_a_proof_that_fails_on_one_node_keeps_it_from_being_written() -> None:
         return {"failed": True, "msg": "differs"} if call.on == "cp2" else {"rehearsed": []}
 
     found = run(proof=proof, ignores_errors=True)
-    assert [module for module, _on in asked(found)] == ["kubeadm_config_check", "kubeadm_config_check"]
+    assert [module for module, _on in config_calls(found)] == ["kubeadm_config_check", "kubeadm_config_check"]
     assert "it was not verified on cp2" in " ".join(found.failures.values())
 
 
 def test_a_failed_change_keeps_it_from_being_verified() -> None:
     found = run(ON, change=courses.FAILED, ignores_errors=True)
-    assert asked(found) == []
+    assert config_calls(found) == []
     assert "because cp2 failed or was lost" in " ".join(found.failures.values())
     # What it has left on cp2 its plan does not tell.
     assert "args v" not in found.lines
@@ -115,13 +115,13 @@ def test_what_the_writer_says_against_it_fails_the_run() -> None:
 
 def test_what_is_known_to_keep_it_from_being_written_stops_the_run_before_its_first_change() -> None:
     found = run(ON, known={"managers": ["minikube"]})
-    assert (found.changed, asked(found)) == ([], [])
+    assert (found.changed, config_calls(found)) == ([], [])
     assert "minikube renders" in " ".join(found.failures.values())
 
 
 def test_what_could_not_be_read_fails_the_run_behind_its_changes() -> None:
     found = run(ON, known={"problem": "no answer", "text": None})
-    assert (found.changed, asked(found)) == (list(NAMES), [])
+    assert (found.changed, config_calls(found)) == (list(NAMES), [])
     (why,) = found.failures.values()
     assert why.startswith("kubeadm-config was not written: ")
     assert "could not be read: no answer" in why
@@ -130,30 +130,30 @@ def test_what_could_not_be_read_fails_the_run_behind_its_changes() -> None:
 def test_what_stands_there_already_is_neither_verified_nor_a_reason_for_the_lease() -> None:
     written = KNOWN["text"].replace("apiServer: {}", 'apiServer:\n  extraArgs:\n  - name: v\n    value: "5"')
     found = run(known={"text": written})
-    assert (asked(found), found.play.calls("rollout_lease")) == ([], [])
+    assert (config_calls(found), found.play.calls("rollout_lease")) == ([], [])
     assert found.failures == {}
 
 
 @pytest.mark.parametrize("persists", [True, False])
 def test_a_playbook_is_told_that_it_is_to_be_written(persists: bool) -> None:
-    found = course(persists=persists)
+    found = role_run(persists=persists)
     found.is_plan_only = True
     found.play.hostvars["cp1"]["__play_begin"] = {"named": ["control_plane_components"]}
     found.plan(NAMES)
     settings = {"roles": ["control_plane"], "named": ["control_plane_components"], "in_pass": "whole"}
-    decided = found.play.take("site", "decide", "cp1", settings=settings)
+    decided = found.play.run_step("site", "decide", "cp1", settings=settings)
     assert decided["work"] == (["control_plane"] if persists else [])
 
 
 @pytest.mark.parametrize("proof", [{"pass_id": "another"}, {"unreachable": True}, {"failed": True}])
 def test_what_is_no_proof_of_this_pass_keeps_it_from_being_written(proof: Json) -> None:
-    found = course()
+    found = role_run()
     found.plan(NAMES)
     found.apply(NAMES)
     verified = found.play.hostvars["cp2"]["__control_plane_verify"]
     first, second = verified["results"]
     found.play.hostvars["cp2"]["__control_plane_verify"] = {**verified, "results": [first, {**second, **proof}]}
-    refused = found.play.take("control_plane", "apply", "cp2", on="cp1")
+    refused = found.play.run_step("control_plane", "apply", "cp2", on="cp1")
     assert refused["msg"] == "kubeadm-config was not written, because it was not verified on cp2."
 
 

@@ -9,7 +9,7 @@ import typing as t
 import pytest
 import yaml
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role import OURS, OWN, THEIRS, D
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Answer, Call, FakePlay, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, FakePlay, Json, ModuleResult
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import DevicePlugin
 
 OWNED = {"app.kubernetes.io/managed-by": "nodecraft.kubeadm"}
@@ -18,7 +18,9 @@ FORMER: Json = {"kind": "ConfigMap", "name": f"{OWN}-config-0123456789", "labels
 ARCHIVE: Json = {**OURS, "device_plugin_image_archive": "/image.tar"}
 
 
-def look(*objects: Json, selected: t.Sequence[str] = ("node-w1", "node-w2"), problems: t.Sequence[str] = ()) -> Answer:
+def look(
+    *objects: Json, selected: t.Sequence[str] = ("node-w1", "node-w2"), problems: t.Sequence[str] = ()
+) -> ModuleResult:
     """What the cluster tells, first of all without a problem, and what is wrong when it is waited for."""
 
     def answer(call: Call) -> Json:
@@ -38,12 +40,12 @@ def look(*objects: Json, selected: t.Sequence[str] = ("node-w1", "node-w2"), pro
     return answer
 
 
-def course(
+def role_run(
     variables: Json,
     *,
     each: t.Mapping[str, Json] | None = None,
     change: Json | None = None,
-    answers: t.Mapping[str, Answer] | None = None,
+    results: t.Mapping[str, ModuleResult] | None = None,
     groups: t.Mapping[str, t.Sequence[str]] | None = None,
     **settings: t.Any,
 ) -> DevicePlugin:
@@ -52,17 +54,17 @@ def course(
         name: {"device_plugin_node_name": f"node-{name}", **variables, **(each or {}).get(name, {})}
         for name in ("w1", "w2", "w3")
     }
-    known: dict[str, Answer] = {
+    known: dict[str, ModuleResult] = {
         "device_plugin_info": look(NAMESPACE),
         "node_resource_info": {"nodes": {}},
         "node_image": {"present": False},
     }
-    play = FakePlay(hosts, groups, answers={**known, **(answers or {})}, **settings)
+    play = FakePlay(hosts, groups, results={**known, **(results or {})}, **settings)
     return DevicePlugin(play, changes={"w1": {"changed": True} if change is None else change})
 
 
 def run(variables: Json, **more: t.Any) -> DevicePlugin:
-    found = course(variables, **more)
+    found = role_run(variables, **more)
     found.run()
     return found
 
@@ -91,8 +93,8 @@ def test_one_host_asks_for_all_before_and_after() -> None:
 
 
 def test_an_image_is_built_without_a_pass() -> None:
-    found = course(OURS)
-    found.play.each("device_plugin", "plan", ["w1"])
+    found = role_run(OURS)
+    found.play.run_on_hosts("device_plugin", "plan", ["w1"])
     assert (found.failures, found.result("plan", "w1")["check_mode"]) == ({}, False)
 
 
@@ -115,7 +117,7 @@ def test_check_mode_does_not_wait() -> None:
         "pass_id": found.result("end", "w1")["pass_id"],
         "kept": {},
     }
-    absent = run(OURS, check_mode=True, answers={"device_plugin_info": look()})
+    absent = run(OURS, check_mode=True, results={"device_plugin_info": look()})
     assert absent.result("decide", "w1")["unjudged"] is True
 
 
@@ -129,7 +131,7 @@ def test_with_a_diff_each_object_is_a_call() -> None:
 
 
 def test_a_node_that_does_not_offer_it_fails_the_role() -> None:
-    found = run(OURS, answers={"device_plugin_info": look(NAMESPACE, problems=["node-w2: not registered"])})
+    found = run(OURS, results={"device_plugin_info": look(NAMESPACE, problems=["node-w2: not registered"])})
     assert (
         "after 300 s 1 of 2 nodes do not advertise what is expected. node-w2: not registered."
         in found.failures["w1 verify"]
@@ -144,14 +146,14 @@ def test_a_node_that_does_not_offer_it_fails_the_role() -> None:
 
 def test_a_look_that_fails_afterwards_says_that_it_is_deployed() -> None:
     answer = look(NAMESPACE)
-    answers: dict[str, Answer] = {
+    results: dict[str, ModuleResult] = {
         "device_plugin_info": lambda call: (
             {"failed": True, "msg": "no answer of the API"}
             if call.arguments.get("wait")
             else t.cast(t.Any, answer)(call)
         )
     }
-    told = run(OURS, answers=answers).failures["w1 verify"]
+    told = run(OURS, results=results).failures["w1 verify"]
     assert told == f"{OWN}/{OWN} was deployed, but what the nodes advertise is not known: no answer of the API"
 
 
@@ -184,11 +186,11 @@ def test_warnings_of_what_was_written_are_told() -> None:
     ],
 )
 def test_who_asks_with_whose_credentials(variables: Json, groups: Json, api: Json, environment: Json) -> None:
-    settings = course({**OURS, **variables}, groups=groups)
+    settings = role_run({**OURS, **variables}, groups=groups)
     settings.run()
     decided = settings.play.calls("device_plugin_info")[0]
     assert decided.on == api["host"]
-    begun = settings.play.take("device_plugin", "begin", "w1")
+    begun = settings.play.run_step("device_plugin", "begin", "w1")
     assert (begun["settings"]["api"], begun["settings"]["environment"]) == (api, environment)
 
 
@@ -211,7 +213,7 @@ def test_what_could_not_be_deployed_is_refused(variables: Json, words: str) -> N
     found = run(variables)
     assert words in " ".join(found.failures.values())
     assert all(told.startswith("Nothing was changed") for told in found.failures.values())
-    assert (found.play.asked, found.changed) == ([], [])
+    assert (found.play.all_calls, found.changed) == ([], [])
 
 
 def test_all_that_keeps_it_from_being_deployed_is_told_at_once() -> None:
@@ -233,20 +235,20 @@ def test_all_that_keeps_it_from_being_deployed_is_told_at_once() -> None:
 
 @pytest.mark.parametrize("check_mode", [False, True])
 def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything_is_asked(check_mode: bool) -> None:
-    found = course(OURS, check_mode=check_mode)
-    found.play.controller.answer = (2, b"", b"/dev/stdin: line 6: count: is 'x'")
+    found = role_run(OURS, check_mode=check_mode)
+    found.play.controller.exec_result = (2, b"", b"/dev/stdin: line 6: count: is 'x'")
     found.run()
     told = "Nothing was changed. device_plugin_config is not valid (lines are those of its ConfigMap): line 6: count: is 'x'"
-    assert (found.failures["w1 decide"], found.play.asked) == (told, [])
-    ((command, text),) = found.play.controller.ran
+    assert (found.failures["w1 decide"], found.play.all_calls) == (told, [])
+    ((command, text),) = found.play.controller.commands
     assert command.endswith("-B -m nodecraft_device_plugin.validate /dev/stdin")
     assert yaml.safe_load(text)["resources"] == [{**OURS["device_plugin_config"]["resources"][0], "minHealthy": 4}]
     assert found.play.controller.cwd.endswith("device_plugin/files/plugin/src")
 
 
 def test_a_controller_that_cannot_read_the_configuration_says_what_it_needs() -> None:
-    found = course(OURS)
-    found.play.controller.answer = (1, b"", b"Traceback\nTypeError: too old")
+    found = role_run(OURS)
+    found.play.controller.exec_result = (1, b"", b"Traceback\nTypeError: too old")
     found.run()
     assert "has to be Python 3.11 or newer with PyYAML" in found.failures["w1 decide"]
 
@@ -261,7 +263,7 @@ def test_a_controller_that_cannot_read_the_configuration_says_what_it_needs() ->
 def test_hosts_that_ask_for_different_things_are_refused(each: Json, name: str) -> None:
     found = run(OURS, each=each)
     assert f"so {name} must be the same for all" in found.failures["w1 decide"]
-    assert (found.play.asked, "geheim" in str(found.play.hostvars["w3"]["__device_plugin_begin"])) == ([], False)
+    assert (found.play.all_calls, "geheim" in str(found.play.hostvars["w3"]["__device_plugin_begin"])) == ([], False)
 
 
 def test_names_of_nodes_and_of_other_variables_may_differ() -> None:
@@ -292,8 +294,8 @@ def test_names_of_nodes_and_of_other_variables_may_differ() -> None:
         ),
     ],
 )
-def test_what_the_cluster_says_against_it_is_heard_before_anything_is_written(answer: Answer, words: str) -> None:
-    found = run(OURS, answers={"device_plugin_info": answer})
+def test_what_the_cluster_says_against_it_is_heard_before_anything_is_written(answer: ModuleResult, words: str) -> None:
+    found = run(OURS, results={"device_plugin_info": answer})
     assert words in found.failures["w1 decide"]
     assert (found.changed, list(found.failures)) == ([], ["w1 decide"])
     assert found.summary["lines"] == [
@@ -307,7 +309,7 @@ def test_what_the_cluster_says_against_it_is_heard_before_anything_is_written(an
 def test_of_a_plugin_of_others_nothing_is_read_on_the_controller() -> None:
     found = run({**THEIRS, "device_plugin_expected": []})
     decided = found.result("decide", "w1")
-    assert (found.failures, found.play.controller.ran, decided["files"]) == ({}, [], {"dongles.conf": "a = b\n"})
+    assert (found.failures, found.play.controller.commands, decided["files"]) == ({}, [], {"dongles.conf": "a = b\n"})
     assert decided["is_ours"] is False
     bare = run({**THEIRS, "device_plugin_files": {}, "device_plugin_expected": []})
     assert bare.result("decide", "w1")["config_map"] == ""
@@ -332,20 +334,20 @@ def test_devices_that_are_handed_out_by_cdi_are_asked_for() -> None:
 
 
 def test_an_image_is_loaded_where_the_plugin_goes_and_is_missing() -> None:
-    answers: dict[str, Answer] = {
+    results: dict[str, ModuleResult] = {
         "device_plugin_info": look(NAMESPACE, selected=["node-w2", "node-w3"]),
         "node_image": lambda call: {"present": call.host == "w3"},
     }
-    found = run(ARCHIVE, answers=answers, change={"changed": False})
+    found = run(ARCHIVE, results=results, change={"changed": False})
     assert [found.result("turn", name)["loads"] for name in ("w1", "w2", "w3")] == [False, True, False]
     assert (found.failures, found.report("w1")["changed"]) == ({}, True)
     assert [call.arguments for call in found.play.calls("node_image")] == [{"name": OURS["device_plugin_image"]}] * 2
 
 
 def test_a_node_that_does_not_say_its_name_is_asked() -> None:
-    answers: dict[str, Answer] = {"kubelet_info": {"node": "node-w2"}}
+    results: dict[str, ModuleResult] = {"kubelet_info": {"node": "node-w2"}}
     each = {"w2": {"device_plugin_node_name": ""}}
-    found = run(ARCHIVE, answers=answers, each=each)
+    found = run(ARCHIVE, results=results, each=each)
     assert [call.host for call in found.play.calls("kubelet_info")] == ["w2"]
     assert found.result("turn", "w2")["loads"] is True
 
@@ -353,26 +355,26 @@ def test_a_node_that_does_not_say_its_name_is_asked() -> None:
 @pytest.mark.parametrize("module", ["kubelet_info", "node_image"])
 def test_a_node_that_cannot_be_asked_keeps_all_from_the_plugin(module: str) -> None:
     each = {"w2": {"device_plugin_node_name": ""}}
-    answers: dict[str, Answer] = {"kubelet_info": {"node": "node-w2"}}
-    answers[module] = {"failed": True, "msg": "no runtime"}
-    found = run(ARCHIVE, answers=answers, each=each)
+    results: dict[str, ModuleResult] = {"kubelet_info": {"node": "node-w2"}}
+    results[module] = {"failed": True, "msg": "no runtime"}
+    found = run(ARCHIVE, results=results, each=each)
     assert found.failures["w2 turn"] == "Nothing was deployed, because of w2: no runtime"
     assert found.changed == []
 
 
 def test_nothing_is_written_before_all_have_looked() -> None:
-    found = course(ARCHIVE)
+    found = role_run(ARCHIVE)
     found.plan(["w1", "w2", "w3"])
-    told = found.play.take("device_plugin", "admit", "w1")
+    told = found.play.run_step("device_plugin", "admit", "w1")
     assert told["msg"].startswith("Nothing was changed. w1, w2, w3 is not planned yet")
 
 
 def test_an_image_is_not_loaded_into_a_batch_only() -> None:
-    found = course(ARCHIVE)
+    found = role_run(ARCHIVE)
     found.play.batch = ["w1"]
     found.run()
     assert "serial excludes w2, w3" in found.failures["w1 decide"]
-    assert found.play.asked == []
+    assert found.play.all_calls == []
 
 
 # ---- absent ----------------------------------------------------------------------------------------------------------
@@ -390,8 +392,8 @@ def amounts(allocatable: str, *, device_plugin: bool = True) -> Json:
 def test_what_kubelets_still_show_of_it_is_told(variables: Json, shown: list[str]) -> None:
     nodes = {"node-w1": amounts("0"), "node-w2": amounts("4"), "node-w3": amounts("4", device_plugin=False)}
     offered = {"nodes": {name: {"extended_resources": each} for name, each in nodes.items()}}
-    answers: dict[str, Answer] = {"device_plugin_info": look(NAMESPACE, FORMER), "node_resource_info": offered}
-    found = run(variables, answers=answers)
+    results: dict[str, ModuleResult] = {"device_plugin_info": look(NAMESPACE, FORMER), "node_resource_info": offered}
+    found = run(variables, results=results)
     (question,) = (call.arguments for call in found.play.calls("device_plugin_info"))
     assert question == {"name": OWN, "namespace": OWN, "gather_subset": ["objects", "others"]}
     # Who may not list the pods of all namespaces may take it away.
@@ -401,11 +403,11 @@ def test_what_kubelets_still_show_of_it_is_told(variables: Json, shown: list[str
         f"ConfigMap {FORMER['name']}",
         f"Namespace {OWN}",
     ]
-    assert (found.play.controller.ran, found.result("decide", "w1")["files"]) == ([], {})
+    assert (found.play.controller.commands, found.result("decide", "w1")["files"]) == ([], {})
 
 
 def test_what_they_show_may_not_be_known() -> None:
-    found = run(ABSENT, answers={"node_resource_info": {"failed": True, "msg": "forbidden"}})
+    found = run(ABSENT, results={"node_resource_info": {"failed": True, "msg": "forbidden"}})
     assert found.failures["w1 verify"].endswith(
         "was removed, but what kubelets still show of it is not known: forbidden"
     )
@@ -417,11 +419,11 @@ def test_what_they_show_may_not_be_known() -> None:
 @pytest.mark.parametrize("check_mode", [False, True])
 def test_what_builds_the_image_is_no_pass(check_mode: bool) -> None:
     play = FakePlay({"localhost": {}}, check_mode=check_mode)
-    assert play.take("device_plugin", "plan", "localhost") == {
+    assert play.run_step("device_plugin", "plan", "localhost") == {
         "changed": False,
         "check_mode": check_mode,
     }
-    misspelt = FakePlay({"localhost": {"device_plugin_image_bas": 1}}).take("device_plugin", "plan", "localhost")
+    misspelt = FakePlay({"localhost": {"device_plugin_image_bas": 1}}).run_step("device_plugin", "plan", "localhost")
     assert "did you mean device_plugin_image_base?" in misspelt["msg"]
 
 
@@ -430,7 +432,7 @@ def test_one_host_may_do_it_for_all() -> None:
 
 
 def test_hosts_that_the_play_has_lost_do_not_matter() -> None:
-    found = course(OURS)
+    found = role_run(OURS)
     found.play.play_hosts, found.play.lost = ["w1", "w2"], ["w3"]
     found.run()
     assert (found.failures, found.changed) == ({}, ["w1"])

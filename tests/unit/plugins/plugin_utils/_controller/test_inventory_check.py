@@ -24,7 +24,7 @@ OF_SITE: Json = {"groups": list(GROUPS), "roles": SITE, "required": []}
 def begin(hosts: t.Mapping[str, Json], roles: t.Sequence[str] = SITE, **settings: t.Any) -> Json:
     """The step on cp1. hosts: their variables; those that are not named have none."""
     play = FakePlay({name: hosts.get(name, {}) for name in ("cp1", "w1", "w2", "bastion")}, GROUPS, **settings)
-    return play.take("site", "begin", "cp1", settings={**OF_SITE, "roles": list(roles)})
+    return play.run_step("site", "begin", "cp1", settings={**OF_SITE, "roles": list(roles)})
 
 
 def test_what_any_node_names_is_noted() -> None:
@@ -53,7 +53,7 @@ def test_a_variable_of_the_play_is_that_of_all_nodes() -> None:
     play = FakePlay({"cp1": {}, "w1": {}}, GROUPS)
     variables = play.variables
     play.variables = lambda role, host: {**variables(role, host), "node_kubelet_config": []}  # type: ignore[method-assign]
-    found = play.take("site", "begin", "cp1", settings=OF_SITE)
+    found = play.run_step("site", "begin", "cp1", settings=OF_SITE)
     assert found["report"] == ["cp1, w1: invalid node_kubelet_config: must be a mapping, not a list."]
 
 
@@ -74,7 +74,7 @@ def test_groups_of_the_inventory(
     variables: Json, groups: t.Mapping[str, list[str]], renamed: Json, message: str, roles: t.Sequence[str]
 ) -> None:
     play = FakePlay({"cp1": {**CONFIG, **variables}, "localhost": {}}, groups)
-    found = play.take("site", "begin", "cp1", settings={**OF_SITE, "roles": roles})
+    found = play.run_step("site", "begin", "cp1", settings={**OF_SITE, "roles": roles})
     assert message in found.get("msg", "")
     assert (found.get("failed", False), found.get("renamed", {})) == (bool(message), renamed)
     if roles and not message:
@@ -83,9 +83,9 @@ def test_groups_of_the_inventory(
 
 def test_variables_unchecked_without_roles_or_nodes() -> None:
     play = FakePlay({"cp1": {"node_kubelet_config": None}, "bastion": {}}, GROUPS)
-    assert "failed" not in play.take("site", "begin", "cp1", settings={**OF_SITE, "roles": []})
+    assert "failed" not in play.run_step("site", "begin", "cp1", settings={**OF_SITE, "roles": []})
     play = FakePlay({"bastion": {"node_kubelet_config": None}}, GROUPS)
-    assert "failed" not in play.take("site", "begin", "bastion", settings=OF_SITE)
+    assert "failed" not in play.run_step("site", "begin", "bastion", settings=OF_SITE)
 
 
 MISTAKES: list[tuple[Json, str]] = [
@@ -212,7 +212,7 @@ def test_details_of_a_guard_do_not_matter_where_it_is_not_applied() -> None:
 def test_each_mistake_is_one_line_however_many_nodes_have_it() -> None:
     hosts: Json = {f"w{number}": {"node_kubelet_config": []} for number in range(40)}
     play = FakePlay(hosts, {"kube_node": list(hosts)})
-    (line,) = play.take("site", "begin", "w0", settings=OF_SITE)["report"]
+    (line,) = play.run_step("site", "begin", "w0", settings=OF_SITE)["report"]
     assert line.startswith("w0, w1, ")
     assert " and 30 more: invalid node_kubelet_config" in line
 
@@ -225,14 +225,14 @@ def test_a_mistake_in_a_file_of_each_node_is_one_line() -> None:
     for host, variables in hosts.items():
         variables["node_kubelet_config"].ansible_pos = (f"{host}.yml", 7, 1)
     play = FakePlay(hosts, {"kube_node": list(hosts)})
-    (line,) = play.take("site", "begin", "w0", settings=OF_SITE)["report"]
+    (line,) = play.run_step("site", "begin", "w0", settings=OF_SITE)["report"]
     assert line.endswith(" (w0.yml:7 and 39 more)")
 
 
 def test_many_mistakes_are_not_all_shown() -> None:
     hosts: Json = {f"w{number}": {f"node_kubelet_{number}": 1} for number in range(40)}
     play = FakePlay(hosts, {"kube_node": list(hosts)})
-    lines = play.take("site", "begin", "w0", settings=OF_SITE)["report"]
+    lines = play.run_step("site", "begin", "w0", settings=OF_SITE)["report"]
     assert sum(map(len, lines)) < 2500
     assert lines[-1] == f"{40 - len(lines) + 1} more mistakes"
 
@@ -259,7 +259,7 @@ def test_a_name_that_is_nearly_one_of_ours_is_a_warning() -> None:
 def test_tags_that_leave_everything_out_are_told(run: list[str], skipped: list[str], own: list[str], told: str) -> None:
     tags: Json = {"ansible_run_tags": run, "ansible_skip_tags": skipped}
     play = FakePlay({"w1": {**CONFIG, **tags}}, GROUPS, tags=own)
-    found = play.take("site", "begin", "w1", settings=OF_SITE)
+    found = play.run_step("site", "begin", "w1", settings=OF_SITE)
     assert found.get("lines", []) == (
         [f"Nothing of this playbook is run with {told}: its tasks have no such tags."] if told else []
     )

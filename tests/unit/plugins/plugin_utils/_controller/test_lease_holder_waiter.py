@@ -26,11 +26,11 @@ class Run:
         self.async_val = 0
         monkeypatch.setattr(lease_holder, "show_progress", lambda message, _seconds: self.shown.append(message))
 
-    def __call__(self, *answers: dict[str, t.Any], **arguments: t.Any) -> dict[str, t.Any]:
+    def __call__(self, *results: dict[str, t.Any], **arguments: t.Any) -> dict[str, t.Any]:
         plugin = object.__new__(LeaseWaiter)
         plugin._task = t.cast("t.Any", types.SimpleNamespace(async_val=self.async_val))
         plugin._connection = t.cast("t.Any", types.SimpleNamespace(has_native_async=False))
-        left = list(answers)
+        left = list(results)
 
         def execute(*, module_args: dict[str, t.Any], **_options: t.Any) -> dict[str, t.Any]:
             self.timeouts.append(module_args.get("wait_timeout"))

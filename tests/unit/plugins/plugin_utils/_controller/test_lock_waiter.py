@@ -33,10 +33,10 @@ class Run:
     def _pass(self, seconds: float) -> None:
         self.now += seconds
 
-    def __call__(self, args: dict[str, t.Any], *answers: t.Any) -> dict[str, t.Any]:
+    def __call__(self, args: dict[str, t.Any], *results: t.Any) -> dict[str, t.Any]:
         plugin = object.__new__(lock_waiter.LockWaiter)
         plugin._task = t.cast("t.Any", types.SimpleNamespace(args=args))
-        queue = list(answers)
+        queue = list(results)
 
         def execute(module_args: t.Any, task_vars: t.Any) -> dict[str, t.Any]:
             self.calls.append(module_args)

@@ -46,11 +46,11 @@ def test_a_task_that_is_sent_to_the_controller_becomes_another_user_by_its_keywo
 
 
 def test_a_module_runs_where_the_task_does() -> None:
-    play = FakePlay({"w1": {}}, answers={"kubelet_info": {"node": "n", "warnings": ["old"]}})
+    play = FakePlay({"w1": {}}, results={"kubelet_info": {"node": "n", "warnings": ["old"]}})
     found = runner_of(play, delegate_to="cp1")
     assert run(found, "kubelet_info", {"a": 1}).node == "n"
     run(found, "kubelet_info", {})
-    (call, _again) = play.asked
+    (call, _again) = play.all_calls
     assert (call.host, call.on, call.arguments, call.dry, found.warnings) == (
         "w1",
         "cp1",
@@ -70,12 +70,12 @@ def test_a_module_runs_where_the_task_does() -> None:
 def test_a_plan_is_asked_for_in_check_mode(check_mode: bool, is_plan: bool, dry: bool) -> None:
     play = FakePlay({"w1": {}})
     run(runner_of(play, check_mode=check_mode, diff=True), "node_taint", {}, is_plan=is_plan)
-    assert play.asked[0].dry is dry
-    assert play.asked[0].diff is not is_plan
+    assert play.all_calls[0].dry is dry
+    assert play.all_calls[0].diff is not is_plan
 
 
 def test_a_lost_connection_is_a_result_and_is_closed() -> None:
-    play = FakePlay({"w1": {}}, answers={"kubelet_info": GONE})
+    play = FakePlay({"w1": {}}, results={"kubelet_info": GONE})
     runner = runner_of(play)
     run(runner, "node_taint", {})
     assert play.closed == []
@@ -103,7 +103,7 @@ def test_a_module_without_an_action_plugin_is_run_as_it_is() -> None:
 
 
 def test_what_ran_a_module_cleans_up_also_behind_a_lost_connection() -> None:
-    play = FakePlay({"w1": {}}, answers={"kubelet_info": GONE})
+    play = FakePlay({"w1": {}}, results={"kubelet_info": GONE})
     run(runner_of(play), "kubelet_info", {})
     assert play.cleaned == 1
 
@@ -118,7 +118,7 @@ def test_module_defaults_of_the_play_count_for_the_modules_of_a_step() -> None:
     found = runner_of(play, module_defaults=defaults)
     run(found, "node_taint", {"wait": True})
     run(found, "node_label", {})
-    taint, label = (call.arguments for call in play.asked)
+    taint, label = (call.arguments for call in play.all_calls)
     # What the step says comes first, and what is omitted is none.
     assert (taint, label) == ({"kubeconfig": "/c", "context": "of taints", "wait": True}, {})
 
@@ -127,13 +127,13 @@ def test_what_is_omitted_in_a_mapping_is_none_either() -> None:
     play = FakePlay({"w1": {"omit": "__omit__"}})
     config = {"maxPods": "__omit__", "podPidsLimit": 5, "evictionHard": {"a": "__omit__"}, "list": [{"b": "__omit__"}]}
     run(runner_of(play), "kubelet", {"config": config, "args": "__omit__"}, is_plan=True)
-    assert play.asked[0].arguments == {"config": {"podPidsLimit": 5, "evictionHard": {}, "list": [{}]}}
+    assert play.all_calls[0].arguments == {"config": {"podPidsLimit": 5, "evictionHard": {}, "list": [{}]}}
 
 
 def test_null_stays_where_nothing_can_be_omitted() -> None:
     play = FakePlay({"w1": {}})
     run(runner_of(play), "node_label", {"nodes": {"w1": {"a": "b", "c": None}}})
-    assert play.asked[0].arguments == {"nodes": {"w1": {"a": "b", "c": None}}}
+    assert play.all_calls[0].arguments == {"nodes": {"w1": {"a": "b", "c": None}}}
 
 
 def test_a_plan_has_no_default_that_its_change_does_not_have() -> None:
@@ -141,14 +141,14 @@ def test_a_plan_has_no_default_that_its_change_does_not_have() -> None:
     play.play._action_groups = {"nodecraft.kubeadm.kubelet": ["nodecraft.kubeadm.node"]}
     defaults = [{"group/nodecraft.kubeadm.node": {"a": 1}, "nodecraft.kubeadm.kubelet": {"config": {"maxPods": 7}}}]
     run(runner_of(play, module_defaults=defaults), "kubelet", {"state": "present"}, is_plan=True, is_complete=True)
-    assert play.asked[0].arguments == {"a": 1, "state": "present"}
+    assert play.all_calls[0].arguments == {"a": 1, "state": "present"}
 
 
 def test_a_program_runs_on_the_controller() -> None:
     play = FakePlay({"w1": {}})
-    play.controller.answer = (2, b"", b"line 1: bad\nline 2: worse")
+    play.controller.exec_result = (2, b"", b"line 1: bad\nline 2: worse")
     assert runner_of(play).run_on_controller(["python3", "-m", "a b"], "text", "/source") == {
         "rc": 2,
         "stderr_lines": ["line 1: bad", "line 2: worse"],
     }
-    assert (play.controller.ran, play.controller.cwd) == ([("python3 -m 'a b'", b"text")], "/source")
+    assert (play.controller.commands, play.controller.cwd) == ([("python3 -m 'a b'", b"text")], "/source")

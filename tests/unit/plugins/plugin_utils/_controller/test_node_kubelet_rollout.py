@@ -38,7 +38,7 @@ class FakePass:
     play_hosts = ("w1", "w2")
 
     def __init__(self, answer: Json, age: float) -> None:
-        self.asked: list[tuple[str, Json]] = []
+        self.module_calls: list[tuple[str, Json]] = []
         self._module_result = answer
         lease = {"cluster": {}, "at": time.time() - age}
         decision = {**OF, "coordinator": "w1", "candidates": [], "api": []}
@@ -54,7 +54,7 @@ class FakePass:
         return [ApiHost("localhost", become=False)]
 
     def run(self, module: str, arguments: Json, kind: type[t.Any]) -> t.Any:
-        self.asked.append((module, arguments))
+        self.module_calls.append((module, arguments))
         return typed.parse(kind, self._module_result)
 
 
@@ -66,13 +66,13 @@ def turn_of(its_pass: t.Any) -> Json:
 def test_a_lease_that_lasts_is_left_alone() -> None:
     its_pass = FakePass(HELD, age=TURN_SECONDS / 2 - 5)
     assert turn_of(its_pass)["lease"]["at"] == pytest.approx(time.time() - TURN_SECONDS / 2 + 5, abs=60)
-    assert its_pass.asked == []
+    assert its_pass.module_calls == []
 
 
 def test_one_that_might_run_out_is_renewed() -> None:
     its_pass = FakePass(HELD, age=TURN_SECONDS / 2 + 5)
     assert turn_of(its_pass)["lease"]["at"] == pytest.approx(time.time(), abs=60)
-    ((module, arguments),) = its_pass.asked
+    ((module, arguments),) = its_pass.module_calls
     assert module == "rollout_lease"
     assert (arguments["state"], arguments["holder"], arguments["wait_timeout"]) == ("held", holder(), 0)
 

@@ -8,15 +8,15 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Json
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import nodes_of
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_courses import (
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import nodes_result
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_role_runs import (
     DIFFERENT,
     IDLE,
     SETTING,
     SILENT,
-    asked,
-    course,
-    leases,
+    lease_calls,
+    node_queries,
+    role_run,
     run,
 )
 
@@ -27,9 +27,9 @@ ALL_IDLE = {"cp1": IDLE, "w1": IDLE}
 @pytest.mark.parametrize("check_mode", [False, True])
 def test_kubelets_with_nothing_to_change_are_compared(check_mode: bool) -> None:
     found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, check_mode=check_mode)
-    assert (found.failures, found.changed, leases(found)) == ({}, [], [])
+    assert (found.failures, found.changed, lease_calls(found)) == ({}, [], [])
     expected = {"feature_gates": {}, "config": {"maxPods": 50}}
-    assert [each["kubelets"] for each in asked(found)] == [{"cp1": expected, "w1": expected}]
+    assert [each["kubelets"] for each in node_queries(found)] == [{"cp1": expected, "w1": expected}]
     assert found.lines == "Nothing to change on 2 nodes"
 
 
@@ -38,10 +38,10 @@ def unread(node: str, problem: str = "403, forbidden") -> t.Callable[[Call], Jso
 
     def answer(call: Call) -> Json:
         entry: Json = {node: {"kubelet": {"config": None, "differences": [], "problem": problem}}}
-        is_asked = node in call.arguments.get("kubelets", {})
+        is_requested = node in call.arguments.get("kubelets", {})
         return {
-            **nodes_of(call, **(entry if is_asked else {})),
-            **({"failed": True, "msg": problem} if is_asked else {}),
+            **nodes_result(call, **(entry if is_requested else {})),
+            **({"failed": True, "msg": problem} if is_requested else {}),
         }
 
     return answer
@@ -51,12 +51,12 @@ def unread(node: str, problem: str = "403, forbidden") -> t.Callable[[Call], Jso
     ("answer", "words"),
     [
         (unread("w1"), "what it uses cannot be compared with what is desired: 403, forbidden."),
-        (lambda call: nodes_of(call, **DIFFERENT), "config maxPods is 110, not 50"),
+        (lambda call: nodes_result(call, **DIFFERENT), "config maxPods is 110, not 50"),
     ],
 )
 def test_idle_kubelet_that_is_not_as_desired_fails_its_host(answer: t.Any, words: str) -> None:
     """A run that ended between the change and the comparison, or was refused there, is followed by one with nothing to change."""
-    found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, answers={"node_resource_info": answer})
+    found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, results={"node_resource_info": answer})
     assert list(found.failures) == ["w1 end"]
     assert words in found.failures["w1 end"]
     assert found.report("w1")["failed"] is True
@@ -66,7 +66,7 @@ def test_idle_kubelet_that_is_not_as_desired_fails_its_host(answer: t.Any, words
 
 @pytest.mark.parametrize("answer", [SILENT, GONE])
 def test_api_that_is_silent_fails_a_run_that_compares(answer: Json) -> None:
-    found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, answers={"node_resource_info": answer})
+    found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, results={"node_resource_info": answer})
     assert list(found.failures) == ["cp1 end", "w1 end"]
     assert "whether kubelets use what is desired could not be compared: " in found.failures["cp1 end"]
     assert found.failures["w1 end"].endswith("could not be compared")
@@ -74,8 +74,8 @@ def test_api_that_is_silent_fails_a_run_that_compares(answer: Json) -> None:
 
 
 def test_idle_kubelets_are_compared_by_the_next_control_plane() -> None:
-    answers = {"node_resource_info": lambda call: SILENT if call.on == "cp1" else nodes_of(call)}
-    found = run("cp1", "cp2", plans={"cp1": IDLE, "cp2": IDLE}, variables=DESIRED, answers=answers)
+    results = {"node_resource_info": lambda call: SILENT if call.on == "cp1" else nodes_result(call)}
+    found = run("cp1", "cp2", plans={"cp1": IDLE, "cp2": IDLE}, variables=DESIRED, results=results)
     assert found.failures == {}
     assert [call.on for call in found.play.calls("node_resource_info")] == ["cp1", "cp2"]
 
@@ -87,8 +87,8 @@ LACKS: Json = {
 
 
 def test_missing_right_is_one_failure_for_all_idle_kubelets() -> None:
-    answers = {"node_resource_info": unread("w1"), "access_info": LACKS}
-    found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, answers=answers)
+    results = {"node_resource_info": unread("w1"), "access_info": LACKS}
+    found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, results=results)
     lacks = "the account runner lacks rights that node_kubelet needs to compare them: get nodes/proxy."
     assert lacks in found.failures["cp1 end"]
     assert lacks not in found.failures["w1 end"]
@@ -97,8 +97,8 @@ def test_missing_right_is_one_failure_for_all_idle_kubelets() -> None:
 
 def test_idle_kubelets_are_not_compared_without_the_api() -> None:
     variables = {**DESIRED, "node_kubelet_check_api": False}
-    found = run("cp1", "w1", plans=ALL_IDLE, variables=variables, answers={"node_resource_info": SILENT})
-    assert (found.failures, asked(found)) == ({}, [])
+    found = run("cp1", "w1", plans=ALL_IDLE, variables=variables, results={"node_resource_info": SILENT})
+    assert (found.failures, node_queries(found)) == ({}, [])
     limit = "whether it uses what is desired: node_kubelet_check_api is false, so /configz was not compared"
     assert found.report("w1")["unverified"] == [limit]
     assert f"WARNING: cp1, w1 kubelet: not verified: {limit}" in found.lines
@@ -106,9 +106,9 @@ def test_idle_kubelets_are_not_compared_without_the_api() -> None:
 
 @pytest.mark.parametrize("check_mode", [False, True])
 def test_idle_kubelet_that_is_not_as_desired_stops_a_change_of_others(check_mode: bool) -> None:
-    answers = {"node_resource_info": unread("cp1")}
-    found = run("cp1", "w1", plans={"cp1": IDLE}, variables=DESIRED, answers=answers, check_mode=check_mode)
-    assert (found.changed, leases(found)) == ([], [])
+    results = {"node_resource_info": unread("cp1")}
+    found = run("cp1", "w1", plans={"cp1": IDLE}, variables=DESIRED, results=results, check_mode=check_mode)
+    assert (found.changed, lease_calls(found)) == ([], [])
     assert found.failures["cp1 admit"].startswith("Nothing was changed. The kubelet of cp1 has nothing to change")
     assert found.report("cp1")["msg"].startswith("Nothing was changed. The kubelet of cp1")
     assert ("w1 kubelet + --v=5 (restart)" if check_mode else "w1: Not changed, because cp1 failed.") in found.lines
@@ -119,8 +119,8 @@ def test_idle_kubelet_that_is_not_as_desired_stops_a_change_of_others(check_mode
 @pytest.mark.parametrize("force", [False, True])
 def test_missing_right_is_refused_before_the_first_change(check_mode: bool, force: bool) -> None:
     variables = {**DESIRED, "node_kubelet_force": force}
-    found = run("cp1", "w1", variables=variables, answers={"access_info": LACKS}, check_mode=check_mode)
-    assert (found.changed, leases(found)) == ([], [])
+    found = run("cp1", "w1", variables=variables, results={"access_info": LACKS}, check_mode=check_mode)
+    assert (found.changed, lease_calls(found)) == ([], [])
     message = found.failures["cp1 admit"]
     assert message.startswith("Nothing was changed: the account runner lacks rights that node_kubelet needs")
     assert "get nodes/proxy. These rules grant them" in message
@@ -137,12 +137,12 @@ def test_missing_right_is_refused_before_the_first_change(check_mode: bool, forc
 
 def test_what_a_playbook_compares_at_its_end_counts() -> None:
     """Another role may have repaired what kept the API server from a kubelet."""
-    answers = {"node_resource_info": [unread("w1")(Call("", "", "", {"kubelets": {"cp1": {}, "w1": {}}}, False)), {}]}
-    found = course("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, answers=answers)
+    results = {"node_resource_info": [unread("w1")(Call("", "", "", {"kubelets": {"cp1": {}, "w1": {}}}, False)), {}]}
+    found = role_run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, results=results)
     found.is_plan_only = True
     found.plan(["cp1", "w1"])
     assert list(found.result("admit", "cp1")["mismatches"]) == ["w1"]
-    found.play.answers["node_resource_info"] = nodes_of
+    found.play.results["node_resource_info"] = nodes_result
     found.compare(["cp1", "w1"])
     found.end(["cp1", "w1"])
     assert found.failures == {}
@@ -151,7 +151,7 @@ def test_what_a_playbook_compares_at_its_end_counts() -> None:
 
 @pytest.mark.parametrize("plan_only", [False, True])
 def test_plan_that_repairs_a_control_plane_does_not_wait_for_its_api(plan_only: bool) -> None:
-    found = course("cp1", plans={"cp1": IDLE}, variables=DESIRED, answers={"node_resource_info": SILENT})
+    found = role_run("cp1", plans={"cp1": IDLE}, variables=DESIRED, results={"node_resource_info": SILENT})
     down = {"ready": False, "problem": "is down", "operations": [SETTING], "open_transaction": None}
     own = {"pass_id": "c", "at_work": True, "excluded": ""}
     begun = {**own, "plan": {"static_pods": {"kube-apiserver": down}}}
@@ -167,10 +167,10 @@ def test_kubelet_out_of_reach_is_changed_with_a_warning() -> None:
 
     def answer(call: Call) -> Json:
         reached.append("restarted_nodes" not in call.arguments)
-        return nodes_of(call) if reached[-1] else unread("w1", "503")(call)
+        return nodes_result(call) if reached[-1] else unread("w1", "503")(call)
 
-    found = course("w1", groups={}, answers={"node_resource_info": answer})
-    found.desire(config={"maxPods": 50})
+    found = role_run("w1", groups={}, results={"node_resource_info": answer})
+    found.set_desired(config={"maxPods": 50})
     found.run()
     assert (found.failures, found.changed) == ({}, ["w1"])
     assert "what the kubelet of w1 uses cannot be read before its change" in " ".join(
@@ -184,12 +184,12 @@ def test_kubelet_out_of_reach_is_changed_with_a_warning() -> None:
 def listing_no_pods(call: Call, **nodes: Json) -> Json:
     """An account that may not list pods is told nothing where they are asked for, too."""
     lists_pods = call.arguments.get("requested", True) or call.arguments.get("restarted_nodes")
-    return SILENT if lists_pods else nodes_of(call, **nodes)
+    return SILENT if lists_pods else nodes_result(call, **nodes)
 
 
 def test_forced_run_of_an_account_that_may_not_list_pods() -> None:
-    answers = {"node_resource_info": lambda call: listing_no_pods(call, w9={})}
-    found = run("cp1", variables={"node_kubelet_force": True}, answers=answers)
+    results = {"node_resource_info": lambda call: listing_no_pods(call, w9={})}
+    found = run("cp1", variables={"node_kubelet_force": True}, results=results)
     assert (found.failures, found.changed) == ({}, ["cp1"])
     assert "not in this run: w9" in found.lines
     assert "not verified" not in found.lines
@@ -197,9 +197,9 @@ def test_forced_run_of_an_account_that_may_not_list_pods() -> None:
 
 def test_forced_run_of_an_account_that_may_not_list_pods_compares_idle_kubelets() -> None:
     wrong: Json = {"kubelet": {"config": None, "differences": [], "problem": "its kubelet answers 500"}}
-    answers = {"node_resource_info": lambda call: listing_no_pods(call, w1=wrong)}
-    found = course("cp1", "w1", plans={"w1": IDLE}, variables={"node_kubelet_force": True}, answers=answers)
-    found.desire(config={"maxPods": 50})
+    results = {"node_resource_info": lambda call: listing_no_pods(call, w1=wrong)}
+    found = role_run("cp1", "w1", plans={"w1": IDLE}, variables={"node_kubelet_force": True}, results=results)
+    found.set_desired(config={"maxPods": 50})
     found.run()
     assert found.changed == []
     assert "its kubelet answers 500" in found.lines
@@ -207,11 +207,11 @@ def test_forced_run_of_an_account_that_may_not_list_pods_compares_idle_kubelets(
 
 def test_forced_run_reports_kubelets_and_devices_that_the_api_does_not_show() -> None:
     def answer(call: Call) -> Json:
-        return SILENT if call.arguments.get("readmission") else nodes_of(call, cp1={}, w1={})
+        return SILENT if call.arguments.get("readmission") else nodes_result(call, cp1={}, w1={})
 
     variables = {"node_kubelet_force": True}
-    found = course("cp1", "w1", plans={"w1": IDLE}, variables=variables, answers={"node_resource_info": answer})
-    found.desire(config={"maxPods": 50})
+    found = role_run("cp1", "w1", plans={"w1": IDLE}, variables=variables, results={"node_resource_info": answer})
+    found.set_desired(config={"maxPods": 50})
     found.run()
     assert found.changed == ["cp1"]
     assert "WARNING: not verified: whether the kubelets of w1 use what is desired: " in found.lines

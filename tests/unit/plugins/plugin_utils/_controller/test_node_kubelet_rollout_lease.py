@@ -6,20 +6,20 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Json
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import held, nodes_of
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_courses import (
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import lease_result, nodes_result
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_role_runs import (
     DIFFERENT,
     DONE,
     IDLE,
-    leases,
-    offering,
+    advertising,
+    lease_calls,
     run,
 )
 
 
 def test_a_run_that_restarts_kubelets_holds_its_own_lease() -> None:
     found = run("cp1", "w1")
-    assert leases(found) == [("held", "cp1"), ("released", "cp1")]
+    assert lease_calls(found) == [("held", "cp1"), ("released", "cp1")]
     assert "warnings" not in found.result("end", "cp1")
     taken, released = (call.arguments for call in found.play.calls("rollout_lease"))
     assert taken["name"] == released["name"] == "nodecraft-kubeadm-kubelets"
@@ -32,7 +32,7 @@ def test_a_run_that_restarts_kubelets_holds_its_own_lease() -> None:
 @pytest.mark.parametrize("variables", [{"node_kubelet_lease": "no"}, {"node_kubelet_check_api": False}])
 def test_a_run_without_the_lease_or_the_api_holds_none(variables: Json) -> None:
     found = run("cp1", "w1", variables=variables)
-    assert (found.failures, found.changed, leases(found)) == ({}, ["cp1", "w1"], [])
+    assert (found.failures, found.changed, lease_calls(found)) == ({}, ["cp1", "w1"], [])
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_run_without_the_lease_or_the_api_holds_none(variables: Json) -> None:
     ],
 )
 def test_without_the_lease_nothing_is_changed(answer: Json, told: str) -> None:
-    found = run("cp1", "w1", answers={"rollout_lease": answer})
+    found = run("cp1", "w1", results={"rollout_lease": answer})
     assert found.changed == []
     assert found.failures["cp1 admit"].startswith("Nothing was changed: ")
     assert told in found.failures["cp1 admit"]
@@ -59,14 +59,14 @@ def test_without_the_lease_nothing_is_changed(answer: Json, told: str) -> None:
 def test_behind_another_run_the_api_is_asked_again_and_the_user_told() -> None:
     stale = {
         "rollout_lease": lambda call: {
-            **held(call),
+            **lease_result(call),
             "stale": call.arguments["state"] == "held",
             "taken_over_from": "them",
         }
     }
-    found = run("cp1", "w1", plans={"w1": IDLE}, answers=stale)
+    found = run("cp1", "w1", plans={"w1": IDLE}, results=stale)
     assert found.changed == ["cp1"]
-    assert [call.module for call in found.play.asked if call.module != "access_info"][:3] == [
+    assert [call.module for call in found.play.all_calls if call.module != "access_info"][:3] == [
         "node_resource_info",
         "rollout_lease",
         "node_resource_info",
@@ -77,7 +77,7 @@ def test_behind_another_run_the_api_is_asked_again_and_the_user_told() -> None:
 
 
 def test_first_pass_behind_another_run_is_refused_and_releases_the_lease() -> None:
-    found = run("cp1", "w1", variables={"__play_pass": "additions"}, answers={"rollout_lease": stale})
+    found = run("cp1", "w1", variables={"__play_pass": "additions"}, results={"rollout_lease": stale})
     assert "another run may have changed something" in found.failures["cp1 admit"]
     assert found.changed == []
     assert found.play.calls("rollout_lease")[-1].arguments["state"] == "released"
@@ -85,7 +85,7 @@ def test_first_pass_behind_another_run_is_refused_and_releases_the_lease() -> No
 
 def stale(call: Call) -> Json:
     """A Lease that another run held since everything was planned."""
-    return {**held(call), "stale": call.arguments["state"] == "held"}
+    return {**lease_result(call), "stale": call.arguments["state"] == "held"}
 
 
 def test_what_another_run_set_meanwhile_is_told_in_the_turn() -> None:
@@ -97,7 +97,7 @@ def test_what_another_run_set_meanwhile_is_told_in_the_turn() -> None:
         "w1": {**DONE, "changed": False, "operations": []},
         "w2": {**DONE, **plans["w2"]},
     }
-    found = run("cp1", "w1", "w2", plans=plans, changes=changes, answers={"rollout_lease": stale})
+    found = run("cp1", "w1", "w2", plans=plans, changes=changes, results={"rollout_lease": stale})
     assert found.changed == ["cp1", "w1", "w2"]
     assert found.result("verify", "cp1")["warnings"] == [
         "cp1 kubelet: meanwhile another run: ~ maxPods: 110 -> 200; this run: ~ maxPods: 200 -> 77"
@@ -116,12 +116,12 @@ def test_what_another_run_set_meanwhile_is_told_in_the_turn() -> None:
 def test_an_idle_kubelet_that_another_run_changed_meanwhile_ends_the_run() -> None:
     """It has no turn, in which it would be planned again."""
     looks: list[Json] = [{}, DIFFERENT]
-    answers = {
+    results = {
         "rollout_lease": stale,
-        "node_resource_info": lambda call: nodes_of(call, **(looks.pop(0) if len(looks) > 1 else looks[0])),
+        "node_resource_info": lambda call: nodes_result(call, **(looks.pop(0) if len(looks) > 1 else looks[0])),
     }
     settings = {"w1": {"node_kubelet_config": {"maxPods": 50}}}
-    found = run("cp1", "w1", plans={"w1": IDLE}, each=settings, answers=answers)
+    found = run("cp1", "w1", plans={"w1": IDLE}, each=settings, results=results)
     assert found.changed == []
     why = found.failures["cp1 admit"]
     assert "config maxPods is 110, not 50" in why
@@ -131,19 +131,19 @@ def test_an_idle_kubelet_that_another_run_changed_meanwhile_ends_the_run() -> No
 
 
 def test_what_the_api_says_behind_another_run_counts() -> None:
-    answers = {
-        "rollout_lease": lambda call: {**held(call), "stale": call.arguments["state"] == "held"},
-        "node_resource_info": offering("cp1", 4, "silent"),
+    results = {
+        "rollout_lease": lambda call: {**lease_result(call), "stale": call.arguments["state"] == "held"},
+        "node_resource_info": advertising("cp1", 4, "silent"),
     }
-    found = run("cp1", answers=answers)
+    found = run("cp1", results=results)
     assert found.changed == []
-    assert leases(found) == [("held", "cp1"), ("released", "cp1")]
+    assert lease_calls(found) == [("held", "cp1"), ("released", "cp1")]
 
 
 @pytest.mark.parametrize("answer", [{"failed": True, "msg": "silent."}, GONE])
 def test_a_lease_that_cannot_be_released_is_told(answer: Json) -> None:
-    answers = {"rollout_lease": lambda call: held(call) if call.arguments["state"] == "held" else answer}
-    found = run("cp1", answers=answers)
+    results = {"rollout_lease": lambda call: lease_result(call) if call.arguments["state"] == "held" else answer}
+    found = run("cp1", results=results)
     assert found.changed == ["cp1"]
     (warning,) = found.result("end", "cp1")["warnings"]
     assert warning.startswith("the Lease nodecraft-kubeadm-kubelets is still held by ")
@@ -151,5 +151,5 @@ def test_a_lease_that_cannot_be_released_is_told(answer: Json) -> None:
 
 def test_a_lease_is_released_where_the_host_that_acquired_it_is_lost() -> None:
     found = run("cp1", "cp2", "cp3", plans={"cp2": IDLE, "cp3": IDLE}, changes={"cp1": GONE})
-    assert leases(found) == [("held", "cp1"), ("released", "cp2")]
+    assert lease_calls(found) == [("held", "cp1"), ("released", "cp2")]
     assert "cp1 kubelet + --v=5 (connection lost, end not seen)" in found.lines

@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Answer, Call, FakePlay, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, FakePlay, Json, ModuleResult
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import NodeResources
 
 MODULES = ["node_taint", "node_extended_resource", "node_label"]
@@ -39,11 +39,11 @@ def changes(call: Call, **more: t.Any) -> Json:
     return {"changed": True, "nodes": dict.fromkeys(names, result), "diff": [difference(name) for name in names]}
 
 
-def course(
+def role_run(
     *names: str,
     each: t.Mapping[str, Json] | None = None,
     groups: t.Mapping[str, t.Sequence[str]] | None = None,
-    answers: t.Mapping[str, Answer] | None = None,
+    results: t.Mapping[str, ModuleResult] | None = None,
     variables: Json | None = None,
     **settings: t.Any,
 ) -> NodeResources:
@@ -53,27 +53,29 @@ def course(
     play = FakePlay(
         hosts,
         {"kube_control_plane": planes} if groups is None else groups,
-        answers={"kubelet_info": node, **dict.fromkeys(MODULES, well), **(answers or {})},
+        results={"kubelet_info": node, **dict.fromkeys(MODULES, well), **(results or {})},
         **settings,
     )
     return NodeResources(play)
 
 
 def run(*names: str, **more: t.Any) -> NodeResources:
-    found = course(*names, **more)
+    found = role_run(*names, **more)
     found.run()
     return found
 
 
-def asked(found: NodeResources) -> list[tuple[str, list[str]]]:
+def node_calls(found: NodeResources) -> list[tuple[str, list[str]]]:
     """Which module was asked for which nodes, in its order."""
-    return [(call.module, sorted(call.arguments["per_node"])) for call in found.play.asked if call.module in MODULES]
+    return [
+        (call.module, sorted(call.arguments["per_node"])) for call in found.play.all_calls if call.module in MODULES
+    ]
 
 
 def test_each_module_is_asked_once_for_all_nodes() -> None:
-    found = run("cp1", "w1", answers={"node_label": changes}, variables={"node_resources_labels": {"a": "b"}})
+    found = run("cp1", "w1", results={"node_label": changes}, variables={"node_resources_labels": {"a": "b"}})
     assert found.failures == {}
-    assert asked(found) == [(name, ["node-cp1", "node-w1"]) for name in MODULES]
+    assert node_calls(found) == [(name, ["node-cp1", "node-w1"]) for name in MODULES]
     assert found.lines == "Changed: 2 operations on 2 of 2 nodes\ncp1, w1 Node + label a=b"
     assert found.report("w1")["labels"]["operations"] == [LABEL]
     # Each host has what became of its own node, not the one that asked.
@@ -81,7 +83,7 @@ def test_each_module_is_asked_once_for_all_nodes() -> None:
     for host in ("cp1", "w1"):
         ended = found.result("end", host)
         assert (ended["changed"], ended["diff"]) == (True, [difference(f"node-{host}")])
-    assert {call.on for call in found.play.asked if call.module in MODULES} == {"cp1"}
+    assert {call.on for call in found.play.all_calls if call.module in MODULES} == {"cp1"}
     (labels,) = found.play.calls("node_label")
     assert labels.arguments["per_node"]["node-w1"] == {"labels": {"a": "b"}}
     assert labels.arguments["cluster"]["machine_ids"] == {"node-cp1": "id-cp1", "node-w1": "id-w1"}
@@ -96,11 +98,11 @@ def test_each_module_is_asked_once_for_all_nodes() -> None:
     ],
 )
 def test_diffs_of_all_modules_are_one_list(taints: t.Any, labels: t.Any, diffs: t.Any) -> None:
-    answers: dict[str, Answer] = {
+    results: dict[str, ModuleResult] = {
         "node_taint": lambda call: {**well(call), "diff": taints},
         "node_label": lambda call: {**well(call), "diff": labels},
     }
-    ended = run("cp1", "w1", answers=answers).result("end", "cp1")
+    ended = run("cp1", "w1", results=results).result("end", "cp1")
     assert ended.get("diff") == (diffs and [difference("node-cp1", after) for after in diffs])
     assert ended["changed"] is False
 
@@ -112,19 +114,19 @@ def test_each_host_ends_as_its_own_node() -> None:
         return {**found, "failed": True, "msg": "1 of 2 nodes failed.", "nodes": {**found["nodes"], "node-w1": refused}}
 
     labels = {"node_resources_labels": {"a": "b"}}
-    found = run("cp1", "w1", answers={"node_label": answer}, variables=labels)
+    found = run("cp1", "w1", results={"node_label": answer}, variables=labels)
     assert found.failures == {"w1 end": "node-w1: refused"}
     assert [found.result("end", host)["changed"] for host in ("cp1", "w1")] == [True, False]
     assert "cp1 Node + label a=b\nw1: node-w1: refused\nFailed: w1 failed." in found.lines
     # What was not tried for that is left to do.
-    missed = run("cp1", "w1", answers={"node_taint": answer}, variables=labels)
-    assert [name for name, _nodes in asked(missed)] == MODULES[:1]
+    missed = run("cp1", "w1", results={"node_taint": answer}, variables=labels)
+    assert [name for name, _nodes in node_calls(missed)] == MODULES[:1]
     assert missed.failures == {"cp1 end": "Not changed, because w1 failed.", "w1 end": "node-w1: refused"}
 
 
 def test_what_was_not_waited_for_is_told() -> None:
     note = "not waited for: the node is not Ready, so no kubelet would report it"
-    found = run("cp1", "w1", answers={"node_extended_resource": lambda call: changes(call, msg=note)})
+    found = run("cp1", "w1", results={"node_extended_resource": lambda call: changes(call, msg=note)})
     assert f"cp1, w1 Node: {note}" in found.lines
 
 
@@ -140,7 +142,7 @@ def test_reverts_are_told_with_where_their_variable_comes_from_and_counted() -> 
     found = run(
         "w1",
         variables={"node_resources_labels": Placed(c="")},
-        answers={"node_label": lambda call: changes(call, operations=[gone, emptied])},
+        results={"node_label": lambda call: changes(call, operations=[gone, emptied])},
     )
     assert found.lines == (
         "Changed: 2 operations on 1 of 1 node, 1 of them a revert\n"
@@ -151,7 +153,7 @@ def test_reverts_are_told_with_where_their_variable_comes_from_and_counted() -> 
 def test_what_is_asked_for_reaches_the_modules() -> None:
     texts = {"purge": "no", "wait": "no", "wait_timeout": "7", "allow_eviction": "yes"}
     found = run("cp1", variables={f"node_resources_{name}": value for name, value in texts.items()})
-    taints, *others = (call.arguments for call in found.play.asked if call.module in MODULES)
+    taints, *others = (call.arguments for call in found.play.all_calls if call.module in MODULES)
     assert [taints[name] for name in texts] == [False, False, 7, True]
     assert [(each["purge"], each["wait"], each["wait_timeout"], "allow_eviction" in each) for each in others] == [
         (False, False, 7, False)
@@ -159,10 +161,10 @@ def test_what_is_asked_for_reaches_the_modules() -> None:
 
 
 def test_the_plan_of_a_playbook_changes_nothing() -> None:
-    found = course("cp1", answers={"node_label": changes})
+    found = role_run("cp1", results={"node_label": changes})
     found.is_plan_only = True
     found.plan(["cp1"])
-    assert {call.dry for call in found.play.asked if call.module in MODULES} == {True}
+    assert {call.dry for call in found.play.all_calls if call.module in MODULES} == {True}
     applied = found.result("apply", "cp1")
     assert applied["changed"] is False
     assert applied["labels"]["nodes"]["node-cp1"] == {
@@ -182,13 +184,13 @@ def test_what_is_left_alone_is_told_where_an_empty_variable_would_revert_it(purg
         result: Json = {"changed": False, "failed": False, "msg": "", "operations": [], "left_alone": ["a"]}
         return {"changed": False, "nodes": dict.fromkeys(call.arguments["per_node"], result)}
 
-    found = run("w1", "w2", answers={"node_label": answer}, variables={"node_resources_purge": purge})
+    found = run("w1", "w2", results={"node_label": answer}, variables={"node_resources_purge": purge})
     assert found.lines.count("labels a on w1, w2 is owned") == is_told
 
 
 def test_check_mode_asks_in_check_mode() -> None:
-    found = run("cp1", check_mode=True, answers={"node_label": changes})
-    assert {call.dry for call in found.play.asked} == {True}
+    found = run("cp1", check_mode=True, results={"node_label": changes})
+    assert {call.dry for call in found.play.all_calls} == {True}
     assert found.result("end", "cp1")["changed"] is True
     assert found.lines.startswith("Plan: 1 operation on 1 of 1 node; nothing was refused\ncp1 Node + label a=b\n")
 
@@ -198,16 +200,16 @@ def test_check_mode_asks_in_check_mode() -> None:
 
 def test_a_host_whose_name_is_given_is_not_asked_and_so_not_excluded() -> None:
     each = {"w1": {"node_resources_node_name": "n1"}}
-    answers: dict[str, Answer] = {"kubelet_info": lambda call: dict(GONE) if call.host == "w1" else node(call)}
-    found = run("cp1", "w1", each=each, answers=answers, variables={"node_resources_max_unreachable": 1})
-    assert (found.failures, asked(found)[0]) == ({}, ("node_taint", ["n1", "node-cp1"]))
+    results: dict[str, ModuleResult] = {"kubelet_info": lambda call: dict(GONE) if call.host == "w1" else node(call)}
+    found = run("cp1", "w1", each=each, results=results, variables={"node_resources_max_unreachable": 1})
+    assert (found.failures, node_calls(found)[0]) == ({}, ("node_taint", ["n1", "node-cp1"]))
     assert list(found.play.calls("node_taint")[0].arguments["cluster"]["machine_ids"]) == ["node-cp1"]
 
 
 def test_cluster_of_hosts_with_given_names_is_not_verified() -> None:
     names = {name: {"node_resources_node_name": f"n-{name}"} for name in ("cp1", "w1")}
     found = run("cp1", "w1", each=names)
-    assert not [call for call in found.play.asked if call.arguments.get("cluster")]
+    assert not [call for call in found.play.all_calls if call.arguments.get("cluster")]
     why = "all of them have node_resources_node_name"
     warning = f"WARNING: not verified: whether the API is that of these nodes: {why}"
     assert found.lines.splitlines()[-1] == warning
@@ -215,11 +217,11 @@ def test_cluster_of_hosts_with_given_names_is_not_verified() -> None:
 
 
 def test_no_node_is_asked_again_for_what_another_role_read() -> None:
-    found = course("cp1", "w1", answers={"kubelet_info": GONE})
+    found = role_run("cp1", "w1", results={"kubelet_info": GONE})
     for name in ("cp1", "w1"):
         found.play.hostvars[name]["__node_kubelet_begin"] = {"plan": node(Call("", name, name, {}, dry=False))}
     found.run()
-    assert asked(found)[0] == ("node_taint", ["node-cp1", "node-w1"])
+    assert node_calls(found)[0] == ("node_taint", ["node-cp1", "node-w1"])
     # What that role excluded, or could not plan, is asked.
     found.play.hostvars["w1"]["__node_kubelet_begin"] = {"skipped": True}
     found.run()
@@ -235,27 +237,31 @@ def test_labels_of_the_kubelets_command_line_are_refused() -> None:
 
     wanted: dict[str, Json] = {"w1": {"node_resources_labels": {zone: "b"}}}
     for known in (False, True):
-        found = course("cp1", "w1", answers={"kubelet_info": tells}, each=wanted)
+        found = role_run("cp1", "w1", results={"kubelet_info": tells}, each=wanted)
         if known:  # by the role node_kubelet, which does not tell the command line
             found.play.hostvars["w1"]["__node_kubelet_begin"] = {"plan": node(Call("", "w1", "w1", {}, dry=False))}
         found.run()
         assert found.failures["w1 begin"].startswith(
             f"Nothing was changed. labels: node-w1: {zone} is 'a' by --node-labels"
         )
-        assert asked(found) == []
+        assert node_calls(found) == []
     wanted["w1"] = {"node_resources_labels": {zone: "a"}}
-    assert asked(run("cp1", "w1", answers={"kubelet_info": tells}, each=wanted))
+    assert node_calls(run("cp1", "w1", results={"kubelet_info": tells}, each=wanted))
 
 
 @pytest.mark.parametrize("answer", [GONE, {"failed": True, "msg": "no kubelet"}])
 def test_a_node_that_does_not_tell_its_name_ends_the_play(answer: Json) -> None:
-    answers: dict[str, Answer] = {"kubelet_info": lambda call: answer if call.host == "w1" else node(call)}
-    found = run("cp1", "w1", answers=answers)
-    assert (asked(found), list(found.failures), found.summary["outcome"]) == ([], ["w1 begin", "cp1 end"], "failed")
+    results: dict[str, ModuleResult] = {"kubelet_info": lambda call: answer if call.host == "w1" else node(call)}
+    found = run("cp1", "w1", results=results)
+    assert (node_calls(found), list(found.failures), found.summary["outcome"]) == (
+        [],
+        ["w1 begin", "cp1 end"],
+        "failed",
+    )
     assert found.failures["cp1 end"] == "Not planned, because w1 failed."
     assert f"w1: {found.failures['w1 begin']}" in found.lines
     assert found.failures["w1 begin"].endswith(f"the name of w1 in Kubernetes is not known: {answer['msg']}")
-    limited = run("cp1", "w1", answers=answers, variables={"node_resources_max_unreachable": 1})
+    limited = run("cp1", "w1", results=results, variables={"node_resources_max_unreachable": 1})
     assert ("w1 begin" in limited.failures) is bool(answer.get("failed"))
 
 
@@ -267,11 +273,11 @@ def test_a_node_that_does_not_tell_its_name_ends_the_play(answer: Json) -> None:
 def test_workers_that_cannot_be_reached_may_be_excluded(gone: list[str], forks: int) -> None:
     """Also when they end before the first one that is reached."""
     names = ["w1", "w2", "w3", "w4", "cp1", "w5"]
-    answers: dict[str, Answer] = {"kubelet_info": lambda call: dict(GONE) if call.host in gone else node(call)}
-    found = run(*names, answers=answers, variables={"node_resources_max_unreachable": "3"}, forks=forks)
+    results: dict[str, ModuleResult] = {"kubelet_info": lambda call: dict(GONE) if call.host in gone else node(call)}
+    found = run(*names, results=results, variables={"node_resources_max_unreachable": "3"}, forks=forks)
     assert found.failures == {}
     left = sorted(f"node-{name}" for name in names if name not in gone)
-    assert asked(found) == [(module, left) for module in MODULES]
+    assert node_calls(found) == [(module, left) for module in MODULES]
     assert [f"{name}: skipped, because it cannot be reached" in found.lines for name in gone] == [True] * len(gone)
     assert [found.report(name)["unreachable"] for name in gone] == [True] * len(gone)
 
@@ -285,9 +291,9 @@ def test_workers_that_cannot_be_reached_may_be_excluded(gone: list[str], forks: 
     ],
 )
 def test_who_must_not_be_excluded(gone: list[str], most: int, words: str) -> None:
-    answers: dict[str, Answer] = {"kubelet_info": lambda call: dict(GONE) if call.host in gone else node(call)}
-    found = run("cp1", "w1", "w2", answers=answers, variables={"node_resources_max_unreachable": most})
-    assert asked(found) == []
+    results: dict[str, ModuleResult] = {"kubelet_info": lambda call: dict(GONE) if call.host in gone else node(call)}
+    found = run("cp1", "w1", "w2", results=results, variables={"node_resources_max_unreachable": most})
+    assert node_calls(found) == []
     refused, *others = found.failures.values()
     assert words in refused
     assert {each.startswith("Not planned, because ") for each in others} <= {True}
@@ -295,7 +301,7 @@ def test_who_must_not_be_excluded(gone: list[str], most: int, words: str) -> Non
 
 def test_a_run_that_reaches_no_host_is_refused() -> None:
     groups = {"kube_control_plane": ["cp9"]}
-    found = run("w1", groups=groups, answers={"kubelet_info": GONE}, variables={"node_resources_max_unreachable": 5})
+    found = run("w1", groups=groups, results={"kubelet_info": GONE}, variables={"node_resources_max_unreachable": 5})
     assert "No host of this run is left." in found.failures["w1 decide"]
 
 
@@ -316,16 +322,16 @@ def test_hosts_that_cannot_be_served(each: Json, step: str, words: str, ignores_
     assert words in found.failures[step]
     assert found.failures[step].startswith("Nothing was changed")
     if not ignores_errors or step != "w1 begin":
-        assert asked(found) == []
+        assert node_calls(found) == []
 
 
 def test_two_clusters_are_refused() -> None:
     other = {"ca_sha256": "b", "server": "https://b:6443", "machine_id": ""}
-    answers: dict[str, Answer] = {
+    results: dict[str, ModuleResult] = {
         "kubelet_info": lambda call: {**node(call), **({"cluster": other} if call.host == "w1" else {})}
     }
-    found = run("cp1", "w1", answers=answers)
-    assert (asked(found), "belong to 2 clusters" in found.failures["cp1 decide"]) == ([], True)
+    found = run("cp1", "w1", results=results)
+    assert (node_calls(found), "belong to 2 clusters" in found.failures["cp1 decide"]) == ([], True)
 
 
 # ---- who asks the API ------------------------------------------------------------------------------------------------
@@ -334,16 +340,16 @@ def test_two_clusters_are_refused() -> None:
 def test_a_control_plane_of_the_play_asks_before_one_of_the_inventory() -> None:
     found = run("w1", "cp2", groups={"kube_control_plane": ["cp1"]})
     assert found.result("decide", "w1")["api"] == [{"host": "cp2", "become": True}, {"host": "cp1", "become": True}]
-    assert [call.on for call in found.play.asked if call.module in MODULES] == ["cp2"] * 3
+    assert [call.on for call in found.play.all_calls if call.module in MODULES] == ["cp2"] * 3
     named = run("cp1", variables={"node_resources_api_host": "bastion"})
-    assert [call.on for call in named.play.asked if call.module in MODULES] == ["bastion"] * 3
+    assert [call.on for call in named.play.all_calls if call.module in MODULES] == ["bastion"] * 3
 
 
 def test_the_next_control_plane_is_asked_where_the_first_cannot_be_reached() -> None:
-    answers: dict[str, Answer] = {"node_taint": lambda call: GONE if call.on == "cp1" else well(call)}
-    found = run("w1", groups={"kube_control_plane": ["cp1", "cp2"]}, answers=answers)
+    results: dict[str, ModuleResult] = {"node_taint": lambda call: GONE if call.on == "cp1" else well(call)}
+    found = run("w1", groups={"kube_control_plane": ["cp1", "cp2"]}, results=results)
     assert found.failures == {}
-    assert [(call.module, call.on) for call in found.play.asked[1:]] == [
+    assert [(call.module, call.on) for call in found.play.all_calls[1:]] == [
         ("node_taint", "cp1"),
         *((module, "cp2") for module in MODULES),
     ]
@@ -352,8 +358,8 @@ def test_the_next_control_plane_is_asked_where_the_first_cannot_be_reached() -> 
 @pytest.mark.parametrize("answer", [FAILS, GONE])
 @pytest.mark.parametrize("ignores_errors", [False, True])
 def test_what_fails_ends_the_play_and_is_what_is_reported(answer: Json, ignores_errors: bool) -> None:
-    found = run("cp1", "w1", answers={"node_extended_resource": answer}, ignores_errors=ignores_errors)
-    assert [name for name, _nodes in asked(found)] == MODULES[:2]
+    found = run("cp1", "w1", results={"node_extended_resource": answer}, ignores_errors=ignores_errors)
+    assert [name for name, _nodes in node_calls(found)] == MODULES[:2]
     assert found.failures == dict.fromkeys(("cp1 end", "w1 end"), answer["msg"])
     assert found.lines.splitlines()[:2] == ["Nothing was changed on 2 nodes", f"cp1, w1: {answer['msg']}"]
     assert "nothing to change" not in found.lines.lower()
@@ -364,7 +370,7 @@ def test_what_fails_ends_the_play_and_is_what_is_reported(answer: Json, ignores_
     [("kubelet on w1 is down", True, True), ("kubelet on w1 is down", False, False), (None, True, False)],
 )
 def test_a_plan_without_the_api_says_what_repairs_a_kubelet(problem: str | None, plan_only: bool, told: bool) -> None:
-    found = course("cp1", "w1", answers={"node_taint": FAILS}, ignores_errors=True)
+    found = role_run("cp1", "w1", results={"node_taint": FAILS}, ignores_errors=True)
     for name, each in (("cp1", None), ("w1", problem)):
         plan = {**node(Call("", name, name, {}, dry=False)), "problem": each}
         found.play.hostvars[name]["__node_kubelet_begin"] = {"plan": plan}
@@ -386,11 +392,11 @@ def test_missing_right_is_refused_where_kubelets_restart(
 ) -> None:
     """What a restarted kubelet loses is set again, although nothing is to change when all is planned."""
     missing = {"verb": "patch", "resource": "nodes/status", "group": "", "namespace": "", "names": ["node-w1"]}
-    found = course(
+    found = role_run(
         "cp1",
         "w1",
         variables={"node_resources_extended_resources": {"a/b": 1}},
-        answers={"access_info": {"user": "runner", "missing": [missing]}},
+        results={"access_info": {"user": "runner", "missing": [missing]}},
     )
     for host in ("cp1", "w1"):
         found.play.hostvars[host]["__node_kubelet_begin"] = {
@@ -409,7 +415,7 @@ def test_missing_right_is_refused_where_kubelets_restart(
 
 
 def test_rights_that_could_not_be_reviewed_are_told_before_kubelets_restart() -> None:
-    found = course("cp1", answers={"access_info": {"failed": True, "msg": "the API server answers 500."}})
+    found = role_run("cp1", results={"access_info": {"failed": True, "msg": "the API server answers 500."}})
     answer = node(Call("", "cp1", "cp1", {}, False))
     found.play.hostvars["cp1"].update(
         node_resources_extended_resources={"a/b": 1}, __node_kubelet_begin={"plan": {**answer, "operations": [LABEL]}}
@@ -423,10 +429,10 @@ def test_rights_that_could_not_be_reviewed_are_told_before_kubelets_restart() ->
 
 
 def test_hosts_that_skip_the_role_are_excluded_wherever_they_stand() -> None:
-    found = course("cp1", "w1")
+    found = role_run("cp1", "w1")
     found.run()
     found.run(skipped_by=["cp1"])
-    assert asked(found)[len(MODULES) :] == [(name, ["node-w1"]) for name in MODULES]
+    assert node_calls(found)[len(MODULES) :] == [(name, ["node-w1"]) for name in MODULES]
     assert found.lines == "Nothing to change on 1 node"
     assert list(found.statistics["node_resources_report"]) == ["w1"]
 
@@ -439,7 +445,7 @@ def test_a_pass_that_did_not_begin_ends_with_what_kept_it_from_that() -> None:
 
 
 def test_hosts_that_the_play_has_lost_keep_no_other_from_it() -> None:
-    found = course("cp1", "w1")
+    found = role_run("cp1", "w1")
     found.play.play_hosts, found.play.lost = ["cp1"], ["w1"]
     found.run()
-    assert (found.failures, asked(found)[0]) == ({}, ("node_taint", ["node-cp1"]))
+    assert (found.failures, node_calls(found)[0]) == ({}, ("node_taint", ["node-cp1"]))

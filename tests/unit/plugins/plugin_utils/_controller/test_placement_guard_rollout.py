@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Answer, Call, FakePlay, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, FakePlay, Json, ModuleResult
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import Guard
 
 UNCHANGED = {"changed": False, "enforced": False, "nodes": [], "added": [], "removed": [], "stale": [], "untainted": []}
@@ -18,23 +18,23 @@ def node(call: Call) -> Json:
     return {"node": f"node-{call.on}", "cluster": {"ca_sha256": "a", "server": "", "machine_id": f"id-{call.on}"}}
 
 
-def course(
+def role_run(
     *names: str,
     each: t.Mapping[str, Json] | None = None,
     planes: t.Sequence[str] = (),
-    answer: Answer = node,
+    answer: ModuleResult = node,
     change: Json | None = None,
     run_once: bool = False,
     **variables: t.Any,
 ) -> Guard:
     """A play on hosts. each: variables of single hosts. change: what the module answers. variables: of all."""
     hosts = {name: {**variables, **(each or {}).get(name, {})} for name in names}
-    play = FakePlay(hosts, {"kube_control_plane": planes}, answers={"kubelet_info": answer}, run_once=run_once)
+    play = FakePlay(hosts, {"kube_control_plane": planes}, results={"kubelet_info": answer}, run_once=run_once)
     return Guard(play, changes=dict.fromkeys(names, change or WRITTEN))
 
 
 def run(*names: str, **more: t.Any) -> Guard:
-    found = course(*names, **more)
+    found = role_run(*names, **more)
     found.run()
     return found
 
@@ -57,7 +57,7 @@ def test_a_control_plane_asks_the_first_that_answers() -> None:
     found = run("w1", planes=["cp1", "cp2"], answer=lambda call: GONE if call.on == "cp1" else node(call))
     admitted = found.result("admit", "w1")
     assert found.result("decide", "w1")["api"][0] == {"host": "cp1", "become": True}
-    assert (admitted["api"], [call.on for call in found.play.asked]) == (
+    assert (admitted["api"], [call.on for call in found.play.all_calls]) == (
         {"host": "cp2", "become": True},
         ["cp1", "cp2"],
     )
@@ -66,7 +66,7 @@ def test_a_control_plane_asks_the_first_that_answers() -> None:
 
 def test_who_comes_after_the_first_that_answers_is_not_asked() -> None:
     found = run("w1", planes=["cp1", "cp2"])
-    assert (found.result("admit", "w1")["api"]["host"], [call.on for call in found.play.asked]) == ("cp1", ["cp1"])
+    assert (found.result("admit", "w1")["api"]["host"], [call.on for call in found.play.all_calls]) == ("cp1", ["cp1"])
 
 
 def test_where_none_answers_the_last_one_asks_without_a_cluster() -> None:
@@ -95,7 +95,7 @@ def test_bad_variables_are_refused_before_a_request_is_sent(each: Json, step: st
     found = run("w1", "w2", each=each)
     assert words in found.failures[step]
     assert found.failures[step].startswith("Nothing was changed")
-    assert (found.play.asked, found.changed) == ([], [])
+    assert (found.play.all_calls, found.changed) == ([], [])
 
 
 def test_names_of_something_else_may_differ() -> None:
@@ -121,15 +121,15 @@ def test_a_failure_is_what_is_reported() -> None:
 
 
 def test_hosts_that_skip_the_role_do_not_ask() -> None:
-    found = course("w1", "w2")
+    found = role_run("w1", "w2")
     found.run(skipped_by=["w1"])
     assert (found.summary["lines"], found.report("w2")["changed"]) == (["guard refuses; protected: w1"], True)
 
 
 def test_what_an_earlier_pass_wrote_is_not_told_again() -> None:
-    found = course("w1")
+    found = role_run("w1")
     found.run()
-    found.play.answers["kubelet_info"] = {"failed": True, "msg": "no kubelet"}
+    found.play.results["kubelet_info"] = {"failed": True, "msg": "no kubelet"}
     found.play.hostvars["w1"]["placement_guard_name"] = "other"
     its_pass = found.play
     its_pass.each("placement_guard", "begin")
@@ -143,7 +143,7 @@ def test_one_host_may_do_it_for_all() -> None:
 
 
 def test_hosts_that_the_play_has_lost_keep_no_other_from_it() -> None:
-    found = course("w1", "w2")
+    found = role_run("w1", "w2")
     found.play.play_hosts, found.play.lost = ["w1"], ["w2"]
     found.run()
     assert (found.failures, found.changed) == ({}, ["localhost"])

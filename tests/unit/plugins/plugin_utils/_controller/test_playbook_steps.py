@@ -9,14 +9,14 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import API_SERVER, ON, pod
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import Call, Ended, FakePlay, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import Call, FakePlay, Json, PlayEnded
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import (
     ControlPlanes,
-    Course,
     Kubelets,
     NodeResources,
-    held,
-    nodes_of,
+    RoleRun,
+    lease_result,
+    nodes_result,
 )
 
 OFF: Json = {"field": "feature_gates", "key": "B", "before": True, "after": None}
@@ -79,7 +79,7 @@ class Site:
         named: t.Sequence[str] = ("control_plane_components",),
         planes: t.Sequence[str] = ("cp1",),
         roles: t.Sequence[str] = (),
-        answers: Json | None = None,
+        results: Json | None = None,
         **settings: t.Any,
     ) -> None:
         begun = {"__play_begin": {"named": list(named), "pass_id": "run"}, "__play_roles": ROLES}
@@ -88,7 +88,7 @@ class Site:
         self.play = FakePlay(
             hosts,
             {"kube_control_plane": planes},
-            answers={"rollout_lease": held, "node_resource_info": nodes_of, **taints, **(answers or {})},
+            results={"rollout_lease": lease_result, "node_resource_info": nodes_result, **taints, **(results or {})},
             **settings,
         )
         self.named, self.roles = list(named), list(roles or ROLES)
@@ -103,7 +103,7 @@ class Site:
         }
         plans = {name: kubelet(name, kubelets, **(of_kubelet or {})) for name in hosts}
         made = {role: {name: (changes or {}).get(role, {}).get(name, DONE) for name in hosts} for role in ROLES}
-        self._courses: dict[str, Course] = {
+        self._courses: dict[str, RoleRun] = {
             "control_plane": ControlPlanes(self.play, {"cp1": plan}, made["control_plane"]),
             "node_kubelet": Kubelets(self.play, plans, made["node_kubelet"]),
             "node_resources": NodeResources(self.play),
@@ -111,7 +111,7 @@ class Site:
 
     def run(self) -> Site:
         """Plan, decide, change and end."""
-        with contextlib.suppress(Ended):
+        with contextlib.suppress(PlayEnded):
             self._change()
         self.end()
         return self
@@ -127,22 +127,22 @@ class Site:
         decided = self.decide()
         if decided.get("failed"):
             self.play.play_hosts = []
-            raise Ended(str(decided["msg"]))
+            raise PlayEnded(str(decided["msg"]))
         for role in decided["work"]:
             self.work.append(role)
-            course, hosts = self._courses[role], self._hosts(role)
+            role_run, hosts = self._courses[role], self._hosts(role)
             try:
-                course.begin_again(hosts)
-                course.apply(hosts)
+                role_run.prepare_apply(hosts)
+                role_run.apply(hosts)
             finally:
-                course.end(hosts)
+                role_run.end(hosts)
         if self.work and "node_kubelet" not in self.work:
             t.cast(Kubelets, self._courses["node_kubelet"]).compare(self._hosts("node_kubelet"))
 
     def decide(self) -> Json:
         """The step, whose result all hosts have."""
         settings = {"roles": self.roles, "named": self.named, "in_pass": "whole"}
-        found = self.play.take("site", "decide", "cp1", settings=settings)
+        found = self.play.run_step("site", "decide", "cp1", settings=settings)
         for variables in self.play.hostvars.values():
             variables["__play_decide"] = found
         return found
@@ -151,7 +151,7 @@ class Site:
         """What is done whatever became of it."""
         hosts = [name for name in self.play.all_hosts if name not in self.play.lost]
         for name in hosts:
-            found = self.play.take("site", "end", name, settings={"roles": self.roles})
+            found = self.play.run_step("site", "end", name, settings={"roles": self.roles})
             self.play.hostvars[name]["__play_end"] = found
 
     def ended(self, host: str) -> Json:
@@ -167,7 +167,7 @@ class Site:
     def summary(self) -> Json:
         """What the last step tells of all hosts, from one that the play still reaches."""
         host = next(name for name in self.play.all_hosts if name not in self.play.lost)
-        return self.play.take("site", "summary", host, settings={"roles": self.roles})
+        return self.play.run_step("site", "summary", host, settings={"roles": self.roles})
 
 
 def planned_site(*operations: list[Json], **options: t.Any) -> Site:
@@ -187,8 +187,8 @@ MISMATCH: Json = {"config": None, "differences": [], "problem": "503, not reache
 @pytest.mark.parametrize("api", [[], [ON]])
 def test_idle_kubelet_that_is_not_as_desired_fails_the_run_at_its_end(api: list[Json]) -> None:
     """It keeps no control plane from a change, which may be what repairs it."""
-    answers = {"node_resource_info": lambda call: nodes_of(call, w1={"kubelet": MISMATCH})}
-    site = Site(api, [], answers=answers)
+    results = {"node_resource_info": lambda call: nodes_result(call, w1={"kubelet": MISMATCH})}
+    site = Site(api, [], results=results)
     for variables in site.play.hostvars.values():
         variables["node_kubelet_config"] = {"maxPods": 5}
     site.run()
@@ -221,7 +221,8 @@ def test_what_is_added_and_what_goes(
     again = "plan_and_apply" in [step["tasks_from"] for step in decided["steps"]]
     assert (decided["work"], decided["is_split"], again) == (work, is_split, rechecks)
     assert (
-        site.play.take("site", "decide", "cp1", settings={"roles": [], "named": [], "in_pass": "single"})["work"] == []
+        site.play.run_step("site", "decide", "cp1", settings={"roles": [], "named": [], "in_pass": "single"})["work"]
+        == []
     )
 
 
@@ -230,7 +231,7 @@ def test_what_is_added_and_what_goes(
 def test_a_run_splits_once(in_pass: str, is_split: bool, check_mode: bool) -> None:
     site = planned_site([ON, OFF], [ON], check_mode=check_mode)
     settings = {"roles": ROLES, "named": [], "in_pass": in_pass}
-    assert site.play.take("site", "decide", "cp1", settings=settings)["is_split"] is is_split
+    assert site.play.run_step("site", "decide", "cp1", settings=settings)["is_split"] is is_split
 
 
 @pytest.mark.parametrize(
@@ -261,10 +262,10 @@ def test_a_kubelet_that_is_down_is_repaired_first_or_stops_the_run(
 
 
 def test_labels_alone_are_a_change() -> None:
-    site = Site([], [], answers={"node_label": labels}).run()
+    site = Site([], [], results={"node_label": labels}).run()
     assert site.work == ["node_resources"]
     # What was planned of a host that tells nothing of it is none.
-    assert Site([], [], answers={"node_label": {"changed": False, "nodes": {}}}).run().work == []
+    assert Site([], [], results={"node_label": {"changed": False, "nodes": {}}}).run().work == []
 
 
 def test_a_playbook_that_changes_no_kubelet_is_refused_after_its_plan() -> None:
@@ -282,7 +283,7 @@ def test_a_control_plane_outside_its_group_is_refused_where_settings_would_miss_
     site._courses["node_kubelet"].is_plan_only = True
     site._courses["node_kubelet"].plan(["cp1", "w1"])
     settings = {"roles": ["control_plane", "node_kubelet"], "named": named, "in_pass": "whole"}
-    found = site.play.take("site", "decide", "cp1", settings=settings)
+    found = site.play.run_step("site", "decide", "cp1", settings=settings)
     assert bool(found.get("failed")) is refused
     assert ("cp1 is a control plane (etcd runs), but the group kube_control_plane" in str(found.get("msg"))) is refused
 
@@ -290,17 +291,19 @@ def test_a_control_plane_outside_its_group_is_refused_where_settings_would_miss_
 def test_what_the_first_pass_keeps_on_each_host() -> None:
     site = planned_site([ON, OFF], [OFF])
     settings = {"roles": ROLES}
-    cp1, w1 = (site.play.take("site", "split", name, settings=settings)["preserved"] for name in ("cp1", "w1"))
+    cp1, w1 = (site.play.run_step("site", "split", name, settings=settings)["preserved"] for name in ("cp1", "w1"))
     assert cp1["control_plane"] == {API_SERVER: {"waits": False, "feature_gates": {OFF["key"]: OFF["before"]}}}
     assert w1 == {"node_kubelet": {"kubelet": {"waits": True, "feature_gates": {OFF["key"]: OFF["before"]}}}}
     site.play.hostvars["cp1"]["control_plane_state"] = "previous"
-    assert site.play.take("site", "split", "cp1", settings=settings)["preserved"]["control_plane"][API_SERVER]["waits"]
+    assert site.play.run_step("site", "split", "cp1", settings=settings)["preserved"]["control_plane"][API_SERVER][
+        "waits"
+    ]
 
 
 def test_nothing_is_kept_on_a_host_without_a_static_pod_in_its_plan() -> None:
     site = planned_site([ON, OFF], [])
     site.play.hostvars["cp1"]["__control_plane_begin"]["plan"]["static_pods"] = {}
-    assert site.play.take("site", "split", "cp1", settings={"roles": ROLES})["preserved"] == {}
+    assert site.play.run_step("site", "split", "cp1", settings={"roles": ROLES})["preserved"] == {}
 
 
 # ---- the end ---------------------------------------------------------------------------------------------------------
@@ -401,15 +404,15 @@ def test_a_role_of_the_end_that_does_not_come_is_missed_by_its_host_alone() -> N
 
 def test_a_run_that_was_refused_has_failed_where_something_was_to_change() -> None:
     """Or a run with --limit of the failed hosts would miss it. On the host that decided its task has failed already."""
-    site = Site([ON], [], problem=PANIC, answers={"node_label": labels}).run()
+    site = Site([ON], [], problem=PANIC, results={"node_label": labels}).run()
     assert (site.why("cp1"), site.why("w1")) == ("", "Not changed, because the run ended before.")
     assert any(line.startswith(f"cp1: {PANIC}. Nothing was changed") for line in site.summary()["lines"])
 
 
 def test_a_host_that_was_not_planned_fails_where_another_one_did() -> None:
     site = Site([ON], [])
-    course = site._courses["control_plane"]
-    course._plans = {"cp1": {"failed": True, "msg": "no manifest"}}
+    role_run = site._courses["control_plane"]
+    role_run._plans = {"cp1": {"failed": True, "msg": "no manifest"}}
     site.run()
     assert site.work == []
     assert (site.why("cp1"), site.why("w1")) == ("", "Not planned, because cp1 failed.")
@@ -444,11 +447,11 @@ def test_a_host_whose_removals_did_not_come_fails_and_is_in_the_limit(in_pass: s
     begun: Json = {"__play_begin": {"pass_id": "run"}}
     play = FakePlay({name: {**begun, **each, **decided(in_pass)} for name, each in hosts.items()})
     for name in hosts:
-        play.hostvars[name]["__play_end"] = play.take("site", "end", name, settings={"roles": ROLES})
+        play.hostvars[name]["__play_end"] = play.run_step("site", "end", name, settings={"roles": ROLES})
     why = "What control_plane is to remove is still there, because w1 failed."
     told = [play.hostvars[name]["__play_end"].get("msg", "") for name in hosts]
     assert told == ([why, "", why] if is_left else ["", "", ""])
-    last = play.take("site", "summary", "cp1", settings={"roles": ROLES})
+    last = play.run_step("site", "summary", "cp1", settings={"roles": ROLES})
     assert (f"  cp1, w2: {why}" in last["lines"]) is is_left
 
 
@@ -457,24 +460,24 @@ def test_what_the_first_pass_changed_is_in_the_report_of_the_run() -> None:
     play = FakePlay(
         {"w1": {**begun, "__node_kubelet_end": {"report": CHANGED, "lines": ["told"]}, **decided("additions")}}
     )
-    play.hostvars["w1"]["__play_record"] = play.take(
+    play.hostvars["w1"]["__play_record"] = play.run_step(
         "site", "record", "w1", settings={"recorded_roles": ["node_kubelet"]}
     )
     play.hostvars["w1"]["__node_kubelet_end"] = {"report": {"operations": [], "changed": False}}
     # Also where the second pass could not be planned.
-    assert play.take("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"] == CHANGED
+    assert play.run_step("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"] == CHANGED
     play.hostvars["w1"].update(decided("rest"))
-    found = play.take("site", "end", "w1", settings={"roles": ROLES})
+    found = play.run_step("site", "end", "w1", settings={"roles": ROLES})
     assert (found["reports"]["node_kubelet"], found["lines"]) == (CHANGED, ["told"])
     # What is noted again goes on top, and what an earlier import left counts for nothing.
-    record = play.take("site", "record", "w1", settings={"recorded_roles": ["node_kubelet"]})
+    record = play.run_step("site", "record", "w1", settings={"recorded_roles": ["node_kubelet"]})
     assert record["reports"] == {"node_kubelet": CHANGED}
     play.hostvars["w1"].update(decided("whole"))
-    assert play.take("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"]["changed"] is False
-    record = play.take("site", "record", "w1", settings={"recorded_roles": ["node_kubelet"]})
+    assert play.run_step("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"]["changed"] is False
+    record = play.run_step("site", "record", "w1", settings={"recorded_roles": ["node_kubelet"]})
     assert record["reports"] == {"node_kubelet": {"operations": [], "changed": False}}
     play.hostvars["w1"].update(decided("whole", steps=[{"file": "recheck.yml"}]))
-    assert play.take("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"] == CHANGED
+    assert play.run_step("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"] == CHANGED
 
 
 @pytest.mark.parametrize(("in_pass", "is_second"), [("rest", True), ("additions", False), ("whole", False)])
@@ -482,14 +485,14 @@ def test_a_second_pass_that_is_refused_hides_nothing_of_the_first_one(in_pass: s
     """A kubelet that went down between the passes, on which nothing is to be changed."""
     site = planned_site([OFF], [], problem=PANIC)
     site.play.hostvars["cp1"]["__play_pass"] = in_pass
-    refused = site.play.take("site", "decide", "cp1", settings={"roles": ROLES, "named": [], "in_pass": in_pass})
+    refused = site.play.run_step("site", "decide", "cp1", settings={"roles": ROLES, "named": [], "in_pass": in_pass})
     assert refused["failed"]
     assert refused["msg"].startswith("The first of two passes is done, and what it changed stays. ") is is_second
     reports = {"control_plane": {API_SERVER: CHANGED}} if is_second else {}
     site.play.hostvars["cp1"].update(
         __play_decide=refused, __play_record={**PRESERVED["__play_record"], "reports": reports}
     )
-    found = site.play.take("site", "end", "cp1", settings={"roles": ROLES})
+    found = site.play.run_step("site", "end", "cp1", settings={"roles": ROLES})
     api = found["reports"]["control_plane"][API_SERVER]
     assert api["operations"] == ([ON, OFF] if is_second else [OFF])
     # What goes is not told as gone.
@@ -499,7 +502,7 @@ def test_a_second_pass_that_is_refused_hides_nothing_of_the_first_one(in_pass: s
 
 
 def test_each_role_that_did_not_begin_is_told() -> None:
-    site = Site([ON], [ON], changes={"control_plane": {"cp1": FAILED}}, answers={"node_label": labels}).run()
+    site = Site([ON], [ON], changes={"control_plane": {"cp1": FAILED}}, results={"node_label": labels}).run()
     reports = site.ended("w1")["reports"]
     assert [reports["node_kubelet"]["started"], reports["node_resources"]["labels"]["started"]] == [False, False]
 

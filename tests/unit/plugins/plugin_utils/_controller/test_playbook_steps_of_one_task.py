@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Answer, Call, FakePlay, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, FakePlay, Json, ModuleResult
 
 PLANES = {"kube_control_plane": ["cp1", "cp2"]}
 
@@ -34,7 +34,7 @@ def rollback(**variables: t.Any) -> FakePlay:
 
 
 def test_what_is_looked_at() -> None:
-    begun = rollback(components="kube-apiserver").take("rollback", "begin", "cp1")
+    begun = rollback(components="kube-apiserver").run_step("rollback", "begin", "cp1")
     assert begun["static_pods"] == ["kube-apiserver"]
     assert (begun["kubelet"], begun["pod_hosts"], begun["kubelet_hosts"], begun["nodes"]) == (
         False,
@@ -42,7 +42,7 @@ def test_what_is_looked_at() -> None:
         [],
         ["cp1", "w1"],
     )
-    begun = rollback(components=["kubelet"], nodes="w1").take("rollback", "begin", "cp1")
+    begun = rollback(components=["kubelet"], nodes="w1").run_step("rollback", "begin", "cp1")
     assert (begun["kubelet"], begun["pod_hosts"], begun["kubelet_hosts"], begun["nodes"]) == (True, [], ["w1"], ["w1"])
 
 
@@ -51,7 +51,7 @@ def test_what_is_looked_at() -> None:
     [({"node": "cp1"}, True), ({"node": "cp1", "ignored_variables": ["rollback_node"]}, False)],
 )
 def test_a_misspelt_variable_does_not_revert_everything(variables: Json, refused: bool) -> None:
-    found = rollback(components="kubelet", **variables).take("rollback", "begin", "cp1")
+    found = rollback(components="kubelet", **variables).run_step("rollback", "begin", "cp1")
     assert bool(found.get("failed")) is refused
     if refused:
         assert found["msg"].startswith("Nothing was changed. This playbook does not know rollback_node; it knows")
@@ -71,7 +71,7 @@ def test_a_misspelt_variable_does_not_revert_everything(variables: Json, refused
     ],
 )
 def test_what_cannot_be_reverted_at_once(variables: Json, words: str) -> None:
-    found = rollback(**variables).take("rollback", "decide", "cp1", settings={"registers": ["pods", "kubelet"]})
+    found = rollback(**variables).run_step("rollback", "decide", "cp1", settings={"registers": ["pods", "kubelet"]})
     assert bool(found.get("failed")) is bool(words)
     assert words in found.get("msg", "")
 
@@ -79,7 +79,7 @@ def test_what_cannot_be_reverted_at_once(variables: Json, words: str) -> None:
 def test_hosts_that_were_lost_are_still_hosts_of_the_play() -> None:
     play = rollback(components="kube-apiserver", nodes="w1")
     play.play_hosts = ["cp1"]
-    assert "msg" not in play.take("rollback", "decide", "cp1", settings={"registers": ["pods", "kubelet"]})
+    assert "msg" not in play.run_step("rollback", "decide", "cp1", settings={"registers": ["pods", "kubelet"]})
 
 
 # ---- resize ----------------------------------------------------------------------------------------------------------
@@ -88,8 +88,8 @@ KNOWN = ["namespace", "names", "label_selector", "owner"]
 WANTED: Json = {"pod_resize_namespace": "shop", "pod_resize_names": ["web-1"]}
 
 
-def resize(answer: Answer = node, **variables: t.Any) -> FakePlay:
-    return FakePlay({"localhost": variables}, PLANES, answers={"kubelet_info": answer})
+def resize(answer: ModuleResult = node, **variables: t.Any) -> FakePlay:
+    return FakePlay({"localhost": variables}, PLANES, results={"kubelet_info": answer})
 
 
 def without_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,10 +99,10 @@ def without_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_control_planes_are_asked_where_the_controller_has_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     without_credentials(monkeypatch)
-    begun = resize(**WANTED).take("pod_resize", "begin", "localhost", settings={"known": KNOWN})
+    begun = resize(**WANTED).run_step("pod_resize", "begin", "localhost", settings={"known": KNOWN})
     assert begun["api"] == [{"host": "cp1", "become": True}, {"host": "cp2", "become": True}]
     monkeypatch.setenv("K8S_AUTH_KUBECONFIG", "/here")
-    assert resize(**WANTED).take("pod_resize", "begin", "localhost", settings={"known": KNOWN})["api"] == []
+    assert resize(**WANTED).run_step("pod_resize", "begin", "localhost", settings={"known": KNOWN})["api"] == []
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_control_planes_are_asked_where_the_controller_has_no_credentials(monkey
     ],
 )
 def test_what_is_refused(variables: Json, words: str) -> None:
-    found = resize(**variables).take("pod_resize", "begin", "localhost", settings={"known": KNOWN})
+    found = resize(**variables).run_step("pod_resize", "begin", "localhost", settings={"known": KNOWN})
     assert found["failed"]
     assert found["msg"].startswith("Nothing was changed. ")
     assert words in found["msg"]
@@ -127,13 +127,13 @@ def test_the_first_control_plane_that_answers_says_whose_cluster_it_is(
     without_credentials(monkeypatch)
     play = resize(lambda call: GONE if call.on == "cp1" else node(call))
     settings = {"planes": ["cp1", "cp2"]}
-    assert play.take(role, "admit", "localhost", on="cp1", settings=settings)["api_reachable"] is False
-    found = play.take(role, "admit", "localhost", on="cp2", settings=settings)
+    assert play.run_step(role, "admit", "localhost", on="cp1", settings=settings)["api_reachable"] is False
+    found = play.run_step(role, "admit", "localhost", on="cp2", settings=settings)
     assert (found["api_reachable"], found["api"]) == (True, {"host": "cp2", "become": True})
     assert found["cluster"] == {"ca_sha256": "a", "machine_ids": {"node-cp2": "id-cp2"}}
     # The last one that does not answer leaves the API to say what is wrong.
-    play.answers["kubelet_info"] = {"failed": True, "msg": "no kubelet"}
-    last = play.take(role, "admit", "localhost", on="cp2", settings=settings)
+    play.results["kubelet_info"] = {"failed": True, "msg": "no kubelet"}
+    last = play.run_step(role, "admit", "localhost", on="cp2", settings=settings)
     assert (last["api_reachable"], last["cluster"]) == (True, {"ca_sha256": "", "machine_ids": {}})
 
 
@@ -155,7 +155,7 @@ def test_the_first_control_plane_that_answers_says_whose_cluster_it_is(
     ],
 )
 def test_what_came_of_pods(result: Json, line: str, told: Json) -> None:
-    found = resize(__play_begin={"api": []}).take("pod_resize", "summary", "localhost", settings={"result": result})
+    found = resize(__play_begin={"api": []}).run_step("pod_resize", "summary", "localhost", settings={"result": result})
     assert line in found["lines"]
     assert found["ansible_stats"]["data"] == {"pod_resize_report": {"unverified": [], **told}}
 
@@ -200,7 +200,7 @@ def upgrade(info: Json | None = None, begin: Json | None = None, *, accept: t.An
 
 
 def ended(play: FakePlay) -> Json:
-    found = play.take("upgrade_check", "end", play.all_hosts[0], settings={"target": "1.37.2"})
+    found = play.run_step("upgrade_check", "end", play.all_hosts[0], settings={"target": "1.37.2"})
     for variables in play.hostvars.values():
         variables["__play_end"] = found
     return found
@@ -221,14 +221,14 @@ def ended(play: FakePlay) -> Json:
 def test_variables_of_an_upgrade(variables: Json, words: str) -> None:
     play = FakePlay({"w1": variables}, {"masters": ["m1"]})
     play.hostvars["w1"]["kube_control_plane_group"] = "masters"
-    found = play.take("upgrade_check", "begin", "w1", settings={"known": OPTIONS})
+    found = play.run_step("upgrade_check", "begin", "w1", settings={"known": OPTIONS})
     assert found.get("msg", "").startswith(words)
     assert found.get("api") == (None if words else [{"host": "m1", "become": True}])
 
 
 def test_names_to_accept_are_one_list_for_all_hosts() -> None:
     play = FakePlay({"w1": {**ASKED, ACCEPT: ["kubelet"]}, "w2": ASKED}, {"kube_control_plane": ["w1"]})
-    found = play.take("upgrade_check", "begin", "w1", settings={"known": OPTIONS})
+    found = play.run_step("upgrade_check", "begin", "w1", settings={"known": OPTIONS})
     assert found["msg"].startswith(f"Nothing was checked. invalid {ACCEPT}: must be the same on all hosts.")
 
 
@@ -238,17 +238,17 @@ def test_a_clean_cluster() -> None:
     assert (found["report"]["safe"], sorted(found["report"]["nodes"])) == (True, ["cp1", "w1"])
     assert found["report"]["cluster"]["checks"] == ["kubeadm-config"]
     assert found["ansible_stats"]["data"] == {"upgrade_check_report": found["report"]}
-    assert play.take("upgrade_check", "summary", "cp1")["lines"] == found["lines"]
-    assert "failed" not in play.take("upgrade_check", "report", "w1")
+    assert play.run_step("upgrade_check", "summary", "cp1")["lines"] == found["lines"]
+    assert "failed" not in play.run_step("upgrade_check", "report", "w1")
 
 
 def test_what_breaks_fails_the_run() -> None:
     play = upgrade(cp1=checked("cp1", plane=True), w1=checked("w1", BROKEN))
     found = ended(play)
     assert found["report"]["safe"] is False
-    failed = play.take("upgrade_check", "report", "w1")
+    failed = play.run_step("upgrade_check", "report", "w1")
     assert failed["msg"].startswith("the upgrade to 1.37.2 breaks on w1: kubelet feature_gates Gone")
-    assert "failed" not in play.take("upgrade_check", "report", "cp1")
+    assert "failed" not in play.run_step("upgrade_check", "report", "cp1")
 
 
 @pytest.mark.parametrize(
@@ -258,18 +258,18 @@ def test_what_was_not_rehearsed_fails_the_run(accept: t.Any, safe: bool) -> None
     plane = {**checked("cp1", plane=True), "not_rehearsed": [NO_ETCD]}
     play = upgrade(accept=accept, cp1=plane, w1=checked("w1"))
     assert ended(play)["report"]["safe"] is safe
-    failed = play.take("upgrade_check", "report", "cp1")
+    failed = play.run_step("upgrade_check", "report", "cp1")
     assert bool(failed.get("failed")) is not safe
     if not safe:
         assert "because this was not rehearsed: etcd (no image)" in failed["msg"]
-    assert "failed" not in play.take("upgrade_check", "report", "w1")
+    assert "failed" not in play.run_step("upgrade_check", "report", "w1")
 
 
 def test_accepting_what_was_rehearsed_fails_the_run() -> None:
     rehearsed = {**checked("cp1", plane=True), "rehearsed": [{"component": "etcd", "what": "generated"}]}
     play = upgrade(accept="etcd", cp1=rehearsed)
     assert ended(play)["report"]["safe"] is False
-    assert f"invalid {ACCEPT} etcd" in play.take("upgrade_check", "report", "cp1")["msg"]
+    assert f"invalid {ACCEPT} etcd" in play.run_step("upgrade_check", "report", "cp1")["msg"]
 
 
 def test_check_of_the_api_that_was_not_made_fails_the_run() -> None:
@@ -277,7 +277,7 @@ def test_check_of_the_api_that_was_not_made_fails_the_run() -> None:
     play = upgrade(info, cp1=checked("cp1", plane=True))
     report = ended(play)["report"]
     assert (report["safe"], report["cluster"]["checks"]) == (False, ["coredns", "kubeadm-config"])
-    assert "webhooks (forbidden)" in play.take("upgrade_check", "report", "cp1")["msg"]
+    assert "webhooks (forbidden)" in play.run_step("upgrade_check", "report", "cp1")["msg"]
     assert ended(upgrade(info, accept="webhooks", cp1=checked("cp1", plane=True)))["report"]["safe"] is True
 
 
@@ -292,7 +292,7 @@ def test_a_node_that_cannot_be_checked_and_what_the_run_leaves_out() -> None:
     assert "w1: NOT CHECKED: gone" in found["lines"]
     assert {**BROKEN, "impact": "warns"} in found["report"]["cluster"]["findings"]
     assert found["report"]["not_checked"] == ["w1", "w9"]
-    assert play.take("upgrade_check", "report", "cp1")["failed"]
+    assert play.run_step("upgrade_check", "report", "cp1")["failed"]
 
 
 @pytest.mark.parametrize(("accept", "safe"), [("node/w9", True), ("node/w8", False), (None, False)])
@@ -300,7 +300,7 @@ def test_node_outside_of_the_run_is_accepted_by_name(accept: str | None, safe: b
     info: Json = {"kubelets": {"cp1": "v1.36.3", "w9": "v1.36.3"}}
     play = upgrade(info, accept=accept, cp1=checked("cp1", plane=True))
     assert ended(play)["report"]["safe"] is safe
-    assert ("failed" in play.take("upgrade_check", "report", "cp1")) is not safe
+    assert ("failed" in play.run_step("upgrade_check", "report", "cp1")) is not safe
 
 
 def test_node_that_joins_during_the_check_is_not_checked() -> None:
@@ -347,19 +347,19 @@ def test_a_check_of_which_the_api_tells_nothing() -> None:
 def test_a_check_that_did_not_begin_tells_nothing() -> None:
     play = upgrade(begin={"failed": True, "msg": "no"}, w1={})
     assert ended(play)["lines"] == []
-    assert "failed" not in play.take("upgrade_check", "report", "w1")
+    assert "failed" not in play.run_step("upgrade_check", "report", "w1")
 
 
 @pytest.mark.parametrize("role", ["site", "upgrade_check", "pod_resize"])
 def test_summary_of_a_playbook_that_did_not_begin_is_refused(role: str) -> None:
     why = "Nothing was looked at. The first task was skipped. Run it from there, without --start-at-task."
-    found = FakePlay({"localhost": {}}).take(role, "summary", "localhost")
+    found = FakePlay({"localhost": {}}).run_step(role, "summary", "localhost")
     assert (found["failed"], found["msg"]) == (True, why)
     failed = FakePlay({"localhost": {"__play_begin": {"failed": True, "msg": "no"}}})
-    assert "failed" not in failed.take(role, "summary", "localhost")
+    assert "failed" not in failed.run_step(role, "summary", "localhost")
 
 
 def test_upgrade_check_whose_first_task_was_skipped_is_no_success() -> None:
-    found = upgrade(begin={}, cp1=checked("cp1", plane=True)).take("upgrade_check", "report", "cp1")
+    found = upgrade(begin={}, cp1=checked("cp1", plane=True)).run_step("upgrade_check", "report", "cp1")
     assert found["failed"]
     assert found["msg"].startswith("Nothing was checked. The first task was skipped.")

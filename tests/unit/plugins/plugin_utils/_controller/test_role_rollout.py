@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollout import HostResults, PassEnd
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.play_view import PlayView
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.role_rollout import RoleRollout
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import Ended, FakePlay, Json, Task
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Json, PlayEnded, Task
 
 CHANGING = ("control_plane", "node_kubelet")
 ASKING_EACH = (*CHANGING, "node_resources")
@@ -27,8 +27,8 @@ class Unplanned(RoleRollout[t.Any]):
 
 def begin(role: str, play: FakePlay) -> Json:
     """The step begin on w1."""
-    play.answers["kubelet_info"] = NODE
-    return play.take(role, "begin", "w1", settings=play.role_settings(role, "w1"))
+    play.results["kubelet_info"] = NODE
+    return play.run_step(role, "begin", "w1", settings=play.role_settings(role, "w1"))
 
 
 @pytest.mark.parametrize("role", ALL)
@@ -39,7 +39,7 @@ def test_a_play_that_goes_well(role: str) -> None:
 
 @pytest.mark.parametrize(("role", "planner"), [("control_plane", "static_pod_plan"), ("node_kubelet", "kubelet")])
 def test_a_plan_that_fails_without_a_word_is_no_answer(role: str, planner: str) -> None:
-    found = begin(role, FakePlay({"w1": {}}, answers={planner: {"failed": True}}))
+    found = begin(role, FakePlay({"w1": {}}, results={planner: {"failed": True}}))
     assert (found["failed"], found["msg"], found["plan"]) == (True, "no answer", {"failed": True, "changed": False})
 
 
@@ -63,10 +63,10 @@ def test_one_host_does_not_plan_for_all(role: str) -> None:
 @pytest.mark.parametrize("role", ALL)
 def test_no_host_does_the_work_of_another(role: str) -> None:
     play = FakePlay({"w1": {}, "w2": {}})
-    told = play.take(role, "begin", "w1", settings=play.role_settings(role, "w1"), on="w2")["msg"]
+    told = play.run_step(role, "begin", "w1", settings=play.role_settings(role, "w1"), on="w2")["msg"]
     assert told.startswith("Nothing was changed. invalid delegate_to w2: must not be set")
-    assert play.asked == []
-    assert "failed" not in play.take(role, "begin", "w1", settings=play.role_settings(role, "w1"), on="w1")
+    assert play.all_calls == []
+    assert "failed" not in play.run_step(role, "begin", "w1", settings=play.role_settings(role, "w1"), on="w1")
 
 
 @pytest.mark.parametrize("role", ALL)
@@ -86,8 +86,8 @@ def test_a_node_that_the_play_has_lost_stops_what_changes_nodes(role: str) -> No
 @pytest.mark.parametrize("forks", [1, 2])
 def test_a_host_that_begins_late_is_not_refused_for_those_that_fail_with_the_same_task(role: str, forks: int) -> None:
     play = FakePlay({"w1": {f"{role}_yy": 1}, "w2": {}, "w3": {f"{role}_zz": 1}, "w4": {}}, forks=forks)
-    with pytest.raises(Ended):
-        play.each(role, "begin", settings=lambda host: play.role_settings(role, host))
+    with pytest.raises(PlayEnded):
+        play.run_on_hosts(role, "begin", settings=lambda host: play.role_settings(role, host))
     assert list(play.failures) == ["w1 begin", "w3 begin"]
     assert "does not know" in play.failures["w3 begin"]
 
@@ -165,7 +165,7 @@ def test_what_is_no_part_of_a_report_stays_in_it() -> None:
 
 @pytest.mark.parametrize("role", ALL)
 def test_a_step_without_the_first_one_is_refused(role: str) -> None:
-    told = FakePlay({"w1": {}}).take(role, "decide", "w1")["msg"]
+    told = FakePlay({"w1": {}}).run_step(role, "decide", "w1")["msg"]
     assert told == (
         f"Nothing was changed: the role {role} has not begun. Run it from its first task, without --start-at-task."
     )
@@ -174,9 +174,9 @@ def test_a_step_without_the_first_one_is_refused(role: str) -> None:
 @pytest.mark.parametrize("role", ALL)
 def test_summary_is_refused_only_where_the_role_did_not_begin_on_any_host(role: str) -> None:
     refused = "Nothing was looked at. The first task was skipped. Run it from there, without --start-at-task."
-    assert FakePlay({"w1": {}, "w2": {}}).take(role, "summary", "w1")["msg"] == refused
+    assert FakePlay({"w1": {}, "w2": {}}).run_step(role, "summary", "w1")["msg"] == refused
     failed: Json = {f"__{role}_begin": {"failed": True, "msg": "The role does not know that.", "pass_id": "p"}}
-    (headline, *_rest) = FakePlay({"w1": {}, "w2": failed}).take(role, "summary", "w1")["lines"]
+    (headline, *_rest) = FakePlay({"w1": {}, "w2": failed}).run_step(role, "summary", "w1")["lines"]
     assert headline
     skipped: Json = {f"__{role}_begin": {"skipped": True}}
-    assert "failed" not in FakePlay({"w1": skipped, "w2": skipped}).take(role, "summary", "w1")
+    assert "failed" not in FakePlay({"w1": skipped, "w2": skipped}).run_step(role, "summary", "w1")

@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.roll
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Json, Task
 
 
-def take(play: FakePlay, **args: object) -> Json:
+def run_step(play: FakePlay, **args: object) -> Json:
     """The result of a task on w1."""
     found: Json = play._action(Task(dict(args), play.play)).run(task_vars=play.variables("node_kubelet", "w1"))
     return found
@@ -37,7 +37,7 @@ def take(play: FakePlay, **args: object) -> Json:
 )
 def test_what_a_task_must_not_ask_for(args: Json, words: str) -> None:
     with pytest.raises(AnsibleActionFail, match=words.replace("(", r"\(")):
-        take(FakePlay({"w1": {}}), **args)
+        run_step(FakePlay({"w1": {}}), **args)
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def test_what_a_task_must_not_ask_for(args: Json, words: str) -> None:
 def test_a_role_that_begins_in_the_middle_is_refused(role: str, step: str) -> None:
     if not hasattr(ROLES[role], step):
         with pytest.raises(AnsibleActionFail):
-            take(FakePlay({"w1": {}}), role=role, step=step)
+            run_step(FakePlay({"w1": {}}), role=role, step=step)
         return
-    found = take(FakePlay({"w1": {}}), role=role, step=step, settings=None)
+    found = run_step(FakePlay({"w1": {}}), role=role, step=step, settings=None)
     assert (found["failed"], found["changed"]) == (True, False)
     assert found["msg"].startswith(f"Nothing was changed: the role {role} has not begun. Run it from its first")
 
@@ -66,39 +66,39 @@ def test_a_role_that_is_refused_in_the_second_pass_says_that_the_first_one_chang
 def test_a_pass_has_a_number_that_all_its_steps_tell() -> None:
     play = FakePlay({"w1": {}, "w2": {}})
     settings = play.role_settings("node_resources", "w1")
-    play.answers["kubelet_info"] = {"node": "n", "cluster": {}}
-    begun = take(play, role="node_resources", step="begin", settings=settings)
+    play.results["kubelet_info"] = {"node": "n", "cluster": {}}
+    begun = run_step(play, role="node_resources", step="begin", settings=settings)
     assert re.fullmatch("[0-9a-f]{8}", begun["pass_id"])
     play.hostvars["w1"]["__node_resources_begin"] = begun
-    assert take(play, role="node_resources", step="decide")["pass_id"] == begun["pass_id"]
-    play.hostvars["w1"]["__node_resources_decide"] = take(play, role="node_resources", step="decide")
+    assert run_step(play, role="node_resources", step="decide")["pass_id"] == begun["pass_id"]
+    play.hostvars["w1"]["__node_resources_decide"] = run_step(play, role="node_resources", step="decide")
     # Not every task has settings.
-    assert take(play, role="node_resources", step="apply")["api_reachable"] is True
-    again = take(play, role="node_resources", step="begin", settings=settings)
+    assert run_step(play, role="node_resources", step="apply")["api_reachable"] is True
+    again = run_step(play, role="node_resources", step="begin", settings=settings)
     assert again["pass_id"] != begun["pass_id"]
     # So is one that could not begin: its end is not that of the pass before.
     play.hostvars["w1"]["node_resources_label"] = 1
-    refused = take(play, role="node_resources", step="begin", settings=settings)
+    refused = run_step(play, role="node_resources", step="begin", settings=settings)
     assert refused["failed"]
     assert refused["pass_id"] not in ("", begun["pass_id"])
     play.hostvars["w1"]["__node_resources_begin"] = refused
-    assert take(play, role="node_resources", step="end")["pass_id"] == refused["pass_id"]
+    assert run_step(play, role="node_resources", step="end")["pass_id"] == refused["pass_id"]
 
 
 def test_failure_at_the_end_is_its_message_only() -> None:
     """Each of many hosts shows all that is in it."""
     why = "Not changed, because w2 failed."
     registers = {"__node_resources_begin": {"pass_id": "p"}, "__node_resources_end": {"pass_id": "p", "why": why}}
-    found = take(FakePlay({"w1": registers}), role="node_resources", step="acknowledge")
+    found = run_step(FakePlay({"w1": registers}), role="node_resources", step="acknowledge")
     assert found == {"changed": False, "failed": True, "msg": why}
 
 
 def test_warnings_of_modules_and_of_the_step_are_those_of_the_task() -> None:
     play = FakePlay(
-        {"w1": {}}, answers={"kubelet_info": {"node": "n", "warnings": ["old"], "deprecations": [{"msg": "gone soon"}]}}
+        {"w1": {}}, results={"kubelet_info": {"node": "n", "warnings": ["old"], "deprecations": [{"msg": "gone soon"}]}}
     )
-    found = take(play, role="node_resources", step="begin", settings=play.role_settings("node_resources", "w1"))
+    found = run_step(play, role="node_resources", step="begin", settings=play.role_settings("node_resources", "w1"))
     assert (found["warnings"], found["deprecations"], found["changed"]) == (["old"], [{"msg": "gone soon"}], False)
-    play.answers["kubelet_info"] = {"node": "n"}
-    found = take(play, role="node_resources", step="begin", settings=play.role_settings("node_resources", "w1"))
+    play.results["kubelet_info"] = {"node": "n"}
+    found = run_step(play, role="node_resources", step="begin", settings=play.role_settings("node_resources", "w1"))
     assert "warnings" not in found

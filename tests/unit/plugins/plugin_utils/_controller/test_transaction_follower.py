@@ -102,11 +102,11 @@ class Run:
     def _sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def __call__(self, first: dict[str, t.Any], *answers: t.Any) -> dict[str, t.Any]:
+    def __call__(self, first: dict[str, t.Any], *results: t.Any) -> dict[str, t.Any]:
         plugin = object.__new__(transaction_follower.TransactionFollower)
         plugin._connection = self.connection
         plugin._task = t.cast("t.Any", types.SimpleNamespace(args=self.args, check_mode=self.check_mode))
-        queue = [first, *answers]
+        queue = [first, *results]
 
         def execute(module_name: str | None = None, **options: t.Any) -> dict[str, t.Any]:
             self.calls.append((module_name, dict(options.get("module_args") or {})))
@@ -244,15 +244,15 @@ WAITS = {"phase": "confirming", "message": "waits for its confirmation", "runnin
 class Api:
     """What the controller finds at confirm_url: one status, or error, for each attempt; the last one for all further."""
 
-    def __init__(self, run: Run, monkeypatch: pytest.MonkeyPatch, *answers: t.Any) -> None:
-        self.answers = list(answers)
-        self.asked: list[dict[str, t.Any]] = []
+    def __init__(self, run: Run, monkeypatch: pytest.MonkeyPatch, *results: t.Any) -> None:
+        self.results = list(results)
+        self.requests: list[dict[str, t.Any]] = []
         run.args = {"confirm": "yes", "confirm_url": URL}
         monkeypatch.setattr(confirmer, "_https_opener", lambda _authority: types.SimpleNamespace(open=self._open))
 
     def _open(self, url: str, **options: t.Any) -> t.Any:
-        self.asked.append({"url": url, **options})
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        self.requests.append({"url": url, **options})
+        answer = self.results.pop(0) if len(self.results) > 1 else self.results[0]
         if isinstance(answer, Exception):
             raise answer
         if answer >= 300:
@@ -269,7 +269,7 @@ def test_any_answer_of_the_api_server_confirms(run: Run, monkeypatch: pytest.Mon
     result = run(STARTED, news("stops"), WAITS, ended("committed"))
     assert result["changed"] is True
     assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, None, ID]
-    assert len(api.asked) == 2, "before the change, and when the node waits"
+    assert len(api.requests) == 2, "before the change, and when the node waits"
 
 
 @pytest.mark.parametrize("answer", [REFUSED, 503, http.client.BadStatusLine("no"), TimeoutError("timed out")])
@@ -303,7 +303,7 @@ def test_without_confirm_nothing_is_asked(run: Run, monkeypatch: pytest.MonkeyPa
     api = Api(run, monkeypatch, REFUSED)
     run.args = {"confirm": False, "confirm_url": URL}
     assert run(STARTED, ended("committed"))["changed"] is True
-    assert (api.asked, run.checked) == ([], [False])
+    assert (api.requests, run.checked) == ([], [False])
 
 
 @pytest.mark.parametrize("url", [6443, [URL], "file:///etc/hosts", "lb:6443", "", None])
@@ -318,7 +318,7 @@ def test_an_authority_that_is_not_there_is_named(run: Run, monkeypatch: pytest.M
     run.args["confirm_ca_cert"] = str(tmp_path / "ca.crt")
     result = run({**STARTED, "transaction": None})
     assert f"(confirm_ca_cert {tmp_path}/ca.crt is not a file on this controller)" in result["msg"]
-    assert (api.asked, run.checked) == ([], [True])
+    assert (api.requests, run.checked) == ([], [True])
 
 
 def test_out_of_reach_after_the_change_there_is_no_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

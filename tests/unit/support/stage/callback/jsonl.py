@@ -20,7 +20,7 @@ options: {}
 
 
 class CallbackModule(CallbackBase):
-    """What it does not show of itself stands in no other line."""
+    """Shows results only, nothing else."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "stdout"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Notes each task that begins on a host, whatever becomes of it: includes and what is skipped are processes too."""
+"""Records each task that begins on a host, whatever becomes of it: includes and what is skipped are processes too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansible.plugins.callback import CallbackBase
 DOCUMENTATION = """
 name: stage_starts
 type: notification
-short_description: Notes each start of a task on a host
+short_description: Records each start of a task on a host
 description: Appends a line to the file that the stage names in the environment.
 author: nodecraft.kubeadm contributors (@nodecraft)
 options: {}

@@ -24,7 +24,7 @@ _CONNECTION_LOST = 255
 
 
 class Connection(ConnectionBase):
-    """Of no host in particular: which one it is, its interpreter says. Once lost, it is lost until it is closed, as where one is kept open."""
+    """Of no host in particular: its interpreter knows which one it is. Once lost, it is lost until it is closed, as where one is kept open."""
 
     transport = "stage"
     has_pipelining = True
@@ -35,7 +35,7 @@ class Connection(ConnectionBase):
         return self
 
     def exec_command(self, cmd: str, in_data: bytes | None = None, sudoable: bool = True) -> tuple[int, bytes, bytes]:
-        """Run a command. Raises AnsibleConnectionFailure when it says that the connection is lost."""
+        """Run a command. Raises AnsibleConnectionFailure when it ends with the status of a lost connection."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("K8S_AUTH_")}
         done = subprocess.run(
             ["/bin/sh", "-c", cmd], input=in_data or b"", env=environment, capture_output=True, check=False

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What all stand-ins share: who asks them for what, what they are to do, and the log in which they note it.
+"""What all stand-ins share: the call with its host, the variables that set their results, and the log of calls.
 
-The stage sets in their environment: C(STUB_LOG), the file of calls. C(STUB_SAID), what each host's variables say. C(STUB_RUNS), a line
+The stage sets in their environment: C(STUB_LOG), the file of calls. C(STUB_VARIABLES), the variables of each host. C(STUB_RUNS), a line
 for each process. C(STUB_MACHINE), by the interpreter of each host: the host that they run on. C(STUB_BECOMES), by its sudo.
 """
 
@@ -17,7 +17,7 @@ from ansible.module_utils import basic
 
 Json = dict[str, t.Any]
 
-# With which ssh says that it, and not what it ran, has failed. The stage's connection takes it the same way.
+# The status of ssh where it, and not what it ran, has failed. The stage's connection takes it the same way.
 _CONNECTION_LOST = 255
 
 
@@ -33,56 +33,56 @@ class StandIn:
         self.arguments: Json = {name: value for name, value in given.items() if not name.startswith("_ansible_")}
         _append(os.environ["STUB_RUNS"], f"stand-in {self.host}")
 
-    def said(self, name: str, default: t.Any, host: str | None = None) -> t.Any:
+    def variable(self, name: str, default: t.Any, host: str | None = None) -> t.Any:
         """A variable of the host whose task it is, or of another one."""
-        with open(os.environ["STUB_SAID"], encoding="utf-8") as file:
-            said = json.load(file)
-        return said["hosts"].get(host or self.host, {}).get(name, said["all"].get(name, default))
+        with open(os.environ["STUB_VARIABLES"], encoding="utf-8") as file:
+            values = json.load(file)
+        return values["hosts"].get(host or self.host, {}).get(name, values["all"].get(name, default))
 
     def reach_machine(self) -> None:
-        """End as if the machine were gone where C(stub_machine) of its host says so."""
-        if self.said("stub_machine", "", self.machine) == "gone":
+        """End as if the machine were gone where C(stub_machine) of its host is gone."""
+        if self.variable("stub_machine", "", self.machine) == "gone":
             lose_connection()
 
     def calls(self, step: str, component: str, host: str | None = None) -> list[Json]:
-        """What was noted of a step until now, of all hosts or of one."""
-        begin = _beginning(step, component, host)
+        """The recorded calls of a step until now, of all hosts or of one."""
+        begin = _line_prefix(step, component, host)
         with open(os.environ["STUB_LOG"], encoding="utf-8") as log:
             return [json.loads(line) for line in log if line.startswith(begin)]
 
-    def pods_said(self, node: str) -> Json:
-        """What is said of the static pods of a node by its variable C(stub_pods): name -> what is wrong (nothing by default), C(open) for a
-        change that is open, C(gone) for a node that cannot be reached, or a list of these, one for each look, the last for all that follow. A
-        plan is a look, too."""
-        return {"kube-apiserver": "", "etcd": "", **self.said("stub_pods", {}, node)}
+    def pod_states(self, node: str) -> Json:
+        """The states of the static pods of a node by its variable C(stub_pods): name -> what is wrong (nothing by default), C(open) for a
+        change that is open, C(gone) for a node that cannot be reached, or a list of these, one for each observation, the last for all that follow. A
+        plan is an observation, too."""
+        return {"kube-apiserver": "", "etcd": "", **self.variable("stub_pods", {}, node)}
 
     def kubelet_problem(self, node: str) -> str | None:
         """C(stub_kubelet_problem): what is wrong with the kubelet of a node until it is changed."""
-        changes = [noted for noted in self.calls("change", "kubelet", node) if noted["ending"] == "committed"]
-        return None if changes else self.said("stub_kubelet_problem", None, node)
+        changes = [record for record in self.calls("change", "kubelet", node) if record["ending"] == "committed"]
+        return None if changes else self.variable("stub_kubelet_problem", None, node)
 
-    def looks(self, node: str) -> int:
-        """How often the static pods of a node were looked at until now."""
-        seen = [*self.calls("look", "pods"), *self.calls("look", "planned pods")]
-        return sum(call["asks"] == node for call in seen)
+    def observations(self, node: str) -> int:
+        """How often the static pods of a node were read until now."""
+        seen = [*self.calls("read", "pods"), *self.calls("read", "planned pods")]
+        return sum(call["machine"] == node for call in seen)
 
-    def note(self, step: str | None = None, component: str | None = None, **more: t.Any) -> None:
-        """Note this call. step: of what, plan or change by default. component: or the name of the module."""
+    def record(self, step: str | None = None, component: str | None = None, **more: t.Any) -> None:
+        """Record this call. step: of what, plan or change by default. component: or the name of the module."""
         call = {
             "step": step or ("plan" if self.dry else "change"),
             "component": component or self.component,
             "host": self.host,
             "arguments": self.arguments,
             "becomes": "STUB_BECOMES" in os.environ,
-            "asks": self.machine,
+            "machine": self.machine,
             **more,
         }
         _append(os.environ["STUB_LOG"], json.dumps(call))
 
 
-def pod_of(name: str, said: t.Any, looks: int) -> Json:
-    """What is told of one static pod after so many looks. said: see C(pods_said)."""
-    problem = said[min(looks, len(said) - 1)] if isinstance(said, list) else said
+def pod_of(name: str, states: t.Any, observations: int) -> Json:
+    """The state of one static pod after so many observations. states: see C(pod_states)."""
+    problem = states[min(observations, len(states) - 1)] if isinstance(states, list) else states
     is_open = problem == "open"
     return {
         "name": name,
@@ -93,7 +93,7 @@ def pod_of(name: str, said: t.Any, looks: int) -> Json:
     }
 
 
-def answer(result: Json) -> t.NoReturn:
+def exit_json(result: Json) -> t.NoReturn:
     """End with a result."""
     sys.stdout.write(json.dumps(result))
     sys.exit(1 if result.get("failed") else 0)
@@ -104,7 +104,7 @@ def lose_connection() -> t.NoReturn:
     sys.exit(_CONNECTION_LOST)
 
 
-def _beginning(step: str, component: str, host: str | None) -> str:
+def _line_prefix(step: str, component: str, host: str | None) -> str:
     """How the line of a call begins: a long log is not read as a whole by each of hundreds of hosts."""
     known = {"step": step, "component": component, **({} if host is None else {"host": host})}
     return json.dumps(known)[:-1]

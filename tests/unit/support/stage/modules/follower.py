@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stands in for C(node_transaction): tells how the last change ended, which the stand-in that changed has noted."""
+"""Stands in for C(node_transaction): returns how the last change ended, as the stand-in that changed has recorded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..module_utils import stand_in
 
 
 def main() -> t.NoReturn:
-    """Without an ending, the engine does not run any more. No call is noted: how often the follower asks is its own affair."""
+    """Without an ending, the engine does not run any more. No call is recorded: how often the follower polls is its own affair."""
     call = stand_in.StandIn()
     ending = call.calls("change", call.arguments["name"], call.host)[-1]["ending"]
     transaction = {
@@ -22,7 +22,7 @@ def main() -> t.NoReturn:
         "outage_seconds": 1.0,
         "proof": {"pid": 1, "uid": "u"},
     }
-    stand_in.answer(
+    stand_in.exit_json(
         {
             "changed": False,
             "phase": "closed" if ending else "waiting",

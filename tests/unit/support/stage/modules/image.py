@@ -23,15 +23,15 @@ def main() -> t.NoReturn:
     present = os.path.exists(f"{directory}/loaded")
     changed = "archive" in arguments and not present
     if changed and not call.dry:
-        call.note(directory=stat.filemode(os.stat(os.path.dirname(arguments["archive"])).st_mode))
+        call.record(directory=stat.filemode(os.stat(os.path.dirname(arguments["archive"])).st_mode))
         shutil.copy(arguments["archive"], f"{directory}/archive")
         with open(f"{directory}/imports", "a", encoding="utf-8") as imports:
             imports.write(f"{arguments['name']}\n")
         if not os.path.exists(f"{directory}/right"):
-            stand_in.answer({"failed": True, "msg": f"there is still no image {arguments['name']}"})
+            stand_in.exit_json({"failed": True, "msg": f"there is still no image {arguments['name']}"})
         with open(f"{directory}/loaded", "w", encoding="utf-8"):
             pass
-    stand_in.answer({"changed": changed, "present": present})
+    stand_in.exit_json({"changed": changed, "present": present})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stands in for C(rollout_lease): answers as the host's variable C(stub_lease) says, and notes the call.
+"""Stands in for C(rollout_lease): returns what the host's variable C(stub_lease) sets, and records the call.
 
 C(stub_lease): state -> well (the default), overtaken or silent.
 What is C(renewed) is a second C(held) of the same run, which does not say who may be pushed out.
@@ -20,8 +20,8 @@ def main() -> t.NoReturn:
     call = stand_in.StandIn()
     arguments = call.arguments
     state = "renewed" if arguments["state"] == "held" and "takeover" not in arguments else arguments["state"]
-    call.note("look" if call.dry else state, "lease")
-    behaviour = call.said("stub_lease", {}).get(state, "well")
+    call.record("read" if call.dry else state, "lease")
+    behaviour = call.variable("stub_lease", {}).get(state, "well")
     result = {
         "changed": True,
         "api_reachable": True,
@@ -32,7 +32,7 @@ def main() -> t.NoReturn:
     }
     if behaviour == "silent":
         result.update(holder=None, failed=True, changed=False, **SILENT)
-    stand_in.answer(result)
+    stand_in.exit_json(result)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stands in for modules that one host asks for all: answers as a variable says, and notes the call.
+"""Stands in for modules that one host runs for all: returns what a variable sets, and records the call.
 
 C(stub_pods), C(stub_guard), C(stub_upgrade), C(stub_upgrade_info), C(stub_written), C(stub_proof): the result of the module. C(stub_machine): see
 C(reach_machine).
-C(again) in C(stub_upgrade_info): what is another without a target, with which it is asked the second time.
+C(again) in C(stub_upgrade_info): what the second call has, without a target.
 The defaults are pods that were resized with a template that differs, a guard for one node, and a node on which an upgrade breaks nothing.
 """
 
@@ -63,11 +63,11 @@ DEFAULTS: dict[str, tuple[str, dict[str, t.Any]]] = {
 def main() -> t.NoReturn:
     """Write nothing."""
     call = stand_in.StandIn()
-    call.note()
+    call.record()
     call.reach_machine()
-    told = dict(call.said(*DEFAULTS[call.component]))
-    again = told.pop("again", {})
-    stand_in.answer({"node": call.host, **told, **({} if "target" in call.arguments else again)})
+    result = dict(call.variable(*DEFAULTS[call.component]))
+    second_result = result.pop("again", {})
+    stand_in.exit_json({"node": call.host, **result, **({} if "target" in call.arguments else second_result)})
 
 
 if __name__ == "__main__":

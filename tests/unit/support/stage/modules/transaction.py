@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stands in for modules that change a node: answers as the host's variable C(stub) says, and notes the call."""
+"""Stands in for modules that change a node: returns what the host's variable C(stub) sets, and records the call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def behaviour_of(call: stand_in.StandIn, name: str) -> str:
     """C(stub): component -> changes, nothing, refused (by the rehearsal), rolled_back, gone, lost (in the middle), unseen
     (its end), or busy; for gates on, off, or both. A list: one for each call, the last for all that follow.
     """
-    behaviour = call.said("stub", {}).get(name, "nothing")
+    behaviour = call.variable("stub", {}).get(name, "nothing")
     if not isinstance(behaviour, list):
         return str(behaviour)
     before = sum(len(call.calls(step, name, call.host)) for step in ("plan", "change"))
@@ -29,26 +29,26 @@ def behaviour_of(call: stand_in.StandIn, name: str) -> str:
 
 
 def cluster_of(authority: str) -> dict[str, str]:
-    """What tells a cluster with this authority, none for an empty one."""
+    """The identity of a cluster with this authority, none for an empty one."""
     return {"ca_sha256": authority, "server": f"https://{authority}:6443" if authority else "", "machine_id": ""}
 
 
 def plan_of(call: stand_in.StandIn, name: str, behaviour: str) -> dict[str, t.Any]:
-    """What the module says before it changes anything.
+    """The result of the module before it changes anything.
 
     C(stub_cluster): the authority of the node's cluster, a by default. C(stub_control_plane): whether the kubelet finds a control
     plane, which it does on hosts called cp1, cp2 ... by default.
     """
     refused = call.dry and behaviour == "refused"
     operations = [] if behaviour == "busy" else OPERATIONS.get(behaviour, SETTING)
-    is_control_plane = call.said("stub_control_plane", call.host.startswith("cp")) and behaviour != "busy"
+    is_control_plane = call.variable("stub_control_plane", call.host.startswith("cp")) and behaviour != "busy"
     return {
         **({"failed": True, "msg": "refused in the rehearsal"} if refused else {}),
         **({"failed": True, "msg": "busy"} if behaviour == "busy" else {}),
         "busy": behaviour == "busy",
         "name": name,
         "node": call.host,
-        "cluster": cluster_of(call.said("stub_cluster", "a")),
+        "cluster": cluster_of(call.variable("stub_cluster", "a")),
         "manifest": "/m",
         "snapshot": None,
         "files": [],
@@ -71,12 +71,12 @@ def plan_of(call: stand_in.StandIn, name: str, behaviour: str) -> dict[str, t.An
     }
 
 
-def change(call: stand_in.StandIn, name: str, arguments: dict[str, t.Any]) -> dict[str, t.Any]:
-    """Start a transaction where there is something to change. Its end the stand-in for C(node_transaction) tells."""
+def start_change(call: stand_in.StandIn, name: str, arguments: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Start a transaction where there is something to change. The stand-in for C(node_transaction) returns its end."""
     behaviour = behaviour_of(call, name)
     ending = {"rolled_back": "rolled_back", "unseen": None}.get(behaviour, "committed")
     result = plan_of(call, name, behaviour)
-    call.note(component=name, ending=ending, arguments=arguments)
+    call.record(component=name, ending=ending, arguments=arguments)
     if behaviour == "gone" or (behaviour == "lost" and not call.dry):
         stand_in.lose_connection()
     if result["operations"] and not call.dry:
@@ -84,32 +84,32 @@ def change(call: stand_in.StandIn, name: str, arguments: dict[str, t.Any]) -> di
     return result
 
 
-def plan_several(call: stand_in.StandIn, arguments: dict[str, t.Any]) -> dict[str, t.Any]:
-    """Plan each static pod, with its own settings and those of all, and look at the others.
+def plan_pods(call: stand_in.StandIn, arguments: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Plan each static pod, with its own settings and those of all, and read the others.
 
-    C(stub_facts): what the plans tell of kubeadm-config, see below.
+    C(stub_facts): what the plans have for kubeadm-config, see below.
     """
     call.dry = True
     shared = {name: value for name, value in arguments.items() if name != "static_pods"}
-    looks, pods = call.looks(call.host), call.pods_said(call.host)
-    call.note("look", "planned pods")
-    seen = {name: stand_in.pod_of(name, said, looks) for name, said in pods.items()}
+    observations, pods = call.observations(call.host), call.pod_states(call.host)
+    call.record("read", "planned pods")
+    seen = {name: stand_in.pod_of(name, state, observations) for name, state in pods.items()}
     plans = {}
     for name, settings in arguments["static_pods"].items():
         if not settings.pop("only_if_changed", False):
-            plan = change(call, name, {**settings, **shared, "name": name})
-            found = seen.pop(name, None) or stand_in.pod_of(name, "", looks)
+            plan = start_change(call, name, {**settings, **shared, "name": name})
+            found = seen.pop(name, None) or stand_in.pod_of(name, "", observations)
             plans[name] = {"failed": False, "msg": None, **plan, **found}
     failures = [plan for plan in plans.values() if plan["failed"]]
-    facts = call.said("stub_facts", None)
-    if facts:  # what each static pod, and the API, tells of kubeadm-config
+    facts = call.variable("stub_facts", None)
+    if facts:  # what each static pod, and the API, has for kubeadm-config
         plans = {name: {**plan, "persistable": facts["pods"].get(name, NO_FACTS)} for name, plan in plans.items()}
     return {
         **({"kubeadm_config": facts["known"]} if facts else {}),
         "static_pods": plans,
         "others": seen,
         "node": call.host,
-        "cluster": cluster_of(call.said("stub_cluster", "a")),
+        "cluster": cluster_of(call.variable("stub_cluster", "a")),
         "kubelet_problem": call.kubelet_problem(call.host),
         "changed": False,
         "failed": bool(failures),
@@ -122,8 +122,8 @@ def main() -> t.NoReturn:
     """Change nothing."""
     call = stand_in.StandIn()
     if call.component == "static_pod_plan":
-        stand_in.answer(plan_several(call, call.arguments))
-    stand_in.answer(change(call, call.arguments.get("name", "kubelet"), call.arguments))
+        stand_in.exit_json(plan_pods(call, call.arguments))
+    stand_in.exit_json(start_change(call, call.arguments.get("name", "kubelet"), call.arguments))
 
 
 if __name__ == "__main__":

@@ -7,18 +7,6 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_courses import (
-    CHANGES,
-    DOWN,
-    FAILED,
-    NOTHING,
-    READY,
-    REHEARSED,
-    SILENT,
-    course,
-    plan,
-    run,
-)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import (
     API_SERVER,
     ETCD,
@@ -26,25 +14,37 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
     observed,
     pod,
 )
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_role_runs import (
+    CHANGES,
+    DOWN,
+    FAILED,
+    NOTHING,
+    READY,
+    REHEARSED,
+    SILENT,
+    plan,
+    role_run,
+    run,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Json
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import ControlPlanes, held
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import ControlPlanes, lease_result
 
 LOST = "connection lost, end not seen"
 
 
-def leases(found: ControlPlanes) -> list[tuple[str, str]]:
+def lease_calls(found: ControlPlanes) -> list[tuple[str, str]]:
     """In which state the Lease was asked for, and where."""
     return [(call.arguments["state"], call.on) for call in found.play.calls("rollout_lease")]
 
 
-def by_state(**answers: t.Any) -> dict[str, t.Callable[[Call], Json]]:
+def by_state(**results: t.Any) -> dict[str, t.Callable[[Call], Json]]:
     """Answers for the Lease: acquired, renewed or released; well by default. What is renewed does not say who may be pushed out."""
 
     def answer(call: Call) -> Json:
         state = call.arguments["state"]
         name = "renewed" if state == "held" and "takeover" not in call.arguments else state
-        found: Json = answers.get(name, {})
-        return {**held(call), **found} if not found.get("failed") and not found.get("unreachable") else found
+        found: Json = results.get(name, {})
+        return {**lease_result(call), **found} if not found.get("failed") and not found.get("unreachable") else found
 
     return {"rollout_lease": answer}
 
@@ -65,7 +65,7 @@ def test_all_are_planned_and_then_changed_one_after_the_other(forks: int) -> Non
 
 
 def test_a_second_pass_tells_of_those_that_take_part() -> None:
-    found = course(None, None)
+    found = role_run(None, None)
     found.run()
     found.run(skipped_by=["cp1"])
     assert found.changed == ["cp1", "cp2", "cp2"]
@@ -75,7 +75,7 @@ def test_a_second_pass_tells_of_those_that_take_part() -> None:
     )
     assert [line for line in found.summary["lines"] if "cp1" in line] == list(excluded)
     # The one that skips it may be changed by another run meanwhile, but the Lease is held for that.
-    assert leases(found)[-3:] == [("held", "cp1"), ("held", "cp1"), ("released", "cp1")]
+    assert lease_calls(found)[-3:] == [("held", "cp1"), ("held", "cp1"), ("released", "cp1")]
 
 
 @pytest.mark.parametrize("forks", [1, 5])
@@ -107,11 +107,11 @@ def test_a_failure_leaves_later_nodes_untouched_and_its_mark(how: Json, ending: 
 @pytest.mark.parametrize("forks", [1, 5])
 def test_a_node_that_was_lost_and_goes_on_is_told_of_by_another(forks: int) -> None:
     """With ignore_unreachable it comes to its end, before the host that speaks."""
-    found = course(None, None, changes={"cp1": GONE}, forks=forks, ignores_errors=True, ignores_unreachable=True)
+    found = role_run(None, None, changes={"cp1": GONE}, forks=forks, ignores_errors=True, ignores_unreachable=True)
     found.run()
     assert found.changed == ["cp1"]
     assert f"cp1 kube-apiserver + feature gate A=true ({LOST})" in found.lines
-    assert leases(found)[-1] == ("halted", "cp2")
+    assert lease_calls(found)[-1] == ("halted", "cp2")
 
 
 def test_nothing_is_changed_behind_a_failure_that_is_ignored() -> None:
@@ -132,7 +132,7 @@ def test_nothing_is_changed_behind_a_failure_that_is_ignored() -> None:
 )
 def test_what_a_plan_says_keeps_every_node_from_a_change(bad: Json, ignores_errors: bool) -> None:
     found = run(None, None, plans={"cp1": bad}, ignores_errors=ignores_errors)
-    assert (found.changed, leases(found)) == ([], [])
+    assert (found.changed, lease_calls(found)) == ([], [])
 
 
 def test_several_clusters_are_named_with_their_hosts() -> None:
@@ -142,13 +142,13 @@ def test_several_clusters_are_named_with_their_hosts() -> None:
 
 
 def test_a_batch_is_not_changed_without_the_nodes_of_the_others() -> None:
-    found = course(None, None)
+    found = role_run(None, None)
     found.play.batch = ["cp1"]
     found.play.lost = ["cp2"]
     found.run()
     assert found.changed == []
     assert "Nothing was changed on cp1, because serial excludes cp2" in found.failures["cp1 decide"]
-    found = course(NOTHING, NOTHING)
+    found = role_run(NOTHING, NOTHING)
     found.play.batch, found.play.lost = ["cp1"], ["cp2"]
     found.run()
     assert (found.failures, found.lines) == ({}, "Nothing to change on 1 node")
@@ -198,7 +198,7 @@ def test_the_lease_is_acquired_for_the_changes_and_renewed_before_each_turn() ->
     found = run(NOTHING, None, None, variables={"control_plane_lock_timeout": 3})
     assert found.changed == ["cp2", "cp3"]
     # A control plane that has no turn asks.
-    assert leases(found) == [("held", "cp1"), ("held", "cp1"), ("held", "cp1"), ("released", "cp1")]
+    assert lease_calls(found) == [("held", "cp1"), ("held", "cp1"), ("held", "cp1"), ("released", "cp1")]
     taken, renewed, _again, released = (call.arguments for call in found.play.calls("rollout_lease"))
     assert (taken["takeover"], taken["resume"], taken["open_transactions"]) == (False, False, [])
     assert [len(desired) for desired in taken["intents"]] == [16]
@@ -209,33 +209,35 @@ def test_the_lease_is_acquired_for_the_changes_and_renewed_before_each_turn() ->
 
 
 def test_who_has_its_turn_does_not_ask_while_another_can() -> None:
-    assert leases(run(None, None)) == [("held", "cp1"), ("held", "cp2"), ("held", "cp1"), ("released", "cp1")]
-    assert {on for _state, on in leases(run(None))} == {"cp1"}
-    assert {on for _state, on in leases(run(DOWN, NOTHING))} == {"cp2"}
-    assert {on for _state, on in leases(run(None, NOTHING, variables={"control_plane_api_host": "cp2"}))} == {"cp2"}
+    assert lease_calls(run(None, None)) == [("held", "cp1"), ("held", "cp2"), ("held", "cp1"), ("released", "cp1")]
+    assert {on for _state, on in lease_calls(run(None))} == {"cp1"}
+    assert {on for _state, on in lease_calls(run(DOWN, NOTHING))} == {"cp2"}
+    assert {on for _state, on in lease_calls(run(None, NOTHING, variables={"control_plane_api_host": "cp2"}))} == {
+        "cp2"
+    }
 
 
 def test_one_that_takes_no_part_may_ask_too() -> None:
     found = run(None, groups={"kube_control_plane": ["cp9", "cp1"]})
-    assert leases(found) == [("held", "cp1"), ("held", "cp1"), ("released", "cp1")]
+    assert lease_calls(found) == [("held", "cp1"), ("held", "cp1"), ("released", "cp1")]
     named = run(None, groups={"masters": ["cp1"]}, variables={"control_plane_api_host": "bastion"})
-    assert {on for _state, on in leases(named)} == {"bastion"}
+    assert {on for _state, on in lease_calls(named)} == {"bastion"}
 
 
 def test_a_host_without_the_role_that_is_no_control_plane_of_the_inventory_does_not_ask() -> None:
-    found = course(None, None, groups={})
+    found = role_run(None, None, groups={})
     found.run(skipped_by=["cp1"])
-    assert (found.changed, {on for _state, on in leases(found)}) == (["cp2"], {"cp2"})
+    assert (found.changed, {on for _state, on in lease_calls(found)}) == (["cp2"], {"cp2"})
 
 
 def test_no_lease_without_a_change_unless_one_is_desired() -> None:
-    assert run(NOTHING, NOTHING).play.asked == []
+    assert run(NOTHING, NOTHING).play.all_calls == []
     found = run(None, variables={"control_plane_lease": "no"})
-    assert (found.changed, [call.module for call in found.play.asked]) == (["cp1"], ["node_transaction"])
+    assert (found.changed, [call.module for call in found.play.all_calls]) == (["cp1"], ["node_transaction"])
 
 
 def test_check_mode_only_looks_at_it() -> None:
-    found = run(None, None, check_mode=True, answers=by_state(held={"taken_over_from": "them"}))
+    found = run(None, None, check_mode=True, results=by_state(held={"taken_over_from": "them"}))
     assert found.failures == {}
     assert [call.dry for call in found.play.calls("rollout_lease")] == [True]
     assert "WARNING: the Lease would be taken over from them." in found.lines
@@ -255,8 +257,8 @@ def test_check_mode_only_looks_at_it() -> None:
 )
 @pytest.mark.parametrize("ignores_errors", [False, True])
 def test_without_the_lease_nothing_is_changed(answer: Json, told: str, ignores_errors: bool) -> None:
-    found = run(None, None, answers={"rollout_lease": answer}, ignores_errors=ignores_errors)
-    assert (found.changed, leases(found)) == ([], [("held", "cp1")])
+    found = run(None, None, results={"rollout_lease": answer}, ignores_errors=ignores_errors)
+    assert (found.changed, lease_calls(found)) == ([], [("held", "cp1")])
     assert told in found.failures["cp1 decide"]
     assert found.report("cp2")[API_SERVER]["msg"] == "Not changed, because cp1 failed."
     assert found.failures.keys() == {"cp1 decide", "cp2 end"}
@@ -265,7 +267,7 @@ def test_without_the_lease_nothing_is_changed(answer: Json, told: str, ignores_e
 
 def test_a_host_that_failed_in_check_mode_does_not_fail_once_more_for_what_is_pending() -> None:
     variables = {"nodecraft_kubeadm_fail_on_pending": True}
-    found = run(None, None, answers={"rollout_lease": SILENT}, check_mode=True, variables=variables)
+    found = run(None, None, results={"rollout_lease": SILENT}, check_mode=True, variables=variables)
     assert found.failures.keys() == {"cp1 decide", "cp2 end"}
 
 
@@ -279,7 +281,7 @@ def test_a_host_that_failed_in_check_mode_does_not_fail_once_more_for_what_is_pe
     ],
 )
 def test_where_no_api_answers_one_alone_or_a_repair_goes_on(pods: Json, groups: list[str], goes_on: bool) -> None:
-    found = run(pods, groups={"kube_control_plane": groups}, answers={"rollout_lease": SILENT})
+    found = run(pods, groups={"kube_control_plane": groups}, results={"rollout_lease": SILENT})
     assert found.changed == (["cp1"] if goes_on else [])
     if goes_on:
         assert "WARNING: continuing without the Lease" in found.lines
@@ -288,17 +290,17 @@ def test_where_no_api_answers_one_alone_or_a_repair_goes_on(pods: Json, groups: 
 
 def test_those_excluded_are_known_by_the_group_that_the_inventory_names() -> None:
     variables = {"kube_control_plane_group": "masters"}
-    found = run(None, groups={"masters": ["cp1", "cp2"]}, variables=variables, answers={"rollout_lease": SILENT})
+    found = run(None, groups={"masters": ["cp1", "cp2"]}, variables=variables, results={"rollout_lease": SILENT})
     assert found.changed == []
 
 
 def test_a_plan_older_than_another_run_is_made_again() -> None:
-    found = course(
-        None, None, plans={"cp1": [plan("cp1"), plan("cp1", NOTHING)]}, answers=by_state(held={"stale": True})
+    found = role_run(
+        None, None, plans={"cp1": [plan("cp1"), plan("cp1", NOTHING)]}, results=by_state(held={"stale": True})
     )
     found.run()
     assert found.changed == ["cp2"]
-    assert [state for state, _on in leases(found)] == ["held", "held", "released"]
+    assert [state for state, _on in lease_calls(found)] == ["held", "held", "released"]
 
 
 def change(before: t.Any, after: t.Any, key: str = "v") -> Json:
@@ -313,8 +315,8 @@ def test_what_another_run_set_meanwhile_is_told() -> None:
         "cp3": [plan("cp3", change("2", "4")), plan("cp3", NOTHING)],
         "cp4": [plan("cp4", change("2", "4")), plan("cp4", change("2", "4"))],
     }
-    answers = by_state(held={"stale": True, "taken_over_from": "them"})
-    found = course(*[None] * 4, plans=plans, answers=answers)
+    results = by_state(held={"stale": True, "taken_over_from": "them"})
+    found = role_run(*[None] * 4, plans=plans, results=results)
     found.run()
     assert found.changed == ["cp1", "cp2", "cp4"]
     told = found.result("decide", "cp1")["told"]
@@ -335,10 +337,10 @@ def test_a_control_plane_that_takes_no_part_is_named() -> None:
 
 
 def test_a_lease_is_released_when_the_other_run_has_left_nothing_to_do() -> None:
-    found = course(None, plans={"cp1": [plan("cp1"), plan("cp1", NOTHING)]}, answers=by_state(held={"stale": True}))
+    found = role_run(None, plans={"cp1": [plan("cp1"), plan("cp1", NOTHING)]}, results=by_state(held={"stale": True}))
     found.run()
     assert (found.failures, found.changed) == ({}, [])
-    assert [state for state, _on in leases(found)] == ["held", "released"]
+    assert [state for state, _on in lease_calls(found)] == ["held", "released"]
     # It was no rollout, so the mark of one that failed stays.
     assert found.play.calls("rollout_lease")[-1].arguments["completed"] is False
 
@@ -347,22 +349,22 @@ def test_a_lease_is_released_when_the_other_run_has_left_nothing_to_do() -> None
     "answer", [{"stale": True}, {"failed": True, "api_reachable": True, "msg": "the run them is in progress."}]
 )
 def test_a_lease_that_was_lost_ends_the_rollout(answer: Json) -> None:
-    found = run(None, NOTHING, answers=by_state(renewed=answer))
-    assert (found.changed, [state for state, _on in leases(found)]) == ([], ["held", "held", "released"])
+    found = run(None, NOTHING, results=by_state(renewed=answer))
+    assert (found.changed, [state for state, _on in lease_calls(found)]) == ([], ["held", "held", "released"])
     assert "Not changed, because the Lease of this run" in found.failures["cp1 turn"]
     assert found.play.calls("rollout_lease")[-1].arguments["completed"] is False
 
 
 @pytest.mark.parametrize("answer", [SILENT, GONE])
 def test_a_lease_that_cannot_be_released_fails_nothing(answer: Json) -> None:
-    found = run(None, answers=by_state(released=answer))
+    found = run(None, results=by_state(released=answer))
     assert (found.failures, found.changed) == ({}, ["cp1"])
     assert "WARNING: the Lease is still held by" in found.lines
 
 
 def test_a_node_that_stays_busy_is_no_failed_desired_state() -> None:
     found = run(None, None, changes={"cp1": {"failed": True, "busy": True, "msg": "busy", "changed": False}})
-    assert (found.changed, leases(found)[-1][0]) == (["cp1"], "released")
+    assert (found.changed, lease_calls(found)[-1][0]) == (["cp1"], "released")
 
 
 # ---- readiness -------------------------------------------------------------------------------------------------------
@@ -379,7 +381,7 @@ def test_others_that_count_as_ready_unseen_are_in_the_report() -> None:
 
 @pytest.mark.parametrize("answer", [{"failed": True, "msg": "the API server answers 500."}, GONE])
 def test_rights_that_could_not_be_reviewed_are_in_the_report(answer: Json) -> None:
-    found = run(None, answers={"access_info": answer})
+    found = run(None, results={"access_info": answer})
     assert found.changed == ["cp1"]
     limit = f"whether the account has the rights that control_plane needs until its last write: {answer['msg']}"
     assert f"WARNING: not verified: {limit}" in found.lines
@@ -399,8 +401,8 @@ def unready(name: str, **problems: str) -> t.Callable[[Call], Json]:
 
 def test_a_node_that_is_not_ready_keeps_others_from_their_turn() -> None:
     plans = {"cp2": plan("cp2", NOTHING, others={ETCD: pod(problem="starts")})}
-    found = run(None, NOTHING, plans=plans, answers={"static_pod_info": unready("cp2", etcd="runs, not ready yet")})
-    assert (found.changed, [state for state, _on in leases(found)]) == ([], ["held", "released"])
+    found = run(None, NOTHING, plans=plans, results={"static_pod_info": unready("cp2", etcd="runs, not ready yet")})
+    assert (found.changed, [state for state, _on in lease_calls(found)]) == ([], ["held", "released"])
     assert "etcd on cp2 runs, not ready yet" in found.failures["cp1 turn"]
 
 
@@ -412,11 +414,11 @@ def test_a_node_that_gets_ready_is_waited_for() -> None:
         found: Json = (looks.pop(0) if call.on == "cp2" and len(looks) > 1 else looks[-1])(call)
         return found
 
-    assert run(None, NOTHING, plans=plans, answers={"static_pod_info": answer}).changed == ["cp1"]
+    assert run(None, NOTHING, plans=plans, results={"static_pod_info": answer}).changed == ["cp1"]
 
 
 def test_a_node_that_is_lost_while_it_is_asked_ends_the_rollout() -> None:
-    found = run(None, None, None, answers={"static_pod_info": lambda call: GONE if call.on == "cp3" else READY})
+    found = run(None, None, None, results={"static_pod_info": lambda call: GONE if call.on == "cp3" else READY})
     assert found.changed == ["cp1"]
     assert "cp3 could not be checked (gone)" in found.failures["cp2 turn"]
     # It is not cp2 that stopped the run.
@@ -426,7 +428,7 @@ def test_a_node_that_is_lost_while_it_is_asked_ends_the_rollout() -> None:
 
 def test_what_is_down_is_repaired_first() -> None:
     open_pod = {**DOWN, ETCD: pod(phase="waiting", **REHEARSED)}
-    found = run(None, open_pod, answers={"static_pod_info": READY})
+    found = run(None, open_pod, results={"static_pod_info": READY})
     assert found.changed == ["cp2", "cp2", "cp1"]
     assert found.play.calls("rollout_lease")[0].arguments["open_transactions"] == ["etcd on cp2 (waiting)"]
 
@@ -447,14 +449,14 @@ def test_the_first_static_pod_that_fails_ends_the_turn() -> None:
 
 
 def test_a_playbook_plans_first_and_decides_again_when_it_changes() -> None:
-    found = course(None, NOTHING)
+    found = role_run(None, NOTHING)
     found.is_plan_only = True
     found.plan(["cp1", "cp2"])
     planned = found.result("decide", "cp1")
     assert (planned["turns"], planned["lease"]["held"]) == (["cp1"], False)
     assert [call.dry for call in found.play.calls("rollout_lease")] == [True]
     found.is_plan_only = False
-    found.begin_again(["cp1", "cp2"])
+    found.prepare_apply(["cp1", "cp2"])
     found.apply(["cp1", "cp2"])
     found.end(["cp1", "cp2"])
     assert (found.failures, found.changed) == ({}, ["cp1"])

@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs of the role C(node_kubelet) on a play without Ansible, which a test says in a few words."""
+"""Runs of the role C(node_kubelet) on a play without Ansible, in a few words for a test."""
 
 from __future__ import annotations
 
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import Call, FakePlay, Json
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import Kubelets, held, nodes_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import Kubelets, lease_result, nodes_result
 
 SETTING: Json = {"field": "args", "key": "v", "before": None, "after": ["5"]}
 DONE: Json = {"changed": True, "transaction": {"id": "new", "outcome": "committed"}}
 FAILED: Json = {"changed": True, "failed": True, "msg": "it is restored"}
 SILENT: Json = {"failed": True, "msg": "no credentials."}
-# An API that tells of a kubelet which uses something else.
+# An API that shows a kubelet which uses something else.
 DIFFERENT: Json = {
     "w1": {
         "kubelet": {
@@ -27,7 +27,7 @@ REJECTED: Json = {"w2": {"readmission": [{"pod": "default/picky", "reason": "sel
 
 
 def plan(host: str, **more: t.Any) -> Json:
-    """What the module says before it changes anything. Hosts called cp1, cp2 ... are control planes."""
+    """The result of the module before it changes anything. Hosts called cp1, cp2 ... are control planes."""
     return {
         "node": host,
         "cluster": {"ca_sha256": "a", "server": "https://a:6443", "machine_id": f"id-{host}"},
@@ -45,13 +45,13 @@ def plan(host: str, **more: t.Any) -> Json:
 IDLE: Json = {"operations": []}
 
 
-def course(
+def role_run(
     *names: str,
     plans: t.Mapping[str, Json] | None = None,
     changes: t.Mapping[str, t.Any] | None = None,
     each: t.Mapping[str, Json] | None = None,
     groups: t.Mapping[str, t.Sequence[str]] | None = None,
-    answers: t.Mapping[str, t.Any] | None = None,
+    results: t.Mapping[str, t.Any] | None = None,
     variables: Json | None = None,
     **settings: t.Any,
 ) -> Kubelets:
@@ -61,7 +61,7 @@ def course(
     play = FakePlay(
         hosts,
         {"kube_control_plane": planes} if groups is None else groups,
-        answers={"node_resource_info": nodes_of, "rollout_lease": held, **(answers or {})},
+        results={"node_resource_info": nodes_result, "rollout_lease": lease_result, **(results or {})},
         **settings,
     )
     made = {name: plan(name, **(plans or {}).get(name, {})) for name in names}
@@ -69,38 +69,38 @@ def course(
 
 
 def run(*names: str, **more: t.Any) -> Kubelets:
-    found = course(*names, **more)
+    found = role_run(*names, **more)
     found.run()
     return found
 
 
-def asked(found: Kubelets) -> list[Json]:
-    """What the API was asked for of single nodes, in its order, but for the pods that run when a turn begins."""
+def node_queries(found: Kubelets) -> list[Json]:
+    """The queries of single nodes, in their order, but for the pods that run when a turn begins."""
     calls = [call.arguments for call in found.play.calls("node_resource_info") if not call.arguments.get("running")]
     return [arguments for arguments in calls if arguments.keys() & {"nodes", "restarted_nodes", "kubelets"}]
 
 
-def leases(found: Kubelets) -> list[tuple[str, str]]:
-    """What was done about the Lease, and where it was asked for."""
+def lease_calls(found: Kubelets) -> list[tuple[str, str]]:
+    """The states of the Lease that were requested, and where."""
     return [(call.arguments["state"], call.on) for call in found.play.calls("rollout_lease")]
 
 
 FOUR = ("cp1", "w1", "w2", "w3")
 
 
-def offering(node: str, *numbers: t.Any) -> t.Callable[[Call], Json]:
-    """An API that tells one number of devices at each look at a node; silent is no answer, none no such resource."""
+def advertising(node: str, *numbers: t.Any) -> t.Callable[[Call], Json]:
+    """An API that shows one number of devices at each query of a node; silent is no response, none no such resource."""
     left = list(numbers)
 
-    def answer(call: Call) -> Json:
+    def result(call: Call) -> Json:
         options = ("nodes", "kubelets") if call.arguments.get("readmission") else ("nodes",)
-        asked_for = [name for option in options for name in call.arguments.get(option, [])]
-        if node not in asked_for or call.arguments.get("running"):
-            return nodes_of(call)
+        requested = [name for option in options for name in call.arguments.get(option, [])]
+        if node not in requested or call.arguments.get("running"):
+            return nodes_result(call)
         number = left.pop(0) if len(left) > 1 else left[0]
         if number == "silent":
             return SILENT
         resources = {} if number is None else {"a/b": {"allocatable": str(number), "device_plugin": True}}
-        return nodes_of(call, **{node: {"extended_resources": resources}})
+        return nodes_result(call, **{node: {"extended_resources": resources}})
 
-    return answer
+    return result

@@ -7,9 +7,9 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Ended, Json
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import held, nodes_of
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_courses import (
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Json, PlayEnded
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import lease_result, nodes_result
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_role_runs import (
     DIFFERENT,
     FAILED,
     FOUR,
@@ -17,9 +17,9 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_courses im
     REJECTED,
     SETTING,
     SILENT,
-    asked,
-    course,
-    leases,
+    lease_calls,
+    node_queries,
+    role_run,
     run,
 )
 
@@ -34,7 +34,7 @@ def test_those_that_need_it_are_changed_one_after_the_other(forks: int) -> None:
     assert "1 other node: nothing to change" in found.lines
     assert found.statistics["node_kubelet_report"] == {name: found.report(name) for name in FOUR}
     # One request for the nodes that change, and in each turn two for its pods.
-    first, *later = asked(found)
+    first, *later = node_queries(found)
     assert first["restarted_nodes"] == ["cp1", "w1", "w3"]
     assert [each["running_before"] for each in later] == [{"cp1": {}}, {"w1": {}}, {"w3": {}}]
     assert len(found.play.calls("node_resource_info")) == 1 + 2 * 3
@@ -64,8 +64,8 @@ def test_a_batch_of_no_host_is_refused(size: int, words: str) -> None:
 
 
 def test_nothing_is_asked_when_nothing_changes() -> None:
-    found = run("cp1", "w1", plans={"cp1": IDLE, "w1": IDLE}, answers={"node_resource_info": SILENT})
-    assert (found.failures, found.changed, asked(found), leases(found)) == ({}, [], [], [])
+    found = run("cp1", "w1", plans={"cp1": IDLE, "w1": IDLE}, results={"node_resource_info": SILENT})
+    assert (found.failures, found.changed, node_queries(found), lease_calls(found)) == ({}, [], [], [])
 
 
 def test_a_change_that_is_open_is_ended_and_an_earlier_one_acknowledged() -> None:
@@ -85,14 +85,14 @@ def test_a_change_that_is_open_is_ended_and_an_earlier_one_acknowledged() -> Non
         ("w1", {"name": "kubelet", "id": "new"}),
         ("w2", {"name": "kubelet", "id": "new"}),
     ]
-    order = [call.module for call in found.play.asked]
+    order = [call.module for call in found.play.all_calls]
     assert order.index("node_transaction") > max(at for at, name in enumerate(order) if name == "node_resource_info")
     held_lease = found.play.calls("rollout_lease")[0].arguments
     assert held_lease["open_transactions"] == ["kubelet on w1 (applied)"]
 
 
 def test_hosts_that_skip_the_role_take_no_part() -> None:
-    found = course(*FOUR)
+    found = role_run(*FOUR)
     found.run(skipped_by=["cp1", "w2", "w3"])
     assert (found.failures, found.changed) == ({}, ["w1"])
     assert found.lines.startswith("Changed: 1 operation on 1 of 1 node; ")
@@ -102,7 +102,7 @@ def test_hosts_that_skip_the_role_take_no_part() -> None:
 
 
 def test_a_second_pass_tells_of_those_that_take_part() -> None:
-    found = course(*FOUR)
+    found = role_run(*FOUR)
     found.run()
     found.run(skipped_by=["cp1", "w1", "w3"])
     assert found.changed == ["cp1", "w1", "w2", "w3", "w2"]
@@ -114,7 +114,7 @@ def test_a_second_pass_tells_of_those_that_take_part() -> None:
 def test_check_mode_asks_and_changes_nothing_for_good() -> None:
     found = run("cp1", "w1", check_mode=True)
     assert found.failures == {}
-    (look,) = asked(found)
+    (look,) = node_queries(found)
     limits = {"cp1": {"max_pods": 1}, "w1": {"max_pods": 1}}
     assert (look["restarted_nodes"], look["readmission"], look["limits"]) == (["cp1", "w1"], True, limits)
     assert [call.dry for call in found.play.calls("rollout_lease")] == [True]
@@ -126,15 +126,15 @@ def test_check_mode_asks_and_changes_nothing_for_good() -> None:
 
 
 def test_the_plan_of_a_playbook_holds_no_lease_and_gives_no_turn() -> None:
-    found = course("cp1", "w1")
+    found = role_run("cp1", "w1")
     found.is_plan_only = True
     found.plan(["cp1", "w1"])
-    assert (leases(found), [found.result("admit", name)["batches"] for name in ("cp1", "w1")]) == ([], [[], []])
-    assert len(asked(found)) == 1
+    assert (lease_calls(found), [found.result("admit", name)["batches"] for name in ("cp1", "w1")]) == ([], [[], []])
+    assert len(node_queries(found)) == 1
     found.is_plan_only = False
-    found.begin_again(["cp1", "w1"])
+    found.prepare_apply(["cp1", "w1"])
     found.apply(["cp1", "w1"])
-    assert (found.changed, leases(found)) == (["cp1", "w1"], [("held", "cp1")])
+    assert (found.changed, lease_calls(found)) == (["cp1", "w1"], [("held", "cp1")])
 
 
 # ---- what stops it before the first write ----------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def test_the_plan_of_a_playbook_holds_no_lease_and_gives_no_turn() -> None:
 @pytest.mark.parametrize("ignores_errors", [False, True])
 def test_what_a_plan_says_keeps_every_node_from_a_change(plans: Json, words: str, ignores_errors: bool) -> None:
     found = run("cp1", "w1", plans=plans, ignores_errors=ignores_errors, ignores_unreachable=ignores_errors)
-    assert (found.changed, found.play.asked) == ([], [])
+    assert (found.changed, found.play.all_calls) == ([], [])
     if "cluster" in plans["w1"] or ignores_errors:
         assert words in found.failures["cp1 decide"]
         assert found.failures["cp1 decide"].startswith("Nothing was changed. ")
@@ -188,31 +188,31 @@ def test_variables_that_cannot_be_used(each: Json, step: str, words: str) -> Non
 
 
 def test_a_step_that_did_not_come_to_all_is_no_admission() -> None:
-    found = course("cp1", "w1")
+    found = role_run("cp1", "w1")
     found.plan(["cp1", "w1"])
     del found.play.hostvars["w1"]["__node_kubelet_decide"]
-    result = found.play.take("node_kubelet", "admit", "cp1", on="cp1", settings={"plan_only": False})
+    result = found.play.run_step("node_kubelet", "admit", "cp1", on="cp1", settings={"plan_only": False})
     assert result["failed"]
     assert result["msg"].startswith("Nothing was changed. w1 is not planned yet")
 
 
 def test_nothing_is_admitted_that_was_not_decided() -> None:
-    found = course("cp1")
+    found = role_run("cp1")
     found.plan(["cp1"])
     del found.play.hostvars["cp1"]["__node_kubelet_decide"]
-    admitted = found.play.take("node_kubelet", "admit", "cp1", settings={"plan_only": False})
+    admitted = found.play.run_step("node_kubelet", "admit", "cp1", settings={"plan_only": False})
     assert (admitted["batches"], admitted["before"], "failed" in admitted) == ([], [], False)
 
 
 def test_each_host_of_a_batch_that_may_not_begin_says_why_itself() -> None:
-    answers = {"rollout_lease": lambda call: {**held(call), "stale": "takeover" not in call.arguments}}
-    found = course(
-        "cp1", "w1", "w2", plans={"cp1": IDLE}, variables={"node_kubelet_max_unavailable": 2}, answers=answers
+    results = {"rollout_lease": lambda call: {**lease_result(call), "stale": "takeover" not in call.arguments}}
+    found = role_run(
+        "cp1", "w1", "w2", plans={"cp1": IDLE}, variables={"node_kubelet_max_unavailable": 2}, results=results
     )
     found.plan(["cp1", "w1", "w2"])
     # It was acquired a long time ago.
     found.play.hostvars["cp1"]["__node_kubelet_admit"]["results"][-1]["lease"]["at"] = 0.0
-    with pytest.raises(Ended):
+    with pytest.raises(PlayEnded):
         found.apply(["cp1", "w1", "w2"])
     found.end(["cp1", "w1", "w2"])
     for host in ("w1", "w2"):
@@ -222,17 +222,17 @@ def test_each_host_of_a_batch_that_may_not_begin_says_why_itself() -> None:
 
 def test_a_batch_that_may_not_begin_says_nothing_of_an_earlier_pass() -> None:
     """Only one of its hosts is refused; the other one waits for it."""
-    found = course("cp1", "w1", "w2", plans={"cp1": IDLE}, variables={"node_kubelet_max_unavailable": 2})
+    found = role_run("cp1", "w1", "w2", plans={"cp1": IDLE}, variables={"node_kubelet_max_unavailable": 2})
     found.run()
     assert found.changed == ["w1", "w2"]
-    found.play.answers["rollout_lease"] = lambda call: {
-        **held(call),
+    found.play.results["rollout_lease"] = lambda call: {
+        **lease_result(call),
         "stale": call.host == "w1" and "takeover" not in call.arguments,
     }
     found.plan(["cp1", "w1", "w2"])
     # It was acquired a long time ago.
     found.play.hostvars["cp1"]["__node_kubelet_admit"]["results"][-1]["lease"]["at"] = 0.0
-    with pytest.raises(Ended):
+    with pytest.raises(PlayEnded):
         found.apply(["cp1", "w1", "w2"])
     found.end(["cp1", "w1", "w2"])
     assert found.changed == ["w1", "w2"]
@@ -245,16 +245,16 @@ def test_a_batch_that_may_not_begin_says_nothing_of_an_earlier_pass() -> None:
 
 
 def test_a_turn_of_a_rollout_that_was_refused_does_not_begin() -> None:
-    found = run("cp1", "w1", answers={"node_resource_info": SILENT}, ignores_errors=True)
+    found = run("cp1", "w1", results={"node_resource_info": SILENT}, ignores_errors=True)
     assert found.changed == []
     assert found.failures["cp1 turn"] == "Not changed, because the rollout was refused."
 
 
 def test_a_turn_does_not_begin_where_who_decides_did_not_come_to_admit() -> None:
-    found = course("cp1", "w1", plans={"cp1": IDLE})
+    found = role_run("cp1", "w1", plans={"cp1": IDLE})
     found.plan(["cp1", "w1"])
     del found.play.hostvars["cp1"]["__node_kubelet_admit"]
-    turn = found.play.take("node_kubelet", "turn", "w1", settings={"plan_only": False})
+    turn = found.play.run_step("node_kubelet", "turn", "w1", settings={"plan_only": False})
     assert (turn["failed"], turn["msg"]) == (True, "Not changed, because the rollout was refused.")
 
 
@@ -266,7 +266,7 @@ AT_MOST_ONE: Json = {"node_kubelet_max_unreachable": 1}
 def labelled(*planes: str, **others: Json) -> t.Callable[[Call], Json]:
     """An API that knows control planes, and other nodes."""
     label = {"node-role.kubernetes.io/control-plane": ""}
-    return lambda call: nodes_of(call, **{name: {"labels": label} for name in planes}, **others)
+    return lambda call: nodes_result(call, **{name: {"labels": label} for name in planes}, **others)
 
 
 @pytest.mark.parametrize("forks", [1, 5])
@@ -274,8 +274,8 @@ def labelled(*planes: str, **others: Json) -> t.Callable[[Call], Json]:
 def test_a_worker_that_cannot_be_reached_may_be_excluded(gone: str, forks: int) -> None:
     """Also before the first host that is reached, which ends when that one has ended already."""
     names = ("w0", "cp1", "w2")
-    answers = {"node_resource_info": labelled("cp1", w9={})}
-    found = run(*names, plans={gone: GONE}, variables=AT_MOST_ONE, answers=answers, forks=forks)
+    results = {"node_resource_info": labelled("cp1", w9={})}
+    found = run(*names, plans={gone: GONE}, variables=AT_MOST_ONE, results=results, forks=forks)
     assert found.failures == {}
     assert found.changed == ["cp1", *(name for name in ("w0", "w2") if name != gone)]
     assert f"{gone}: skipped, because it cannot be reached" in found.lines
@@ -295,9 +295,9 @@ def test_without_the_api_no_host_is_excluded() -> None:
 
 
 def test_where_nothing_changes_no_host_asks_who_was_excluded() -> None:
-    answers = {"node_resource_info": SILENT}
-    found = run("cp1", "w1", plans={"cp1": IDLE, "w1": GONE}, variables=AT_MOST_ONE, answers=answers)
-    assert (found.failures, asked(found)) == ({}, [])
+    results = {"node_resource_info": SILENT}
+    found = run("cp1", "w1", plans={"cp1": IDLE, "w1": GONE}, variables=AT_MOST_ONE, results=results)
+    assert (found.failures, node_queries(found)) == ({}, [])
     assert found.lines == "Nothing to change on 2 nodes\nw1: skipped, because it cannot be reached: gone"
 
 
@@ -313,7 +313,7 @@ def test_where_nothing_changes_no_host_asks_who_was_excluded() -> None:
 def test_who_must_not_be_excluded(gone: list[str], answer: t.Any, words: str) -> None:
     variables = {**AT_MOST_ONE, "node_kubelet_force": True}
     plans = dict.fromkeys(gone, GONE)
-    found = run("cp1", "w1", "w2", plans=plans, variables=variables, answers={"node_resource_info": answer})
+    found = run("cp1", "w1", "w2", plans=plans, variables=variables, results={"node_resource_info": answer})
     assert found.changed == []
     assert words in " ".join(found.failures.values())
 
@@ -325,7 +325,7 @@ def test_a_run_that_reaches_no_host_is_refused() -> None:
 
 
 def test_what_else_is_wrong_with_a_node_its_plan_tells() -> None:
-    found = run("cp1", "w1", variables=AT_MOST_ONE, answers={"kubelet_info": {"failed": True, "msg": "no kubelet"}})
+    found = run("cp1", "w1", variables=AT_MOST_ONE, results={"kubelet_info": {"failed": True, "msg": "no kubelet"}})
     assert found.changed == ["cp1", "w1"]
 
 
@@ -344,8 +344,8 @@ GATES: Json = {"control_plane_feature_gates": {"A": True}}
 @pytest.mark.parametrize("checks_api", [True, False])
 def test_a_run_without_control_planes(variables: Json, groups: Json, refused: str, checks_api: bool) -> None:
     asks = {} if checks_api else {"node_kubelet_check_api": "no"}
-    answers = {"node_resource_info": labelled("c1", "c2")}
-    found = run("w1", groups=groups, variables={**variables, **asks}, answers=answers)
+    results = {"node_resource_info": labelled("c1", "c2")}
+    found = run("w1", groups=groups, variables={**variables, **asks}, results=results)
     assert found.changed == ([] if refused and checks_api else ["w1"])
     if checks_api:
         assert refused in found.failures.get("w1 admit", "")
@@ -355,8 +355,8 @@ def test_a_run_without_control_planes(variables: Json, groups: Json, refused: st
 
 def test_a_run_that_misses_its_control_planes_hears_of_them_before_its_pods() -> None:
     planes = labelled("c1")
-    answers = {"node_resource_info": lambda call: {**nodes_of(call, **REJECTED), "nodes": planes(call)["nodes"]}}
-    found = run("w1", "w2", groups={}, variables=GATES, answers=answers)
+    results = {"node_resource_info": lambda call: {**nodes_result(call, **REJECTED), "nodes": planes(call)["nodes"]}}
+    found = run("w1", "w2", groups={}, variables=GATES, results=results)
     assert "control_plane_feature_gates would have no effect" in found.failures["w1 admit"]
 
 
@@ -370,9 +370,9 @@ def test_in_check_mode_no_turn_is_missed() -> None:
 
 @pytest.mark.parametrize("check_mode", [False, True])
 def test_pods_that_would_not_come_back_keep_every_node_from_a_change(check_mode: bool) -> None:
-    answers = {"node_resource_info": lambda call: nodes_of(call, **REJECTED)}
-    found = run("cp1", "w1", "w2", answers=answers, check_mode=check_mode)
-    assert (found.changed, leases(found)) == ([], [])
+    results = {"node_resource_info": lambda call: nodes_result(call, **REJECTED)}
+    found = run("cp1", "w1", "w2", results=results, check_mode=check_mode)
+    assert (found.changed, lease_calls(found)) == ([], [])
     assert "default/picky (selects disk=fast)" in found.failures["cp1 admit"]
     assert "w2 kubelet + --v=5 (failed)" in found.lines
     assert found.report("w2")["msg"].startswith("Nothing was changed, because the restarted kubelet of w2")
@@ -384,16 +384,16 @@ def test_pods_that_would_not_come_back_keep_every_node_from_a_change(check_mode:
 
 
 def test_force_of_one_host_restarts_under_such_pods() -> None:
-    answers = {"node_resource_info": lambda call: nodes_of(call, **REJECTED)}
-    found = run("cp1", "w1", "w2", each={"w2": {"node_kubelet_force": "yes"}}, answers=answers)
+    results = {"node_resource_info": lambda call: nodes_result(call, **REJECTED)}
+    found = run("cp1", "w1", "w2", each={"w2": {"node_kubelet_force": "yes"}}, results=results)
     assert (found.failures, found.changed) == ({}, ["cp1", "w1", "w2"])
-    forced = run("w1", groups={}, variables={"node_kubelet_force": True}, answers={"node_resource_info": SILENT})
+    forced = run("w1", groups={}, variables={"node_kubelet_force": True}, results={"node_resource_info": SILENT})
     assert forced.changed == ["w1"]
 
 
 @pytest.mark.parametrize("answer", [SILENT, GONE])
 def test_an_api_that_cannot_be_asked_is_refused_with_the_ways_out(answer: Json) -> None:
-    found = run("cp1", "w1", answers={"node_resource_info": answer})
+    found = run("cp1", "w1", results={"node_resource_info": answer})
     assert found.changed == []
     told = found.failures["cp1 admit"]
     assert "the API does not show which pods of cp1, w1 the restarted kubelets would reject" in told
@@ -402,9 +402,9 @@ def test_an_api_that_cannot_be_asked_is_refused_with_the_ways_out(answer: Json) 
 
 def test_the_next_control_plane_is_asked_where_the_api_of_the_first_does_not_answer() -> None:
     def answer(call: Call) -> Json:
-        return SILENT if call.on == "cp1" and call.arguments.get("readmission") else nodes_of(call)
+        return SILENT if call.on == "cp1" and call.arguments.get("readmission") else nodes_result(call)
 
-    found = run("cp1", "cp2", "cp3", answers={"node_resource_info": answer})
+    found = run("cp1", "cp2", "cp3", results={"node_resource_info": answer})
     assert found.changed == ["cp1", "cp2", "cp3"]
     assert [call.on for call in found.play.calls("node_resource_info")][:2] == ["cp1", "cp2"]
     assert [call.on for call in found.play.calls("access_info")] == ["cp1", "cp2"]
@@ -414,9 +414,9 @@ def test_the_next_control_plane_is_asked_where_the_api_of_the_first_does_not_ans
 def test_a_control_plane_that_answered_is_asked_again() -> None:
     """One that takes no part in the run may be down."""
     groups = {"kube_control_plane": ["cp8", "cp9"]}
-    answers = {"node_resource_info": lambda call: GONE if call.on == "cp8" else nodes_of(call)}
-    found = course("w1", "w2", groups=groups, answers=answers)
-    found.desire(config={"maxPods": 50})
+    results = {"node_resource_info": lambda call: GONE if call.on == "cp8" else nodes_result(call)}
+    found = role_run("w1", "w2", groups=groups, results=results)
+    found.set_desired(config={"maxPods": 50})
     found.run()
     assert (found.failures, found.changed) == ({}, ["w1", "w2"])
     assert [call.on for call in found.play.calls("node_resource_info")] == ["cp8", *["cp9"] * 5]
@@ -428,24 +428,24 @@ UNREAD = (
 
 
 def test_without_the_api() -> None:
-    found = run("cp1", "w1", variables={"node_kubelet_check_api": False}, answers={"node_resource_info": SILENT})
+    found = run("cp1", "w1", variables={"node_kubelet_check_api": False}, results={"node_resource_info": SILENT})
     assert (found.failures, found.changed) == ({}, ["cp1", "w1"])
-    assert [call.module for call in found.play.asked] == ["node_transaction", "node_transaction"]
+    assert [call.module for call in found.play.all_calls] == ["node_transaction", "node_transaction"]
     assert f"{UNREAD}node_kubelet_check_api is false" in found.lines.splitlines()
 
 
 def test_forced_run_without_api_reports_what_was_not_verified() -> None:
     variables = {"node_kubelet_force": True, "node_kubelet_lease": False}
-    found = run("w1", groups={}, variables=variables, answers={"node_resource_info": SILENT})
+    found = run("w1", groups={}, variables=variables, results={"node_resource_info": SILENT})
     assert found.changed == ["w1"]
     assert f"{UNREAD}no credentials" in found.lines
 
 
 def test_what_is_desired_is_not_compared_without_the_api() -> None:
-    found = course("cp1", "w1", variables={"node_kubelet_check_api": False}, answers={"node_resource_info": SILENT})
-    found.desire(config={"maxPods": 50})
+    found = role_run("cp1", "w1", variables={"node_kubelet_check_api": False}, results={"node_resource_info": SILENT})
+    found.set_desired(config={"maxPods": 50})
     found.run()
-    assert (found.failures, found.changed, asked(found)) == ({}, ["cp1", "w1"], [])
+    assert (found.failures, found.changed, node_queries(found)) == ({}, ["cp1", "w1"], [])
 
 
 def test_no_host_of_a_batch_asks_while_another_can() -> None:
@@ -455,33 +455,35 @@ def test_no_host_of_a_batch_asks_while_another_can() -> None:
 
 
 def test_what_is_desired_is_compared_after_every_batch() -> None:
-    found = course("cp1", "w1")
-    found.desire(config={"maxPods": 50})
+    found = role_run("cp1", "w1")
+    found.set_desired(config={"maxPods": 50})
     found.run()
     expected = {"feature_gates": {}, "config": {"maxPods": 50}}
-    assert [each["kubelets"] for each in asked(found)[1:]] == [{"cp1": expected}, {"w1": expected}]
-    assert asked(found)[1]["cluster"] == {"ca_sha256": "a", "machine_ids": {"cp1": "id-cp1", "w1": "id-w1"}}
+    assert [each["kubelets"] for each in node_queries(found)[1:]] == [{"cp1": expected}, {"w1": expected}]
+    assert node_queries(found)[1]["cluster"] == {"ca_sha256": "a", "machine_ids": {"cp1": "id-cp1", "w1": "id-w1"}}
 
 
 def test_of_a_change_that_is_reverted_the_plan_is_compared() -> None:
     gate = {"field": "feature_gates", "key": "A", "before": False, "after": True}
-    found = course("w1", plans={"w1": {"operations": [gate]}}, groups={})
-    found.desire(state="previous", feature_gates={"B": True}, config={"maxPods": 50})
+    found = role_run("w1", plans={"w1": {"operations": [gate]}}, groups={})
+    found.set_desired(state="previous", feature_gates={"B": True}, config={"maxPods": 50})
     found.run()
-    assert asked(found)[-1]["kubelets"] == {"w1": {"feature_gates": {"A": True}, "config": {}}}
+    assert node_queries(found)[-1]["kubelets"] == {"w1": {"feature_gates": {"A": True}, "config": {}}}
 
 
 @pytest.mark.parametrize("ignores_errors", [False, True])
 def test_a_kubelet_that_uses_something_else_stops_the_next_batch(ignores_errors: bool) -> None:
-    found = course(
-        *FOUR, answers={"node_resource_info": lambda call: nodes_of(call, **DIFFERENT)}, ignores_errors=ignores_errors
+    found = role_run(
+        *FOUR,
+        results={"node_resource_info": lambda call: nodes_result(call, **DIFFERENT)},
+        ignores_errors=ignores_errors,
     )
-    found.desire(config={"maxPods": 50})
+    found.set_desired(config={"maxPods": 50})
     found.run()
     assert found.changed == ["cp1", "w1"]
     assert "config maxPods is 110, not 50. Set a value" in found.failures["w1 verify"]
     assert found.report("w2")["msg"] == "Not changed, because w1 failed."
-    assert leases(found)[-1][0] == "released"
+    assert lease_calls(found)[-1][0] == "released"
 
 
 # ---- after a failure -------------------------------------------------------------------------------------------------
