@@ -115,8 +115,8 @@ class _Steps(RolloutSteps, _WithoutPlay):
 class FakePlay:
     """A play. hosts: its hosts with their variables, in its order. groups: of the inventory. results: of the modules that steps run.
 
-    all_calls: the modules that were run, in their order. failures: why tasks failed, by host and step. forks: on so many hosts a task runs before their results are
-    known to others. play_hosts: those that the play still has. batch: of those, the current one of C(serial). settings: attributes of every task, such
+    all_calls: the modules that were run, in their order. failures: why tasks failed, by host and step. forks: on so many hosts a task runs before their results
+    are known to others. play_hosts: those that the play still has. batch: of those, the current one of C(serial). settings: attributes of every task, such
     as C(check_mode).
     """
 

@@ -132,8 +132,8 @@ def test_what_an_earlier_pass_wrote_is_not_told_again() -> None:
     found.play.results["kubelet_info"] = {"failed": True, "msg": "no kubelet"}
     found.play.hostvars["w1"]["placement_guard_name"] = "other"
     its_pass = found.play
-    its_pass.each("placement_guard", "begin")
-    its_pass.each("placement_guard", "decide")
+    its_pass.run_on_hosts("placement_guard", "begin")
+    its_pass.run_on_hosts("placement_guard", "decide")
     found.end(["w1"])
     assert (found.lines, found.report("w1")) == ("Nothing to change on 1 node", UNCHANGED)
 
