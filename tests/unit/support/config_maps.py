@@ -36,7 +36,7 @@ class ConfigMaps:
 
     @property
     def record(self) -> str | None:
-        """What is noted of it."""
+        """The record of its former values."""
         return str(self.objects[NAME]["data"][KEY]) if NAME in self.objects else None
 
     def put(self, name: str, data: Json) -> None:

@@ -74,5 +74,5 @@ def fixture_serve_guards() -> t.Iterator[Serve]:
 
 @pytest.fixture(name="api")
 def fixture_api(serve_guards: Serve) -> FakeGuards:
-    """A server with nodes, two of which are kept for dongles."""
+    """A server with nodes, two of which are reserved for dongles."""
     return serve_guards()

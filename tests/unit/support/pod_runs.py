@@ -61,14 +61,14 @@ class PodRun(Run):
 
 
 def run(api: FakePods, *, dry: bool = False, **params: t.Any) -> PodRun:
-    """Go through the steps as the runner does, while the kubelets work."""
+    """Run the steps as the runner does, while the kubelets work."""
     clock = Clock()
     clock.on_sleep = api.reconcile
     steps = PodResizeSteps({**PARAMS, **params}, connect=lambda: client_of(api.url, clock), diff=True)
     return run_steps(StepRunner(steps, dry=dry), clock, PodRun)
 
 
-def asked(name: str = "app", **resources: Json) -> list[Json]:
+def containers_option(name: str = "app", **resources: Json) -> list[Json]:
     return [{"name": name, "resources": resources}]
 
 

@@ -24,7 +24,7 @@ def container(name: str = "app", resources: Json | None = None, **policies: str)
 
 
 def sized(name: str = "web-1", *containers: Json, **parts: t.Any) -> Json:
-    """A running pod that has what its spec says. parts: owner (kind, name and uid), labels, node, phase, sidecars, finished
+    """A running pod with the resources of its spec. parts: owner (kind, name and uid), labels, node, phase, sidecars, finished
     (init containers), static, deleted."""
     entries = [*containers] or [container()]
     sidecars = [{**entry, "restartPolicy": "Always"} for entry in parts.get("sidecars", ())]

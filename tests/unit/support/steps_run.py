@@ -29,14 +29,14 @@ class Planned(t.Protocol):
 
     @property
     def warnings(self) -> t.Sequence[str]:
-        """What the user is told."""
+        """Warnings for the user."""
 
 
 P = t.TypeVar("P", bound=Planned)
 
 
 class StepRunner(t.Generic[Observed, P]):
-    """One run of steps, which hands each what the steps before it found, as the runner does. dry: as in check mode."""
+    """Runs the steps of a module one by one, with the results of the steps before. dry: as in check mode."""
 
     def __init__(self, steps: Steps[Observed, P], *, dry: bool = False) -> None:
         self.steps = steps
@@ -67,7 +67,7 @@ class StepRunner(t.Generic[Observed, P]):
         return self.steps.notes(self.observed, dry=self.dry)
 
     def plan(self) -> P:
-        """Plan, and look for what would keep the change from working."""
+        """Plan, and check for what would keep the change from working."""
         self.made = self.steps.plan(self.observed)
         warnings = (*self.made.warnings, *self.steps.preflight(self.observed, self.made))
         return dataclasses.replace(self.made, warnings=warnings)
@@ -91,7 +91,7 @@ class StepRunner(t.Generic[Observed, P]):
 
 
 class Run(t.NamedTuple):
-    """What a run came to. error: how it failed. clock: what it was waited by."""
+    """The result of a run. error: how it failed. clock: the one of its waits."""
 
     report: Json
     warnings: list[str]
@@ -104,7 +104,7 @@ R = t.TypeVar("R", bound=Run)
 
 
 def run_steps(course: StepRunner[t.Any, t.Any], clock: Clock, kind: type[R]) -> R:
-    """Read, plan, rehearse and apply. kind: of what is returned."""
+    """Read, plan, rehearse and apply. kind: the class of the result."""
     warnings: list[str] = []
     operations, error = 0, None
     try:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module that tells whether a device plugin works."""
+"""The module that checks whether a device plugin works."""
 
 from __future__ import annotations
 

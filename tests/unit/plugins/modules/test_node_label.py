@@ -63,8 +63,8 @@ def test_parameters_that_cannot_be(play: Start, parameters: dict[str, t.Any], me
 
 
 def test_who_was_asked_is_told(play: Start, api: FakeApi) -> None:
-    asked = play(node_label, nodes=["w1"], labels={"a": 1})
-    assert asked["api"] == {"host": os.uname().nodename, "server": api.url}
+    result = play(node_label, nodes=["w1"], labels={"a": 1})
+    assert result["api"] == {"host": os.uname().nodename, "server": api.url}
     assert play(node_label, nodes=["missing"], labels={"a": 1})["api"]["server"] == api.url
     assert play(node_label, labels={"a": 1})["api"] == {"host": os.uname().nodename, "server": None}
 
@@ -87,9 +87,9 @@ def test_what_a_kubeconfig_starts_is_neither_shown_nor_logged(
     kubeconfig = {"users": [{"name": "me", "user": {"token": "hidden", "exec": program}}]}
     result = play(node_label, nodes=["w1"], labels={}, kubeconfig=kubeconfig, **ending)
     assert "w1" in logged[0]
-    for shown in (repr(result), repr(logged)):
-        assert "hidden" not in shown
-        assert "k3y of exec" not in shown
+    for text in (repr(result), repr(logged)):
+        assert "hidden" not in text
+        assert "k3y of exec" not in text
 
 
 def test_nothing_but_pyyaml_is_needed() -> None:

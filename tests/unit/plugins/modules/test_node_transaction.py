@@ -49,7 +49,7 @@ def test_the_outcome_of_the_last_one_is_told_and_noted(
 
 
 @pytest.mark.parametrize(
-    ("identifier", "words"),
+    ("identifier", "message"),
     [
         ("7", "transaction 7 of kube-apiserver is not known"),
         ("a.b/c", "invalid id 'a.b/c': must be the id of a transaction"),
@@ -61,7 +61,7 @@ def test_what_it_refuses_it_says_is_not_to_be_waited_for(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     identifier: str,
-    words: str,
+    message: str,
 ) -> None:
     monkeypatch.setattr(state, "STATE_DIR", str(tmp_path))
     with pytest.raises(SystemExit):
@@ -69,4 +69,4 @@ def test_what_it_refuses_it_says_is_not_to_be_waited_for(
     result = json.loads(capsys.readouterr().out)
     assert result["failed"]
     assert result["busy"] is False
-    assert words in result["msg"]
+    assert message in result["msg"]

@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.module_api import 
 
 __all__ = ["fixture_play"]
 
-WANTED: dict[str, t.Any] = {"resources": [D]}
+PARAMETERS: dict[str, t.Any] = {"resources": [D]}
 KEYS = {
     "api",
     "changed",
@@ -34,7 +34,7 @@ KEYS = {
 
 @pytest.fixture(name="api")
 def fixture_api() -> t.Iterator[FakeGuards]:
-    """A server with nodes, two of which are kept for dongles."""
+    """A server with nodes, two of which are reserved for dongles."""
     server = FakeGuards(*NODES)
     server.syncs_before_pods = True
     yield server
@@ -43,7 +43,7 @@ def fixture_api() -> t.Iterator[FakeGuards]:
 
 def test_a_guard_is_made_and_removed(play: Start, api: FakeGuards) -> None:
     for changed in (True, False):
-        result = play(placement_guard, **WANTED, enforce=True)
+        result = play(placement_guard, **PARAMETERS, enforce=True)
         assert set(result) == KEYS
         assert (result["changed"], result["enforced"], result["nodes"]) == (changed, True, ["w1", "w2"])
     for changed in (True, False):
@@ -52,7 +52,7 @@ def test_a_guard_is_made_and_removed(play: Start, api: FakeGuards) -> None:
 
 
 def test_check_mode(play: Start, api: FakeGuards) -> None:
-    result = play(placement_guard, **WANTED, enforce=True, _ansible_check_mode=True, _ansible_diff=True)
+    result = play(placement_guard, **PARAMETERS, enforce=True, _ansible_check_mode=True, _ansible_diff=True)
     assert set(result) == KEYS
     assert (result["changed"], result["rehearsal"]["verdict"], len(result["diff"])) == (True, "accepted", 2)
     assert (result["nodes"], api.guards) == (["w1", "w2"], {})
@@ -60,14 +60,14 @@ def test_check_mode(play: Start, api: FakeGuards) -> None:
 
 def test_a_failure_has_the_same_keys(play: Start, api: FakeGuards) -> None:
     api.syncs = False
-    result = play(placement_guard, **WANTED)
+    result = play(placement_guard, **PARAMETERS)
     assert set(result) == KEYS | {"failed", "msg"}
     assert "its trial failed" in result["msg"]
     assert (result["changed"], api.guards) == (False, {})
 
 
 @pytest.mark.parametrize(
-    ("parameters", "words"),
+    ("parameters", "message"),
     [
         ({"on_node_name": "delete"}, "value of on_node_name must be one of: refuse, affinity"),
         ({"state": "enforced"}, "value of state must be one of: present, absent"),
@@ -77,17 +77,17 @@ def test_a_failure_has_the_same_keys(play: Start, api: FakeGuards) -> None:
         ({"node": ["w1"]}, "Unsupported parameters"),
     ],
 )
-def test_parameters_that_cannot_be(play: Start, api: FakeGuards, parameters: dict[str, t.Any], words: str) -> None:
-    result = play(placement_guard, **{**WANTED, **parameters})
-    assert words in result["msg"]
+def test_parameters_that_cannot_be(play: Start, api: FakeGuards, parameters: dict[str, t.Any], message: str) -> None:
+    result = play(placement_guard, **{**PARAMETERS, **parameters})
+    assert message in result["msg"]
     assert api.requests == []
 
 
 def test_a_time_that_makes_no_sense_has_the_same_keys(play: Start) -> None:
-    assert set(play(placement_guard, **WANTED, wait_timeout=0)) == KEYS | {"failed", "msg"}
+    assert set(play(placement_guard, **PARAMETERS, wait_timeout=0)) == KEYS | {"failed", "msg"}
 
 
 def test_the_steps_are_tested_with_what_they_get() -> None:
     options = yaml.safe_load(placement_guard.DOCUMENTATION)["options"]
     defaults = {name: option.get("default") for name, option in options.items()}
-    assert {**defaults, **WANTED, "concurrency": 8} == PARAMS
+    assert {**defaults, **PARAMETERS, "concurrency": 8} == PARAMS

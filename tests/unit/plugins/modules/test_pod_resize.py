@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.sized_pods import 
 __all__ = ["fixture_play"]
 
 CONTAINERS = [{"name": "app", "resources": {"limits": {"cpu": "2"}}}]
-WANTED: dict[str, t.Any] = {"namespace": "shop", "names": ["web-1"], "containers": CONTAINERS}
+PARAMETERS: dict[str, t.Any] = {"namespace": "shop", "names": ["web-1"], "containers": CONTAINERS}
 
 
 @pytest.fixture(name="api")
@@ -27,21 +27,21 @@ def fixture_api() -> t.Iterator[FakePods]:
 
 
 def test_a_pod_is_resized(play: Start, api: FakePods) -> None:
-    result = play(pod_resize, **WANTED)
+    result = play(pod_resize, **PARAMETERS)
     assert (result["changed"], result["pods"]["web-1"]["outcome"]) == (True, "accepted")
     assert api.resources("web-1")["limits"]["cpu"] == "2"
     assert set(result) == {"api", "changed", "pods", "templates", "unverified", "diff", "rehearsal"}
-    assert not play(pod_resize, **WANTED)["changed"]
+    assert not play(pod_resize, **PARAMETERS)["changed"]
 
 
 def test_check_mode(play: Start, api: FakePods) -> None:
-    result = play(pod_resize, **WANTED, _ansible_check_mode=True, _ansible_diff=True)
+    result = play(pod_resize, **PARAMETERS, _ansible_check_mode=True, _ansible_diff=True)
     assert (result["changed"], result["rehearsal"]["verdict"], len(result["diff"])) == (True, "accepted", 1)
     assert api.resources("web-1")["limits"]["cpu"] == "1"
 
 
 def test_a_failure_has_the_same_keys(play: Start) -> None:
-    result = play(pod_resize, **{**WANTED, "names": ["web-1", "missing"]})
+    result = play(pod_resize, **{**PARAMETERS, "names": ["web-1", "missing"]})
     assert result["failed"]
     assert result["changed"]
     assert set(result) == {"api", "changed", "failed", "msg", "pods", "templates", "unverified", "diff", "rehearsal"}
@@ -50,11 +50,11 @@ def test_a_failure_has_the_same_keys(play: Start) -> None:
 @pytest.mark.parametrize("cpu", [0.5, "0.5", "500m"])
 def test_amounts_may_be_numbers(play: Start, cpu: t.Any) -> None:
     containers = [{"name": "app", "resources": {"requests": {"cpu": cpu}}}]
-    assert not play(pod_resize, **{**WANTED, "containers": containers})["changed"]
+    assert not play(pod_resize, **{**PARAMETERS, "containers": containers})["changed"]
 
 
 @pytest.mark.parametrize(
-    ("parameters", "words"),
+    ("parameters", "message"),
     [
         ({"names": None}, "one of the following is required: names, label_selector, owner"),
         ({"label_selector": "app=web"}, "parameters are mutually exclusive: names|label_selector|owner"),
@@ -67,11 +67,11 @@ def test_amounts_may_be_numbers(play: Start, cpu: t.Any) -> None:
         ({"template": "roll"}, "value of template must be one of: keep, update, report"),
     ],
 )
-def test_parameters_that_cannot_be(play: Start, api: FakePods, parameters: dict[str, t.Any], words: str) -> None:
-    given = {key: value for key, value in {**WANTED, **parameters}.items() if value is not None}
-    assert words in play(pod_resize, **given)["msg"]
+def test_parameters_that_cannot_be(play: Start, api: FakePods, parameters: dict[str, t.Any], message: str) -> None:
+    given = {key: value for key, value in {**PARAMETERS, **parameters}.items() if value is not None}
+    assert message in play(pod_resize, **given)["msg"]
     assert api.requests == []
 
 
 def test_max_unavailable_may_be_a_number(play: Start) -> None:
-    assert play(pod_resize, **WANTED, allow_restart=True, max_unavailable=2)["changed"]
+    assert play(pod_resize, **PARAMETERS, allow_restart=True, max_unavailable=2)["changed"]

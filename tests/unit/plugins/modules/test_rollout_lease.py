@@ -37,9 +37,9 @@ KEYS = {
 
 
 def test_taken_and_let_go(play: Start, api: FakeApi) -> None:
-    taken = play(rollout_lease, holder="us", duration=5)
-    assert set(taken) == KEYS
-    assert (taken["changed"], taken["holder"]) == (True, "us")
+    result = play(rollout_lease, holder="us", duration=5)
+    assert set(result) == KEYS
+    assert (result["changed"], result["holder"]) == (True, "us")
     assert api.leases[LEASE_NAME]["spec"]["leaseDurationSeconds"] == 5
     for changed in (True, False):
         gone = play(rollout_lease, holder="us", state="released")

@@ -130,22 +130,22 @@ def test_the_systems_python_steps_in_when_it_is_new_enough(
     start: Start, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], status: int, goes_on: bool
 ) -> None:
     """RHEL 8 has PyYAML for a Python 3.6 that understands nothing of this."""
-    asked: list[list[str]] = []
-    taken: list[str] = []
+    commands: list[list[str]] = []
+    respawned: list[str] = []
     monkeypatch.setattr(pyyaml, "yaml", None)
     monkeypatch.setattr(pyyaml, "has_respawned", lambda: False)
     monkeypatch.setattr(pyyaml, "probe_interpreters_for_module", lambda paths, module: paths[0])
-    monkeypatch.setattr(pyyaml, "respawn_module", taken.append)
+    monkeypatch.setattr(pyyaml, "respawn_module", respawned.append)
 
     def run(module: node_module.NodeModule, arguments: list[str], **_options: t.Any) -> tuple[int, str, str]:
-        asked.append(arguments)
+        commands.append(arguments)
         return status, "", ""
 
     monkeypatch.setattr(node_module.NodeModule, "run_command", run)
     with pytest.raises(SystemExit):
         start(static_pod.main, name="kube-apiserver")
-    assert asked == [["/usr/bin/python3", "-c", "import sys; sys.exit(sys.version_info < (3, 9))"]]
-    assert taken == (["/usr/bin/python3"] if goes_on else [])
+    assert commands == [["/usr/bin/python3", "-c", "import sys; sys.exit(sys.version_info < (3, 9))"]]
+    assert respawned == (["/usr/bin/python3"] if goes_on else [])
     assert "PyYAML is missing" in failure(capsys)
 
 

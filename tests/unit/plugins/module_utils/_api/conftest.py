@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A server for each test that asks for one."""
+"""A server for each test that uses one."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_names_are_reviewed_only_where_all_are_denied(serve: Serve) -> None:
 
 
 def test_no_rights_at_all_are_refused(serve: Serve) -> None:
-    """A template that comes out empty would pass without a look."""
+    """A template that comes out empty would pass without a review."""
     with pytest.raises(KubeadmError, match="invalid rights: must name at least one"):
         review(serve())
 
@@ -69,10 +69,10 @@ def test_other_refusal_of_a_review_is_an_error(serve: Serve, status: int) -> Non
         review(api, GET)
 
 
-@pytest.mark.parametrize("answer", [ErrorResponse(404, "unknown"), {"status": {}}])
-def test_account_without_a_name_is_reviewed_all_the_same(serve: Serve, answer: t.Any) -> None:
+@pytest.mark.parametrize("response", [ErrorResponse(404, "unknown"), {"status": {}}])
+def test_account_without_a_name_is_reviewed_all_the_same(serve: Serve, response: t.Any) -> None:
     api = serve()
-    api.responses[access.USER] = answer
+    api.responses[access.USER] = response
     api.granted = {("list", "")}
     assert review(api, LIST) == {"user": None, "missing": []}
 

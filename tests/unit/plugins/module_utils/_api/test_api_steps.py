@@ -17,17 +17,17 @@ NOWHERE = "http://127.0.0.1:1"
 
 
 class Example(ApiSteps[None, None]):
-    """Steps that judge for two seconds. declined: what the API server does not take. nodes: that were read."""
+    """Steps whose dry run takes two seconds. errors: of the API server. nodes: that were read."""
 
-    declined: t.Sequence[str] = ()
+    errors: t.Sequence[str] = ()
     nodes: t.Sequence[Json] = ()
 
     def rehearse(self) -> Verdict:
-        return self._rehearse_by_dry_run(self._ask, each="every example")
+        return self._rehearse_by_dry_run(self._send_each, each="every example")
 
-    def _ask(self) -> t.Sequence[str]:
+    def _send_each(self) -> t.Sequence[str]:
         self._api.sleep(2)
-        return self.declined
+        return self.errors
 
     def _nodes(self, observed: None) -> t.Sequence[Json]:
         return self.nodes
@@ -48,15 +48,15 @@ def test_it_is_connected_once_and_not_before_it_is_needed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("declined", "verdict"),
+    ("errors", "verdict"),
     [
         ((), Verdict("accepted", "the API server accepts every example (dryRun=All)", 2.0)),
         (("no", "nor this"), Verdict("refused", "no, nor this", 2.0)),
     ],
 )
-def test_what_the_api_server_declines(declined: t.Sequence[str], verdict: Verdict) -> None:
+def test_what_the_api_server_declines(errors: t.Sequence[str], verdict: Verdict) -> None:
     steps = Example({}, connect=lambda: client_of(NOWHERE, Clock()))
-    steps.declined = declined
+    steps.errors = errors
     assert steps.rehearse() == verdict
 
 

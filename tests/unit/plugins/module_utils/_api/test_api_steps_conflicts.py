@@ -14,8 +14,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.err
 CAUSE = "another client changed it"
 
 
-class Desk:
-    """Notes what is sent and planned. refusals: the statuses of the next attempts. planned: what planning again comes to."""
+class Writer:
+    """Records attempts and plans. refusals: the statuses of the next attempts. planned: the result of replan()."""
 
     def __init__(self, *refusals: int, planned: str | None = None) -> None:
         self.refusals = list(refusals)
@@ -37,31 +37,31 @@ class Desk:
 
 
 def test_a_write_without_a_conflict() -> None:
-    desk = Desk()
-    assert (desk.run(), desk.log) == ("sent", ["send"])
+    writer = Writer()
+    assert (writer.run(), writer.log) == ("sent", ["send"])
 
 
 def test_it_is_planned_again_after_each_conflict() -> None:
-    desk = Desk(409, 409)
-    assert (desk.run(), desk.log) == ("sent", ["send", "plan after 409", "send", "plan after 409", "send"])
+    writer = Writer(409, 409)
+    assert (writer.run(), writer.log) == ("sent", ["send", "plan after 409", "send", "plan after 409", "send"])
 
 
 def test_what_is_already_as_planned_is_not_sent_again() -> None:
-    desk = Desk(409, planned="found")
-    assert (desk.run(), desk.log) == ("found", ["send", "plan after 409"])
+    writer = Writer(409, planned="found")
+    assert (writer.run(), writer.log) == ("found", ["send", "plan after 409"])
 
 
 def test_another_refusal_is_no_conflict() -> None:
-    desk = Desk(422)
+    writer = Writer(422)
     with pytest.raises(ApiError, match="refused"):
-        desk.run()
-    assert desk.log == ["send"]
+        writer.run()
+    assert writer.log == ["send"]
 
 
 def test_other_refusals_may_count_as_conflicts() -> None:
-    desk = Desk(422, 409)
-    assert desk.run(statuses=(409, 422)) == "sent"
-    assert desk.log == ["send", "plan after 422", "send", "plan after 409", "send"]
+    writer = Writer(422, 409)
+    assert writer.run(statuses=(409, 422)) == "sent"
+    assert writer.log == ["send", "plan after 422", "send", "plan after 409", "send"]
 
 
 def test_planning_again_may_refuse() -> None:
@@ -69,12 +69,12 @@ def test_planning_again_may_refuse() -> None:
         raise refusal
 
     with pytest.raises(ApiError, match="refused"):
-        retry_on_conflict(Desk(409).attempt, replan, cause=CAUSE)
+        retry_on_conflict(Writer(409).attempt, replan, cause=CAUSE)
 
 
 def test_others_that_never_stop() -> None:
-    desk = Desk(*[409] * MAX_ATTEMPTS)
-    told = f"^another client changed it in each of {MAX_ATTEMPTS} attempts[.] The last answer was: refused$"
-    with pytest.raises(KubeadmError, match=told):
-        desk.run()
-    assert desk.log == ["send", "plan after 409"] * MAX_ATTEMPTS
+    writer = Writer(*[409] * MAX_ATTEMPTS)
+    message = f"^another client changed it in each of {MAX_ATTEMPTS} attempts[.] The last answer was: refused$"
+    with pytest.raises(KubeadmError, match=message):
+        writer.run()
+    assert writer.log == ["send", "plan after 409"] * MAX_ATTEMPTS

@@ -122,7 +122,7 @@ def test_a_server_that_got_ready_between_two_requests(serve: Serve) -> None:
 
 
 class HangUp(socketserver.BaseRequestHandler):
-    """A load balancer whose API servers are all gone: it takes the first words and ends the connection."""
+    """A load balancer whose API servers are all gone: it reads the first bytes and closes the connection."""
 
     def handle(self) -> None:
         self.request.recv(1024)
@@ -153,7 +153,7 @@ def test_a_server_that_does_not_come_back(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "words"),
+    ("status", "message"),
     [
         (403, 'User "x" cannot patch resource "nodes/status". Grant the account this right'),
         (401, "Unauthorized. The credentials are not known there"),
@@ -162,10 +162,10 @@ def test_a_server_that_does_not_come_back(serve: Serve) -> None:
         (403, "exceeded quota: q, requested: requests.cpu=2$"),
     ],
 )
-def test_refusal_has_the_message_of_the_api_server(serve: Serve, status: int, words: str) -> None:
+def test_refusal_has_the_message_of_the_api_server(serve: Serve, status: int, message: str) -> None:
     api = serve(node("w1"))
-    api.before_patch = lambda name: _raise(ErrorResponse(status, words.partition(". ")[0].rstrip("$")))
-    with pytest.raises(ApiError, match=f"refused PATCH nodes/w1/status: {status}, {words}") as caught:
+    api.before_patch = lambda name: _raise(ErrorResponse(status, message.partition(". ")[0].rstrip("$")))
+    with pytest.raises(ApiError, match=f"refused PATCH nodes/w1/status: {status}, {message}") as caught:
         client_of(api.url, Clock()).patch("nodes/w1/status", [], dry_run=False)
     assert caught.value.status == status
 
@@ -228,7 +228,7 @@ PROXIED = "namespaces/s/pods/p:9808/proxy/pod-resources"
     ("sent", "status", "body", "text"),
     [
         ({"a": 1}, 200, {"a": 1}, ""),
-        ((200, "words"), 200, None, "words"),
+        ((200, "message"), 200, None, "message"),
         ((503, "not now"), 503, None, "not now"),
         ((403, "a token"), 403, None, "a token"),
         ((429, "later"), 429, None, "later"),

@@ -81,7 +81,7 @@ class ConfigException(Exception):
 
 @pytest.mark.parametrize("as_file", [True, False])
 def test_a_program_hands_out_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, as_file: bool) -> None:
-    """The package is asked who asks, and where stands in the kubeconfig."""
+    """The package provides the user, and the kubeconfig the server."""
     (tmp_path / "c").write_text("certificate", encoding="utf-8")
     tokens = iter("123")
 
@@ -137,20 +137,20 @@ def fixture_authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @pytest.fixture(name="client", scope="module")
 def fixture_client(authority: Authority) -> Pair:
-    """Who asks."""
+    """The user of a request."""
     return authority.issue(names="", usage=CLIENT)
 
 
 @pytest.fixture(name="server")
 def fixture_server(tmp_path: Path, authority: Authority) -> t.Iterator[Server]:
-    """A server that asks for a certificate."""
+    """A server that requires a certificate."""
     server = Server(server_context(tmp_path, authority, authority.issue(names="IP:127.0.0.1", usage=SERVER)))
     yield server
     server.close()
 
 
 def get(found: Credentials, url: str = "") -> Json:
-    """What the server says of a request."""
+    """The response of the server to a request."""
     response = pool_of(found, url).request("GET", "/a", headers=[], body=None, timeout=5)
     content: Json = json.loads(response.data)
     return content

@@ -24,11 +24,11 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json,
 D = "example.com/dongle"
 SETS, REVISIONS = "/apis/apps/v1/namespaces/x/daemonsets/p", "/apis/apps/v1/namespaces/x/controllerrevisions"
 PODS, EVENTS = "/api/v1/namespaces/x/pods", "/api/v1/namespaces/x/events"
-TOLD = "/api/v1/namespaces/x/pods/p-1:9808/proxy/devices"
+PLUGIN_DEVICES = "/api/v1/namespaces/x/pods/p-1:9808/proxy/devices"
 FOUR = {"resources": {D: 4}, "nodes": None, "label_selector": None}
 
 
-class Desk:
+class PluginCluster:
     """A cluster with one node and a plugin that works there, and the module."""
 
     def __init__(self, api: FakeApi) -> None:
@@ -39,7 +39,7 @@ class Desk:
         api.responses = {SETS: daemon_set(), REVISIONS: [revision(1, "old"), revision(2, "new")], PODS: [plugin_pod()]}
 
     def read(self, **params: t.Any) -> Json:
-        asked = {
+        options = {
             "name": "p",
             "namespace": "x",
             "gather_subset": ["nodes"],
@@ -52,16 +52,16 @@ class Desk:
             "wait_timeout": 30,
             **params,
         }
-        return read(asked, connect=lambda: client_of(self.api.url, self.clock), warn=self.warnings.append)
+        return read(options, connect=lambda: client_of(self.api.url, self.clock), warn=self.warnings.append)
 
 
-@pytest.fixture(name="desk")
-def fixture_desk(serve: t.Callable[..., FakeApi]) -> Desk:
-    return Desk(serve(node("w1", capacity={D: "4"})))
+@pytest.fixture(name="cluster")
+def fixture_cluster(serve: t.Callable[..., FakeApi]) -> PluginCluster:
+    return PluginCluster(serve(node("w1", capacity={D: "4"})))
 
 
-def test_a_plugin_that_works(desk: Desk) -> None:
-    assert desk.read(wait=True) == {
+def test_a_plugin_that_works(cluster: PluginCluster) -> None:
+    assert cluster.read(wait=True) == {
         "selected": ["w1"],
         "nodes": {
             "w1": {"pod": "x/p-1", "expected": {D: "4"}, "capacity": {D: "4"}, "allocatable": {D: "4"}, "problem": ""}
@@ -74,40 +74,40 @@ def test_a_plugin_that_works(desk: Desk) -> None:
         "objects": [],
         "others": [],
     }
-    assert desk.clock.pauses == []
+    assert cluster.clock.pauses == []
     assert all(
         "labelSelector=app.kubernetes.io%2Finstance%3Dp" in path
-        for path in desk.api.requested_paths("GET")
+        for path in cluster.api.requested_paths("GET")
         if PODS in path
     )
 
 
-def test_pods_that_a_starting_kubelet_ended_are_told(desk: Desk) -> None:
+def test_pods_that_a_starting_kubelet_ended_are_told(cluster: PluginCluster) -> None:
     def failed(name: str, reason: str, on: str = "w1") -> Json:
         found = pod(name, phase="Failed", node=on)
         found["status"].update(reason=reason, message="no healthy devices present")
         return found
 
     gone = "UnexpectedAdmissionError"
-    desk.api.responses["/api/v1/pods"] = [failed("a", gone), failed("b", "Evicted"), failed("c", gone, on="w9")]
-    found = desk.read()
+    cluster.api.responses["/api/v1/pods"] = [failed("a", gone), failed("b", "Evicted"), failed("c", gone, on="w9")]
+    found = cluster.read()
     assert found["ended_pods"] == [f"w1: default/a ended with {gone}: no healthy devices present"]
     assert found["ended_pods"][0] in found["summary"]
 
 
-def test_pods_that_may_not_be_listed_are_not_verified(desk: Desk) -> None:
-    desk.api.responses["/api/v1/pods"] = ErrorResponse(403, "pods is forbidden")
-    (limit,) = desk.read()["unverified"]
+def test_pods_that_may_not_be_listed_are_not_verified(cluster: PluginCluster) -> None:
+    cluster.api.responses["/api/v1/pods"] = ErrorResponse(403, "pods is forbidden")
+    (limit,) = cluster.read()["unverified"]
     assert limit.startswith("whether pods ended because their devices were missing: ")
 
 
-def test_without_the_nodes_their_part_is_empty(desk: Desk) -> None:
-    desk.api.responses = {
+def test_without_the_nodes_their_part_is_empty(cluster: PluginCluster) -> None:
+    cluster.api.responses = {
         "/api/v1/namespaces/x": {"metadata": {"name": "x"}},
         SETS: ErrorResponse(404, "none"),
         "/api/v1/namespaces/x/configmaps": [],
     }
-    assert desk.read(gather_subset=["objects", "others"]) == {
+    assert cluster.read(gather_subset=["objects", "others"]) == {
         "selected": [],
         "nodes": {},
         "problems": [],
@@ -118,208 +118,212 @@ def test_without_the_nodes_their_part_is_empty(desk: Desk) -> None:
         "objects": [{"kind": "Namespace", "name": "x", "labels": {}, "config_maps": []}],
         "others": [],
     }
-    assert not [path for path in desk.api.requested_paths("GET") if "nodes" in path]
+    assert not [path for path in cluster.api.requested_paths("GET") if "nodes" in path]
 
 
-def test_it_is_waited_for(desk: Desk) -> None:
-    desk.api.responses[PODS] = []
+def test_it_is_waited_for(cluster: PluginCluster) -> None:
+    cluster.api.responses[PODS] = []
 
     def come() -> None:
-        if desk.clock.now >= 6:
-            desk.api.responses[PODS] = [plugin_pod()]
+        if cluster.clock.now >= 6:
+            cluster.api.responses[PODS] = [plugin_pod()]
 
-    desk.clock.on_sleep = come
-    found = desk.read(wait=True)
+    cluster.clock.on_sleep = come
+    found = cluster.read(wait=True)
     assert (found["problems"], found["waited_seconds"]) == ([], 6.0)
 
 
-def test_waiting_has_an_end_and_tells_why(desk: Desk) -> None:
-    desk.api.responses[PODS] = []
+def test_waiting_has_an_end_and_tells_why(cluster: PluginCluster) -> None:
+    cluster.api.responses[PODS] = []
     event: Json = {"involvedObject": {"kind": "DaemonSet", "name": "p"}, "reason": "FailedCreate"}
-    desk.api.responses[EVENTS] = [
+    cluster.api.responses[EVENTS] = [
         {**event, "message": "now", "lastTimestamp": "2027-01-02T00:00:00Z"},
         {**event, "message": "before", "lastTimestamp": "2027-01-01T00:00:00Z"},
     ]
-    found = desk.read(wait=True)
+    found = cluster.read(wait=True)
     assert found["problems"] == ["w1: there is no pod of the DaemonSet x/p: FailedCreate: now"]
     assert (found["waited_seconds"], found["summary"]) == (30.0, found["problems"])
 
 
-def test_a_rollout_that_goes_on_is_waited_for(desk: Desk) -> None:
+def test_a_rollout_that_goes_on_is_waited_for(cluster: PluginCluster) -> None:
     names = [f"w{number}" for number in range(1, 5)]
-    desk.api.objects = {name: node(name, capacity={D: "4"}) for name in names}
-    desk.api.responses[PODS] = []
+    cluster.api.objects = {name: node(name, capacity={D: "4"}) for name in names}
+    cluster.api.responses[PODS] = []
 
     def go_on() -> None:
-        done = names[: int(desk.clock.now // 20)]
-        desk.api.responses[PODS] = [plugin_pod(f"p-{name}", name) for name in done]
+        done = names[: int(cluster.clock.now // 20)]
+        cluster.api.responses[PODS] = [plugin_pod(f"p-{name}", name) for name in done]
 
-    desk.clock.on_sleep = go_on
-    found = desk.read(wait=True)
+    cluster.clock.on_sleep = go_on
+    found = cluster.read(wait=True)
     assert (found["problems"], found["waited_seconds"]) == ([], 80.0)
 
 
-def test_devices_of_unknown_health_are_not_verified(desk: Desk) -> None:
-    desk.api.responses[PODS] = [plugin_pod(ours=True)]
+def test_devices_of_unknown_health_are_not_verified(cluster: PluginCluster) -> None:
+    cluster.api.responses[PODS] = [plugin_pod(ours=True)]
     devices = [
         {"id": "a", "healthy": True, "reason": "/dev/a cannot be opened without privileges: Operation not permitted"},
         {"id": "b", "healthy": True, "reason": ""},
     ]
-    desk.api.responses[TOLD] = {D: {"devices": devices, "failure": "/sys/x: Input/output error", "not_ready": ""}}
-    found = desk.read()
+    cluster.api.responses[PLUGIN_DEVICES] = {
+        D: {"devices": devices, "failure": "/sys/x: Input/output error", "not_ready": ""}
+    }
+    found = cluster.read()
     assert found["problems"] == []
     assert found["unverified"] == [
         f"whether devices of {D} that p-1 advertises are healthy: a: /dev/a cannot be opened without privileges: Operation not permitted",
         f"whether all devices of {D} were found by p-1: /sys/x: Input/output error",
     ]
     warnings = [f"not verified: {limit}" for limit in found["unverified"]]
-    assert (found["summary"][1:], desk.warnings[-2:]) == (warnings, warnings)
+    assert (found["summary"][1:], cluster.warnings[-2:]) == (warnings, warnings)
 
 
-def test_our_plugin_is_asked_what_is_wrong(desk: Desk) -> None:
-    desk.api.responses[PODS] = [plugin_pod(ours=True)]
-    desk.api.objects["w1"]["status"]["allocatable"][D] = "3"
+def test_our_plugin_is_asked_what_is_wrong(cluster: PluginCluster) -> None:
+    cluster.api.responses[PODS] = [plugin_pod(ours=True)]
+    cluster.api.objects["w1"]["status"]["allocatable"][D] = "3"
     sick = {"id": "a", "healthy": False, "reason": "gone"}
-    desk.api.responses[TOLD] = {D: {"devices": [sick], "left_out": []}}
-    assert desk.read()["problems"] == [f"w1: {D}: expected 4, found 3: 1 of 4 devices are unhealthy (a: gone)"]
+    cluster.api.responses[PLUGIN_DEVICES] = {D: {"devices": [sick], "left_out": []}}
+    assert cluster.read()["problems"] == [f"w1: {D}: expected 4, found 3: 1 of 4 devices are unhealthy (a: gone)"]
 
 
-def test_our_plugin_knows_of_a_kubelet_that_stopped_before_the_api_does(desk: Desk) -> None:
-    desk.api.responses[PODS] = [plugin_pod(ours=True)]
+def test_our_plugin_knows_of_a_kubelet_that_stopped_before_the_api_does(cluster: PluginCluster) -> None:
+    cluster.api.responses[PODS] = [plugin_pod(ours=True)]
     lost = {D: {"not_ready": "kubelet.sock does not exist", "devices": []}}
-    desk.api.responses[TOLD] = lost
-    says = f"w1: the pod x/p-1 is not ready: not registered, it says: {D}: kubelet.sock does not exist"
-    assert desk.read()["problems"] == [says]
+    cluster.api.responses[PLUGIN_DEVICES] = lost
+    message = f"w1: the pod x/p-1 is not ready: not registered, it says: {D}: kubelet.sock does not exist"
+    assert cluster.read()["problems"] == [message]
 
     def come_back() -> None:
-        if desk.clock.now >= 6:
-            desk.api.responses[TOLD] = {D: {"not_ready": "", "devices": []}}
+        if cluster.clock.now >= 6:
+            cluster.api.responses[PLUGIN_DEVICES] = {D: {"not_ready": "", "devices": []}}
 
-    desk.clock.on_sleep = come_back
-    found = desk.read(wait=True)
+    cluster.clock.on_sleep = come_back
+    found = cluster.read(wait=True)
     assert (found["problems"], found["waited_seconds"]) == ([], 6.0)
 
 
-def test_kubelet_of_another_plugin_that_stopped_is_a_problem(desk: Desk) -> None:
-    desk.api.responses[NODE_LEASES] = [node_lease("w1", NOW - 13)]
-    found = desk.read(expected=[])
+def test_kubelet_of_another_plugin_that_stopped_is_a_problem(cluster: PluginCluster) -> None:
+    cluster.api.responses[NODE_LEASES] = [node_lease("w1", NOW - 13)]
+    found = cluster.read(expected=[])
     why = "its kubelet has stopped or does not reach the API server: it has not renewed the Lease of its node for 12 s"
     assert (found["problems"], found["unverified"]) == ([f"w1: {why}"], [])
 
 
 @pytest.mark.parametrize("ahead", [-60, 60])
-def test_kubelet_with_a_wrong_clock_is_seen_to_renew_its_lease(desk: Desk, ahead: float) -> None:
-    desk.api.responses[NODE_LEASES] = [node_lease("w1", NOW + ahead)]
+def test_kubelet_with_a_wrong_clock_is_seen_to_renew_its_lease(cluster: PluginCluster, ahead: float) -> None:
+    cluster.api.responses[NODE_LEASES] = [node_lease("w1", NOW + ahead)]
 
     def renew() -> None:
-        if desk.clock.now >= 8:
-            desk.api.responses[NODE_LEASES] = [node_lease("w1", NOW + ahead + 10)]
+        if cluster.clock.now >= 8:
+            cluster.api.responses[NODE_LEASES] = [node_lease("w1", NOW + ahead + 10)]
 
-    desk.clock.on_sleep = renew
-    found = desk.read()
+    cluster.clock.on_sleep = renew
+    found = cluster.read()
     assert (found["problems"], found["unverified"], found["waited_seconds"]) == ([], [], 8.0)
 
 
-def test_stopped_kubelet_is_told_beside_another_problem(desk: Desk) -> None:
-    desk.api.objects["w2"] = node("w2", capacity={D: "3"})
-    desk.api.responses[PODS] = [plugin_pod(), plugin_pod("p-2", "w2")]
-    desk.api.responses[NODE_LEASES] = [node_lease("w1", NOW - 30)]
-    assert [each.partition(":")[0] for each in desk.read()["problems"]] == ["w1", "w2"]
+def test_stopped_kubelet_is_told_beside_another_problem(cluster: PluginCluster) -> None:
+    cluster.api.objects["w2"] = node("w2", capacity={D: "3"})
+    cluster.api.responses[PODS] = [plugin_pod(), plugin_pod("p-2", "w2")]
+    cluster.api.responses[NODE_LEASES] = [node_lease("w1", NOW - 30)]
+    assert [each.partition(":")[0] for each in cluster.read()["problems"]] == ["w1", "w2"]
 
 
 @pytest.mark.parametrize(
-    ("answer", "why"),
+    ("response", "why"),
     [
         (ErrorResponse(403, "leases is forbidden"), "leases is forbidden"),
         ([], "kube-node-lease has no Lease that they renewed"),
     ],
 )
-def test_kubelets_without_a_readable_lease_are_not_verified(desk: Desk, answer: t.Any, why: str) -> None:
-    desk.api.objects["w2"] = node("w2", capacity={D: "4"})
-    desk.api.responses[PODS] = [plugin_pod(), plugin_pod("p-2", "w2")]
-    desk.api.responses[NODE_LEASES] = answer
-    found = desk.read()
+def test_kubelets_without_a_readable_lease_are_not_verified(cluster: PluginCluster, response: t.Any, why: str) -> None:
+    cluster.api.objects["w2"] = node("w2", capacity={D: "4"})
+    cluster.api.responses[PODS] = [plugin_pod(), plugin_pod("p-2", "w2")]
+    cluster.api.responses[NODE_LEASES] = response
+    found = cluster.read()
     (limit,) = found["unverified"]
     assert limit.startswith("whether the kubelet still runs on w1, w2: ")
     assert why in limit
-    assert (found["problems"], desk.warnings) == ([], [f"not verified: {limit}"])
+    assert (found["problems"], cluster.warnings) == ([], [f"not verified: {limit}"])
 
 
-def test_kubelet_whose_plugin_tells_of_itself_needs_no_lease(desk: Desk) -> None:
-    desk.api.responses[PODS] = [plugin_pod(ours=True)]
-    desk.api.responses[TOLD] = {D: {"not_ready": "", "devices": []}}
-    desk.api.responses[NODE_LEASES] = ErrorResponse(403, "forbidden")
-    assert desk.read()["unverified"] == []
+def test_kubelet_whose_plugin_tells_of_itself_needs_no_lease(cluster: PluginCluster) -> None:
+    cluster.api.responses[PODS] = [plugin_pod(ours=True)]
+    cluster.api.responses[PLUGIN_DEVICES] = {D: {"not_ready": "", "devices": []}}
+    cluster.api.responses[NODE_LEASES] = ErrorResponse(403, "forbidden")
+    assert cluster.read()["unverified"] == []
 
 
-def test_a_pod_that_is_not_ready_is_told(desk: Desk) -> None:
-    desk.api.responses[PODS] = [plugin_pod(ours=True, ready=False)]
-    assert desk.read()["problems"] == ["w1: the pod x/p-1 is not ready: it is being started"]
+def test_a_pod_that_is_not_ready_is_told(cluster: PluginCluster) -> None:
+    cluster.api.responses[PODS] = [plugin_pod(ours=True, ready=False)]
+    assert cluster.read()["problems"] == ["w1: the pod x/p-1 is not ready: it is being started"]
 
 
-@pytest.mark.parametrize("answer", [ErrorResponse(503, "no route"), {"x": "y"}])
-def test_silent_plugin_beside_a_node_with_a_problem_is_not_verified(desk: Desk, answer: t.Any) -> None:
-    desk.api.objects["w2"] = node("w2", capacity={D: "3"})
-    desk.api.responses[PODS] = [plugin_pod(ours=True), plugin_pod("p-2", "w2", ours=True)]
-    desk.api.responses[TOLD] = desk.api.responses[TOLD.replace("p-1", "p-2")] = answer
-    found = desk.read()
+@pytest.mark.parametrize("response", [ErrorResponse(503, "no route"), {"x": "y"}])
+def test_silent_plugin_beside_a_node_with_a_problem_is_not_verified(cluster: PluginCluster, response: t.Any) -> None:
+    cluster.api.objects["w2"] = node("w2", capacity={D: "3"})
+    cluster.api.responses[PODS] = [plugin_pod(ours=True), plugin_pod("p-2", "w2", ours=True)]
+    cluster.api.responses[PLUGIN_DEVICES] = cluster.api.responses[PLUGIN_DEVICES.replace("p-1", "p-2")] = response
+    found = cluster.read()
     assert [each.partition(":")[0] for each in found["problems"]] == ["w2"]
     limit = "whether the plugin itself finds its devices healthy: p-1 could not be asked"
-    assert (found["unverified"], desk.warnings) == ([limit], [f"not verified: {limit}"])
+    assert (found["unverified"], cluster.warnings) == ([limit], [f"not verified: {limit}"])
 
 
-def test_plugins_out_of_reach_are_not_all_waited_for(desk: Desk) -> None:
+def test_plugins_out_of_reach_are_not_all_waited_for(cluster: PluginCluster) -> None:
     names = [f"w{number}" for number in range(1, 9)]
-    desk.api.objects = {name: node(name, capacity={D: "4"}) for name in names}
-    desk.api.responses[PODS] = [plugin_pod(f"p-{name}", name, ours=True) for name in names]
+    cluster.api.objects = {name: node(name, capacity={D: "4"}) for name in names}
+    cluster.api.responses[PODS] = [plugin_pod(f"p-{name}", name, ours=True) for name in names]
     for name in names:
-        desk.api.responses[f"/api/v1/namespaces/x/pods/p-{name}:9808/proxy/devices"] = ErrorResponse(503, "no route")
-    found = desk.read(concurrency=1)
+        cluster.api.responses[f"/api/v1/namespaces/x/pods/p-{name}:9808/proxy/devices"] = ErrorResponse(503, "no route")
+    found = cluster.read(concurrency=1)
     assert found["problems"] == []
     why = "p-w1; p-w2; p-w3; and 5 more could not be asked"
     warning = f"not verified: whether the plugin itself finds its devices healthy: {why}"
-    assert (desk.warnings[-1], found["summary"][-1]) == (warning, warning)
-    assert len([path for path in desk.api.requested_paths("GET") if "proxy" in path]) == 1
+    assert (cluster.warnings[-1], found["summary"][-1]) == (warning, warning)
+    assert len([path for path in cluster.api.requested_paths("GET") if "proxy" in path]) == 1
 
 
 @pytest.mark.parametrize("refusal", [ErrorResponse(403, "forbidden"), ErrorResponse(503, "no endpoints")])
-def test_a_plugin_that_does_not_answer_is_asked_once(desk: Desk, refusal: ErrorResponse) -> None:
-    desk.api.responses[PODS] = [plugin_pod(ours=True)]
-    desk.api.objects["w1"]["status"]["allocatable"][D] = "3"
-    desk.api.responses[TOLD] = refusal
-    desk.api.responses[EVENTS] = refusal
-    assert desk.read()["problems"] == [f"w1: {D}: expected 4, found 3: 1 of 4 devices are unhealthy"]
-    assert desk.clock.pauses == []
+def test_a_plugin_that_does_not_answer_is_asked_once(cluster: PluginCluster, refusal: ErrorResponse) -> None:
+    cluster.api.responses[PODS] = [plugin_pod(ours=True)]
+    cluster.api.objects["w1"]["status"]["allocatable"][D] = "3"
+    cluster.api.responses[PLUGIN_DEVICES] = refusal
+    cluster.api.responses[EVENTS] = refusal
+    assert cluster.read()["problems"] == [f"w1: {D}: expected 4, found 3: 1 of 4 devices are unhealthy"]
+    assert cluster.clock.pauses == []
 
 
-def test_another_plugin_is_not_asked(desk: Desk) -> None:
-    desk.api.objects["w1"]["status"]["allocatable"][D] = "3"
-    desk.read()
-    assert not [path for path in desk.api.requested_paths("GET") if "proxy" in path]
+def test_another_plugin_is_not_asked(cluster: PluginCluster) -> None:
+    cluster.api.objects["w1"]["status"]["allocatable"][D] = "3"
+    cluster.read()
+    assert not [path for path in cluster.api.requested_paths("GET") if "proxy" in path]
 
 
-def test_no_daemon_set_yet(desk: Desk) -> None:
-    del desk.api.responses[SETS]
-    found = desk.read()
+def test_no_daemon_set_yet(cluster: PluginCluster) -> None:
+    del cluster.api.responses[SETS]
+    found = cluster.read()
     assert (found["selected"], found["problems"]) == (["w1"], ["w1: there is no DaemonSet x/p"])
 
 
-def test_a_daemon_set_that_its_controller_has_not_seen(desk: Desk) -> None:
-    desk.api.responses[SETS] = daemon_set(generation=2, observed=1)
-    assert "of an earlier revision" in desk.read()["problems"][0]
+def test_a_daemon_set_that_its_controller_has_not_seen(cluster: PluginCluster) -> None:
+    cluster.api.responses[SETS] = daemon_set(generation=2, observed=1)
+    assert "of an earlier revision" in cluster.read()["problems"][0]
 
 
-def test_revisions_of_others_do_not_count(desk: Desk) -> None:
-    desk.api.responses[REVISIONS] = [revision(1, "new"), revision(9, "theirs", uid="other")]
-    assert desk.read()["problems"] == []
+def test_revisions_of_others_do_not_count(cluster: PluginCluster) -> None:
+    cluster.api.responses[REVISIONS] = [revision(1, "new"), revision(9, "theirs", uid="other")]
+    assert cluster.read()["problems"] == []
 
 
-def test_pods_of_others_do_not_count(desk: Desk) -> None:
-    desk.api.responses[PODS] = [plugin_pod(owner="other")]
-    assert desk.read()["problems"] == ["w1: there is no pod of the DaemonSet x/p: its controller has created none yet"]
+def test_pods_of_others_do_not_count(cluster: PluginCluster) -> None:
+    cluster.api.responses[PODS] = [plugin_pod(owner="other")]
+    assert cluster.read()["problems"] == [
+        "w1: there is no pod of the DaemonSet x/p: its controller has created none yet"
+    ]
 
 
-def test_a_daemon_set_that_selects_by_expressions(desk: Desk) -> None:
+def test_a_daemon_set_that_selects_by_expressions(cluster: PluginCluster) -> None:
     expressions = [
         {"key": "app", "operator": "In", "values": ["a", "b"]},
         {"key": "tier", "operator": "NotIn", "values": ["c"]},
@@ -329,49 +333,49 @@ def test_a_daemon_set_that_selects_by_expressions(desk: Desk) -> None:
     for labels, first in (({}, []), ({"matchLabels": {"x": "y"}}, ["x=y"])):
         found = daemon_set()
         found["spec"]["selector"] = {**labels, "matchExpressions": expressions}
-        desk.api.responses[SETS] = found
-        assert desk.read()["problems"] == []
-        (path,) = {path for path in desk.api.requested_paths("GET")[-5:] if path.startswith(PODS)}
-        asked = parse_qs(urlsplit(path).query)["labelSelector"]
-        assert asked == [",".join([*first, "app in (a,b)", "tier notin (c)", "plugin", "!old"])]
+        cluster.api.responses[SETS] = found
+        assert cluster.read()["problems"] == []
+        (path,) = {path for path in cluster.api.requested_paths("GET")[-5:] if path.startswith(PODS)}
+        selectors = parse_qs(urlsplit(path).query)["labelSelector"]
+        assert selectors == [",".join([*first, "app in (a,b)", "tier notin (c)", "plugin", "!old"])]
 
 
-def test_selectors(desk: Desk) -> None:
-    desk.api.objects["w1"]["metadata"]["labels"]["gpu"] = "true"
+def test_selectors(cluster: PluginCluster) -> None:
+    cluster.api.objects["w1"]["metadata"]["labels"]["gpu"] = "true"
     entry = {**FOUR, "label_selector": "gpu=true"}
-    assert desk.read(node_selector={"gpu": True}, expected=[entry])["selected"] == ["w1"]
+    assert cluster.read(node_selector={"gpu": True}, expected=[entry])["selected"] == ["w1"]
     with pytest.raises(Refusal, match="node_selector gpu=false"):
-        desk.read(node_selector={"gpu": False})
+        cluster.read(node_selector={"gpu": False})
     with pytest.raises(Refusal, match="label_selector gpu=no matches no node"):
-        desk.read(expected=[{**FOUR, "label_selector": "gpu=no"}])
+        cluster.read(expected=[{**FOUR, "label_selector": "gpu=no"}])
 
 
-def test_cdi_is_held_against_the_nodes_that_get_the_plugin(desk: Desk) -> None:
+def test_cdi_is_held_against_the_nodes_that_get_the_plugin(cluster: PluginCluster) -> None:
     old, new = ({"containerRuntimeVersion": f"containerd://{version}"} for version in ("1.6.20", "1.7.1"))
-    desk.api.objects["w1"]["status"]["nodeInfo"] = old
-    assert desk.read()["selected"] == ["w1"]
+    cluster.api.objects["w1"]["status"]["nodeInfo"] = old
+    assert cluster.read()["selected"] == ["w1"]
     with pytest.raises(Refusal, match=r"without their devices, .*: w1 \(containerd://1.6.20\)"):
-        desk.read(cdi=True)
-    desk.api.objects["w1"]["status"]["nodeInfo"] = new
-    desk.api.objects["w2"] = node("w2", labels={"other": "rack"}, runtime="containerd://1.6.20")
-    assert desk.read(cdi=True, node_selector={"kubernetes.io/hostname": "w1"})["problems"] == []
-    assert ["w1 (containerd://1.7.1)" in warning for warning in desk.warnings] == [True]
+        cluster.read(cdi=True)
+    cluster.api.objects["w1"]["status"]["nodeInfo"] = new
+    cluster.api.objects["w2"] = node("w2", labels={"other": "rack"}, runtime="containerd://1.6.20")
+    assert cluster.read(cdi=True, node_selector={"kubernetes.io/hostname": "w1"})["problems"] == []
+    assert ["w1 (containerd://1.7.1)" in warning for warning in cluster.warnings] == [True]
 
 
-def test_a_version_that_is_not_tested(desk: Desk) -> None:
-    desk.read()
-    assert desk.warnings == []
-    desk.api.objects["w1"] = node("w1", capacity={D: "4"}, kubelet="v1.38.0")
-    desk.read()
-    assert ["kubelet v1.38.0 (newer than tested)" in warning for warning in desk.warnings] == [True]
+def test_a_version_that_is_not_tested(cluster: PluginCluster) -> None:
+    cluster.read()
+    assert cluster.warnings == []
+    cluster.api.objects["w1"] = node("w1", capacity={D: "4"}, kubelet="v1.38.0")
+    cluster.read()
+    assert ["kubelet v1.38.0 (newer than tested)" in warning for warning in cluster.warnings] == [True]
 
 
-def test_what_is_no_name_of_a_node(desk: Desk) -> None:
+def test_what_is_no_name_of_a_node(cluster: PluginCluster) -> None:
     with pytest.raises(Refusal, match="must be the name of a node"):
-        desk.read(expected=[{**FOUR, "nodes": ["W 1"]}])
+        cluster.read(expected=[{**FOUR, "nodes": ["W 1"]}])
 
 
-def test_an_account_that_may_not_read(desk: Desk) -> None:
-    desk.api.responses[SETS] = ErrorResponse(403, "daemonsets is forbidden")
+def test_an_account_that_may_not_read(cluster: PluginCluster) -> None:
+    cluster.api.responses[SETS] = ErrorResponse(403, "daemonsets is forbidden")
     with pytest.raises(KubeadmError, match="daemonsets is forbidden"):
-        desk.read()
+        cluster.read()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Connections that are kept, encrypted ones, proxies, and what goes wrong with them."""
+"""Connections that are reused, encrypted ones, proxies, and their failures."""
 
 from __future__ import annotations
 

@@ -73,10 +73,12 @@ def test_it_is_noted_before_it_is_written_and_reverted_before_it_is_forgotten() 
 def test_another_setting_is_noted_with_the_former_one_until_both_are_done() -> None:
     api = ConfigMaps()
     carry_out(steps(api))
-    noted: list[int] = []
-    api.meanwhile = lambda write: noted.append(len(Persisted.parse(api.record).entries)) if write == CONFIG else None
+    record_sizes: list[int] = []
+    api.meanwhile = lambda write: (
+        record_sizes.append(len(Persisted.parse(api.record).entries)) if write == CONFIG else None
+    )
     carry_out(steps(api, {API_SERVER: {"args": {"w": {"value": ["1"]}}}}))
-    assert noted == [2]
+    assert record_sizes == [2]
     assert [place.key for place in Persisted.parse(api.record).entries] == ["w"]
     carry_out(steps(api, {}))
     assert api.text == TEXT

@@ -18,7 +18,7 @@ D = "example.com/dongle"
 
 
 def read_result(api: FakeApi, *, warn: t.Callable[[str], t.Any] = pytest.fail, **params: t.Any) -> Json:
-    asked = {
+    options = {
         "nodes": None,
         "label_selector": None,
         "requested": True,
@@ -30,8 +30,8 @@ def read_result(api: FakeApi, *, warn: t.Callable[[str], t.Any] = pytest.fail, *
         "kubelets": None,
         "concurrency": 8,
     }
-    asked.update(params)
-    return read_all(asked, connect=lambda: client_of(api.url, Clock()), warn=warn)
+    options.update(params)
+    return read_all(options, connect=lambda: client_of(api.url, Clock()), warn=warn)
 
 
 def read(api: FakeApi, **params: t.Any) -> Json:
@@ -42,17 +42,17 @@ def read(api: FakeApi, **params: t.Any) -> Json:
 
 def test_what_became_of_the_pods_of_a_restarted_kubelet(serve: Serve) -> None:
     api = serve(node("w1"), node("w2"))
-    stays, goes = pod("stays"), pod("goes")
-    for each in (stays, goes):
+    remaining, lost = pod("stays"), pod("lost")
+    for each in (remaining, lost):
         each["metadata"]["uid"] = each["metadata"]["name"]
-    api.pods = [stays, goes]
+    api.pods = [remaining, lost]
     before = read(api, requested=False, running=True)["w1"]["running"]
-    assert before == {name: {"pod": f"default/{name}", "containers": {"c": ""}} for name in ("stays", "goes")}
-    goes["status"].update(phase="Failed", reason="UnexpectedAdmissionError", message="no devices")
+    assert before == {name: {"pod": f"default/{name}", "containers": {"c": ""}} for name in ("stays", "lost")}
+    lost["status"].update(phase="Failed", reason="UnexpectedAdmissionError", message="no devices")
     found = read(api, nodes=["w1"], requested=False, running_before={"w1": before})["w1"]
     assert found["losses"] == {
         "watched": 2,
-        "lost": [{"pod": "default/goes", "reason": "UnexpectedAdmissionError: no devices"}],
+        "lost": [{"pod": "default/lost", "reason": "UnexpectedAdmissionError: no devices"}],
         "restarted": [],
         "deleted": [],
         "unknown": [],
@@ -100,7 +100,7 @@ def test_only_some_are_restarted(serve: Serve) -> None:
 
 
 def test_nodes_alone(serve: Serve) -> None:
-    """A client that may not list pods asks without them."""
+    """A client that may not list pods sends no request for them."""
     api = serve(node("w1", capacity={D: "4"}, managed=[D]))
     found = read(api, requested=False)["w1"]["extended_resources"]
     assert found == {D: {"capacity": "4", "allocatable": "4", "requested": None, "device_plugin": True}}
@@ -151,7 +151,7 @@ TLS = "error trying to reach service: remote error: tls: internal error"
 
 
 @pytest.mark.parametrize(
-    ("kubelet", "words", "requests"),
+    ("kubelet", "message", "requests"),
     [
         ({}, "its kubelet answers 200 at /configz", 1),
         (ErrorResponse(403, "no"), "refused GET nodes/w1/proxy/configz: 403, no", 2),
@@ -163,7 +163,7 @@ TLS = "error trying to reach service: remote error: tls: internal error"
     ],
 )
 def test_kubelet_that_is_not_read_fails_and_leaves_the_others(
-    serve: Serve, kubelet: Json | ErrorResponse, words: str, requests: int
+    serve: Serve, kubelet: Json | ErrorResponse, message: str, requests: int
 ) -> None:
     api = serve(node("w1"), node("w2"))
     api.kubelets = {"w1": kubelet, "w2": {"kubeletconfig": {"maxPods": 5}}}
@@ -172,7 +172,7 @@ def test_kubelet_that_is_not_read_fails_and_leaves_the_others(
     assert result["msg"].startswith("w1: ")
     found = {name: each["kubelet"] for name, each in result["nodes"].items()}
     assert (found["w1"]["config"], found["w1"]["differences"]) == (None, [])
-    assert words.format(url=api.url) in found["w1"]["problem"]
+    assert message.format(url=api.url) in found["w1"]["problem"]
     assert found["w2"] == {"config": {"maxPods": 5}, "differences": [], "problem": None}
     assert len([request for request in api.requests if "w1/proxy" in request]) == requests
 

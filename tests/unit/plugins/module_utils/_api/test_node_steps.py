@@ -54,7 +54,7 @@ class NodeRun(Run):
 
 
 def run(kind: Kind, api: FakeApi, *, dry: bool = False, clock: Clock | None = None, **params: t.Any) -> NodeRun:
-    """Go through the steps as the runner does."""
+    """Run the steps as the runner does."""
     clock = clock or Clock()
     steps = NodeSteps(kind, {**PARAMS, **params}, connect=lambda: client_of(api.url, clock), diff=True)
     return run_steps(StepRunner(steps, dry=dry), clock, NodeRun)
@@ -145,7 +145,7 @@ TAINT_OPTION = {"key": D, "effect": "NoSchedule", "value": "true", "state": "pre
 def test_a_diff_is_a_node_as_kubectl_shows_it(
     serve: Serve, kind: Kind, option: t.Any, after: str, *, dry: bool
 ) -> None:
-    """What stands there and is not ours is not shown, unless it changes."""
+    """A diff has nothing that others own, unless it changes."""
     api = serve(node("w1", annotations={"a": "b"}, taints=[{"key": "theirs", "effect": "NoExecute"}]))
     there = run(kind, api, dry=dry, nodes=["w1"], **{kind.field: option})
     header = {"before_header": "node/w1", "after_header": "node/w1"}
@@ -284,8 +284,8 @@ def test_nothing_of_a_second_writer_is_lost(serve: Serve) -> None:
             api.objects[name]["spec"].setdefault("taints", []).append({"key": f"t{number}", "effect": "NoSchedule"})
 
     api.before_patch = interfere
-    wanted = [{"key": "ours", "effect": "NoSchedule", "value": None, "state": "present"}]
-    assert run(TAINTS, api, nodes=["w1"], taints=wanted).error is None
+    desired = [{"key": "ours", "effect": "NoSchedule", "value": None, "state": "present"}]
+    assert run(TAINTS, api, nodes=["w1"], taints=desired).error is None
     assert [taint["key"] for taint in api.objects["w1"]["spec"]["taints"]] == ["t0", "t1", "t2", "t3", "t4", "ours"]
 
 
@@ -411,15 +411,15 @@ def test_pods_that_may_not_be_listed(serve: Serve, allowed: bool) -> None:
     api._filter_by_field = lambda *_a: _raise(ErrorResponse(403, "cannot list resource pods"))  # type: ignore[method-assign]
     done = run(TAINTS, api, nodes=["w1"], taints=EVICTING, allow_eviction=allowed)
     assert (done.error is None) is allowed
-    told = done.warnings[0] if allowed else str(done.error)
+    message = done.warnings[0] if allowed else str(done.error)
     begin = (
         "not verified: whether the new taints evict pods: "
         if allowed
         else "which pods the new taints evict could not be"
     )
-    assert told.startswith(begin)
-    assert "cannot list resource pods" in told
-    assert ("Or set allow_eviction" in told) is not allowed
+    assert message.startswith(begin)
+    assert "cannot list resource pods" in message
+    assert ("Or set allow_eviction" in message) is not allowed
 
 
 def test_a_change_warns_of_pods_that_would_not_come_back(serve: Serve) -> None:
@@ -543,7 +543,7 @@ def test_waiting_in_vain_names_what_was_found(serve: Serve) -> None:
     assert t.cast(PartialFailure, done.error).changed
     assert done.nodes["n000"]["changed"]
     assert len(done.report["diff"]) == 20
-    # One request for all nodes at a time: the list at the beginning, that of the pods there, and five looks; and one for the version.
+    # One request for all nodes at a time: the list at the beginning, that of their pods, and five while waiting; and one for the version.
     assert len(api.requested_paths("GET")) == 8
     again = run(RESOURCES, api, nodes=names(20), resources={D: 4}, wait=True, wait_timeout=1)
     assert "within 1 s" in str(again.error)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Guards that are judged, written and removed, against a real HTTP server that takes them up while a caller waits."""
+"""Guards that are validated, written and removed, against a real HTTP server that puts them into force while a caller waits."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def test_it_is_tried_on_pods_that_are_never_made_then_written_then_verified(api:
     assert done.error is None
     assert api.writes == [*TRIED, f"POST {POLICY} {NAME}", f"POST {BINDING} {NAME}"]
     assert api.created_pods == []
-    asked = [pod["spec"].get("nodeName", "") for pod in api.requested_pods]
+    node_names = [pod["spec"].get("nodeName", "") for pod in api.requested_pods]
     # A pod without a node, the trial until it is in force, the proof until it is, and a pod without a node again.
-    assert list(dict.fromkeys(asked)) == ["", TRIAL, "w1"]
-    assert (asked[0], asked[-1]) == ("", "")
+    assert list(dict.fromkeys(node_names)) == ["", TRIAL, "w1"]
+    assert (node_names[0], node_names[-1]) == ("", "")
     assert done.report == {
         "enforced": True,
         "nodes": ["w1", "w2"],
@@ -94,8 +94,8 @@ def test_a_second_run_writes_nothing_and_proves_it_again(api: FakeGuards) -> Non
     done = run(api, **ENFORCED)
     assert (done.error, done.operations, done.report["diff"]) == (None, 0, [])
     assert len(api.writes) == before[0]
-    asked = [pod["spec"].get("nodeName") for pod in api.requested_pods[before[1] :]]
-    assert list(dict.fromkeys(asked)) == ["w1", None]
+    node_names = [pod["spec"].get("nodeName") for pod in api.requested_pods[before[1] :]]
+    assert list(dict.fromkeys(node_names)) == ["w1", None]
     assert done.report["summary"] == [f"{NAME} refuses; protected: w1, w2"]
 
 
@@ -298,9 +298,9 @@ def test_an_account_that_could_not_remove_the_copy_writes_none(api: FakeGuards) 
 
 
 def test_nodes_that_are_not_managed_yet_are_none_in_check_mode(api: FakeGuards) -> None:
-    asked = {**ENFORCED, "resources": ["example.com/none"]}
-    assert run(api, dry=True, **asked).report["summary"][0] == f"{NAME} would refuse; protected: no node"
-    assert "no node is kept for example.com/none" in run(api, **asked).message
+    node_names = {**ENFORCED, "resources": ["example.com/none"]}
+    assert run(api, dry=True, **node_names).report["summary"][0] == f"{NAME} would refuse; protected: no node"
+    assert "no node is kept for example.com/none" in run(api, **node_names).message
     assert api.writes == []
 
 

@@ -28,9 +28,9 @@ __all__ = ["fixture_api", "fixture_serve_guards"]
 # ---- trials ------------------------------------------------------------------------------------------------------------
 
 
-def assert_only_tried(api: FakeGuards, done: GuardRun, says: str) -> None:
+def assert_only_tried(api: FakeGuards, done: GuardRun, message: str) -> None:
     assert "The guard was not changed, because its trial failed." in done.message
-    assert says in done.message
+    assert message in done.message
     assert not getattr(done.error, "changed", False)
     # The copy was written and removed, and nothing else.
     assert {write.partition(" ")[2].partition(" ")[2] for write in api.writes} == {TRIAL}
@@ -81,15 +81,15 @@ def test_names_that_do_not_become_affinities_are_told(api: FakeGuards) -> None:
             pod["metadata"]["labels"] = {"nodecraft.kubeadm/trial": "none"}
 
     api.before_pod = overlooked
-    says = "The node of a pod whose node has to become an affinity was not turned into an affinity by"
-    assert_only_tried(api, run(api, **AFFINITY), says)
+    message = "The node of a pod whose node has to become an affinity was not turned into an affinity by"
+    assert_only_tried(api, run(api, **AFFINITY), message)
 
 
 def test_what_is_said_of_the_types_of_expressions_fails_the_trial(api: FakeGuards) -> None:
     warning = {"fieldRef": "spec.variables[6].expression", "warning": "undefined field 'specs'"}
     api.checked = {"observedGeneration": 1, "typeChecking": {"expressionWarnings": [warning]}}
-    says = "The API server says of the expression spec.variables[6].expression: undefined field 'specs'"
-    assert_only_tried(api, run(api, **ENFORCED), says)
+    message = "The API server says of the expression spec.variables[6].expression: undefined field 'specs'"
+    assert_only_tried(api, run(api, **ENFORCED), message)
 
 
 def test_a_controller_manager_that_does_not_look_is_not_waited_for_long(api: FakeGuards) -> None:
@@ -144,7 +144,7 @@ def test_a_copy_that_cannot_be_removed_is_told_and_goes_with_the_next_run(api: F
 
 
 def test_a_guard_that_is_not_in_force_is_removed_again(api: FakeGuards) -> None:
-    # The copy stays in force, and is not taken for the guard.
+    # The copy stays in force, and is not mistaken for the guard.
     def stop(verb: str, place: tuple[str, str], dry: bool) -> None:
         if (verb, place, dry) == ("POST", (BINDING, NAME), False):
             api.syncs = False
@@ -317,9 +317,9 @@ def test_an_exception_of_ones_own_is_named_where_it_may_be_the_cause(api: FakeGu
             del pod["spec"]["nodeName"]
 
     api.before_pod = excepted
-    words = "Or one of its exceptions applies to the account of this task"
-    assert words in run(api, **ENFORCED, exceptions=["true"]).message
-    assert words not in run(api, **ENFORCED).message
+    message = "Or one of its exceptions applies to the account of this task"
+    assert message in run(api, **ENFORCED, exceptions=["true"]).message
+    assert message not in run(api, **ENFORCED).message
 
 
 @pytest.mark.parametrize("dry", [True, False])

@@ -17,7 +17,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.pod_runs import (
     NO_ROOM,
     OWNER,
     Serve,
-    asked,
+    containers_option,
     fixture_serve_pods,
     fixture_web,
     restarting,
@@ -63,7 +63,7 @@ def test_one_pod_is_resized_by_the_subresource(serve_pods: Serve) -> None:
 def test_the_second_run_changes_nothing(web: FakePods) -> None:
     run(web, owner=OWNER, wait=True)
     web.requests.clear()
-    done = run(web, owner=OWNER, wait=True, containers=asked(requests={"cpu": "1000m"}, limits={"cpu": 2}))
+    done = run(web, owner=OWNER, wait=True, containers=containers_option(requests={"cpu": "1000m"}, limits={"cpu": 2}))
     assert (done.operations, done.error, web.patched) == (0, None, [])
     assert set(done.outcomes.values()) == {"unchanged"}
     assert not any(entry["changed"] for entry in done.pods.values())
@@ -142,7 +142,7 @@ def test_an_api_server_that_does_not_resize(serve_pods: Serve) -> None:
     assert "the playbook nodecraft.kubeadm.feature_gates switches it on." in str(done.error)
 
 
-# ---- what the kubelets say -------------------------------------------------------------------------------------------
+# ---- what kubelets report --------------------------------------------------------------------------------------------
 
 
 def test_one_that_is_too_large_and_others(web: FakePods) -> None:
@@ -174,13 +174,13 @@ def test_what_was_put_off_before_is_told_without_waiting(web: FakePods) -> None:
         assert (done.outcomes["web-1"], done.outcomes["web-2"]) == ("unchanged", "deferred")
         assert (done.pods["web-2"]["failed"], done.pods["web-2"]["msg"]) == (False, "Deferred: no room")
         assert done.report["unverified"] == ["whether the pod shop/web-2 gets its resources: Deferred: no room"]
-        # What will never be is a failure, however often it is asked for.
+        # What will never be is a failure, however often it is requested.
         assert (done.outcomes["web-3"], NO_ROOM in str(done.error)) == ("infeasible", True)
 
 
 @pytest.mark.parametrize("dry", [True, False])
 def test_what_a_kubelet_has_not_begun_is_told_without_waiting(serve_pods: Serve, dry: bool) -> None:
-    # Kubernetes 1.33 tells nothing of it: no field, no generation, no condition while its kubelet is down.
+    # Kubernetes 1.33 does not report it: no field, no generation, no condition while its kubelet is down.
     pod = sized()
     pod["metadata"]["generation"] = 2
     del pod["status"]["observedGeneration"]
@@ -192,8 +192,10 @@ def test_what_a_kubelet_has_not_begun_is_told_without_waiting(serve_pods: Serve,
 
 
 @pytest.mark.parametrize("wait", [True, False])
-@pytest.mark.parametrize(("reason", "is_told"), [("", True), ("ContainersNotReady", False)])
-def test_what_no_kubelet_reports_any_more_is_told(serve_pods: Serve, wait: bool, reason: str, is_told: bool) -> None:
+@pytest.mark.parametrize(("reason", "is_reported"), [("", True), ("ContainersNotReady", False)])
+def test_resources_of_an_unready_node_are_not_verified(
+    serve_pods: Serve, wait: bool, reason: str, is_reported: bool
+) -> None:
     # Seen with 1.37: its containers count as ready until the kubelet comes back, though they are gone.
     api = serve_pods(sized())
     run(api, names=["web-1"], wait=True)
@@ -201,7 +203,7 @@ def test_what_no_kubelet_reports_any_more_is_told(serve_pods: Serve, wait: bool,
     conditions[:] = [{"type": "Ready", "status": "False", **({"reason": reason} if reason else {})}]
     done = run(api, names=["web-1"], wait=wait)
     limit = "whether the pod shop/web-1 has its resources: its node w1 is not Ready, so no kubelet reports it"
-    assert (done.outcomes, done.report["unverified"]) == ({"web-1": "unchanged"}, [limit] if is_told else [])
+    assert (done.outcomes, done.report["unverified"]) == ({"web-1": "unchanged"}, [limit] if is_reported else [])
 
 
 STOPPED = "its kubelet has stopped or does not reach the API server: it has not renewed the Lease of its node for 1"
@@ -227,7 +229,10 @@ def test_leases_matter_only_where_no_kubelet_reported_meanwhile(serve_pods: Serv
     (limit,) = run(api, names=["web-1"], wait=True).report["unverified"]
     assert limit.startswith("whether the kubelet still runs on w1: ")
     assert "leases is forbidden" in limit
-    assert run(api, names=["web-1"], dry=True, containers=asked(requests={"cpu": 2})).report["unverified"] == []
+    assert (
+        run(api, names=["web-1"], dry=True, containers=containers_option(requests={"cpu": 2})).report["unverified"]
+        == []
+    )
 
 
 def test_one_that_finds_room_later(web: FakePods) -> None:
@@ -245,11 +250,11 @@ def test_one_that_finds_room_later(web: FakePods) -> None:
 
 
 def test_more_than_a_node_has_is_refused_by_admission_from_1_36_on(web: FakePods) -> None:
-    words = "node didn't have enough allocatable resources: cpu, requested: 9000, allocatable: 2000"
-    web.refusals["web-2"] = ErrorResponse(403, f'pods "web-2" is forbidden: {words}')
+    message = "node didn't have enough allocatable resources: cpu, requested: 9000, allocatable: 2000"
+    web.refusals["web-2"] = ErrorResponse(403, f'pods "web-2" is forbidden: {message}')
     done = run(web, owner=OWNER, wait=True)
     assert done.outcomes == {**dict.fromkeys(NAMES, "resized"), "web-2": "infeasible"}
-    assert str(done.error).endswith(words)
+    assert str(done.error).endswith(message)
     assert not done.pods["web-2"]["changed"]
 
 
@@ -257,31 +262,31 @@ def test_more_than_a_node_has_is_refused_by_admission_from_1_36_on(web: FakePods
 
 
 @pytest.mark.parametrize(
-    "words",
+    "message",
     [
         'spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing',
         "limits: Forbidden: memory limits cannot be decreased unless resizePolicy is RestartContainer",
         "requests: Invalid value: must be less than or equal to cpu limit of 1",
     ],
 )
-def test_kubernetes_rules_are_told_in_its_words(web: FakePods, words: str) -> None:
-    web.refusals["web-2"] = ErrorResponse(422, f'Pod "web-2" is invalid: {words}')
+def test_refusal_of_a_resize_has_the_message_of_kubernetes(web: FakePods, message: str) -> None:
+    web.refusals["web-2"] = ErrorResponse(422, f'Pod "web-2" is invalid: {message}')
     for dry in (True, False):
         done = run(web, owner=OWNER, dry=dry)
         assert done.outcomes == {**dict.fromkeys(NAMES, "accepted"), "web-2": "refused"}
-        assert f'422, Pod "web-2" is invalid: {words}' in str(done.error)
+        assert f'422, Pod "web-2" is invalid: {message}' in str(done.error)
 
 
 def test_a_right_that_lacks_is_named_with_verb_and_subresource(web: FakePods) -> None:
-    words = 'User "u" cannot patch resource "pods/resize" in API group "" in the namespace "shop"'
-    web.refusals = {name: ErrorResponse(403, f'pods "{name}" is forbidden: {words}') for name in NAMES}
+    message = 'User "u" cannot patch resource "pods/resize" in API group "" in the namespace "shop"'
+    web.refusals = {name: ErrorResponse(403, f'pods "{name}" is forbidden: {message}') for name in NAMES}
     done = run(web, owner=OWNER)
     assert set(done.outcomes.values()) == {"refused"}
-    assert f"{words}. Grant the account this right, or use another account for the task." in str(done.error)
+    assert f"{message}. Grant the account this right, or use another account for the task." in str(done.error)
 
 
 def test_an_unknown_container(web: FakePods) -> None:
-    done = run(web, owner=OWNER, containers=asked("nginx", limits={"cpu": 2}))
+    done = run(web, owner=OWNER, containers=containers_option("nginx", limits={"cpu": 2}))
     assert "5 of 5 pods failed. shop/web-1: it has no container nginx; its containers are app." in str(done.error)
     assert web.patched == []
 
@@ -292,7 +297,7 @@ def test_a_static_pod(serve_pods: Serve) -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "words"),
+    ("params", "message"),
     [
         ({"names": ["Web"]}, "invalid names 'Web': must be the name of a pod"),
         ({"names": []}, "invalid names []: must be the names of pods"),
@@ -305,18 +310,21 @@ def test_a_static_pod(serve_pods: Serve) -> None:
         ({"names": ["p"], "containers": []}, "invalid containers []: must name the containers and what they get"),
         ({"names": ["p"], "containers": [], "state": "absent"}, "name the containers, or omit it to select all"),
         ({"names": ["p"], "max_unavailable": "0"}, "invalid max_unavailable '0'"),
-        ({"names": ["p"], "containers": asked(limits={"example.com/gpu": "1"})}, "only cpu and memory resources"),
+        (
+            {"names": ["p"], "containers": containers_option(limits={"example.com/gpu": "1"})},
+            "only cpu and memory resources",
+        ),
     ],
 )
-def test_what_cannot_be_asked_for_is_not_sent(web: FakePods, params: Json, words: str) -> None:
+def test_invalid_options_send_no_request(web: FakePods, params: Json, message: str) -> None:
     done = run(web, **params)
-    assert words in str(done.error)
+    assert message in str(done.error)
     assert web.requests == []
     assert done.report == {"pods": {}, "templates": {}, "unverified": [], "diff": []}
 
 
 @pytest.mark.parametrize(
-    ("params", "words"),
+    ("params", "message"),
     [
         ({"label_selector": "app=none"}, "label_selector 'app=none' has no running pod in the namespace shop of http"),
         (
@@ -329,8 +337,8 @@ def test_what_cannot_be_asked_for_is_not_sent(web: FakePods, params: Json, words
         ),
     ],
 )
-def test_a_selection_of_nothing(web: FakePods, params: Json, words: str) -> None:
-    assert words in str(run(web, **params).error)
+def test_a_selection_of_nothing(web: FakePods, params: Json, message: str) -> None:
+    assert message in str(run(web, **params).error)
     assert web.patched == []
 
 

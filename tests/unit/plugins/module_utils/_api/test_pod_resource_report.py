@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plugins asked through the API server, for all nodes in one task."""
+"""Plugins queried through the API server, for all nodes in one task."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def plugin(on: str, name: str = "", **parts: t.Any) -> Json:
 
 
 def view(*holders: str, devices: t.Sequence[str] = ("a", "b")) -> Json:
-    """A plugin's answer: each of these pods holds one of the devices."""
+    """A response of a plugin: each of these pods has one of the devices."""
     holdings = [
         {
             "namespace": "default",
@@ -50,7 +50,7 @@ def dongles(name: str) -> Json:
 
 @pytest.fixture(name="api")
 def fixture_api(serve: Serve) -> FakeApi:
-    """Two nodes, each with a plugin that answers; a pod on the first holds a device."""
+    """Two nodes, each with a plugin that responds; a pod on the first has a device."""
     api = serve(dongles("w1"), dongles("w2"))
     api.pods = [plugin("w1"), plugin("w2"), pod("reader", requests={D: "1"})]
     api.proxied = {"plugin-w1": view("reader"), "plugin-w2": view()}
@@ -61,7 +61,7 @@ class Read:
     """What was read, and the warnings."""
 
     def __init__(self, api: FakeApi, **params: t.Any) -> None:
-        asked = {
+        options = {
             "nodes": None,
             "label_selector": None,
             "namespace": "devices",
@@ -75,7 +75,7 @@ class Read:
         }
         self.clock = Clock()
         self.warnings: list[str] = []
-        found = read_all(asked, connect=lambda: client_of(api.url, self.clock), warn=self.warnings.append)
+        found = read_all(options, connect=lambda: client_of(api.url, self.clock), warn=self.warnings.append)
         self.nodes: Json = found["nodes"]
         self.allocations: list[Json] = found["allocations"]
 
@@ -90,8 +90,8 @@ def test_all_nodes(api: FakeApi) -> None:
     }
     assert all(entry["responded"] and entry["msg"] == "" for entry in found.nodes.values())
     assert found.warnings == []
-    asked = [path for path in api.requested_paths("GET") if "/proxy/" in path]
-    assert sorted(asked) == [
+    queried = [path for path in api.requested_paths("GET") if "/proxy/" in path]
+    assert sorted(queried) == [
         f"/api/v1/namespaces/devices/pods/plugin-{name}:9808/proxy/pod-resources" for name in ("w1", "w2")
     ]
 
@@ -131,12 +131,12 @@ def test_pods_are_read_after_the_plugins(api: FakeApi) -> None:
         for number, path in enumerate(api.requested_paths("GET"))
         if "/pods?fieldSelector" in path or "spec.nodeName" in path
     ]
-    asked = [number for number, path in enumerate(api.requested_paths("GET")) if "/proxy/" in path]
-    assert max(asked) < min(lists)
+    queried = [number for number, path in enumerate(api.requested_paths("GET")) if "/proxy/" in path]
+    assert max(queried) < min(lists)
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("response", "message"),
     [
         ((403, "a token is needed"), "answered 403, a token is needed. Set plugin_token or plugin_token_secret to"),
         ((404, "podResources.access is off"), "answered 404, podResources.access is off. Set podResources.access"),
@@ -150,14 +150,14 @@ def test_pods_are_read_after_the_plugins(api: FakeApi) -> None:
         (ErrorResponse(404, 'pods "plugin-w2" not found'), "was not reached: http"),
     ],
 )
-def test_a_node_that_does_not_tell_is_named_with_the_reason(api: FakeApi, answer: t.Any, words: str) -> None:
-    api.proxied["plugin-w2"] = answer
+def test_node_without_a_report_is_named_with_the_reason(api: FakeApi, response: t.Any, message: str) -> None:
+    api.proxied["plugin-w2"] = response
     found = Read(api)
     assert found.nodes["w1"]["responded"]
     w2 = found.nodes["w2"]
     assert not w2["responded"]
     assert w2["msg"].startswith("devices/plugin-w2 ")
-    assert words in w2["msg"]
+    assert message in w2["msg"]
     assert w2["msg"].endswith(".")
     assert w2["resources"] == {
         D: {"capacity": "2", "allocatable": "2", "requested": "0", "devices": None, "free": None}

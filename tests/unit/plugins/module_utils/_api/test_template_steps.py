@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The templates of pods that are resized: held against the pods, brought in sync, and taken back to."""
+"""The templates of pods that are resized: compared with the pods, changed, and reverted to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.pod_runs import (
     OWNER,
     SET,
     Serve,
-    asked,
+    containers_option,
     fixture_serve_pods,
     fixture_web,
     run,
@@ -43,7 +43,7 @@ def test_a_template_that_differs_is_reported(web: FakePods) -> None:
         "Deployment web: requests.cpu of app is 500m in the template and 1 in pods, limits.cpu of"
     )
     assert "after its next rollout, have the resources of the template" in warning
-    # It is told again for as long as it is so.
+    # The warning comes in each run until the template changes.
     assert run(web, owner=OWNER, template="report").warnings == [warning]
 
 
@@ -118,7 +118,7 @@ def test_a_template_that_others_change_too(web: FakePods) -> None:
     assert run(web, owner=OWNER, template="update").template["changed"]
     web.before_pod_patch = lambda name: web.controllers["Deployment", "web"]["metadata"].update(resourceVersion="1")
     web.refusals["web"] = ErrorResponse(403, 'User "u" cannot patch resource "deployments"')
-    done = run(web, owner=OWNER, template="update", containers=asked(limits={"cpu": 3}))
+    done = run(web, owner=OWNER, template="update", containers=containers_option(limits={"cpu": 3}))
     assert "Deployment web: its template was not changed: http" in str(done.error)
     assert 'cannot patch resource "deployments". Grant the account this right' in str(done.error)
     assert set(done.outcomes.values()) == {"resized"}
@@ -159,7 +159,7 @@ def test_templates_that_may_not_be_read(serve_pods: Serve) -> None:
     assert "not verified: whether the templates differ from the pods: http" in done.warnings[0]
     for refused in (run(api, names=["web-1"], template="update"), run(api, names=["web-1"], state="absent")):
         assert 'cannot get resource "replicasets"' in str(refused.error)
-        assert refused.outcomes == {"web-1": "unchanged"}, "which pods are meant is told all the same"
+        assert refused.outcomes == {"web-1": "unchanged"}, "the selected pods are in the result all the same"
 
 
 def test_a_pod_without_a_controller_has_no_template(serve_pods: Serve) -> None:

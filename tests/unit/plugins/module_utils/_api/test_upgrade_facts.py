@@ -120,7 +120,7 @@ def test_unread_proxy_configuration_is_null(api: FakeApi) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "words"),
+    ("name", "data", "message"),
     [
         ("kube-proxy", {"data": None}, "has no key config.conf"),
         ("kube-proxy", {"data": {"config.conf": "a: ["}}, "it is not a single YAML document"),
@@ -128,10 +128,10 @@ def test_unread_proxy_configuration_is_null(api: FakeApi) -> None:
         ("coredns", {"data": {"Corefile": ".:53 {\n  template\n}\n"}}, "does not know how to migrate template"),
     ],
 )
-def test_addon_that_is_not_understood_is_not_checked(api: FakeApi, name: str, data: Json, words: str) -> None:
+def test_addon_that_is_not_understood_is_not_checked(api: FakeApi, name: str, data: Json, message: str) -> None:
     api.responses[f"{NAMESPACE}/configmaps/{name}"] = data
     (entry,) = read(api)["not_rehearsed"]
-    assert (entry["name"], words in entry["reason"]) == (name, True)
+    assert (entry["name"], message in entry["reason"]) == (name, True)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_mode_ipvs_is_told(api: FakeApi) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("response", "message"),
     [
         (
             ErrorResponse(404, "not found"),
@@ -172,22 +172,22 @@ def test_mode_ipvs_is_told(api: FakeApi) -> None:
         ({"data": {}}, "kubeadm-config of .* has no key ClusterConfiguration"),
     ],
 )
-def test_a_cluster_that_is_none_of_kubeadm(api: FakeApi, answer: t.Any, words: str) -> None:
-    api.responses[CONFIG_MAP] = answer
-    with pytest.raises(KubeadmError, match=words):
+def test_a_cluster_that_is_none_of_kubeadm(api: FakeApi, response: t.Any, message: str) -> None:
+    api.responses[CONFIG_MAP] = response
+    with pytest.raises(KubeadmError, match=message):
         read(api)
 
 
 @pytest.mark.parametrize(
-    ("target", "text", "words"),
+    ("target", "text", "message"),
     [
         ("1.37", CONFIGURATION, "invalid target '1.37': must be a whole version"),
         ("1.38.0", CONFIGURATION, "invalid target 1.38.0: must be of 1.36 or 1.37"),
         ("1.37.2", "a: [", "is not valid YAML"),
     ],
 )
-def test_a_target_to_which_kubeadm_does_not_upgrade(api: FakeApi, target: str, text: str, words: str) -> None:
+def test_a_target_to_which_kubeadm_does_not_upgrade(api: FakeApi, target: str, text: str, message: str) -> None:
     api.responses[CONFIG_MAP] = {"data": {"ClusterConfiguration": text}}
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(Refusal, match=message):
         read(api, target)
     assert read(api, None)["cluster_configuration"] == text
