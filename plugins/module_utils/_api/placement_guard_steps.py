@@ -19,8 +19,15 @@ from .._plan.guard import policies as placement_policies
 from .._plan.guard import trial as placement_trial
 from .._plan.guard.desired import Desired, parse_desired, refuse_unserved
 from .._plan.guard.plan import GuardPlan
-from .._plan.guard.policies import BINDING, GUARD_KINDS, POLICY, Guard, Place
-from .._plan.guard.protection import WORKLOADS, Cluster, Protection, protect, refuse_unprotected, refusing
+from .._plan.guard.policies import BINDING, GUARD_KINDS, POLICY, Guard, ObjectKey
+from .._plan.guard.protection import (
+    WORKLOADS,
+    Cluster,
+    Protection,
+    enforcing_policies,
+    plan_protection,
+    refuse_unprotected,
+)
 from .._plan.guard.trial import Case
 from .._plan.kubernetes.control_plane_nodes import role_label
 from .api_steps import ApiSteps, diff_entry, retry_on_conflict
@@ -42,7 +49,7 @@ class Observed:
     protection: Protection
     guard: Guard
     bodies: t.Sequence[Json]
-    defaulted: t.Mapping[Place, Json]
+    defaulted: t.Mapping[ObjectKey, Json]
     errors: t.Sequence[str]
 
 
@@ -58,25 +65,25 @@ class GuardObjects:
     def __init__(self, client: Client, *, workers: int) -> None:
         self._client = client
         self._workers = workers
-        self.written: list[Place] = []
+        self.written: list[ObjectKey] = []
 
-    def read(self, places: t.Sequence[Place]) -> dict[Place, Json]:
+    def read(self, places: t.Sequence[ObjectKey]) -> dict[ObjectKey, Json]:
         """Read objects, as far as they exist."""
         paths = {"/".join(place): placement_policies.path_of(*place) for place in places}
         found = read_each(self._client, paths, workers=self._workers)
         return {place: found["/".join(place)] for place in places if "/".join(place) in found}
 
     def fill_defaults(
-        self, bodies: t.Iterable[Json], former: t.Mapping[Place, Json]
-    ) -> tuple[dict[Place, Json], list[str]]:
+        self, bodies: t.Iterable[Json], former: t.Mapping[ObjectKey, Json]
+    ) -> tuple[dict[ObjectKey, Json], list[str]]:
         """Have the API server fill in its defaults, without which objects cannot be compared. Returns the objects, and the errors of others.
 
         former: the objects as they were read.
         """
-        defaulted: dict[Place, Json] = {}
+        defaulted: dict[ObjectKey, Json] = {}
         errors: list[str] = []
         for body in bodies:
-            place = placement_guard.place_of(body)
+            place = placement_guard.key_of(body)
             try:
                 defaulted[place] = self._send_fresh(body, former.get(place), None, dry_run=True)
             except ApiError as exc:
@@ -86,15 +93,15 @@ class GuardObjects:
     def write(self, body: Json, *, former: Json | None, defaulted: Json | None) -> None:
         """Write an object of the guard. former: as it was read. defaulted: as the API server would store it, if that is known."""
         self._send_fresh(body, former, defaulted, dry_run=False)
-        self.written.append(placement_guard.place_of(body))
+        self.written.append(placement_guard.key_of(body))
 
-    def remove(self, places: t.Iterable[Place]) -> None:
+    def remove(self, places: t.Iterable[ObjectKey]) -> None:
         """Remove objects of the guard."""
         for place in places:
             self.delete(place, dry_run=False)
             self.written.append(place)
 
-    def roll_back(self, former: t.Mapping[Place, Json]) -> list[str]:
+    def roll_back(self, former: t.Mapping[ObjectKey, Json]) -> list[str]:
         """Restore the guard as it was read. Returns the problems."""
         problems = self.delete_each((place for place in reversed(self.written) if place not in former), dry_run=False)
         replaced = [
@@ -107,12 +114,12 @@ class GuardObjects:
 
     def send(self, body: Json, *, dry_run: bool) -> Json:
         """Create or replace an object, once."""
-        kind, name = placement_guard.place_of(body)
+        kind, name = placement_guard.key_of(body)
         if "resourceVersion" in body["metadata"]:
             return self._client.replace(placement_policies.path_of(kind, name), body, dry_run=dry_run)
         return self._client.create(placement_policies.path_of(kind), body, dry_run=dry_run)
 
-    def delete(self, place: Place, *, dry_run: bool) -> None:
+    def delete(self, place: ObjectKey, *, dry_run: bool) -> None:
         """Remove an object, if it is there."""
         try:
             self._client.delete(placement_policies.path_of(*place), dry_run=dry_run)
@@ -120,11 +127,11 @@ class GuardObjects:
             if exc.status != HTTPStatus.NOT_FOUND:
                 raise
 
-    def delete_each(self, places: t.Iterable[Place], *, dry_run: bool) -> list[str]:
+    def delete_each(self, places: t.Iterable[ObjectKey], *, dry_run: bool) -> list[str]:
         """Remove objects one by one, also after failures. Returns the problems."""
         return [*filter(None, (self._removal_problem(place, dry_run=dry_run) for place in places))]
 
-    def _removal_problem(self, place: Place, *, dry_run: bool) -> str:
+    def _removal_problem(self, place: ObjectKey, *, dry_run: bool) -> str:
         try:
             self.delete(place, dry_run=dry_run)
         except KubeadmError as exc:
@@ -133,7 +140,7 @@ class GuardObjects:
 
     def _send_fresh(self, body: Json, former: Json | None, defaulted: Json | None, *, dry_run: bool) -> Json:
         """Send an object, once more when another client wrote its status or labels since it was read, as Kubernetes itself does."""
-        place = placement_guard.place_of(body)
+        place = placement_guard.key_of(body)
 
         def replan(_refusal: ApiError) -> Json | None:
             nonlocal body
@@ -144,7 +151,7 @@ class GuardObjects:
                 raise KubeadmError(
                     f"{' '.join(place)}: another client changed it in the meantime, perhaps another run. Run the task again."
                 )
-            body = placement_guard.as_read(body, found)
+            body = placement_guard.as_replacement(body, found)
             return None
 
         return retry_on_conflict(
@@ -156,11 +163,11 @@ class GuardObjects:
 
     def _restore(self, former: Json) -> str:
         """Write an object as it was read. Returns the problem, if any."""
-        place = placement_guard.place_of(former)
-        body = placement_guard.as_first_written(former)
+        place = placement_guard.key_of(former)
+        body = placement_guard.as_new_object(former)
 
         def attempt() -> Json:
-            return self.send(placement_guard.as_read(body, self.read([place]).get(place)), dry_run=False)
+            return self.send(placement_guard.as_replacement(body, self.read([place]).get(place)), dry_run=False)
 
         try:
             retry_on_conflict(attempt, lambda _refusal: None, cause="another client changed it", statuses=_CONFLICTS)
@@ -196,14 +203,16 @@ class TrialPods:
         return list(filter(None, (self._find_problem(case, client) for case in cases)))
 
     def _find_problem(self, case: Case, client: Client) -> str:
-        waits = bool(case.says) or case.scheduled
+        waits = bool(case.expected_messages) or case.expected_annotation
         found = ""
 
         def is_stable() -> bool:
             nonlocal found
             accepted, refusal = self.try_create(case, client)
-            found = placement_trial.problem(case, accepted, refusal, seconds=self._timeout, namespace=self._namespace)
-            return not found or not waits or (placement_trial.fails(refusal) and not case.former)
+            found = placement_trial.case_problem(
+                case, accepted, refusal, seconds=self._timeout, namespace=self._namespace
+            )
+            return not found or not waits or (placement_trial.is_expression_error(refusal) and not case.accepts_former)
 
         client.poll(is_stable, self._timeout, _POLL_INTERVAL)
         return found
@@ -234,7 +243,7 @@ class GuardTrial:
     def try_guard(self, guard: Guard) -> None:
         """Try a guard. The copy is removed in any case. Raises Refusal."""
         problems: list[str] = []
-        created: list[Place] = []
+        created: list[ObjectKey] = []
         try:
             for body in placement_trial.trial_objects(guard):
                 self._write_copy(body, created)
@@ -248,18 +257,18 @@ class GuardTrial:
             self.copy_remains = bool(remaining)
             problems += remaining
         if problems:
-            details = " ".join(filter(None, [*problems, placement_trial.own_exception(self._desired, problems)]))
+            details = " ".join(filter(None, [*problems, placement_trial.exception_hint(self._desired, problems)]))
             raise Refusal(f"The guard was not changed, because its trial failed. {details}")
 
     def check_plain_pod(self, guard: Guard) -> list[str]:
         """The problem when a harmless pod is refused, without which nothing could be tried."""
-        case = placement_trial.plain_case(guard, self._desired.trial_namespace)
+        case = placement_trial.harmless_case(guard, self._desired.trial_namespace)
         accepted, refusal = self._pods.try_create(case, self._client)
-        return [] if accepted else [placement_trial.no_trial(self._desired, refusal)]
+        return [] if accepted else [placement_trial.trial_error(self._desired, refusal)]
 
-    def _write_copy(self, body: Json, created: list[Place]) -> None:
+    def _write_copy(self, body: Json, created: list[ObjectKey]) -> None:
         """Write an object of the copy. created: gets each object that may exist, also after an error."""
-        place = placement_guard.place_of(body)
+        place = placement_guard.key_of(body)
         created.append(place)
         try:
             self._objects.send(body, dry_run=False)
@@ -284,7 +293,7 @@ class GuardTrial:
         if not self._client.poll(is_checked, _TYPE_CHECK_TIMEOUT, _POLL_INTERVAL):
             reason = f"the controller manager did not look at them within {_TYPE_CHECK_TIMEOUT:.0f} s"
             self._note_unverified(f"whether the types in the guard's expressions are right: {reason}")
-        return placement_trial.complaints(found)
+        return placement_trial.type_warnings(found)
 
 
 class GuardProof:
@@ -312,8 +321,8 @@ class GuardProof:
         cases = placement_trial.proof_cases(observed.guard, self._desired.trial_namespace, node)
         problems = self._pods.find_problems(cases, self._client)
         if problems:
-            advice = [placement_trial.own_exception(self._desired, problems)]
-            advice += [] if written else [placement_trial.way_out(self._desired)]
+            advice = [placement_trial.exception_hint(self._desired, problems)]
+            advice += [] if written else [placement_trial.disable_remedy(self._desired)]
             details = " ".join(filter(None, [*problems, *advice]))
             raise KubeadmError(f"The guard {self._desired.name} does not work as desired. {details}")
         self._verify_each_server(cases, sum(map(bool, map(role_label, observed.cluster.nodes.values()))))
@@ -388,10 +397,10 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         nodes = {node["metadata"]["name"]: node for node in self._api.list("nodes")} if desired.present else {}
         cluster = Cluster(objects, nodes, self._read_workloads(), self._read_other_guards())
         self._enforced = placement_guard.was_enforced(desired, cluster)
-        self._protection = protection = protect(desired, cluster, dry=dry)
-        bodies = placement_guard.bodies(desired, cluster, protection)
+        self._protection = protection = plan_protection(desired, cluster, dry=dry)
+        bodies = placement_guard.build_bodies(desired, cluster, protection)
         defaulted, errors = self._objects.fill_defaults(bodies, cluster.objects)
-        guard = placement_guard.guard_of(desired, protection)
+        guard = placement_guard.build_guard(desired, protection)
         return Observed(cluster, protection, guard, bodies, defaulted, errors)
 
     def _nodes(self, observed: Observed) -> t.Iterable[Json]:
@@ -438,7 +447,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             self._trial.try_guard(observed.guard)
         try:
             for body in plan.writes:
-                place = placement_guard.place_of(body)
+                place = placement_guard.key_of(body)
                 former, defaulted = observed.cluster.objects.get(place), observed.defaulted.get(place)
                 self._objects.write(body, former=former, defaulted=defaulted)
             self._objects.remove(plan.removals)
@@ -449,13 +458,11 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
                 raise
             raise KubeadmError(f"{str(exc).rstrip('.')}. {self._roll_back(observed.cluster.objects)}") from exc
 
-    def _roll_back(self, former: t.Mapping[Place, Json]) -> str:
+    def _roll_back(self, former: t.Mapping[ObjectKey, Json]) -> str:
         """Restore the guard as it was read, because this one does not work as desired. Returns a message with the outcome."""
         problems = self._objects.roll_back(former)
         if problems:
-            return (
-                f"Not all of it could be rolled back: {join_first(problems)}. {placement_trial.way_out(self._desired)}"
-            )
+            return f"Not all of it could be rolled back: {join_first(problems)}. {placement_trial.disable_remedy(self._desired)}"
         existed = any(name == self._desired.name for _kind, name in former)
         return "It was rolled back." if existed else "It was removed again."
 
@@ -474,7 +481,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
                 raise PartialFailure(f"{exc} Run it again.", changed=bool(plan.operations)) from exc
         self._enforced = desired.present and desired.enforce
         limits = self._final_warnings()
-        self._summary = placement_guard.lines(desired, self._protection, plan.operations, dry=dry) + limits
+        self._summary = placement_guard.report_lines(desired, self._protection, plan.operations, dry=dry) + limits
         return limits
 
     def report(self, observed: Observed | None, plan: GuardPlan | None) -> dict[str, t.Any]:
@@ -489,7 +496,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             "untainted": list(found.untainted),
             "unverified": self._unverified,
             "summary": self._summary,
-            "diff": [_diff_entry(observed, operation.place) for operation in operations]
+            "diff": [_diff_entry(observed, operation.key) for operation in operations]
             if observed and self._diff
             else [],
         }
@@ -520,7 +527,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             for kind in (POLICY, BINDING)
             for each in self._api.list(placement_policies.path_of(kind), labelSelector=owner_label)
         }
-        return refusing(found, self._desired.name)
+        return enforcing_policies(found, self._desired.name)
 
     def _dry_run_removals(self, observed: Observed, plan: GuardPlan) -> list[str]:
         """The problems of all removals, those of the trial's copy included, which an account without the right would leave there."""
@@ -528,11 +535,11 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         return self._objects.delete_each(dict.fromkeys(places), dry_run=True)
 
 
-def _trial_places(guard: Guard) -> list[Place]:
+def _trial_places(guard: Guard) -> list[ObjectKey]:
     """The objects of a trial, in the order in which they are removed."""
-    return [placement_guard.place_of(body) for body in reversed(placement_trial.trial_objects(guard))]
+    return [placement_guard.key_of(body) for body in reversed(placement_trial.trial_objects(guard))]
 
 
-def _diff_entry(observed: Observed, place: Place) -> Json:
+def _diff_entry(observed: Observed, place: ObjectKey) -> Json:
     before, after = observed.cluster.objects.get(place), observed.defaulted.get(place)
-    return diff_entry(" ".join(place), placement_guard.shown(before), placement_guard.shown(after))
+    return diff_entry(" ".join(place), placement_guard.format_for_diff(before), placement_guard.format_for_diff(after))

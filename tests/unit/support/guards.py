@@ -14,7 +14,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard impo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import policies as placement_policies
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import protection as placement_protection
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.desired import Desired, parse_desired
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import Guard, Place
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import Guard, ObjectKey
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.protection import Cluster, Protection
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.extended_resources import RESOURCES
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.taints import TAINTS
@@ -114,12 +114,12 @@ def desired(**params: t.Any) -> Desired:
     return parse_desired({**PARAMS, **params})
 
 
-def stored_objects(desired: Desired, *nodes: str) -> dict[Place, Json]:
+def stored_objects(desired: Desired, *nodes: str) -> dict[ObjectKey, Json]:
     """The objects of a guard for these nodes as they were read."""
-    found = placement_policies.objects(placement_guard.guard_of(desired, Protection(nodes=nodes)))
+    found = placement_policies.build_objects(placement_guard.build_guard(desired, Protection(nodes=nodes)))
     for entry in found:
         entry["metadata"]["resourceVersion"] = "7"
-    return {placement_guard.place_of(entry): entry for entry in found}
+    return {placement_guard.key_of(entry): entry for entry in found}
 
 
 def protected(
@@ -136,7 +136,7 @@ def protected(
     objects = stored_objects(desired, *former) if former else {}
     controllers = {"DaemonSet": sets, **workloads}
     cluster = Cluster(objects, {node["metadata"]["name"]: node for node in nodes}, controllers, others or {})
-    return placement_protection.protect(desired, cluster, dry=dry)
+    return placement_protection.plan_protection(desired, cluster, dry=dry)
 
 
 def refusal_message(action: t.Callable[[], t.Any]) -> str:

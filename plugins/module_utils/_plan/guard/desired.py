@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The desired state of a placement guard: what a task asks for, and whether a cluster could have it."""
+"""The desired state of a placement guard: the options of a task, and whether a cluster could have it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..kubernetes import names as node_names
 from . import policies as placement_policies
 from .policies import MUTATION
 
-# What runs in there keeps the cluster going.
-_NEVER_CONCERNED = "kube-system"
+# Its pods keep the cluster going.
+_ALWAYS_EXEMPT = "kube-system"
 # A name has 253 characters at most, and those of the trial's pods begin with this one and 7 more: any value up to 246 works.
 _LONGEST_NAME = 200
 _DAEMON_SET = re.compile(r"[^/\s]+/[^/\s]+")
@@ -24,7 +24,7 @@ _DAEMON_SET = re.compile(r"[^/\s]+/[^/\s]+")
 
 @dataclasses.dataclass(frozen=True)
 class Desired:
-    """What a task asks for. affinity: whether names of nodes become affinities, which counts with enforce only."""
+    """The options of a task. affinity: whether names of nodes become affinities, which counts with enforce only."""
 
     name: str
     present: bool
@@ -57,14 +57,14 @@ def parse_desired(params: t.Mapping[str, t.Any]) -> Desired:
         schedulers=tuple(params["schedulers"]),
         exceptions=tuple(params["exceptions"]),
         exempt_daemon_sets=tuple(params["exempt_daemon_sets"]),
-        exempt_namespaces=(_NEVER_CONCERNED, *sorted(set(params["exempt_namespaces"]) - {_NEVER_CONCERNED})),
+        exempt_namespaces=(_ALWAYS_EXEMPT, *sorted(set(params["exempt_namespaces"]) - {_ALWAYS_EXEMPT})),
         allow_refusals=params["allow_refusals"],
         trial_namespace=params["trial_namespace"],
     )
     _check_names(desired)
     _check_texts(desired)
     if desired.present:
-        _check_sense(desired)
+        _check_combination(desired)
     return desired
 
 
@@ -96,7 +96,7 @@ def _check_texts(desired: Desired) -> None:
             raise Refusal(f"{option}: one of them is empty; remove it.")
 
 
-def _check_sense(desired: Desired) -> None:
+def _check_combination(desired: Desired) -> None:
     if not (desired.nodes or desired.taint_keys):
         raise Refusal(
             "none of nodes, resources and taint_keys is given; name the nodes to protect, or what this collection keeps them for."
@@ -112,7 +112,7 @@ def _check_sense(desired: Desired) -> None:
 
 
 def refuse_unserved(desired: Desired, served: t.Collection[str], version: t.Callable[[], str]) -> None:
-    """Refuse a cluster that has no such policies. served: the kinds that it has. version: says the cluster's."""
+    """Refuse a cluster that has no such policies. served: the kinds that it has. version: returns the cluster's."""
     lacking = [kind for kind in placement_policies.kinds_of(affinity=desired.affinity) if kind not in served]
     if not lacking:
         return

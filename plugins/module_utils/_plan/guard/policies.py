@@ -16,7 +16,7 @@ import json
 import typing as t
 
 Json = dict[str, t.Any]
-Place = tuple[str, str]  # kind and name of an object
+ObjectKey = tuple[str, str]  # kind and name of an object
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
@@ -75,28 +75,31 @@ def kinds_of(*, affinity: bool) -> tuple[str, ...]:
     return GUARD_KINDS if affinity else GUARD_KINDS[:2]
 
 
-def objects(guard: Guard) -> list[Json]:
+def build_objects(guard: Guard) -> list[Json]:
     """The objects of a guard, in the order in which they are written."""
     actions = ["Deny", "Audit"] if guard.enforce else ["Warn", "Audit"]
-    found = [_policy(guard), _object(BINDING, guard, {"policyName": guard.name, "validationActions": actions})]
+    found = [
+        _build_policy(guard),
+        _build_object(BINDING, guard, {"policyName": guard.name, "validationActions": actions}),
+    ]
     if guard.affinity:
         but_proof = {"matchExpressions": [{"key": TRIAL_LABEL, "operator": "NotIn", "values": [PROOF]}]}
         spec = {"policyName": guard.name, "matchResources": {"objectSelector": but_proof}}
-        found += [_mutation(guard), _object(MUTATION_BINDING, guard, spec)]
+        found += [_build_mutation(guard), _build_object(MUTATION_BINDING, guard, spec)]
     return found
 
 
 def nodes_of(policy: t.Mapping[str, t.Any] | None) -> list[str]:
-    """The nodes that a policy of ours protects. None of one that says something else."""
-    return [name for name in _list_in(policy, "nodes") if isinstance(name, str)]
+    """The nodes that a policy of ours protects. None of one without such a list."""
+    return [name for name in _list_variable(policy, "nodes") if isinstance(name, str)]
 
 
 def taints_of(policy: t.Mapping[str, t.Any] | None) -> list[Json]:
     """The taints that pods may not tolerate by a policy of ours; none of one that does not require a request."""
-    return [taint for taint in _list_in(policy, "taints") if isinstance(taint, dict)]
+    return [taint for taint in _list_variable(policy, "taints") if isinstance(taint, dict)]
 
 
-def _list_in(policy: t.Mapping[str, t.Any] | None, name: str) -> list[t.Any]:
+def _list_variable(policy: t.Mapping[str, t.Any] | None, name: str) -> list[t.Any]:
     """A variable of a policy that is a list: they are JSON as well as CEL."""
     for variable in ((policy or {}).get("spec") or {}).get("variables") or []:
         if variable.get("name") == name:
@@ -109,7 +112,7 @@ def _list_in(policy: t.Mapping[str, t.Any] | None, name: str) -> list[t.Any]:
 
 
 def revision_of(policy: t.Mapping[str, t.Any]) -> str:
-    """The revision of a policy of ours, which its refusals tell: an API server may hold on to the former one for a while."""
+    """The revision of a policy of ours, which stands in its refusals: an API server may hold on to the former one for a while."""
     found = [entry["expression"] for entry in policy["spec"]["variables"] if entry["name"] == _REVISION]
     return str(json.loads(found[0]))
 
@@ -129,11 +132,11 @@ def is_trial(name: str) -> bool:
     return name.endswith(_TRIAL)
 
 
-def _object(kind: str, guard: Guard, spec: Json) -> Json:
+def _build_object(kind: str, guard: Guard, spec: Json) -> Json:
     if "variables" in spec:
         # JSON as well as CEL. It goes first, for later variables may only know earlier ones.
         revision = hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:_REVISION_LENGTH]
-        spec = {**spec, "variables": [_named(_REVISION, json.dumps(revision)), *spec["variables"]]}
+        spec = {**spec, "variables": [_entry(_REVISION, json.dumps(revision)), *spec["variables"]]}
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": kind,
@@ -142,7 +145,7 @@ def _object(kind: str, guard: Guard, spec: Json) -> Json:
     }
 
 
-def _policy(guard: Guard) -> Json:
+def _build_policy(guard: Guard) -> Json:
     strict = guard.require_request
     rules = [_rule("CREATE", "pods", "pods/binding", "bindings")]
     if strict:
@@ -156,17 +159,21 @@ def _policy(guard: Guard) -> Json:
         # One that is false ends it, whatever becomes of the others. So schedulers, static pods and pods that leave their
         # place to the scheduler depend on nothing else in here.
         "matchConditions": [
-            _named("not-by-a-scheduler", _by_no_scheduler(guard)),
-            _named("not-a-static-pod", _NO_STATIC_POD),
-            _named("names-a-node", _NAMES_OR_TOLERATES if strict else _NAMES_A_NODE),
+            _entry("not-by-a-scheduler", _by_no_scheduler(guard)),
+            _entry("not-a-static-pod", _NO_STATIC_POD),
+            _entry("names-a-node", _NAMES_OR_TOLERATES if strict else _NAMES_A_NODE),
         ],
         "variables": [*_variables(guard), *(_strict_variables(guard) if strict else [])],
-        "validations": [_naming(guard), _binding(guard), *([_tolerating(guard)] if strict else [])],
+        "validations": [
+            _name_validation(guard),
+            _binding_validation(guard),
+            *([_toleration_validation(guard)] if strict else []),
+        ],
     }
-    return _object(POLICY, guard, spec)
+    return _build_object(POLICY, guard, spec)
 
 
-def _mutation(guard: Guard) -> Json:
+def _build_mutation(guard: Guard) -> Json:
     spec = {
         # A pod that it cannot change still has to pass the other policy.
         "failurePolicy": "Ignore",
@@ -174,19 +181,19 @@ def _mutation(guard: Guard) -> Json:
         "reinvocationPolicy": "IfNeeded",
         "matchConstraints": {"namespaceSelector": _namespaces(guard), "resourceRules": [_rule("CREATE", "pods")]},
         "matchConditions": [
-            _named("not-a-static-pod", _NO_STATIC_POD),
-            _named("names-a-node", "has(dyn(object).spec.nodeName)"),
+            _entry("not-a-static-pod", _NO_STATIC_POD),
+            _entry("names-a-node", "has(dyn(object).spec.nodeName)"),
         ],
         "variables": [
             *_variables(guard),
-            _named("terms", _TERMS),
-            _named("pin", _PIN),
+            _entry("terms", _TERMS),
+            _entry("pin", _PIN),
             # Of several terms one has to hold, so each of them is narrowed to the node; an empty one never does.
-            _named("pinnedTerms", _PINNED_TERMS),
+            _entry("pinnedTerms", _PINNED_TERMS),
         ],
         "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": _to_affinity(guard)}}],
     }
-    return _object(MUTATION, guard, spec)
+    return _build_object(MUTATION, guard, spec)
 
 
 def _namespaces(guard: Guard) -> Json:
@@ -203,35 +210,35 @@ def _rule(operation: str, *resources: str) -> Json:
     return {"apiGroups": [""], "apiVersions": ["v1"], "operations": [operation], "resources": list(resources)}
 
 
-def _named(name: str, expression: str) -> Json:
+def _entry(name: str, expression: str) -> Json:
     return {"name": name, "expression": expression}
 
 
-def _listed(values: t.Iterable[t.Any]) -> str:
+def _cel_list(values: t.Iterable[t.Any]) -> str:
     """A list as CEL has it, one entry on a line."""
     return json.dumps(list(values), indent=2, sort_keys=True)
 
 
 def _variables(guard: Guard) -> list[Json]:
-    """What both policies know of the pod or binding that they look at."""
+    """The variables of both policies, of the pod or binding in the request."""
     return [
-        _named("nodes", _listed(guard.nodes)),
-        _named("resources", _listed(guard.resources)),
-        _named("target", _TARGET),
-        _named("requests", _REQUESTS),
-        _named("daemonSets", _listed(guard.exempt_daemon_sets)),
-        # Anybody may write an owner into a pod, so it counts only where the controller asks.
-        _named("ofDaemonSet", _OF_DAEMON_SET),
-        _named("excepted", _excepted(guard)),
+        _entry("nodes", _cel_list(guard.nodes)),
+        _entry("resources", _cel_list(guard.resources)),
+        _entry("target", _TARGET),
+        _entry("requests", _REQUESTS),
+        _entry("daemonSets", _cel_list(guard.exempt_daemon_sets)),
+        # Anybody may write an owner into a pod, so it counts only in requests of the controller.
+        _entry("ofDaemonSet", _OF_DAEMON_SET),
+        _entry("excepted", _excepted(guard)),
     ]
 
 
 def _strict_variables(guard: Guard) -> list[Json]:
     return [
-        _named("taints", _listed(guard.taints)),
-        _named("tolerates", _TOLERATES),
+        _entry("taints", _cel_list(guard.taints)),
+        _entry("tolerates", _TOLERATES),
         # As the pods of DaemonSets are, each for one node.
-        _named("elsewhere", _ELSEWHERE),
+        _entry("elsewhere", _ELSEWHERE),
     ]
 
 
@@ -253,7 +260,7 @@ def _purpose(guard: Guard) -> str:
     return f"request {' or '.join(guard.resources)}" if guard.resources else "match an exception of the guard"
 
 
-def _naming(guard: Guard) -> Json:
+def _name_validation(guard: Guard) -> Json:
     protected = (
         f", which is protected for pods that {_purpose(guard)}, and bypasses the scheduler."
         " Remove spec.nodeName, so that the scheduler places the pod; kubectl debug node/NAME works with --namespace kube-system."
@@ -264,11 +271,11 @@ def _naming(guard: Guard) -> Json:
         ),
         "reason": "Forbidden",
         "message": "The pod names a protected node and bypasses the scheduler.",
-        "messageExpression": f'"the pod names the node " + variables.target + {json.dumps(protected)} + {_told(guard)}',
+        "messageExpression": f'"the pod names the node " + variables.target + {json.dumps(protected)} + {_identity_suffix(guard)}',
     }
 
 
-def _binding(guard: Guard) -> Json:
+def _binding_validation(guard: Guard) -> Json:
     allowed = f" only by {', '.join(guard.schedulers)}, because it is protected. This binding bypasses the scheduler: it is from "
     return {
         "expression": 'object.kind != "Binding" || !(variables.target in variables.nodes)',
@@ -276,12 +283,12 @@ def _binding(guard: Guard) -> Json:
         "message": "Pods are bound to protected nodes only by schedulers.",
         "messageExpression": (
             f'"pods are bound to the node " + variables.target + {json.dumps(allowed)}\n'
-            f"+ request.userInfo.username + {_told(guard)}"
+            f"+ request.userInfo.username + {_identity_suffix(guard)}"
         ),
     }
 
 
-def _tolerating(guard: Guard) -> Json:
+def _toleration_validation(guard: Guard) -> Json:
     refusal = (
         f"the pod tolerates a taint of nodes that are protected for pods that {_purpose(guard)}."
         " Remove the toleration, also one without a key."
@@ -292,11 +299,11 @@ def _tolerating(guard: Guard) -> Json:
         ),
         "reason": "Forbidden",
         "message": "The pod tolerates a taint of protected nodes.",
-        "messageExpression": f"{json.dumps(refusal)} + {_told(guard)}",
+        "messageExpression": f"{json.dumps(refusal)} + {_identity_suffix(guard)}",
     }
 
 
-def _told(guard: Guard) -> str:
+def _identity_suffix(guard: Guard) -> str:
     """What ends each message, in CEL: which guard it was, in which revision."""
     return f'{json.dumps(f" ({guard.name} ")} + variables.{_REVISION} + ")"'
 

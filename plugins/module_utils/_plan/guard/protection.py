@@ -20,7 +20,7 @@ from ..node.plan import Node
 from ..node.taints import TAINTS
 from . import policies as placement_policies
 from .desired import Desired
-from .policies import BINDING, POLICY, Json, Place
+from .policies import BINDING, POLICY, Json, ObjectKey
 
 DAEMON_SET, CRON_JOB = "DaemonSet", "CronJob"
 # What makes pods from a template for good, and where the API lists it. What it makes itself, as ReplicaSets, need not be read.
@@ -31,7 +31,7 @@ WORKLOADS = {
     CRON_JOB: "/apis/batch/v1/cronjobs",
 }
 # No pod is kept off by PreferNoSchedule.
-_KEEPS_OFF = ("NoSchedule", node_taints.NO_EXECUTE)
+_REPELLING_EFFECTS = ("NoSchedule", node_taints.NO_EXECUTE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Cluster:
     empty unless it matters. guards: the policies of the other guards that refuse, by name.
     """
 
-    objects: t.Mapping[Place, Json]
+    objects: t.Mapping[ObjectKey, Json]
     nodes: t.Mapping[str, Node]
     workloads: t.Mapping[str, t.Sequence[Json]] = dataclasses.field(default_factory=dict)
     guards: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
@@ -50,9 +50,9 @@ class Cluster:
 class Protection:
     """Which nodes are protected, all of them sorted.
 
-    added, removed: as against the guard in force. stale: asked for, protected before, and no nodes any more. untainted: on which
+    added, removed: as against the guard in force. stale: desired, protected before, and no nodes any more. untainted: on which
     the scheduler itself may place any pod. gone: removed because they are no nodes any more. taints: those that keep pods off,
-    each with effect, key and value. shut_out: what would lose its pods, by kind and name.
+    each with effect, key and value. denied_workloads: those that would lose their pods, by kind and name.
     """
 
     nodes: tuple[str, ...] = ()
@@ -62,48 +62,50 @@ class Protection:
     untainted: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     taints: tuple[Json, ...] = ()
-    shut_out: tuple[str, ...] = ()
+    denied_workloads: tuple[str, ...] = ()
 
 
-def protect(desired: Desired, cluster: Cluster, *, dry: bool) -> Protection:
+def plan_protection(desired: Desired, cluster: Cluster, *, dry: bool) -> Protection:
     """Which nodes are protected. dry: nothing is written, so that nodes may yet come to be managed.
 
     Raises Refusal for nodes that do not exist or have another guard, for none at all when there is no guard yet, and for what
     would lose its pods.
     """
     former = placement_policies.nodes_of(cluster.objects.get((POLICY, desired.name)))
-    nodes = (desired.nodes or _reserved(desired, cluster)) if desired.present else ()
+    nodes = (desired.nodes or _find_reserved_nodes(desired, cluster)) if desired.present else ()
     removed = tuple(sorted(set(former) - set(nodes)))
-    held = {name: _keeping_off(desired.taint_keys, cluster.nodes[name]) for name in nodes if name in cluster.nodes}
-    taints = _unique(taint for found in held.values() for taint in found)
+    taints_by_node = {
+        name: _repelling_taints(desired.taint_keys, cluster.nodes[name]) for name in nodes if name in cluster.nodes
+    }
+    taints = _unique_taints(taint for found in taints_by_node.values() for taint in found)
     missing = [name for name in nodes if name not in cluster.nodes]
     found = Protection(
         nodes=nodes,
         added=tuple(name for name in nodes if name not in former),
         removed=removed,
         stale=tuple(name for name in missing if name in former),
-        untainted=tuple(name for name, taints_there in held.items() if not taints_there),
+        untainted=tuple(name for name, taints_there in taints_by_node.items() if not taints_there),
         gone=tuple(name for name in removed if name not in cluster.nodes) if desired.present else (),
         taints=taints,
-        shut_out=tuple(_shut_out(desired, cluster, nodes, taints)),
+        denied_workloads=tuple(_find_denied_workloads(desired, cluster, nodes, taints)),
     )
     if desired.present:
-        _refuse_strangers([name for name in missing if name not in former], cluster)
+        _refuse_unknown_nodes([name for name in missing if name not in former], cluster)
         # A guard that is there follows its nodes, also when the last one goes.
         if not (nodes or dry or (POLICY, desired.name) in cluster.objects):
-            raise Refusal(none_managed(desired))
-        _refuse_shared(desired, found, cluster)
+            raise Refusal(no_nodes_message(desired))
+        _refuse_conflicts(desired, found, cluster)
         refuse_unprotected(desired, cluster.nodes, found, cluster.guards)
-        _refuse_losses(desired, found)
+        _refuse_denied_workloads(desired, found)
     return found
 
 
-def _reserved(desired: Desired, cluster: Cluster) -> tuple[str, ...]:
+def _find_reserved_nodes(desired: Desired, cluster: Cluster) -> tuple[str, ...]:
     """The nodes that have one of the taints, whoever set it, or on which this collection set one or advertises one of the resources."""
     return tuple(
         name
         for name, node in sorted(cluster.nodes.items())
-        if _keeping_off(desired.taint_keys, node) or _is_managed(desired, node)
+        if _repelling_taints(desired.taint_keys, node) or _is_managed(desired, node)
     )
 
 
@@ -115,59 +117,59 @@ def refuse_unprotected(
     if not (desired.enforce and desired.taint_keys):
         return
     elsewhere = {name for policy in guards.values() for name in placement_policies.nodes_of(policy)}
-    held = {
-        name: _keeping_off(desired.taint_keys, node)
+    taints_by_node = {
+        name: _repelling_taints(desired.taint_keys, node)
         for name, node in sorted(nodes.items())
         if name not in found.nodes and name not in elsewhere and (name in found.removed or not desired.nodes)
     }
-    told = [
+    unprotected = [
         f"{name} ({', '.join(node_taints.identity(taint['key'], taint['effect']) for taint in taints)})"
-        for name, taints in held.items()
+        for name, taints in taints_by_node.items()
         if taints
     ]
-    if told:
+    if unprotected:
         raise Refusal(
-            f"nodes: {join_first(told)}: tainted, and not protected any more or not yet. A node that is not kept for the resources any more"
+            f"nodes: {join_first(unprotected)}: tainted, and not protected any more or not yet. A node that is not kept for the resources any more"
             " loses its taint first; one that moves to another guard leaves this one with enforce: false first."
         )
 
 
 def _is_managed(desired: Desired, node: Node) -> bool:
-    keys = {known_as.rpartition(":")[0] for known_as in node_plan.read_record(TAINTS, node)}
+    keys = {key.rpartition(":")[0] for key in node_plan.read_record(TAINTS, node)}
     resources = set(node_plan.read_record(RESOURCES, node))
     return not (keys.isdisjoint(desired.taint_keys) and resources.isdisjoint(desired.resources))
 
 
-def _keeping_off(keys: t.Collection[str], node: Node) -> list[Json]:
-    """Those of a node's taints that keep pods off; all of them when no keys are asked for."""
+def _repelling_taints(keys: t.Collection[str], node: Node) -> list[Json]:
+    """Those of a node's taints that keep pods off; all of them without keys."""
     return [
         {"effect": taint["effect"], "key": taint["key"], "value": taint.get("value") or ""}
         for taint in node_taints.of_node(node) or []
-        if taint["effect"] in _KEEPS_OFF and (not keys or taint["key"] in keys)
+        if taint["effect"] in _REPELLING_EFFECTS and (not keys or taint["key"] in keys)
     ]
 
 
-def _unique(taints: t.Iterable[Json]) -> tuple[Json, ...]:
+def _unique_taints(taints: t.Iterable[Json]) -> tuple[Json, ...]:
     found = {(taint["key"], taint["effect"], taint["value"]): taint for taint in taints}
-    return tuple(found[known_as] for known_as in sorted(found))
+    return tuple(found[key] for key in sorted(found))
 
 
-def _refuse_strangers(strangers: t.Sequence[str], cluster: Cluster) -> None:
-    if strangers:
+def _refuse_unknown_nodes(unknown: t.Sequence[str], cluster: Cluster) -> None:
+    if unknown:
         raise Refusal(
-            f"nodes: {join_first(strangers)}: there is no node of this name in the cluster; it has {join_first(sorted(cluster.nodes))}."
+            f"nodes: {join_first(unknown)}: there is no node of this name in the cluster; it has {join_first(sorted(cluster.nodes))}."
         )
 
 
-def none_managed(desired: Desired) -> str:
-    kept_for = " or ".join(dict.fromkeys([*desired.resources, *desired.taint_keys]))
+def no_nodes_message(desired: Desired) -> str:
+    purpose = " or ".join(dict.fromkeys([*desired.resources, *desired.taint_keys]))
     return (
-        f"nodes: none is given, and no node is kept for {kept_for}, by a taint or by this collection. Name the nodes, or use node_taint,"
+        f"nodes: none is given, and no node is kept for {purpose}, by a taint or by this collection. Name the nodes, or use node_taint,"
         " node_extended_resource or the role node_resources first; state absent removes a guard that is no longer needed."
     )
 
 
-def refusing(objects: t.Mapping[Place, Json], name: str) -> dict[str, Json]:
+def enforcing_policies(objects: t.Mapping[ObjectKey, Json], name: str) -> dict[str, Json]:
     """The policy of each guard that refuses, but for the one of that name and for copies. objects: policies and bindings of ours."""
     return {
         own: found
@@ -179,51 +181,61 @@ def refusing(objects: t.Mapping[Place, Json], name: str) -> dict[str, Json]:
     }
 
 
-def _refuse_shared(desired: Desired, found: Protection, cluster: Cluster) -> None:
+def _refuse_conflicts(desired: Desired, found: Protection, cluster: Cluster) -> None:
     # Each would refuse what the other lets through. One that only warns blocks nothing.
-    told = [text for name, policy in cluster.guards.items() for text in _shared(desired, found, cluster, name, policy)]
-    if desired.enforce and told:
+    conflicts = [
+        text
+        for name, policy in cluster.guards.items()
+        for text in _find_conflicts(desired, found, cluster, name, policy)
+    ]
+    if desired.enforce and conflicts:
         raise Refusal(
-            f"{'; '.join(told)}. Of two guards that refuse, one would refuse what the other is for. Name all resources in one guard, give"
+            f"{'; '.join(conflicts)}. Of two guards that refuse, one would refuse what the other is for. Name all resources in one guard, give"
             " the nodes other taints, or remove the other guard first (state absent)."
         )
 
 
-def _shared(desired: Desired, found: Protection, cluster: Cluster, name: str, policy: Json) -> list[str]:
-    """What another guard is about, too: nodes, and, where a request is required, taints of them."""
+def _find_conflicts(desired: Desired, found: Protection, cluster: Cluster, name: str, policy: Json) -> list[str]:
+    """What another guard protects, too: nodes, and, where a request is required, taints of them."""
     others = placement_policies.nodes_of(policy)
     both = sorted(set(found.nodes) & set(others))
     ours = found.taints if desired.require_request else ()
-    tolerated = [taint for taint in ours if taint in _off(cluster, others)]
-    tolerated += [taint for taint in placement_policies.taints_of(policy) if taint in _off(cluster, found.nodes)]
+    tolerated = [taint for taint in ours if taint in _all_repelling_taints(cluster, others)]
+    tolerated += [
+        taint for taint in placement_policies.taints_of(policy) if taint in _all_repelling_taints(cluster, found.nodes)
+    ]
     taints = sorted({f"{taint['key']}:{taint['effect']}" for taint in tolerated})
-    told = [f"{', '.join(both)} protected by {name} already"] if both else []
-    return told + ([f"{', '.join(taints)} on nodes of {name}, too, and require_request"] if taints and not both else [])
+    conflicts = [f"{', '.join(both)} protected by {name} already"] if both else []
+    return conflicts + (
+        [f"{', '.join(taints)} on nodes of {name}, too, and require_request"] if taints and not both else []
+    )
 
 
-def _off(cluster: Cluster, nodes: t.Iterable[str]) -> list[Json]:
+def _all_repelling_taints(cluster: Cluster, nodes: t.Iterable[str]) -> list[Json]:
     """All taints that keep pods off some nodes."""
-    return [taint for name in nodes if name in cluster.nodes for taint in _keeping_off((), cluster.nodes[name])]
+    return [taint for name in nodes if name in cluster.nodes for taint in _repelling_taints((), cluster.nodes[name])]
 
 
-def _refuse_losses(desired: Desired, found: Protection) -> None:
-    if found.shut_out and desired.enforce and not desired.allow_refusals:
+def _refuse_denied_workloads(desired: Desired, found: Protection) -> None:
+    if found.denied_workloads and desired.enforce and not desired.allow_refusals:
         raise Refusal(
-            f"require_request: {losses(found, 'would be refused')} Add DaemonSets that belong there to exempt_daemon_sets, or"
+            f"require_request: {denial_message(found, 'would be refused')} Add DaemonSets that belong there to exempt_daemon_sets, or"
             " the namespaces of others that belong there to exempt_namespaces; remove the toleration from the rest; or set allow_refusals, for"
             " example when exceptions are for them."
         )
 
 
-def losses(found: Protection, are_refused: str) -> str:
+def denial_message(found: Protection, are_refused: str) -> str:
     return (
-        f"pods of {join_first(found.shut_out)} {are_refused} at their next start, because these tolerate a taint of the protected nodes"
+        f"pods of {join_first(found.denied_workloads)} {are_refused} at their next start, because these tolerate a taint of the protected nodes"
         " and request nothing: those of DaemonSets on these nodes, those of others wherever they would run."
     )
 
 
-def _shut_out(desired: Desired, cluster: Cluster, nodes: t.Sequence[str], taints: t.Sequence[Json]) -> list[str]:
-    """What the guard would keep from making its pods although they tolerate the taints, by the rules of the policy."""
+def _find_denied_workloads(
+    desired: Desired, cluster: Cluster, nodes: t.Sequence[str], taints: t.Sequence[Json]
+) -> list[str]:
+    """The workloads whose pods the policy would deny although they tolerate the taints."""
     there = [cluster.nodes[name] for name in nodes if name in cluster.nodes]
     found = []
     for kind, workloads in cluster.workloads.items():
@@ -232,11 +244,11 @@ def _shut_out(desired: Desired, cluster: Cluster, nodes: t.Sequence[str], taints
             name = f"{metadata['namespace']}/{metadata['name']}"
             exempt = metadata["namespace"] in desired.exempt_namespaces or (
                 # Each of its pods is for one node, which the policy sees.
-                name in desired.exempt_daemon_sets or not _lands(spec, there)
+                name in desired.exempt_daemon_sets or not _selects_any(spec, there)
                 if kind == DAEMON_SET
                 else _is_elsewhere(spec, nodes)
             )
-            if not exempt and _tolerates(spec, taints) and not _requests(spec, desired.resources):
+            if not exempt and _tolerates_any(spec, taints) and not _requests_any(spec, desired.resources):
                 found.append(f"{kind} {name}")
     return sorted(found)
 
@@ -264,21 +276,21 @@ def _is_elsewhere(spec: Json, nodes: t.Collection[str]) -> bool:
     )
 
 
-def _lands(spec: Json, nodes: t.Iterable[Node]) -> bool:
-    """Whether some node is one of those that pods ask for, by its name or its labels."""
-    return any(_asks_for(spec, node["metadata"]) for node in nodes)
+def _selects_any(spec: Json, nodes: t.Iterable[Node]) -> bool:
+    """Whether pods select one of the nodes, by its name or its labels."""
+    return any(_selects_node(spec, node["metadata"]) for node in nodes)
 
 
-def _asks_for(spec: Json, metadata: Json) -> bool:
+def _selects_node(spec: Json, metadata: Json) -> bool:
     name, labels = metadata["name"], metadata.get("labels") or {}
     return spec.get("nodeName") in (None, "", name) and not readmission.affinity_reason({"spec": spec}, name, labels)
 
 
-def _tolerates(spec: Json, taints: t.Iterable[Json]) -> bool:
+def _tolerates_any(spec: Json, taints: t.Iterable[Json]) -> bool:
     return any(pods.tolerations_of({"spec": spec}, taint) for taint in taints)
 
 
-def _requests(spec: Json, resources: t.Collection[str]) -> bool:
+def _requests_any(spec: Json, resources: t.Collection[str]) -> bool:
     """Whether some container requests one of the resources. In a template a limit alone stands for the request, too."""
     for container in [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]:
         found = container.get("resources") or {}

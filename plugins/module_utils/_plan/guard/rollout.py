@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the steps of the role C(placement_guard) hand on, and what became of the guard."""
+"""What the steps of the role C(placement_guard) hand on, and the result for the guard."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class GuardResult(ModuleResult):
     summary: t.Sequence[str] = ()
 
     def report(self) -> dict[str, t.Any]:
-        """What became of a guard."""
+        """The facts of the role about its guard."""
         return {"changed": self.changed, **{name: self.raw.get(name) or value for name, value in _UNCHANGED.items()}}
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The trial of a placement guard: the copy that is tried, the pods that are asked for, and what their answers mean."""
+"""The trial of a placement guard: the copy that is tried, the pods that are sent as dry runs, and what the responses mean."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .policies import (
     TRIAL_LABEL,
     Guard,
     Json,
+    build_objects,
     in_brackets,
-    objects,
     revision_of,
     trial_name,
 )
@@ -35,17 +35,17 @@ _LET_THROUGH = "It did not refuse"
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A pod that is asked for and never made, and what has to come of it.
+    """A pod that is sent as a dry run, and the expected response.
 
-    says: what the refusal has to contain, all of it; empty when the pod has to be taken. scheduled: what the annotation has to
-    say of a pod whose node has to become an affinity. former: whether an earlier revision of the policy may still answer.
+    expected_messages: texts that the refusal has to contain; empty when the pod has to be accepted. expected_annotation: the annotation
+    of a pod whose node has to become an affinity. accepts_former: whether an earlier revision of the policy may still respond.
     """
 
     name: str
     pod: Json
-    says: tuple[str, ...] = ()
-    scheduled: str = ""
-    former: bool = False
+    expected_messages: tuple[str, ...] = ()
+    expected_annotation: str = ""
+    accepts_former: bool = False
 
 
 def trial_objects(guard: Guard) -> list[Json]:
@@ -61,7 +61,7 @@ def trial_objects(guard: Guard) -> list[Json]:
     exceptions = guard.exceptions if guard.enforce else tame
     nodes, taints = (*guard.nodes, name), (*guard.taints, _TRIAL_TAINT)
     copy = dataclasses.replace(guard, name=name, nodes=nodes, taints=taints, enforce=True, exceptions=exceptions)
-    found = objects(copy)
+    found = build_objects(copy)
     for thing in found:
         if thing["kind"] in (BINDING, MUTATION_BINDING):
             label = _REFUSE if thing["kind"] == BINDING else _AFFINITY
@@ -72,28 +72,30 @@ def trial_objects(guard: Guard) -> list[Json]:
 
 
 def trial_cases(guard: Guard, namespace: str) -> list[Case]:
-    """What has to come of pods while the copy is in force; the first is refused by nothing else."""
+    """The cases while the copy is in force; the first is refused by nothing else."""
     node = trial_name(guard.name)
-    stamps = _stamps(trial_objects(guard))
-    naming = pod(guard, namespace, node=node, label=_REFUSE)
+    stamps = _revision_stamps(trial_objects(guard))
+    naming = build_pod(guard, namespace, node=node, label=_REFUSE)
     cases = [
-        Case("a pod that names a protected node", naming, says=("names the node", stamps[POLICY])),
-        Case(_NAMES_NONE, pod(guard, namespace, label=_REFUSE)),
+        Case("a pod that names a protected node", naming, expected_messages=("names the node", stamps[POLICY])),
+        Case(_NAMES_NONE, build_pod(guard, namespace, label=_REFUSE)),
     ]
     if guard.resources:
-        asked = pod(guard, namespace, node=node, resource=guard.resources[0], label=_REFUSE)
-        cases.append(Case(f"a pod that names a protected node and requests {guard.resources[0]}", asked))
+        requesting = build_pod(guard, namespace, node=node, resource=guard.resources[0], label=_REFUSE)
+        cases.append(Case(f"a pod that names a protected node and requests {guard.resources[0]}", requesting))
     if guard.require_request and guard.taints:
-        tolerating = _tolerating_pod(pod(guard, namespace, label=_REFUSE), [_TRIAL_TAINT])
-        says = ("tolerates a taint", stamps[POLICY])
-        cases.append(Case("a pod that tolerates a taint of protected nodes", tolerating, says=says))
+        tolerating = _tolerating_pod(build_pod(guard, namespace, label=_REFUSE), [_TRIAL_TAINT])
+        expected_messages = ("tolerates a taint", stamps[POLICY])
+        cases.append(
+            Case("a pod that tolerates a taint of protected nodes", tolerating, expected_messages=expected_messages)
+        )
     if guard.affinity:
-        pinned = pod(guard, namespace, node=node, label=_AFFINITY)
-        cases.append(Case("a pod whose node has to become an affinity", pinned, scheduled=stamps[MUTATION]))
+        pinned = build_pod(guard, namespace, node=node, label=_AFFINITY)
+        cases.append(Case("a pod whose node has to become an affinity", pinned, expected_annotation=stamps[MUTATION]))
     return cases
 
 
-def _stamps(found: t.Iterable[Json]) -> dict[str, str]:
+def _revision_stamps(found: t.Iterable[Json]) -> dict[str, str]:
     """What the policies among some objects write into refusals and annotations, by their kinds: name and revision."""
     return {
         thing["kind"]: f"{thing['metadata']['name']} {revision_of(thing)}"
@@ -102,42 +104,54 @@ def _stamps(found: t.Iterable[Json]) -> dict[str, str]:
     }
 
 
-def plain_case(guard: Guard, namespace: str) -> Case:
+def harmless_case(guard: Guard, namespace: str) -> Case:
     """A pod that is never refused."""
-    return Case(_NAMES_NONE, pod(guard, namespace))
+    return Case(_NAMES_NONE, build_pod(guard, namespace))
 
 
 def proof_cases(guard: Guard, namespace: str, node: str | None) -> list[Case]:
-    """What the guard in force has to make of pods. node: one that it protects; None when it protects none.
+    """The cases for the guard in force. node: one that it protects; None when it protects none.
 
     The pods have no label that the copy looks for: API servers may hold on to it for a moment after it was removed.
     """
     if node is None:
-        return [plain_case(guard, namespace)]
-    stamps = _stamps(objects(guard))
-    says = (f"names the node {node}", stamps[POLICY])
+        return [harmless_case(guard, namespace)]
+    stamps = _revision_stamps(build_objects(guard))
+    expected_messages = (f"names the node {node}", stamps[POLICY])
     cases = []
     if guard.affinity:
-        pinned = pod(guard, namespace, node=node)
+        pinned = build_pod(guard, namespace, node=node)
         cases.append(
-            Case(f"a pod whose node {node} has to become an affinity", pinned, scheduled=stamps[MUTATION], former=True)
+            Case(
+                f"a pod whose node {node} has to become an affinity",
+                pinned,
+                expected_annotation=stamps[MUTATION],
+                accepts_former=True,
+            )
         )
-    naming = pod(guard, namespace, node=node, label=PROOF if guard.affinity else "")
-    cases.append(Case(f"a pod that names {node}", naming, says=says, former=True))
+    naming = build_pod(guard, namespace, node=node, label=PROOF if guard.affinity else "")
+    cases.append(Case(f"a pod that names {node}", naming, expected_messages=expected_messages, accepts_former=True))
     if guard.require_request and guard.taints:
-        tolerating = _tolerating_pod(pod(guard, namespace), guard.taints)
-        says = ("tolerates a taint", stamps[POLICY])
-        cases.append(Case("a pod that tolerates the taints of the nodes", tolerating, says=says, former=True))
-    return [*cases, plain_case(guard, namespace)]
+        tolerating = _tolerating_pod(build_pod(guard, namespace), guard.taints)
+        expected_messages = ("tolerates a taint", stamps[POLICY])
+        cases.append(
+            Case(
+                "a pod that tolerates the taints of the nodes",
+                tolerating,
+                expected_messages=expected_messages,
+                accepts_former=True,
+            )
+        )
+    return [*cases, harmless_case(guard, namespace)]
 
 
 def _tolerating_pod(plain: Json, taints: t.Iterable[Json]) -> Json:
-    # An API server tells one refusal alone. So the pod tolerates nothing that another guard may be for.
+    # An API server returns one refusal alone. So the pod tolerates nothing that another guard may be for.
     tolerations = [{**taint, "operator": "Equal"} for taint in taints]
     return {**plain, "spec": {**plain["spec"], "tolerations": tolerations}}
 
 
-def pod(guard: Guard, namespace: str, *, node: str = "", resource: str = "", label: str = "") -> Json:
+def build_pod(guard: Guard, namespace: str, *, node: str = "", resource: str = "", label: str = "") -> Json:
     """A harmless pod. Quotas and pod security standards have nothing against it. label: what it is for in a trial."""
     limits = {"cpu": "100m", "memory": "64Mi", **({resource: "1"} if resource else {})}
     container = {
@@ -168,44 +182,46 @@ def pod(guard: Guard, namespace: str, *, node: str = "", resource: str = "", lab
     }
 
 
-# ---- what the answers mean -------------------------------------------------------------------------------------------
+# ---- what the responses mean ------------------------------------------------------------------------------------------
 
 
-def problem(case: Case, taken: t.Mapping[str, t.Any] | None, said: str, *, seconds: int, namespace: str) -> str:
-    """What is wrong about the answer to a pod that was asked for; empty when nothing is.
+def case_problem(
+    case: Case, accepted_pod: t.Mapping[str, t.Any] | None, message: str, *, seconds: int, namespace: str
+) -> str:
+    """What is wrong about the response to a case; empty when nothing is.
 
-    taken: the pod as the API server would make it; None when it refused. said: its refusal. seconds: how long it was asked.
+    accepted_pod: the pod as the API server would make it; None when it refused. message: its refusal. seconds: for how long requests were sent.
     """
-    if fails(said):
-        return f"An expression fails for {case.name}: {said}."
-    if case.says and not all(words in said for words in case.says):
-        words = f" ({said})" if said else ""
+    if is_expression_error(message):
+        return f"An expression fails for {case.name}: {message}."
+    if case.expected_messages and not all(text in message for text in case.expected_messages):
+        text = f" ({message})" if message else ""
         return (
-            f"{_LET_THROUGH} {case.name} within {seconds} s{words}. Check whether the API server runs without the admission plugin"
+            f"{_LET_THROUGH} {case.name} within {seconds} s{text}. Check whether the API server runs without the admission plugin"
             " ValidatingAdmissionPolicy."
         )
-    if not case.says and taken is None:
-        return f"It must accept {case.name} in the namespace {namespace}, and the API server said: {said}."
-    if case.scheduled and not _became_affinity(case, taken or {}):
+    if not case.expected_messages and accepted_pod is None:
+        return f"It must accept {case.name} in the namespace {namespace}, and the API server said: {message}."
+    if case.expected_annotation and not _became_affinity(case, accepted_pod or {}):
         return (
-            f"The node of {case.name} was not turned into an affinity by {case.scheduled} for {seconds} s. Check whether the API server"
+            f"The node of {case.name} was not turned into an affinity by {case.expected_annotation} for {seconds} s. Check whether the API server"
             " runs without the admission plugin MutatingAdmissionPolicy."
         )
     return ""
 
 
-def fails(said: str) -> bool:
-    """Whether a refusal tells of an expression that fails."""
-    return "resulted in error" in said
+def is_expression_error(message: str) -> bool:
+    """Whether a refusal is about an expression that fails."""
+    return "resulted in error" in message
 
 
-def _became_affinity(case: Case, taken: t.Mapping[str, t.Any]) -> bool:
-    annotations = taken["metadata"].get("annotations") or {}
-    return "nodeName" not in taken["spec"] and annotations.get(ANNOTATION) == case.scheduled
+def _became_affinity(case: Case, accepted_pod: t.Mapping[str, t.Any]) -> bool:
+    annotations = accepted_pod["metadata"].get("annotations") or {}
+    return "nodeName" not in accepted_pod["spec"] and annotations.get(ANNOTATION) == case.expected_annotation
 
 
-def complaints(policy: t.Mapping[str, t.Any]) -> list[str]:
-    """What the controller manager says of the expressions of a policy, by their types."""
+def type_warnings(policy: t.Mapping[str, t.Any]) -> list[str]:
+    """What the controller manager found wrong with the types in the expressions of a policy."""
     checked = (policy.get("status") or {}).get("typeChecking") or {}
     return [
         f"The API server says of the expression {entry['fieldRef']}: {entry['warning']}"
@@ -213,25 +229,25 @@ def complaints(policy: t.Mapping[str, t.Any]) -> list[str]:
     ]
 
 
-def own_exception(desired: Desired, problems: t.Iterable[str]) -> str:
-    """What else may be the cause when a guard that refuses lets a pod through; empty when it cannot be."""
+def exception_hint(desired: Desired, problems: t.Iterable[str]) -> str:
+    """Another possible cause when a guard that refuses lets a pod through; empty when it cannot be."""
     if not (desired.exceptions and desired.enforce and any(text.startswith(_LET_THROUGH) for text in problems)):
         return ""
     return "Or one of its exceptions applies to the account of this task. Remove the account from them, because it must be refused here."
 
 
-def no_trial(desired: Desired, said: str) -> str:
-    """Why nothing can be tried where a harmless pod is refused. said: the refusal."""
-    words = said.rstrip(".")
-    if f"ValidatingAdmissionPolicy '{desired.name}'" in words:
-        return f"the guard that is in force refuses a harmless pod: {words}. Another client changed it. {way_out(desired)} Then run the task again."
+def trial_error(desired: Desired, message: str) -> str:
+    """Why nothing can be tried where a harmless pod is refused. message: the refusal."""
+    text = message.rstrip(".")
+    if f"ValidatingAdmissionPolicy '{desired.name}'" in text:
+        return f"the guard that is in force refuses a harmless pod: {text}. Another client changed it. {disable_remedy(desired)} Then run the task again."
     return (
-        f"trial_namespace: no trial is possible in {desired.trial_namespace}, because a harmless pod is refused there: {words}. Name another"
+        f"trial_namespace: no trial is possible in {desired.trial_namespace}, because a harmless pod is refused there: {text}. Name another"
         " namespace."
     )
 
 
-def way_out(desired: Desired) -> str:
+def disable_remedy(desired: Desired) -> str:
     """How to take a guard out of force, whatever else does not work."""
     names = ["validatingadmissionpolicybinding", *(["mutatingadmissionpolicybinding"] if desired.affinity else [])]
     return f"To disable it: {' and '.join(f'kubectl delete {kind} {desired.name}' for kind in names)}."

@@ -21,7 +21,7 @@ AFFINITY: Json = {"enforce": True, "on_node_name": "affinity"}
 
 
 @pytest.mark.parametrize(
-    ("params", "says"),
+    ("params", "message"),
     [
         ({"name": "Guard"}, "invalid name 'Guard': must be the name of a policy"),
         ({"name": "g" * 201}, "name: it has 201 characters, and at most 200 are allowed"),
@@ -46,14 +46,14 @@ AFFINITY: Json = {"enforce": True, "on_node_name": "affinity"}
         ({"resources": [], "nodes": ["w1"], "require_request": True}, "require_request: resources is empty"),
     ],
 )
-def test_what_could_not_be_guarded_is_refused(params: Json, says: str) -> None:
-    assert says in refusal_message(lambda: desired(**params))
+def test_what_could_not_be_guarded_is_refused(params: Json, message: str) -> None:
+    assert message in refusal_message(lambda: desired(**params))
 
 
 def test_what_is_asked_for_comes_in_one_form() -> None:
-    asked = desired(nodes=["w2", "w1", "w2"], exempt_namespaces=["b", "kube-system", "a"])
-    assert (asked.nodes, asked.exempt_namespaces) == (("w1", "w2"), ("kube-system", "a", "b"))
-    assert (asked.taint_keys, desired(taint_keys=["k"]).taint_keys, desired(taint_keys=[]).taint_keys) == (
+    options = desired(nodes=["w2", "w1", "w2"], exempt_namespaces=["b", "kube-system", "a"])
+    assert (options.nodes, options.exempt_namespaces) == (("w1", "w2"), ("kube-system", "a", "b"))
+    assert (options.taint_keys, desired(taint_keys=["k"]).taint_keys, desired(taint_keys=[]).taint_keys) == (
         (D,),
         ("k",),
         (D,),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which objects are written and removed, and what is told of it."""
+"""Which objects are written and removed, and which lines report it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.poli
     MUTATION,
     MUTATION_BINDING,
     POLICY,
-    Place,
+    ObjectKey,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.protection import Cluster, Protection
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import (
@@ -52,22 +52,22 @@ def test_what_another_client_made_is_refused() -> None:
 # ---- what is to be done ----------------------------------------------------------------------------------------------
 
 
-def planned(asked: Desired, objects: t.Mapping[Place, Json] | None = None, **judged: t.Any) -> GuardPlan:
-    """The plan against objects that were read. judged: kinds that the API server makes something else of; None: declines."""
+def planned(options: Desired, objects: t.Mapping[ObjectKey, Json] | None = None, **validated: t.Any) -> GuardPlan:
+    """The plan against objects that were read. validated: kinds that the API server makes something else of; None: declines."""
     cluster = Cluster(objects or {}, {node["metadata"]["name"]: node for node in NODES})
-    protection = placement_protection.protect(asked, cluster, dry=False)
-    sent = placement_guard.bodies(asked, cluster, protection)
-    answers = {placement_guard.place_of(body): body for body in sent if judged.get(body["kind"], True)}
-    return placement_guard.plan(asked, cluster, protection, sent, answers)
+    protection = placement_protection.plan_protection(options, cluster, dry=False)
+    sent = placement_guard.build_bodies(options, cluster, protection)
+    dry_runs = {placement_guard.key_of(body): body for body in sent if validated.get(body["kind"], True)}
+    return placement_guard.plan(options, cluster, protection, sent, dry_runs)
 
 
-def told(plan: GuardPlan) -> list[str]:
+def summarize(plan: GuardPlan) -> list[str]:
     return [str(operation) for operation in plan.operations]
 
 
 def test_a_new_guard_is_created_the_policy_first() -> None:
     plan = planned(desired(**AFFINITY))
-    assert told(plan) == [f"{kind} {NAME}: created" for kind in (POLICY, BINDING, MUTATION, MUTATION_BINDING)]
+    assert summarize(plan) == [f"{kind} {NAME}: created" for kind in (POLICY, BINDING, MUTATION, MUTATION_BINDING)]
     assert [body["kind"] for body in plan.writes] == list(GUARD_KINDS)
     assert [body for body in plan.writes if "resourceVersion" in body["metadata"]] == []
 
@@ -79,7 +79,7 @@ def test_what_is_as_it_should_be_is_left_alone() -> None:
 
 def test_what_differs_is_replaced_as_it_was_read() -> None:
     plan = planned(desired(enforce=True), stored_objects(desired(), "w1", "w2"))
-    assert told(plan) == [f"{BINDING} {NAME}: changed"]
+    assert summarize(plan) == [f"{BINDING} {NAME}: changed"]
     assert plan.writes[0]["metadata"]["resourceVersion"] == "7"
 
 
@@ -89,7 +89,7 @@ def test_a_policy_with_the_messages_of_an_earlier_version_is_changed() -> None:
     today = named["messageExpression"]
     named["messageExpression"] = '"the pod names a node, which is kept for others"'
     plan = planned(desired(), objects)
-    assert told(plan) == [f"{POLICY} {NAME}: changed"]
+    assert summarize(plan) == [f"{POLICY} {NAME}: changed"]
     assert plan.writes[0]["metadata"]["resourceVersion"] == "7"
     assert today in [entry["messageExpression"] for entry in plan.writes[0]["spec"]["validations"]]
 
@@ -97,17 +97,20 @@ def test_a_policy_with_the_messages_of_an_earlier_version_is_changed() -> None:
 def test_what_another_client_added_counts_as_a_difference() -> None:
     objects = stored_objects(desired(), "w1", "w2")
     objects[BINDING, NAME]["spec"]["matchResources"] = {"objectSelector": {"matchLabels": {"a": "b"}}}
-    assert told(planned(desired(), objects)) == [f"{BINDING} {NAME}: changed"]
+    assert summarize(planned(desired(), objects)) == [f"{BINDING} {NAME}: changed"]
 
 
 def test_a_label_that_another_client_added_does_not() -> None:
     objects = stored_objects(desired(), "w1", "w2")
     objects[BINDING, NAME]["metadata"]["labels"]["team"] = "a"
-    assert told(planned(desired(), objects)) == []
+    assert summarize(planned(desired(), objects)) == []
 
 
 def test_what_the_api_server_declines_is_a_change() -> None:
-    assert told(planned(desired(), **{POLICY: None})) == [f"{POLICY} {NAME}: created", f"{BINDING} {NAME}: created"]
+    assert summarize(planned(desired(), **{POLICY: None})) == [
+        f"{POLICY} {NAME}: created",
+        f"{BINDING} {NAME}: created",
+    ]
 
 
 def test_an_affinity_that_is_not_asked_for_any_more_goes_the_binding_first() -> None:
@@ -118,7 +121,7 @@ def test_an_affinity_that_is_not_asked_for_any_more_goes_the_binding_first() -> 
 
 def test_all_of_it_goes_the_bindings_first() -> None:
     plan = planned(desired(state="absent"), stored_objects(desired(**AFFINITY), "w1"))
-    assert told(plan) == [f"{kind} {NAME}: removed" for kind in (MUTATION_BINDING, MUTATION, BINDING, POLICY)]
+    assert summarize(plan) == [f"{kind} {NAME}: removed" for kind in (MUTATION_BINDING, MUTATION, BINDING, POLICY)]
     assert planned(desired(state="absent")).operations == ()
 
 
@@ -126,7 +129,7 @@ def test_what_a_trial_left_goes_in_any_case() -> None:
     left = {(kind, TRIAL): entry for (kind, _name), entry in stored_objects(desired(), "w1").items()}
     plan = planned(desired(), {**stored_objects(desired(), "w1", "w2"), **left})
     assert (plan.leftovers, plan.writes) == (((BINDING, TRIAL), (POLICY, TRIAL)), ())
-    assert told(plan) == [f"{BINDING} {TRIAL}: removed", f"{POLICY} {TRIAL}: removed"]
+    assert summarize(plan) == [f"{BINDING} {TRIAL}: removed", f"{POLICY} {TRIAL}: removed"]
 
 
 def test_a_plan_is_the_same_each_time_and_changes_nothing_that_was_read() -> None:
@@ -145,9 +148,9 @@ def test_a_guard_that_stops_refusing_is_told() -> None:
 
 
 def test_what_the_user_should_know() -> None:
-    asked = desired(nodes=["w1", "w3", "gone"], schedulers=["mine"])
-    found = dataclasses.replace(protected(asked, former=["gone"]), shut_out=("Deployment a/b",))
-    plan = placement_guard.plan(asked, Cluster({}, {}), found, [], {})
+    options = desired(nodes=["w1", "w3", "gone"], schedulers=["mine"])
+    found = dataclasses.replace(protected(options, former=["gone"]), denied_workloads=("Deployment a/b",))
+    plan = placement_guard.plan(options, Cluster({}, {}), found, [], {})
     assert list(plan.warnings) == [
         "gone: no longer a node of the cluster; remove it from the nodes to protect, or keep it there when it comes back.",
         f"w3: has no taint {D} that keeps pods off, so the scheduler itself may place any pod there.",
@@ -168,16 +171,16 @@ def test_a_guard_that_is_there_protects_nothing_when_its_last_node_goes() -> Non
     free = [tainted("w1"), tainted("w2")]
     found = protected(desired(), free, former=["w1", "w2"])
     assert (found.nodes, found.removed) == ((), ("w1", "w2"))
-    asked = desired()
-    cluster = Cluster(stored_objects(asked, "w1"), {node["metadata"]["name"]: node for node in free})
-    plan = placement_guard.plan(asked, cluster, found, placement_guard.bodies(asked, cluster, found), {})
+    options = desired()
+    cluster = Cluster(stored_objects(options, "w1"), {node["metadata"]["name"]: node for node in free})
+    plan = placement_guard.plan(options, cluster, found, placement_guard.build_bodies(options, cluster, found), {})
     assert plan.warnings[0].startswith("The guard protects nothing as long as that is so. nodes: none is given")
     assert "state absent removes a guard" in plan.warnings[0]
 
 
 def test_a_plan_says_what_a_real_run_refuses() -> None:
     cluster = Cluster({}, {})
-    found = placement_protection.protect(desired(), cluster, dry=True)
+    found = placement_protection.plan_protection(desired(), cluster, dry=True)
     (warning,) = placement_guard.plan(desired(), cluster, found, [], {}).warnings
     assert warning.startswith(
         "When the guard is applied, it is refused unless there is such a node by then. nodes: none is"
@@ -185,14 +188,14 @@ def test_a_plan_says_what_a_real_run_refuses() -> None:
     assert f"no node is kept for {D}" in warning
 
 
-# ---- what is told ----------------------------------------------------------------------------------------------------
+# ---- report lines -----------------------------------------------------------------------------------------------------
 
 
 def test_what_was_done_is_told() -> None:
-    asked = desired(nodes=["w1", "w3", "gone"])
-    found = protected(asked, former=["gone", "w2", "older"])
+    options = desired(nodes=["w1", "w3", "gone"])
+    found = protected(options, former=["gone", "w2", "older"])
     operations = planned(desired()).operations[:1]
-    assert placement_guard.lines(asked, found, operations, dry=False) == [
+    assert placement_guard.report_lines(options, found, operations, dry=False) == [
         f"{NAME} only warns; protected: gone, w1, w3",
         "w1: protected from now on",
         "w3: protected from now on",
@@ -203,10 +206,10 @@ def test_what_was_done_is_told() -> None:
 
 
 def test_what_is_only_planned_is_told_as_such() -> None:
-    asked = desired(enforce=True)
-    found = protected(asked, former=["w2", "w3"])
-    operations = planned(asked).operations[:1]
-    assert placement_guard.lines(asked, found, operations, dry=True) == [
+    options = desired(enforce=True)
+    found = protected(options, former=["w2", "w3"])
+    operations = planned(options).operations[:1]
+    assert placement_guard.report_lines(options, found, operations, dry=True) == [
         f"{NAME} would refuse; protected: w1, w2",
         "w1: would be protected",
         "w3: would no longer be protected",
@@ -215,23 +218,25 @@ def test_what_is_only_planned_is_told_as_such() -> None:
 
 
 def test_what_stays_is_told_plainly() -> None:
-    assert placement_guard.lines(desired(enforce=True), Protection(nodes=("w1",)), (), dry=True) == [
+    assert placement_guard.report_lines(desired(enforce=True), Protection(nodes=("w1",)), (), dry=True) == [
         f"{NAME} refuses; protected: w1"
     ]
-    assert placement_guard.lines(desired(), Protection(), (), dry=True) == [f"{NAME} only warns; protected: no node"]
+    assert placement_guard.report_lines(desired(), Protection(), (), dry=True) == [
+        f"{NAME} only warns; protected: no node"
+    ]
 
 
 def test_a_removal_is_told() -> None:
-    asked = desired(state="absent")
-    operations = planned(asked, stored_objects(desired(), "w1")).operations
-    assert placement_guard.lines(asked, Protection(), operations, dry=False) == [f"{NAME}: does not exist"]
-    assert placement_guard.lines(asked, Protection(), operations, dry=True) == [f"{NAME}: would be removed"]
+    options = desired(state="absent")
+    operations = planned(options, stored_objects(desired(), "w1")).operations
+    assert placement_guard.report_lines(options, Protection(), operations, dry=False) == [f"{NAME}: does not exist"]
+    assert placement_guard.report_lines(options, Protection(), operations, dry=True) == [f"{NAME}: would be removed"]
 
 
 def test_a_diff_shows_expressions_line_by_line() -> None:
     policy = stored_objects(desired(), "w1", "w2")[POLICY, NAME]
     policy["metadata"]["managedFields"] = [{}]
-    found = placement_guard.shown(policy)
+    found = placement_guard.format_for_diff(policy)
     assert set(found["metadata"]) == {"name", "labels"}
     assert found["spec"]["variables"][1] == {"name": "nodes", "expression": ["[", '  "w1",', '  "w2"', "]"]}
-    assert placement_guard.shown(None) == {}
+    assert placement_guard.format_for_diff(None) == {}

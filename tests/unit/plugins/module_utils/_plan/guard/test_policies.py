@@ -30,44 +30,44 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import (
 @pytest.mark.parametrize(("guard", "name"), [(GUARD, "guard_small.txt"), (STRICT_GUARD, "guard_full.txt")])
 def test_objects_as_a_whole(guard: Guard, name: str) -> None:
     """As they were verified on Kubernetes 1.36."""
-    found = placement_policies.objects(guard)
+    found = placement_policies.build_objects(guard)
     for policy in (thing for thing in found if "variables" in thing["spec"]):
         assert re.fullmatch('"[0-9a-f]{8}"', policy["spec"]["variables"][0]["expression"])
         policy["spec"]["variables"][0]["expression"] = '"00000000"'
     assert found == list(yaml.safe_load_all(data_text(name)))
     # The same again, and nothing that two of them share.
-    assert json.dumps(placement_policies.objects(guard)) == json.dumps(placement_policies.objects(guard))
+    assert json.dumps(placement_policies.build_objects(guard)) == json.dumps(placement_policies.build_objects(guard))
 
 
 def test_without_an_order_to_refuse_it_only_warns() -> None:
     def actions(guard: Guard) -> list[str]:
-        return list(by_kind(placement_policies.objects(guard))[BINDING]["spec"]["validationActions"])
+        return list(by_kind(placement_policies.build_objects(guard))[BINDING]["spec"]["validationActions"])
 
     assert actions(GUARD) == ["Warn", "Audit"]
     assert actions(dataclasses.replace(GUARD, enforce=True)) == ["Deny", "Audit"]
 
 
 def test_nothing_outside_the_policies_is_needed() -> None:
-    assert "paramKind" not in json.dumps(placement_policies.objects(STRICT_GUARD))
-    assert "paramRef" not in json.dumps(placement_policies.objects(STRICT_GUARD))
+    assert "paramKind" not in json.dumps(placement_policies.build_objects(STRICT_GUARD))
+    assert "paramRef" not in json.dumps(placement_policies.build_objects(STRICT_GUARD))
 
 
 def test_what_decides_before_the_expressions_names_neither_nodes_nor_exceptions() -> None:
-    conditions = by_kind(placement_policies.objects(STRICT_GUARD))[POLICY]["spec"]["matchConditions"]
+    conditions = by_kind(placement_policies.build_objects(STRICT_GUARD))[POLICY]["spec"]["matchConditions"]
     assert [entry["name"] for entry in conditions] == ["not-by-a-scheduler", "not-a-static-pod", "names-a-node"]
     texts = [entry["expression"] for entry in conditions]
     assert [text for text in texts if "variables" in text or "ops" in text or "w1" in text] == []
 
 
 def test_both_policies_know_the_same() -> None:
-    found = by_kind(placement_policies.objects(STRICT_GUARD))
+    found = by_kind(placement_policies.build_objects(STRICT_GUARD))
     own, shared = expressions(found[POLICY]), expressions(found[MUTATION])
     names = ["nodes", "resources", "target", "requests", "daemonSets", "ofDaemonSet", "excepted"]
     assert {name: own[name] for name in names} == {name: shared[name] for name in names}
 
 
 def test_exceptions_stand_in_brackets() -> None:
-    assert expressions(by_kind(placement_policies.objects(STRICT_GUARD))[POLICY])["excepted"].splitlines() == [
+    assert expressions(by_kind(placement_policies.build_objects(STRICT_GUARD))[POLICY])["excepted"].splitlines() == [
         "variables.ofDaemonSet",
         '|| (object.metadata.namespace == "ops"',
         ")",
@@ -77,13 +77,13 @@ def test_exceptions_stand_in_brackets() -> None:
 
 
 def test_messages_fit_on_one_line() -> None:
-    validations = by_kind(placement_policies.objects(STRICT_GUARD))[POLICY]["spec"]["validations"]
+    validations = by_kind(placement_policies.build_objects(STRICT_GUARD))[POLICY]["spec"]["validations"]
     assert len(validations) == 3
     assert [entry for entry in validations if "\n" in entry["message"]] == []
 
 
 def test_nodes_are_read_back() -> None:
-    policy = by_kind(placement_policies.objects(GUARD))[POLICY]
+    policy = by_kind(placement_policies.build_objects(GUARD))[POLICY]
     assert placement_policies.nodes_of(policy) == ["w1", "w2"]
     assert placement_policies.nodes_of(None) == []
     (nodes,) = (entry for entry in policy["spec"]["variables"] if entry["name"] == "nodes")
@@ -101,17 +101,19 @@ def test_every_difference_is_another_revision() -> None:
         dataclasses.replace(GUARD, exempt_namespaces=("kube-system", "ops")),
         dataclasses.replace(GUARD, schedulers=("mine",)),
     ]
-    revisions = [placement_policies.revision_of(placement_policies.objects(guard)[0]) for guard in changed]
+    revisions = [placement_policies.revision_of(placement_policies.build_objects(guard)[0]) for guard in changed]
     assert len(set(revisions)) == len(changed)
-    assert revisions == [placement_policies.revision_of(placement_policies.objects(guard)[0]) for guard in changed]
+    assert revisions == [
+        placement_policies.revision_of(placement_policies.build_objects(guard)[0]) for guard in changed
+    ]
     # Whether it refuses is the binding's: the policy stays the same.
-    enforced = placement_policies.objects(dataclasses.replace(GUARD, enforce=True))
+    enforced = placement_policies.build_objects(dataclasses.replace(GUARD, enforce=True))
     assert placement_policies.revision_of(enforced[0]) == revisions[0]
 
 
 def test_whether_a_binding_denies() -> None:
-    assert placement_policies.denies(by_kind(placement_policies.objects(STRICT_GUARD))[BINDING])
-    assert not placement_policies.denies(by_kind(placement_policies.objects(GUARD))[BINDING])
+    assert placement_policies.denies(by_kind(placement_policies.build_objects(STRICT_GUARD))[BINDING])
+    assert not placement_policies.denies(by_kind(placement_policies.build_objects(GUARD))[BINDING])
     assert not placement_policies.denies(None)
 
 

@@ -14,7 +14,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard impo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import (
     BINDING,
     POLICY,
-    Place,
+    ObjectKey,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.protection import Protection
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import (
@@ -50,22 +50,22 @@ def test_node_with_a_taint_of_others_is_protected() -> None:
 
 
 def test_tainted_node_leaves_no_guard_that_refuses() -> None:
-    asked = desired(nodes=["w1"], enforce=True)
+    options = desired(nodes=["w1"], enforce=True)
     assert f"w2 ({D}:NoSchedule): tainted, and not protected" in refusal_message(
-        lambda: protected(asked, former=["w1", "w2"])
+        lambda: protected(options, former=["w1", "w2"])
     )
-    assert protected(asked, former=["w1", "w2"], others={"other": policy_of("w2")}).removed == ("w2",)
+    assert protected(options, former=["w1", "w2"], others={"other": policy_of("w2")}).removed == ("w2",)
     assert protected(desired(nodes=["w1"]), former=["w1", "w2"]).removed == ("w2",)
-    assert protected(asked).nodes == ("w1",)
+    assert protected(options).nodes == ("w1",)
 
 
 def test_no_node_that_is_kept_for_anything() -> None:
-    asked = desired(resources=[], taint_keys=["example.com/other"])
+    options = desired(resources=[], taint_keys=["example.com/other"])
     assert "no node is kept for example.com/other, by a taint or by this collection" in refusal_message(
-        lambda: protected(asked)
+        lambda: protected(options)
     )
     # A run that only plans may yet taint nodes.
-    assert protected(asked, dry=True).nodes == ()
+    assert protected(options, dry=True).nodes == ()
 
 
 def test_an_unreadable_record_is_an_error() -> None:
@@ -82,11 +82,11 @@ def test_what_came_and_went() -> None:
 
 
 def test_a_new_name_that_no_node_has_is_refused_and_one_that_went_is_not() -> None:
-    asked = desired(nodes=["w1", "w9"])
-    assert refusal_message(lambda: protected(asked)) == (
+    options = desired(nodes=["w1", "w9"])
+    assert refusal_message(lambda: protected(options)) == (
         "nodes: w9: there is no node of this name in the cluster; it has cp1, w1, w2, w3."
     )
-    assert protected(asked, former=["w9"]).stale == ("w9",)
+    assert protected(options, former=["w9"]).stale == ("w9",)
 
 
 def test_a_guard_that_goes_protects_no_node() -> None:
@@ -118,7 +118,7 @@ def test_taints_with_other_values_are_others() -> None:
 def policy_of(*nodes: str, taints: t.Sequence[Json] = (), **params: t.Any) -> Json:
     """The policy of another guard."""
     protection = Protection(nodes=nodes, taints=tuple(taints))
-    return placement_policies.objects(placement_guard.guard_of(desired(**params), protection))[0]
+    return placement_policies.build_objects(placement_guard.build_guard(desired(**params), protection))[0]
 
 
 def test_a_node_has_one_guard_that_refuses() -> None:
@@ -145,22 +145,22 @@ SHARED = {"key": D, "effect": "NoSchedule", "value": ""}
     ],
 )
 def test_what_has_to_be_tolerated_for_another_guard_is_left_to_it(params: Json, other: Json, refused: bool) -> None:
-    asked = desired(**{"enforce": True, "nodes": ["w1"], **params})
+    options = desired(**{"enforce": True, "nodes": ["w1"], **params})
     if refused:
-        message = refusal_message(lambda: protected(asked, others={"gpu": other}))
+        message = refusal_message(lambda: protected(options, others={"gpu": other}))
         assert message.startswith(f"{D}:NoSchedule on nodes of gpu, too, and require_request. Of two guards")
     else:
-        assert protected(asked, others={"gpu": other}).nodes == ("w1",)
+        assert protected(options, others={"gpu": other}).nodes == ("w1",)
 
 
 def test_the_other_guards_are_those_that_refuse() -> None:
-    objects: dict[Place, Json] = {}
+    objects: dict[ObjectKey, Json] = {}
     for name, enforce in (("mine", True), ("gpu", True), ("gpu-trial", True), ("warns", False)):
         objects |= stored_objects(desired(name=name.removesuffix("-trial"), enforce=enforce), "w1")
         for kind in (POLICY, BINDING):
             objects[kind, name] = objects[kind, name.removesuffix("-trial")]
     objects |= {(POLICY, "loose"): objects[POLICY, "gpu"]}
-    assert placement_protection.refusing(objects, "mine") == {"gpu": objects[POLICY, "gpu"]}
+    assert placement_protection.enforcing_policies(objects, "mine") == {"gpu": objects[POLICY, "gpu"]}
 
 
 # ---- what makes pods from templates ----------------------------------------------------------------------------------
@@ -190,15 +190,15 @@ def test_daemon_sets_that_would_lose_their_pods_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "shut_out"),
+    ("params", "denied_workloads"),
     [
         ({"allow_refusals": True}, ("DaemonSet logging/agent", "DaemonSet monitoring/exporter")),
         ({"enforce": False}, ("DaemonSet logging/agent", "DaemonSet monitoring/exporter")),
         ({"exempt_namespaces": ["monitoring"], "exempt_daemon_sets": ["logging/agent"]}, ()),
     ],
 )
-def test_they_are_not_when_that_is_meant(way: Json, shut_out: tuple[str, ...]) -> None:
-    assert protected(desired(**{**STRICT, **way}), sets=SETS).shut_out == shut_out
+def test_exempt_workloads_are_not_refused(params: Json, denied_workloads: tuple[str, ...]) -> None:
+    assert protected(desired(**{**STRICT, **params}), sets=SETS).denied_workloads == denied_workloads
 
 
 def test_a_daemon_set_of_the_nodes_own_labels_is_meant() -> None:
@@ -207,7 +207,7 @@ def test_a_daemon_set_of_the_nodes_own_labels_is_meant() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expressions", "meant"),
+    ("expressions", "expected"),
     [
         ([{"key": "disk", "operator": "In", "values": ["ssd", "nvme"]}], True),
         ([{"key": "disk", "operator": "NotIn", "values": ["ssd"]}], False),
@@ -218,19 +218,19 @@ def test_a_daemon_set_of_the_nodes_own_labels_is_meant() -> None:
         ([{"key": "disk", "operator": "Exists"}, {"key": "gone", "operator": "Exists"}], False),
     ],
 )
-def test_a_daemon_set_with_an_affinity_is_meant_where_the_labels_fit(expressions: list[Json], meant: bool) -> None:
+def test_a_daemon_set_with_an_affinity_is_meant_where_the_labels_fit(expressions: list[Json], expected: bool) -> None:
     nodes = [tainted("w1", f"{D}:NoSchedule", labels={"disk": "ssd", "rank": "3"})]
     required = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-    asked = desired(**STRICT, allow_refusals=True)
-    found = protected(asked, nodes, sets=[daemon_set("other/agent", EVERYTHING, affinity=affinity)])
-    assert found.shut_out == (("DaemonSet other/agent",) if meant else ())
+    options = desired(**STRICT, allow_refusals=True)
+    found = protected(options, nodes, sets=[daemon_set("other/agent", EVERYTHING, affinity=affinity)])
+    assert found.denied_workloads == (("DaemonSet other/agent",) if expected else ())
 
 
-@pytest.mark.parametrize(("name", "meant"), [("w1", True), ("cp1", False), ("", True)])
-def test_a_daemon_set_that_names_its_node_is_meant_there(name: str, meant: bool) -> None:
+@pytest.mark.parametrize(("name", "expected"), [("w1", True), ("cp1", False), ("", True)])
+def test_a_daemon_set_that_names_its_node_is_meant_there(name: str, expected: bool) -> None:
     sets = [daemon_set("other/agent", EVERYTHING, nodeName=name)]
-    assert bool(protected(desired(**STRICT, allow_refusals=True), sets=sets).shut_out) is meant
+    assert bool(protected(desired(**STRICT, allow_refusals=True), sets=sets).denied_workloads) is expected
 
 
 def test_a_request_of_nothing_is_none() -> None:
@@ -249,7 +249,7 @@ def test_what_lands_on_an_unknown_node_is_refused_wherever_it_would_run() -> Non
     # Such a list is for DaemonSets, whose controller alone is believed.
     listed = desired(**STRICT, exempt_daemon_sets=["ops/roamer"])
     assert "Deployment ops/roamer" in refusal_message(lambda: protected(listed, Deployment=[elsewhere]))
-    assert protected(desired(**STRICT, exempt_namespaces=["ops"]), Deployment=[elsewhere]).shut_out == ()
+    assert protected(desired(**STRICT, exempt_namespaces=["ops"]), Deployment=[elsewhere]).denied_workloads == ()
 
 
 def pinned_to(*terms: t.Sequence[str]) -> Json:
@@ -260,7 +260,7 @@ def pinned_to(*terms: t.Sequence[str]) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("spec", "meant"),
+    ("spec", "expected"),
     [
         ({"nodeName": "w3"}, False),
         ({"nodeName": "w1"}, True),
@@ -269,16 +269,16 @@ def pinned_to(*terms: t.Sequence[str]) -> Json:
         ({"affinity": pinned_to()}, True),
     ],
 )
-def test_what_names_other_nodes_is_not_meant(spec: Json, meant: bool) -> None:
+def test_what_names_other_nodes_is_not_meant(spec: Json, expected: bool) -> None:
     pinned = daemon_set("ops/pinned", EVERYTHING, **spec)
-    assert bool(protected(desired(**STRICT, allow_refusals=True), Deployment=[pinned]).shut_out) is meant
+    assert bool(protected(desired(**STRICT, allow_refusals=True), Deployment=[pinned]).denied_workloads) is expected
 
 
 def test_a_toleration_of_another_value_is_none() -> None:
     nodes = [tainted("w1", f"{D}:NoSchedule")]
     nodes[0]["spec"]["taints"][0]["value"] = "b"
     other, same = ({"key": D, "value": value, "effect": "NoSchedule"} for value in ("a", "b"))
-    assert protected(desired(**STRICT), nodes, sets=[daemon_set("ops/agent", other)]).shut_out == ()
+    assert protected(desired(**STRICT), nodes, sets=[daemon_set("ops/agent", other)]).denied_workloads == ()
     assert "ops/agent" in refusal_message(
         lambda: protected(desired(**STRICT), nodes, sets=[daemon_set("ops/agent", same)])
     )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The copy that is tried, the pods that it is tried on, and what their answers mean."""
+"""The copy that is tried, the pods that it is tried on, and what the responses mean."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_trial_is_a_copy_that_concerns_pods_with_its_label_only(guard: Guard
     taints = (*guard.taints, {"effect": "NoSchedule", "key": "nodecraft.kubeadm/trial", "value": ""})
     nodes = ("w1", "w2", "guard-trial")
     twin = dataclasses.replace(guard, name="guard-trial", nodes=nodes, taints=taints)
-    expected = by_kind(placement_policies.objects(twin))
+    expected = by_kind(placement_policies.build_objects(twin))
     selector = {"objectSelector": {"matchLabels": {"nodecraft.kubeadm/trial": "refuse"}}}
     expected[BINDING]["spec"].update(validationActions=["Deny"], matchResources=selector)
     if guard.affinity:
@@ -71,7 +71,7 @@ def test_pods_of_the_trial_ask_for_what_their_names_say() -> None:
         for thing in placement_trial.trial_objects(STRICT_GUARD)
         if thing["kind"] in (POLICY, MUTATION)
     }
-    assert [(case.name, case.says, case.scheduled) for case in cases] == [
+    assert [(case.name, case.expected_messages, case.expected_annotation) for case in cases] == [
         ("a pod that names a protected node", ("names the node", stamps[POLICY]), ""),
         ("a pod that names no node", (), ""),
         (f"a pod that names a protected node and requests {D}", (), ""),
@@ -107,7 +107,7 @@ def test_a_guard_that_knows_no_resources_and_no_tolerations_is_tried_without() -
 
 
 def test_a_plain_pod_as_a_whole() -> None:
-    assert placement_trial.plain_case(GUARD, "default").pod == {
+    assert placement_trial.harmless_case(GUARD, "default").pod == {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"generateName": "guard-trial-", "namespace": "default"},
@@ -132,21 +132,25 @@ def test_a_plain_pod_as_a_whole() -> None:
 
 def test_the_proof_is_a_refusal_or_an_affinity() -> None:
     refusal, plain = placement_trial.proof_cases(GUARD, "default", "w2")
-    stamp = f"guard {placement_policies.revision_of(placement_policies.objects(GUARD)[0])}"
-    assert (refusal.says, refusal.scheduled, refusal.former) == (("names the node w2", stamp), "", True)
+    stamp = f"guard {placement_policies.revision_of(placement_policies.build_objects(GUARD)[0])}"
+    assert (refusal.expected_messages, refusal.expected_annotation, refusal.accepts_former) == (
+        ("names the node w2", stamp),
+        "",
+        True,
+    )
     assert refusal.pod["spec"]["nodeName"] == "w2"
-    assert plain == placement_trial.plain_case(GUARD, "default")
+    assert plain == placement_trial.harmless_case(GUARD, "default")
     affinity, naming, tolerating, plain = placement_trial.proof_cases(STRICT_GUARD, "default", "w2")
-    found = by_kind(placement_policies.objects(STRICT_GUARD))
+    found = by_kind(placement_policies.build_objects(STRICT_GUARD))
     stamps = {kind: f"guard {placement_policies.revision_of(found[kind])}" for kind in (POLICY, MUTATION)}
-    assert (affinity.says, affinity.scheduled) == ((), stamps[MUTATION])
+    assert (affinity.expected_messages, affinity.expected_annotation) == ((), stamps[MUTATION])
     # One that the other policy leaves alone, so that it meets this one.
-    assert (naming.says, naming.scheduled) == (("names the node w2", stamps[POLICY]), "")
+    assert (naming.expected_messages, naming.expected_annotation) == (("names the node w2", stamps[POLICY]), "")
     left_alone = found[MUTATION_BINDING]["spec"]["matchResources"]["objectSelector"]["matchExpressions"]
     assert left_alone == [
         {"key": key, "operator": "NotIn", "values": [value]} for key, value in naming.pod["metadata"]["labels"].items()
     ]
-    assert (tolerating.says, tolerating.scheduled) == (("tolerates a taint", stamps[POLICY]), "")
+    assert (tolerating.expected_messages, tolerating.expected_annotation) == (("tolerates a taint", stamps[POLICY]), "")
     # Another guard may be for everything else that could be tolerated.
     assert tolerating.pod["spec"]["tolerations"] == [
         {"effect": "NoExecute", "key": "a", "operator": "Equal", "value": ""},
@@ -156,18 +160,18 @@ def test_the_proof_is_a_refusal_or_an_affinity() -> None:
     assert [case for case in (refusal, affinity, tolerating, plain) if "labels" in case.pod["metadata"]] == []
 
 
-# ---- what the answers say --------------------------------------------------------------------------------------------
+# ---- what the responses say ------------------------------------------------------------------------------------------
 
 
-NAMING = Case("a pod that names w1", {}, says=("names the node w1",))
-OWN = Case("a pod that names w1", {}, says=("names the node w1", "mine 1a2b3c4d"))
+NAMING = Case("a pod that names w1", {}, expected_messages=("names the node w1",))
+OWN = Case("a pod that names w1", {}, expected_messages=("names the node w1", "mine 1a2b3c4d"))
 PLAIN = Case("a pod that names no node", {})
-PINNED = Case("a pod whose node has to become an affinity", {}, scheduled="mine 1a2b3c4d")
+PINNED = Case("a pod whose node has to become an affinity", {}, expected_annotation="mine 1a2b3c4d")
 PINNED_BY = "nodecraft.kubeadm/placement-guard"
 
 
 @pytest.mark.parametrize(
-    ("case", "taken", "said", "problem"),
+    ("case", "accepted", "message", "problem"),
     [
         (NAMING, None, "403, the pod names the node w1, which", ""),
         (NAMING, {"spec": {}}, "", "It did not refuse a pod that names w1 within 30 s. Check whether the API server"),
@@ -213,23 +217,25 @@ PINNED_BY = "nodecraft.kubeadm/placement-guard"
         (PINNED, None, "no.", "It must accept a pod whose node has to become an affinity"),
     ],
 )
-def test_answers_to_pods_are_judged(case: Case, taken: Json | None, said: str, problem: str) -> None:
-    found = placement_trial.problem(case, taken, said, seconds=30, namespace="ns")
+def test_responses_to_pods_are_validated(case: Case, accepted: Json | None, message: str, problem: str) -> None:
+    found = placement_trial.case_problem(case, accepted, message, seconds=30, namespace="ns")
     assert problem in found
     assert bool(problem) == bool(found)
 
 
 def test_what_is_said_of_expressions() -> None:
     warning = {"fieldRef": "spec.variables[6].expression", "warning": "undefined field 'specs'"}
-    assert placement_trial.complaints({"status": {"typeChecking": {"expressionWarnings": [warning]}}}) == [
+    assert placement_trial.type_warnings({"status": {"typeChecking": {"expressionWarnings": [warning]}}}) == [
         "The API server says of the expression spec.variables[6].expression: undefined field 'specs'"
     ]
-    assert placement_trial.complaints({"status": {"observedGeneration": 1}}) == []
-    assert placement_trial.complaints({}) == []
+    assert placement_trial.type_warnings({"status": {"observedGeneration": 1}}) == []
+    assert placement_trial.type_warnings({}) == []
 
 
 def test_the_way_out_names_every_binding() -> None:
-    assert placement_trial.way_out(desired(enforce=True)) == (
+    assert placement_trial.disable_remedy(desired(enforce=True)) == (
         f"To disable it: kubectl delete validatingadmissionpolicybinding {NAME}."
     )
-    assert f"and kubectl delete mutatingadmissionpolicybinding {NAME}." in placement_trial.way_out(desired(**AFFINITY))
+    assert f"and kubectl delete mutatingadmissionpolicybinding {NAME}." in placement_trial.disable_remedy(
+        desired(**AFFINITY)
+    )
