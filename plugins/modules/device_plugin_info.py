@@ -247,7 +247,7 @@ others:
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.connection import connect
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.device_plugin_report import read
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.device_plugin_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import ApiModule, concurrency_option
 
@@ -282,7 +282,7 @@ def main() -> t.NoReturn:
             **concurrency_option(),
         }
     )
-    runner.run_info(module, lambda: read(module.params, connect=lambda: connect(module), warn=module.warn))
+    runner.run_info(module, lambda: read_all(module.params, connect=lambda: connect(module), warn=module.warn))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None])
     for warning in version_warnings(client):
         warn(warning)
     missing = _find_missing(client, [Right.parse(entry) for entry in params["rights"]], params["concurrency"])
-    return {"user": _user(client), "missing": access.question(missing)}
+    return {"user": _read_user_name(client), "missing": access.question(missing)}
 
 
 def _find_missing(client: Client, rights: t.Sequence[Right], workers: int) -> list[Right]:
@@ -61,7 +61,7 @@ def _list_denied(client: Client, reviews: t.Sequence[tuple[Right, str]], workers
     return [entry for entry in reviews if entry not in allowed]
 
 
-def _user(client: Client) -> str | None:
+def _read_user_name(client: Client) -> str | None:
     """The name of the account; None where the API server does not report it."""
     try:
         return str(client.create(access.USER, access.USER_REVIEW, dry_run=False)["status"]["userInfo"]["username"])

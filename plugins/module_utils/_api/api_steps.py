@@ -51,17 +51,17 @@ class ApiSteps(t.Generic[Observed, Planned]):
     @contextlib.contextmanager
     def session(self, *, dry: bool) -> t.Iterator[None]:
         """Check the options before anything is sent. No lock is needed, because every write is tested against what was read."""
-        self._check()
+        self._check_options()
         yield
 
-    def _check(self) -> None:
+    def _check_options(self) -> None:
         """Check the options. Raises Refusal."""
 
     def notes(self, observed: Observed, *, dry: bool) -> list[str]:
         """Warn of versions that are not tested."""
-        return version_warnings(self._api, self._nodes(observed))
+        return version_warnings(self._api, self._observed_nodes(observed))
 
-    def _nodes(self, observed: Observed) -> t.Iterable[Json]:
+    def _observed_nodes(self, observed: Observed) -> t.Iterable[Json]:
         """The nodes that were read, if any."""
         return ()
 

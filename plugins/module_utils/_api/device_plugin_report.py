@@ -50,7 +50,7 @@ _NAMESPACE_CONTENT = {
 _DEFAULT_CONFIG_MAP = "kube-root-ca.crt"  # a ConfigMap that every namespace has
 
 
-def read(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> dict[str, t.Any]:
+def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> dict[str, t.Any]:
     """Read what gather_subset names: the nodes compared with the expected amounts, the objects of the deployment, and others in its namespace."""
     for name in (name for entry in params["expected"] for name in entry["nodes"] or []):
         node_names.check_node("expected", name)
@@ -144,8 +144,8 @@ class _NodeReader:
         nodes = self._client.list("nodes")
         self._nodes = {node_plan.node_name(node): node for node in nodes}
         self._expected_amounts = device_plugin.select(nodes, self._placement, self._expected)
-        self.observed = self._observe()
-        checks = self._checks()
+        self.observed = self._read_observation()
+        checks = self._check_all()
         return checks if _problems(checks) else self._confirm_by_plugins(checks)
 
     def _confirm_by_plugins(self, checks: dict[str, NodeCheck]) -> dict[str, NodeCheck]:
@@ -156,7 +156,7 @@ class _NodeReader:
 
     def _confirm_by_leases(self) -> dict[str, NodeCheck]:
         """Check what works without a report of our plugins against the Leases that kubelets renew."""
-        checks = self._checks()
+        checks = self._check_all()
         reported = {f"{self._namespace}/{pod}" for pod, report in self.observed.told.items() if report}
         nodes = [name for name, check in checks.items() if not check.problem and check.pod not in reported]
         if not nodes:
@@ -164,7 +164,7 @@ class _NodeReader:
         found = find_silent(self._client, nodes)
         silence = found._replace(silent={**self.observed.silence.silent, **found.silent})
         self.observed = dataclasses.replace(self.observed, silence=silence)
-        return self._checks()
+        return self._check_all()
 
     def unverified(self, checks: t.Mapping[str, NodeCheck]) -> list[str]:
         """What could not be verified of nodes that have the expected amounts. Only the plugin of this collection reports its devices."""
@@ -199,7 +199,7 @@ class _NodeReader:
     def check_in_detail(self) -> dict[str, NodeCheck]:
         """Repeat the last checks, with what only matters when something is wrong: the events, and the reports of the plugins, of nodes with
         problems first."""
-        checks = self._checks().values()
+        checks = self._check_all().values()
         self._query_plugins([check.pod for check in checks if check.problem])
         self._query_plugins([check.pod for check in checks if not check.problem], stop_at_failure=True)
         self.observed = dataclasses.replace(self.observed, events=self._read_warnings())
@@ -219,7 +219,7 @@ class _NodeReader:
         for_each(queried, query, workers=self._workers, stop_at_failure=stop_at_failure)
         self.observed = dataclasses.replace(self.observed, told=reports)
 
-    def _checks(self) -> dict[str, NodeCheck]:
+    def _check_all(self) -> dict[str, NodeCheck]:
         return {
             name: device_plugin_check.check(self._nodes[name], expected, self.observed)
             for name, expected in sorted(self._expected_amounts.items())
@@ -231,7 +231,7 @@ class _NodeReader:
             lambda selector: [node_plan.node_name(n) for n in self._client.list("nodes", labelSelector=selector)],
         )
 
-    def _observe(self) -> Observation:
+    def _read_observation(self) -> Observation:
         daemon_set = self._client.find(f"/apis/apps/v1/namespaces/{self._namespace}/daemonsets/{self._name}")
         if daemon_set is None:
             return Observation(self.observed.name, None, None, [], 0.0)
@@ -323,11 +323,11 @@ def _list_others(client: Client, namespace: str, *, workers: int) -> list[Json]:
     """The objects of the usual kinds in a namespace, but for those that every namespace has. They keep it from being removed."""
     found: dict[str, list[Json]] = {}
 
-    def read(kind: str) -> bool:
+    def read_all(kind: str) -> bool:
         found[kind] = client.list(_NAMESPACE_CONTENT[kind].format(namespace), metadata_only=True)
         return True
 
-    for_each(list(_NAMESPACE_CONTENT), read, workers=workers, stop_at_failure=True)
+    for_each(list(_NAMESPACE_CONTENT), read_all, workers=workers, stop_at_failure=True)
     described = [_describe_object(kind, each) for kind in _NAMESPACE_CONTENT for each in found[kind]]
     return [each for each in described if each["name"] != _DEFAULT_CONFIG_MAP]
 

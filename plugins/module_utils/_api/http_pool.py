@@ -58,7 +58,7 @@ class Pool:
             raise ReadTimeout(f"no answer within {timeout:.0f} s") from exc
         except (OSError, http.client.HTTPException) as exc:
             connection.close()
-            raise _failure(exc) from exc
+            raise _connection_failure(exc) from exc
         if response.will_close:
             connection.close()
         else:
@@ -86,10 +86,10 @@ class Pool:
         try:
             return self._server.connect(min(timeout, _CONNECT_TIMEOUT))
         except (OSError, http.client.HTTPException) as exc:
-            raise _failure(exc) from exc
+            raise _connection_failure(exc) from exc
 
 
-def _failure(error: Exception) -> ConnectionFailure:
+def _connection_failure(error: Exception) -> ConnectionFailure:
     message = getattr(error, "strerror", None) or str(error) or type(error).__name__
     if "EOF" in message:
         permanent = False  # a load balancer with no API server behind it hangs up before it shows a certificate

@@ -62,7 +62,7 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
             for key, entry in keys.items()
         }
 
-    def _check(self) -> None:
+    def _check_options(self) -> None:
         dummy = self._desired
 
     def read(self, *, dry: bool) -> Observed:

@@ -75,7 +75,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
 
     # ---- the steps -----------------------------------------------------------------------------------------------------
 
-    def _check(self) -> None:
+    def _check_options(self) -> None:
         """Check the options, and start the time that the holder of the Lease is waited for. Raises Refusal."""
         params = self._params
         if not params["holder"].strip():

@@ -99,16 +99,16 @@ class PodImpact:
         for name, taints in concerned.items():
             evicted = node_taints.evicted(pods[name], taints)
             if evicted and self._allow_eviction:
-                warnings.append(f"{name}: {self._keys(taints)} evicts {join_first(evicted)}.")
+                warnings.append(f"{name}: {self._join_taints(taints)} evicts {join_first(evicted)}.")
             elif evicted:
                 observed.targets[name].error = (
-                    f"{name}: {self._keys(taints)} would evict {len(evicted)} pods: {join_first(evicted)}. Nothing was changed on"
+                    f"{name}: {self._join_taints(taints)} would evict {len(evicted)} pods: {join_first(evicted)}. Nothing was changed on"
                     " this node. Give them a toleration, or set allow_eviction."
                 )
         return warnings
 
     @staticmethod
-    def _keys(taints: t.Iterable[t.Mapping[str, t.Any]]) -> str:
+    def _join_taints(taints: t.Iterable[t.Mapping[str, t.Any]]) -> str:
         return ", ".join(node_taints.identity(taint["key"], taint["effect"]) for taint in taints)
 
     def check_readmission(self, observed: Observed) -> list[str]:
@@ -154,7 +154,7 @@ class NodeWatch:
         """Wait until the nodes have the desired values, with one request for all of them at a time."""
         waiting = [target for target in observed.healthy if target.plan and target.tried and self._can_report(target)]
         # What a node has from the start, a kubelet that no longer runs may have reported.
-        reached_before = [target for target in waiting if not self._missing(target)]
+        reached_before = [target for target in waiting if not self._missing_values(target)]
 
         def refresh() -> None:
             names = [target.name for target in waiting]
@@ -163,7 +163,7 @@ class NodeWatch:
                 observed.targets[name].latest = node
 
         def are_reached() -> bool:
-            waiting[:] = [target for target in waiting if self._missing(target)]
+            waiting[:] = [target for target in waiting if self._missing_values(target)]
             return not waiting
 
         timeout = self._params["wait_timeout"]
@@ -175,7 +175,7 @@ class NodeWatch:
                 target.error = f"{target.name}: whether it shows{place} what is desired is not known: {exc}"
             return
         for target in waiting:
-            lacks = "; ".join(self._missing(target))
+            lacks = "; ".join(self._missing_values(target))
             target.error = f"{target.name}: not seen{place} within {timeout} s: {lacks}."
         self._note_silent(reached_before)
 
@@ -184,7 +184,7 @@ class NodeWatch:
         reached = []
         for target in observed.healthy:
             if target.plan and target.tried and not target.operations and self._can_report(target):
-                lacks = "; ".join(self._missing(target))
+                lacks = "; ".join(self._missing_values(target))
                 if lacks:
                     self._note_unverified(f"whether the node {target.name} offers it: {lacks}")
                 else:
@@ -210,7 +210,7 @@ class NodeWatch:
             )
         return reports
 
-    def _missing(self, target: NodeTarget) -> list[str]:
+    def _missing_values(self, target: NodeTarget) -> list[str]:
         return node_plan.missing(self._kind, target.latest, target.desired)
 
 
@@ -229,7 +229,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
     def _desired_states(self) -> node_plan.DesiredStates:
         return node_plan.parse_desired(self._kind, self._params)
 
-    def _check(self) -> None:
+    def _check_options(self) -> None:
         dummy = self._desired_states
         check_selection(self._params["nodes"], self._params["label_selector"])
 
@@ -251,7 +251,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
             targets[name] = NodeTarget(name, read=node, latest=node, error=error)
         return Observed(targets)
 
-    def _nodes(self, observed: Observed) -> t.Iterable[Json]:
+    def _observed_nodes(self, observed: Observed) -> t.Iterable[Json]:
         return [target.read for target in observed.targets.values() if target.read]
 
     def plan(self, observed: Observed) -> TaskPlan:

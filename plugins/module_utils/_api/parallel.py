@@ -22,7 +22,7 @@ def for_each(
     """
     stopped = threading.Event()
 
-    def step(item: Item) -> None:
+    def run_unless_stopped(item: Item) -> None:
         if stopped.is_set():
             return
         succeeded = False
@@ -34,4 +34,4 @@ def for_each(
 
     if items:
         with ThreadPoolExecutor(min(workers, len(items))) as pool:
-            list(pool.map(step, items))
+            list(pool.map(run_unless_stopped, items))

@@ -382,7 +382,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         note = self._unverified.append
         return GuardTrial(self._api, self._objects, self._pods, self._desired, note_unverified=note)
 
-    def _check(self) -> None:
+    def _check_options(self) -> None:
         dummy = self._desired
         if self._params["wait_timeout"] < 1:
             raise Refusal(f"invalid wait_timeout {self._params['wait_timeout']}: must be at least 1.")
@@ -403,7 +403,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         guard = placement_guard.build_guard(desired, protection)
         return Observed(cluster, protection, guard, bodies, defaulted, errors)
 
-    def _nodes(self, observed: Observed) -> t.Iterable[Json]:
+    def _observed_nodes(self, observed: Observed) -> t.Iterable[Json]:
         return observed.cluster.nodes.values()
 
     def plan(self, observed: Observed) -> GuardPlan:

@@ -103,7 +103,7 @@ class PodTarget(Target[PodPlan]):
             f"the kubelet of {self.node} says: {reason.rstrip('.')}. The pod keeps running with its former resources.",
         )
 
-    def observe(self, found: Json | None) -> None:
+    def update(self, found: Json | None) -> None:
         """Record the pod that has its name now, if any."""
         if found is None or not self.is_still(found):
             self.fail_gone()
@@ -279,7 +279,7 @@ class PodWatch:
             found = self._workloads.read_current([target.name for target in waiting])
             for target in waiting:
                 self._watched.add(target.name)
-                target.observe(found.get(target.name))
+                target.update(found.get(target.name))
 
         def are_settled() -> bool:
             waiting[:] = [target for target in waiting if not self._is_settled(target, ready=ready)]
@@ -338,7 +338,7 @@ class PodWatch:
         ready = {name for name, pod in found.items() if targets[name].is_still(pod) and pods.is_ready(pod)}
         for target in known:
             if not target.error:
-                target.observe(found.get(target.name))
+                target.update(found.get(target.name))
         return [target.name for target in known if target.name not in ready]
 
     def _is_settled(self, target: PodTarget, *, ready: bool) -> bool:
@@ -397,7 +397,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         controller = (owner["kind"], owner["name"]) if owner else None
         return Request(desired, Selection(params["namespace"], params["names"], params["label_selector"], controller))
 
-    def _check(self) -> None:
+    def _check_options(self) -> None:
         dummy = self._request
 
     @functools.cached_property
@@ -504,7 +504,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
     def _desired_amounts(self, observed: Observed, target: PodTarget) -> Desired:
         if not self._reverts:
             return self._request.desired
-        template = observed.templates.of(target.name)
+        template = observed.templates.template_of(target.name)
         if template is None:
             raise Refusal(
                 f"no controller with a template created it ({', '.join(pod_templates.PATHS)}), so its former resources are not known. Set"

@@ -116,11 +116,11 @@ def _override_credentials(found: Credentials, named: Json) -> Credentials:
         changes["verify"] = named["validate_certs"]
     if named.get("ca_cert"):
         changes["authority"] = read_pem(named["ca_cert"])
-    changes["proxy"] = _proxy(changes.get("server", found.server), found.proxy, named)
+    changes["proxy"] = _choose_proxy(changes.get("server", found.server), found.proxy, named)
     return dataclasses.replace(found, **changes)
 
 
-def _proxy(server: str, known: Proxy | None, named: Json) -> Proxy | None:
+def _choose_proxy(server: str, known: Proxy | None, named: Json) -> Proxy | None:
     """The proxy of a server: that of the task, else of the kubeconfig (known), else of the environment."""
     address, no_proxy = urlsplit(server), named.get("no_proxy") or ""
     url = named["proxy"] if named.get("proxy") is not None else known.url if known else None

@@ -105,14 +105,14 @@ class Templates:
             own_desired = pod_templates.desired_of(controller, list(desired) or None) if reverts else desired
             self.found[ref] = Template(*ref, read=controller, latest=controller, desired=own_desired)
 
-    def of(self, pod: str) -> Template | None:
+    def template_of(self, pod: str) -> Template | None:
         """The template that a pod was made from, if it is known."""
         return self.found.get(self._controllers.get(pod, ("", "")))
 
     def compare(self, amounts: t.Mapping[str, t.Mapping[str, Amounts]]) -> None:
         """Compare the templates with the resources that pods have, or are going to have. amounts: of the containers, by the pod's name."""
         for template in self.found.values():
-            running = [own for name, own in amounts.items() if self.of(name) is template]
+            running = [own for name, own in amounts.items() if self.template_of(name) is template]
             template.differences = pod_templates.differences(template.latest, template.desired, running)
 
     def plan(self) -> tuple[Change, ...]:
@@ -139,7 +139,7 @@ class Templates:
     def send(self, unresized: t.Collection[str], *, dry_run: bool) -> None:
         """Change the templates, but for those of unresized pods: a rollout would spread resources that are not known to work."""
         for template in self.found.values():
-            own = [name for name in unresized if self.of(name) is template]
+            own = [name for name in unresized if self.template_of(name) is template]
             if template.operations and own:
                 template.note = f"the template was not changed, because of {join_first(own)}"
             elif template.operations:

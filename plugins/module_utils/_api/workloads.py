@@ -84,7 +84,7 @@ class Workloads:
         self._owner_selector = pod_templates.selector_text(owner["spec"]["selector"])
         owners = {owner["metadata"]["uid"]}
         if kind == DEPLOYMENT:
-            sets = self._client.list(self._apps("ReplicaSet"), labelSelector=self._owner_selector)
+            sets = self._client.list(self._list_path("ReplicaSet"), labelSelector=self._owner_selector)
             owners = {entry["metadata"]["uid"] for entry in sets if pod_templates.is_made_by(entry, owners)}
         found = self._client.list(self._pods, labelSelector=self._owner_selector)
         return [pod for pod in found if pod_templates.is_made_by(pod, owners)]
@@ -97,7 +97,7 @@ class Workloads:
             )
         return owner
 
-    def _apps(self, kind: str) -> str:
+    def _list_path(self, kind: str) -> str:
         return pod_templates.path_of(self._selection.namespace, kind, "").rstrip("/")
 
     def read_controllers(

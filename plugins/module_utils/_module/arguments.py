@@ -63,7 +63,7 @@ def kubelet_settings() -> dict[str, t.Any]:
     }
 
 
-def _state(*more: str) -> dict[str, t.Any]:
+def _state_option(*more: str) -> dict[str, t.Any]:
     """The option state, with more choices than present and absent."""
     return {"type": "str", "choices": ["present", "absent", *more], "default": "present"}
 
@@ -77,7 +77,7 @@ _VOLUME = {
         "type": "str",
         "choices": ["DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"],
     },
-    "state": _state(),
+    "state": _state_option(),
 }
 _FILE = {
     "path": {"type": "path", "required": True},
@@ -86,7 +86,7 @@ _FILE = {
     "owner": {"type": "str"},
     "group": {"type": "str"},
     "sensitive": {"type": "bool", "default": False},
-    "state": _state(),
+    "state": _state_option(),
 }
 
 
@@ -118,7 +118,7 @@ def static_pod_settings() -> dict[str, t.Any]:
 def static_pod_options() -> dict[str, t.Any]:
     """How one or several static pods of a node are changed."""
     return {
-        "state": _state("previous"),
+        "state": _state_option("previous"),
         "purge": {"type": "bool", "default": False},
         "force": {"type": "bool", "default": False},
         "restore_removed": {"type": "bool", "default": False},

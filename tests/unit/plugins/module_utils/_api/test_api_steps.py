@@ -29,7 +29,7 @@ class Example(ApiSteps[None, None]):
         self._api.sleep(2)
         return self.errors
 
-    def _nodes(self, observed: None) -> t.Sequence[Json]:
+    def _observed_nodes(self, observed: None) -> t.Sequence[Json]:
         return self.nodes
 
 

@@ -8,7 +8,7 @@ import typing as t
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.device_plugin_report import read
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.device_plugin_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.daemons import NOW, daemon_set, plugin_pod, revision
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import (
@@ -52,7 +52,7 @@ class PluginCluster:
             "wait_timeout": 30,
             **params,
         }
-        return read(options, connect=lambda: client_of(self.api.url, self.clock), warn=self.warnings.append)
+        return read_all(options, connect=lambda: client_of(self.api.url, self.clock), warn=self.warnings.append)
 
 
 @pytest.fixture(name="cluster")
