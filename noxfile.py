@@ -20,14 +20,19 @@ ROOT = Path(__file__).parent.resolve()
 runpy.run_path(str(ROOT / "tests" / "sessions" / "places.py"))["link_collection"]()
 sys.path.insert(0, str(ROOT / "build" / "collections"))
 
-from ansible_collections.nodecraft.kubeadm.tests.sessions.clusters import lab_variables, run_story, start_lab, stop_lab
+from ansible_collections.nodecraft.kubeadm.tests.sessions.clusters import (
+    lab_variables,
+    run_program,
+    start_lab,
+    stop_lab,
+)
 from ansible_collections.nodecraft.kubeadm.tests.sessions.copies import collection_copy
 from ansible_collections.nodecraft.kubeadm.tests.sessions.device_plugin import (
     check_device_plugin,
     install_device_plugin,
 )
 from ansible_collections.nodecraft.kubeadm.tests.sessions.ee import build_image, check_awx, run_jobs
-from ansible_collections.nodecraft.kubeadm.tests.sessions.environment import answers, prepare_environment
+from ansible_collections.nodecraft.kubeadm.tests.sessions.environment import prepare_environment, python_starts
 from ansible_collections.nodecraft.kubeadm.tests.sessions.faults import FaultLab, run_all_lab_faults, run_file_faults
 from ansible_collections.nodecraft.kubeadm.tests.sessions.guides import run_guides
 from ansible_collections.nodecraft.kubeadm.tests.sessions.importer import check_import
@@ -70,7 +75,7 @@ SCENARIOS = {
     "1.32": ("control_plane", "node_resources"),
     "1.37": ("node_kubelet", "placement_guard", "pod_resize"),
 }
-# One after the other, each with the clusters that work at once. A rollout is watched by clients that count on answers,
+# One after the other, each with the clusters that work at once. A rollout is watched by clients that count on responses,
 # so it has the machine for itself; the other tests mostly wait.
 FAULT_LABS: tuple[dict[str, FaultLab], ...] = (
     {"faults-three": FaultLab(3, 0, "FAULTS_THREE", ("test_three_control_planes.py",))},
@@ -89,7 +94,7 @@ FAULT_SESSIONS = ("faults_lab", "faults_files")
 
 prepare_environment()
 
-PYTHONS = [f"3.{minor}" for minor in range(9, 16) if answers(f"python3.{minor}")]
+PYTHONS = [f"3.{minor}" for minor in range(9, 16) if python_starts(f"python3.{minor}")]
 # Where ansible runs: the newest Python that the pinned tools know.
 CONTROLLERS = [version for version in PYTHONS if version in UNIT_CORES] or ["3.11"]
 CONTROLLER = CONTROLLERS[-1]
@@ -238,7 +243,7 @@ def changelog(session: nox.Session) -> None:
 
 @nox.session(name="execution-environment", python=CONTROLLER)
 def execution_environment(session: nox.Session) -> None:
-    """What the collection tells ansible-builder, and the definition of its execution environment."""
+    """What the collection declares for ansible-builder, and the definition of its execution environment."""
     install(session, "ansible-builder")
     tree = collection_copy("execution-environment")
     session.run("ansible-builder", "introspect", str(tree.parents[2]))
@@ -256,7 +261,7 @@ def ansible_lint(session: nox.Session) -> None:
 
 @nox.session(python=CONTROLLER)
 def importer(session: nox.Session) -> None:
-    """What Galaxy and Automation Hub say of the artifact when they import it: nothing."""
+    """What Galaxy and Automation Hub report of the artifact when they import it: nothing."""
     check_import(session)
 
 
@@ -355,7 +360,7 @@ def test_faults(session: nox.Session) -> None:
 def demo(session: nox.Session) -> None:
     """The collection at work on a fresh cluster."""
     install(session, "ansible", "kubernetes", "jsonpatch")
-    run_story(session, "demo/demo.py")
+    run_program(session, "demo/demo.py")
 
 
 @nox.session(default=False, python=CONTROLLER)
@@ -365,7 +370,7 @@ def bench(session: nox.Session) -> None:
     oldest = CORES["2.18"]
     if "rollout" in os.environ.get("BENCH_ONLY", "rollout").split() and session.python in oldest.pythons:
         session.env["BENCH_OTHER_PYTHON"] = str(python_with_core(session, oldest.release))
-    run_story(session, "bench/bench.py")
+    run_program(session, "bench/bench.py")
 
 
 @nox.session(default=False, python=CONTROLLER)
@@ -396,7 +401,7 @@ def test_ee(session: nox.Session) -> None:
 
 @nox.session(python=False)
 def test(session: nox.Session) -> None:
-    """All checks. The last line says how many passed and failed."""
+    """All checks. The last line has how many passed and failed."""
     without = [f"sanity of ansible-core {core}" for core, python in SANITY_PYTHONS.items() if python is None]
     first, later = ([session.posargs], ()) if session.posargs else (FIRST_SESSIONS, LATER_SESSIONS)
     run_counted(session, first, later, without)

@@ -11,14 +11,14 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 from ansible_collections.nodecraft.kubeadm.tests.docs.blocks import (
     COMMANDS,
+    DISPLAYED_LANGUAGES,
     NOTE,
-    SHOWN,
     YAML,
     Block,
     Shape,
-    all_blocks,
-    blocks_of,
     pages,
+    parse_blocks,
+    read_blocks,
 )
 
 # So many blocks may not be executed: what is executed is what a reader can rely on.
@@ -46,11 +46,11 @@ def breaches(blocks: list[Block]) -> list[str]:
     """Blocks that are neither executed nor say with a known reason why not."""
     found = []
     for block in blocks:
-        if block.language not in (*COMMANDS, YAML, *SHOWN):
+        if block.language not in (*COMMANDS, YAML, *DISPLAYED_LANGUAGES):
             found.append(f"{block.name}: the language {block.language!r} is none of the guides")
         elif block.reason and not block.reason.startswith(tuple(f"needs {what}" for what in MISSING)):
             found.append(f"{block.name}: not executed, and the reason is none of the known ones: {block.reason}")
-        elif block.reason and block.shape is Shape.SHOWN:
+        elif block.reason and block.shape is Shape.DISPLAYED:
             found.append(f"{block.name}: nothing to execute, so it needs no reason")
         elif block.executed and block.shape is Shape.OTHER:
             found.append(
@@ -60,18 +60,18 @@ def breaches(blocks: list[Block]) -> list[str]:
 
 
 def test_blocks_are_executed_or_say_why_not() -> None:
-    assert breaches(all_blocks(ROOT)) == []
+    assert breaches(read_blocks(ROOT)) == []
 
 
 def test_few_are_not_executed() -> None:
-    assert len([block for block in all_blocks(ROOT) if block.reason]) <= MOST_NOT_EXECUTED
+    assert len([block for block in read_blocks(ROOT) if block.reason]) <= MOST_NOT_EXECUTED
 
 
 def test_each_note_is_that_of_one_block() -> None:
     for page in pages(ROOT):
         text = (ROOT / page).read_text(encoding="utf-8")
         notes = [line for line in text.splitlines() if NOTE.fullmatch(line)]
-        assert len(notes) == len([block for block in blocks_of(page, text) if block.reason]), page
+        assert len(notes) == len([block for block in parse_blocks(page, text) if block.reason]), page
         assert text.count("Not executed here") == len(notes), page
 
 
@@ -115,6 +115,6 @@ def test_the_page_of_contents_lists_all_of_them_once() -> None:
     ],
 )
 def test_a_breach_is_found(text: str, reason: str) -> None:
-    (found,) = breaches(blocks_of("a.md", text))
+    (found,) = breaches(parse_blocks("a.md", text))
     assert found.startswith("a.md:1: ")
     assert reason in found

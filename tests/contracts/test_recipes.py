@@ -13,14 +13,14 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 RECIPES = ROOT / "docs" / "recipes"
 PAGE = ROOT / "docs" / "recipes.md"
 PLAYED = ROOT / "extensions" / "molecule" / "recipes" / "vars" / "recipes.yml"
-SHOWN = re.compile(
+DISPLAYED_LANGUAGES = re.compile(
     r"^\[(?P<name>\w+)\.yml\]\(recipes/(?P=name)\.yml\):\n\n```yaml\n(?P<text>.*?)```$", re.DOTALL | re.MULTILINE
 )
 
 
 def shown_in(page: str) -> dict[str, str]:
     """The recipes that a page shows, each below the link to its file."""
-    return {match["name"]: match["text"] for match in SHOWN.finditer(page)}
+    return {match["name"]: match["text"] for match in DISPLAYED_LANGUAGES.finditer(page)}
 
 
 def without_header(text: str) -> str:

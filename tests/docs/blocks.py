@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fenced blocks of the guides: which there are, what each is, and which says that it is not executed here."""
+"""The fenced blocks of the guides: which there are, what each is, and which is marked as not executed here."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import yaml
 
 COMMANDS = ("console", "shell")
 YAML = "yaml"
-# A reader looks at them: output, diagrams, queries.
-SHOWN = ("mermaid", "promql", "text")
+# Readers only read them: output, diagrams, queries.
+DISPLAYED_LANGUAGES = ("mermaid", "promql", "text")
 
 FENCE = re.compile(r"(?P<indent> *)```(?P<language>\w*)")
 NOTE = re.compile(r" *\*Not executed here: (?P<reason>.+)\.\*")
@@ -38,11 +38,11 @@ class Shape(enum.Enum):
     VARIABLES = "variables"
     OBJECTS = "objects of Kubernetes"
     OTHER = "something that no command takes"
-    SHOWN = "shown"
+    DISPLAYED = "displayed"
 
 
 class Block(t.NamedTuple):
-    """One block. line: of its fence; reason: why it is not executed, as the page says it, or empty."""
+    """One block. line: of its fence; reason: why it is not executed, as on the page, or empty."""
 
     page: str
     line: int
@@ -61,14 +61,14 @@ class Block(t.NamedTuple):
         if self.language in COMMANDS:
             return Shape.COMMANDS
         if self.language != YAML:
-            return Shape.SHOWN
-        shape = shape_of(documents(self.text))
+            return Shape.DISPLAYED
+        shape = shape_of(read_yaml(self.text))
         return Shape.VARIABLES if self.file.startswith(FILES_OF_VARIABLES) and shape is Shape.OTHER else shape
 
     @property
     def executed(self) -> bool:
         """Whether it is executed."""
-        return self.shape is not Shape.SHOWN and not self.reason
+        return self.shape is not Shape.DISPLAYED and not self.reason
 
     @property
     def file(self) -> str:
@@ -84,7 +84,7 @@ class Block(t.NamedTuple):
         return "".join(line.removeprefix(PROMPT) for line in self.text.splitlines(True) if line.startswith(PROMPT))
 
 
-def blocks_of(page: str, text: str) -> list[Block]:
+def parse_blocks(page: str, text: str) -> list[Block]:
     """All blocks of a page, in its order."""
     lines = text.splitlines()
     found = []
@@ -109,7 +109,7 @@ def note_beside(lines: t.Sequence[str], begin: int, end: int) -> str:
     return note["reason"] if note else ""
 
 
-def documents(text: str) -> list[t.Any]:
+def read_yaml(text: str) -> list[t.Any]:
     """The YAML documents of a block."""
     return list(yaml.safe_load_all(text))
 
@@ -157,7 +157,7 @@ def playbook_of(variable: str) -> str:
     return next((playbook for prefix, playbook in PLAYBOOKS.items() if variable.startswith(prefix)), "")
 
 
-def on_lab(text: str, lab: str) -> str:
+def rename_nodes(text: str, lab: str) -> str:
     """A text with the nodes of a lab in the place of the reader's."""
     return NAMES.sub(rf"{lab}-\g<name>", text)
 
@@ -167,6 +167,6 @@ def pages(root: Path) -> list[str]:
     return ["README.md", *sorted(str(path.relative_to(root)) for path in (root / "docs").glob("*.md"))]
 
 
-def all_blocks(root: Path) -> list[Block]:
+def read_blocks(root: Path) -> list[Block]:
     """The blocks of all pages."""
-    return [block for page in pages(root) for block in blocks_of(page, (root / page).read_text(encoding="utf-8"))]
+    return [block for page in pages(root) for block in parse_blocks(page, (root / page).read_text(encoding="utf-8"))]

@@ -9,7 +9,7 @@ import os
 import re
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.docs.blocks import Shape, all_blocks
+from ansible_collections.nodecraft.kubeadm.tests.docs.blocks import Shape, read_blocks
 from ansible_collections.nodecraft.kubeadm.tests.docs.reader import ROOT, Reader
 
 
@@ -22,7 +22,7 @@ def reader() -> Reader:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Count the blocks."""
-    blocks = [block for block in all_blocks(ROOT) if block.shape is not Shape.SHOWN]
+    blocks = [block for block in read_blocks(ROOT) if block.shape is not Shape.DISPLAYED]
     reasons = collections.Counter(re.split(r"[.,]", block.reason)[0] for block in blocks if block.reason)
     left = reasons.total()
     terminalreporter.write_line(f"{len(blocks) - left} blocks of the guides are executed, {left} are not:")

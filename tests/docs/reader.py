@@ -15,17 +15,17 @@ import typing as t
 from pathlib import Path
 
 import yaml
-from ansible_collections.nodecraft.kubeadm.tests.docs.blocks import Block, Shape, documents, on_lab, playbook_of
+from ansible_collections.nodecraft.kubeadm.tests.docs.blocks import Block, Shape, playbook_of, read_yaml, rename_nodes
 
 ROOT = Path(__file__).resolve().parents[2]
 BEFORE = Path(__file__).parent / "files" / "before.yml"
 INVENTORY = "inventory.yml"
-LONGEST = 900  # seconds that one command may take
+COMMAND_TIMEOUT = 900  # seconds that one command may take
 # The variables of a role are where its hosts have them; all others are for all.
 GROUP_OF = {"control_plane_": "kube_control_plane", "node_resources_": "kube_node"}
 CHANGED = re.compile(r" changed=(\d+) ")
 # Nodes of the lab stop their pods after 3 seconds, so these are long enough.
-BRISK = {"control_plane_min_ready_seconds": 3, "control_plane_wait_timeout": 120}
+SHORT_WAITS = {"control_plane_min_ready_seconds": 3, "control_plane_wait_timeout": 120}
 # With these a run of site reverts all that the collection set.
 OF_COMPONENT: dict[str, t.Any] = {
     **{field: {} for field in ("args", "env", "resources", "probes", "priority")},
@@ -67,8 +67,8 @@ KUBEADM_CONFIG = [
 # What the reader's nodes have: four dongles on each worker, and on all of them the programs of the version to upgrade to, which is their own.
 DONGLES = "mkdir -p /dev/serial/by-id; cd /dev/serial/by-id; rm -f *; for minor in 3 5 7 8; do mknod usb-FTDI_$minor c 1 $minor; done"
 PROGRAMS = "directory=/opt/kubernetes-$(kubeadm version --output short | tr -d v); mkdir -p $directory; cp /usr/bin/kubeadm /usr/bin/kubelet $directory"
-# What the reader's inventory says already: enough for a run of site on a page that sets nothing.
-SAID = {"node_resources_labels": {"example.com/rack": "r7"}}
+# What the reader's inventory has already: enough for a run of site on a page that sets nothing.
+BASE_VARIABLES = {"node_resources_labels": {"example.com/rack": "r7"}}
 # A kubelet remembers the devices of a plugin that is gone for five minutes, or until its checkpoint is gone.
 FORGET = (
     "systemctl stop kubelet; rm -f /var/lib/kubelet/device-plugins/kubelet_internal_checkpoint; systemctl start kubelet"
@@ -95,18 +95,18 @@ class Reader:
         self.environment: dict[str, str] = {}
         self.page = ""
         self.text = ""
-        self._turn_to("")
-        self._on("kube_node", DONGLES)
-        self._on("all", PROGRAMS)
-        self._before()
-        self.original = self.state()
+        self._reset_directory("")
+        self._run_on("kube_node", DONGLES)
+        self._run_on("all", PROGRAMS)
+        self._reset_objects()
+        self.original = self.read_state()
 
-    def begin(self, page: str) -> None:
+    def open_page(self, page: str) -> None:
         """Turn to a page, with a control plane that works."""
-        self._turn_to(page)
+        self._reset_directory(page)
         self._stabilize()
 
-    def _turn_to(self, page: str) -> None:
+    def _reset_directory(self, page: str) -> None:
         """An inventory of the lab's hosts and nothing else."""
         self.page, self.text = page, ""
         self.environment = environment_of(self.lab_directory / "activate", self.directory)
@@ -116,9 +116,9 @@ class Reader:
         shutil.copy2(self.lab_directory / "kubeconfig", self.directory / ".kube" / "config")
         self._clear()
 
-    def follow(self, block: Block, used_by_next: bool) -> None:
-        """Do what a block says. used_by_next: whether the block behind it is what applies a file that it shows."""
-        text = on_lab(block.commands, self.lab)
+    def execute_block(self, block: Block, used_by_next: bool) -> None:
+        """Execute a block. used_by_next: whether the block behind it is what applies a file that it shows."""
+        text = rename_nodes(block.commands, self.lab)
         self.text += text
         if block.shape is Shape.COMMANDS:
             for match in EXPORT.finditer(text):
@@ -129,20 +129,20 @@ class Reader:
         elif block.shape is Shape.PLAYBOOK:
             self.play_twice(self._write_text(block.file or "play.yml", text))
         elif block.shape is Shape.TASKS:
-            self.play_twice(self._write(block.file or "tasks.yml", [play_of(documents(text)[0])]))
+            self.play_twice(self._write(block.file or "tasks.yml", [play_of(read_yaml(text)[0])]))
         else:
-            self._set(block, documents(text)[0])
+            self._set(block, read_yaml(text)[0])
             if not used_by_next:
-                self.play_twice(f"nodecraft.kubeadm.{applied_by(documents(text)[0])}")
+                self.play_twice(f"nodecraft.kubeadm.{applied_by(read_yaml(text)[0])}")
 
     def _set(self, block: Block, content: dict[str, t.Any]) -> None:
         """Put an inventory, or variables, where Ansible finds them."""
         if block.shape is Shape.INVENTORY:
             whole = "children" in content.get("all", {})
-            self._write(INVENTORY, content if whole else merged(self._inventory(), content))
+            self._write(INVENTORY, content if whole else merge(self._inventory(), content))
         elif block.file:
             # Ansible takes either a file or a directory of a name.
-            file = on_lab(block.file, self.lab)
+            file = rename_nodes(block.file, self.lab)
             self._write(re.sub(r"^((?:group|host)_vars/[\w-]+)\.yml$", r"\1/page.yml", file), content)
         else:
             for name, value in content.items():
@@ -166,17 +166,17 @@ class Reader:
         self._write("group_vars/kube_node/nothing.yml", NOTHING)
         self._write("group_vars/all/nothing.yml", {**NOTHING, **more})
         self._play("nodecraft.kubeadm.site")
-        self._before()
+        self._reset_objects()
 
     def _forget_devices(self) -> None:
-        """Remove the names that kubelets keep of a plugin that is gone: for another page they would be those of a plugin."""
+        """Remove the names that kubelets remember of a plugin that is gone: for another page they would be those of a plugin."""
         left = [
             (node["metadata"]["name"], name)
             for node in self._nodes_of_api()
             for name, amount in node["status"]["allocatable"].items()
             if "/" in name and amount == "0"
         ]
-        self._on("all", FORGET)
+        self._run_on("all", FORGET)
         for node, name in left:
             path = f"/status/capacity/{name.replace('/', '~1')}"
             patch = json.dumps([{"op": "remove", "path": path}])
@@ -189,7 +189,7 @@ class Reader:
         """The reader's inventory, without the variables of a page."""
         for directory in ("group_vars", "host_vars"):
             shutil.rmtree(self.directory / directory, ignore_errors=True)
-        self._write("group_vars/all/lab.yml", {**BRISK, **plugin_variables(self.lab_directory)})
+        self._write("group_vars/all/lab.yml", {**SHORT_WAITS, **plugin_variables(self.lab_directory)})
         for group in self.nodes["children"].values():
             for host, variables in group["hosts"].items():
                 # Of hosts: the controller is not reached like them.
@@ -197,12 +197,12 @@ class Reader:
         self._write(INVENTORY, self._inventory())
 
     def _inventory(self) -> dict[str, t.Any]:
-        return t.cast(dict[str, t.Any], merged(self.nodes["children"], {"kube_node": {"vars": SAID}}))
+        return t.cast(dict[str, t.Any], merge(self.nodes["children"], {"kube_node": {"vars": BASE_VARIABLES}}))
 
-    def state(self) -> dict[str, t.Any]:
+    def read_state(self) -> dict[str, t.Any]:
         """What a page may change: files of the nodes, what kubeadm generates them from, and the nodes in the API."""
         command = f"find {FILES} -type f 2>/dev/null | sort | xargs sha256sum | sed s/^/$(hostname):/"
-        files = self._on("all", command)
+        files = self._run_on("all", command)
         return {
             "files": sorted(line for line in files.splitlines() if line.startswith(f"{self.lab}-") and ":" in line),
             "kubeadm-config": self.run(*KUBEADM_CONFIG),
@@ -217,7 +217,7 @@ class Reader:
     def _play(self, playbook: str, *arguments: str) -> str:
         return self.run("ansible-playbook", "-i", INVENTORY, *arguments, playbook)
 
-    def _on(self, hosts: str, command: str) -> str:
+    def _run_on(self, hosts: str, command: str) -> str:
         inventory = str(self.lab_directory / "inventory-ssh.yml")
         return self.run("ansible", hosts, "-i", inventory, "-m", "ansible.builtin.shell", "-a", command)
 
@@ -233,15 +233,15 @@ class Reader:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                timeout=LONGEST,
+                timeout=COMMAND_TIMEOUT,
             ).returncode
             output.seek(0)
-            said = output.read()
-        sys.stdout.write(f"$ {' '.join(command)}\n{said}\n")  # pytest shows it when the test fails
+            text = output.read()
+        sys.stdout.write(f"$ {' '.join(command)}\n{text}\n")  # pytest shows it when the test fails
         assert status == 0, f"status {status}"
-        return said
+        return text
 
-    def _before(self) -> None:
+    def _reset_objects(self) -> None:
         """What is in the cluster before a page: the reader's own Deployment, and no pod of another page."""
         self.run("kubectl", "delete", "pods", "--namespace=default", "--all", "--now")
         self.run("kubectl", "delete", "namespace", "shop", "--ignore-not-found")
@@ -249,12 +249,12 @@ class Reader:
         self.run("kubectl", "--namespace=shop", "rollout", "status", "deployment/web", "--timeout=120s")
 
     def _stabilize(self) -> None:
-        """Controller manager and scheduler end when their API server restarts, and are kept down the longer the more often that was.
+        """Controller manager and scheduler end when their API server restarts, and stay down the longer the more often that was.
 
         A restarted kubelet has forgotten it.
         """
         restart = "systemctl restart kubelet"
-        self._on("kube_control_plane", restart)
+        self._run_on("kube_control_plane", restart)
         wait = "until kubectl get --raw /readyz; do sleep 1; done; kubectl --namespace=kube-system wait --for=condition=Ready pod --all --timeout=180s"
         self.run("bash", "-ec", wait)
 
@@ -273,10 +273,10 @@ def environment_of(activate: Path, home: Path) -> dict[str, str]:
 
     kubectl takes those of the reader's home.
     """
-    shown = subprocess.run(
+    exported = subprocess.run(
         ["bash", "-c", '. "$1"; env -0', "bash", str(activate)], check=True, capture_output=True, text=True
     ).stdout
-    found = dict(entry.split("=", 1) for entry in shown.split("\0") if "=" in entry)
+    found = dict(entry.split("=", 1) for entry in exported.split("\0") if "=" in entry)
     left = {
         name: value
         for name, value in found.items()
@@ -302,11 +302,11 @@ def applied_by(content: dict[str, t.Any]) -> str:
     return next((playbook for playbook in map(playbook_of, content) if playbook), "site")
 
 
-def merged(one: t.Any, other: t.Any) -> t.Any:
+def merge(one: t.Any, other: t.Any) -> t.Any:
     """Two mappings as one; the other counts."""
     if not (isinstance(one, dict) and isinstance(other, dict)):
         return one if other is None else other
-    return {key: merged(one.get(key), other[key]) if key in other else one[key] for key in {**one, **other}}
+    return {key: merge(one.get(key), other[key]) if key in other else one[key] for key in {**one, **other}}
 
 
 def changes(output: str) -> int:

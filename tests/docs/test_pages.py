@@ -12,15 +12,15 @@ import itertools
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.docs.blocks import Block, Shape, all_blocks
+from ansible_collections.nodecraft.kubeadm.tests.docs.blocks import Block, Shape, read_blocks
 from ansible_collections.nodecraft.kubeadm.tests.docs.reader import ROOT, Reader
 
-BLOCKS = [block for block in all_blocks(ROOT) if block.executed]
+BLOCKS = [block for block in read_blocks(ROOT) if block.executed]
 
 
-def applies(block: Block, shown: Block) -> bool:
+def applies_previous(block: Block, previous: Block) -> bool:
     """Whether a block is what takes the file that the one before it shows: of an inventory, any command that names it."""
-    program = "-i inventory.yml" if shown.shape is Shape.INVENTORY else "ansible-playbook"
+    program = "-i inventory.yml" if previous.shape is Shape.INVENTORY else "ansible-playbook"
     return block.shape is Shape.PLAYBOOK or (block.shape is Shape.COMMANDS and program in block.text)
 
 
@@ -29,7 +29,7 @@ def steps() -> t.Iterator[t.Any]:
     for page, found in itertools.groupby(BLOCKS, lambda block: block.page):
         blocks = list(found)
         for block, following in itertools.zip_longest(blocks, blocks[1:]):
-            used = following is not None and applies(following, block)
+            used = following is not None and applies_previous(following, block)
             yield pytest.param(page, block, used, id=block.name)
         yield pytest.param(page, None, False, id=f"{page}:end")
 
@@ -37,9 +37,9 @@ def steps() -> t.Iterator[t.Any]:
 @pytest.mark.parametrize(("page", "block", "used_by_next"), list(steps()))
 def test_page(reader: Reader, page: str, block: Block | None, used_by_next: bool) -> None:
     if reader.page != page:
-        reader.begin(page)
+        reader.open_page(page)
     if block is not None:
-        reader.follow(block, used_by_next)
+        reader.execute_block(block, used_by_next)
         return
     reader.revert()
-    assert reader.state() == reader.original
+    assert reader.read_state() == reader.original

@@ -61,7 +61,7 @@ class Job:
         return t.cast(Json, self.recap["changed"])
 
 
-class Started:
+class RunningJob:
     """A job at work."""
 
     def __init__(self, process: subprocess.Popen[bytes], directory: Path) -> None:
@@ -78,12 +78,12 @@ class Started:
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(seconds)
 
-    def ended(self, seconds: float = 900) -> Job:
+    def wait_for_job(self, seconds: float = 900) -> Job:
         """Wait for the end."""
         self.process.wait(seconds)
         files = {name: self._directory / name for name in ("status", "rc")}
-        said = {name: path.read_text(encoding="utf-8") if path.exists() else "" for name, path in files.items()}
-        return Job(self._directory, said["status"], int(said["rc"] or -1))
+        texts = {name: path.read_text(encoding="utf-8") if path.exists() else "" for name, path in files.items()}
+        return Job(self._directory, texts["status"], int(texts["rc"] or -1))
 
 
 class Runner:
@@ -97,7 +97,7 @@ class Runner:
         key = (cluster.lab.directory / "ssh_key").read_text(encoding="utf-8")
         self.write("env/ssh_key", key)
         (directory / "inventory").mkdir()
-        self.desire(cluster)
+        self.write_inventory(cluster)
 
     def write(self, path: str, text: str) -> None:
         """Write a file of the directory."""
@@ -105,7 +105,7 @@ class Runner:
         file.write_text(text, encoding="utf-8")
         file.chmod(0o600)
 
-    def desire(self, cluster: Cluster, hosts: t.Sequence[Node] | None = None, **variables: t.Any) -> None:
+    def write_inventory(self, cluster: Cluster, hosts: t.Sequence[Node] | None = None, **variables: t.Any) -> None:
         """Write the inventory. hosts: those of a slice. variables: the desired state of all."""
 
         def group(nodes: t.Sequence[Node]) -> Json:
@@ -125,7 +125,7 @@ class Runner:
         }
         self.write("inventory/hosts.yml", yaml.safe_dump(inventory))
 
-    def give_token(self, cluster: Cluster) -> None:
+    def write_token(self, cluster: Cluster) -> None:
         """Give all jobs what AWX makes of a token of the API: environment variables, and a file with the authority."""
         kubectl = cluster.lab.kubectl
         kubectl("apply", f"--filename={FILES / 'token.yml'}")
@@ -142,12 +142,12 @@ class Runner:
         }
         self.write("env/envvars", yaml.safe_dump(variables))
 
-    def start(self, playbook: str, *arguments: str, answers: Json | None = None) -> Started:
-        """Begin a job. answers: of a survey, which are extra variables."""
+    def start(self, playbook: str, *arguments: str, extra_vars: Json | None = None) -> RunningJob:
+        """Begin a job. extra_vars: of a survey, which are extra variables."""
         self._jobs += 1
         name = f"{self._directory.name}-{os.getpid()}-{self._jobs}"
         # As AWX has them: in a file that comes last.
-        self.write("env/extravars", yaml.safe_dump(answers or {}))
+        self.write("env/extravars", yaml.safe_dump(extra_vars or {}))
         # Given by --cmdline, ansible-runner would keep it for all later jobs of this directory.
         self.write("env/cmdline", " ".join(arguments))
         command = [
@@ -165,16 +165,16 @@ class Runner:
         ]
         with (self._directory / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        return Started(process, self._directory / "artifacts" / name)
+        return RunningJob(process, self._directory / "artifacts" / name)
 
-    def run(self, playbook: str, *arguments: str, answers: Json | None = None) -> Job:
+    def run(self, playbook: str, *arguments: str, extra_vars: Json | None = None) -> Job:
         """Run a job to its end."""
-        return self.start(playbook, *arguments, answers=answers).ended()
+        return self.start(playbook, *arguments, extra_vars=extra_vars).wait_for_job()
 
 
 def lease(cluster: Cluster) -> Json:
     """The Lease of rollouts; empty when there is none."""
-    answer = cluster.lab.kubectl(
+    output = cluster.lab.kubectl(
         "get",
         "lease",
         "--namespace=kube-system",
@@ -182,7 +182,7 @@ def lease(cluster: Cluster) -> Json:
         "--output=json",
         "nodecraft-kubeadm-control-plane",
     )
-    return t.cast(Json, json.loads(answer)["spec"]) if answer.strip() else {}
+    return t.cast(Json, json.loads(output)["spec"]) if output.strip() else {}
 
 
 def wait_for_change(node: Node) -> None:

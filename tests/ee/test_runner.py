@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.tests.ee.runner import NAMESPACE, Job, Json, Runner, lease, wait_for_change
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import API_SERVER, Cluster, until
 from ansible_collections.nodecraft.kubeadm.tests.sessions import ee_parts, limits
-from ansible_collections.nodecraft.kubeadm.tests.sessions.awx import answers
+from ansible_collections.nodecraft.kubeadm.tests.sessions.awx import survey_vars
 
 LABEL = "example.com/ee"
 
@@ -49,7 +49,7 @@ def labels(cluster: Cluster, label: str = LABEL) -> int:
 
 
 def test_a_plan_an_apply_and_a_second_apply(cluster: Cluster, runner: Runner) -> None:
-    runner.desire(cluster, **desired(1))
+    runner.write_inventory(cluster, **desired(1))
     before = {node.name: node.manifests() for node in cluster.control_planes}
 
     plan = successful(runner.run("site.yml", "--check", "--diff"))
@@ -60,7 +60,7 @@ def test_a_plan_an_apply_and_a_second_apply(cluster: Cluster, runner: Runner) ->
     assert [node.history() for node in cluster.nodes.values()] == [[], []]
     assert labels(cluster) == 0
 
-    apply = successful(runner.run("site.yml", answers=answers("site.yml")))
+    apply = successful(runner.run("site.yml", extra_vars=survey_vars("site.yml")))
     report = apply.statistics["control_plane_report"][cluster.first.name]
     assert report[API_SERVER]["changed"] is True
     assert set(apply.statistics["node_kubelet_report"]) == set(cluster.nodes)
@@ -73,9 +73,9 @@ def test_a_plan_an_apply_and_a_second_apply(cluster: Cluster, runner: Runner) ->
 
 
 def test_an_upgrade_check(cluster: Cluster, runner: Runner) -> None:
-    runner.desire(cluster, **desired(1))
+    runner.write_inventory(cluster, **desired(1))
     given = {"upgrade_check_target": cluster.lab.kubernetes, "upgrade_check_programs": "/usr/bin"}
-    job = runner.run("upgrade_check.yml", answers=answers("upgrade_check.yml", **given))
+    job = runner.run("upgrade_check.yml", extra_vars=survey_vars("upgrade_check.yml", **given))
     report = job.statistics["upgrade_check_report"]
     assert set(report["nodes"]) == set(cluster.nodes), job.output[-4000:]
     assert report["target"] == cluster.lab.kubernetes
@@ -83,12 +83,12 @@ def test_an_upgrade_check(cluster: Cluster, runner: Runner) -> None:
 
 
 def test_a_rollback(cluster: Cluster, runner: Runner) -> None:
-    runner.desire(cluster, **desired(4))
-    successful(runner.run("site.yml", answers=answers("site.yml")))
-    given = answers("rollback.yml", rollback_components=[API_SERVER])
-    successful(runner.run("rollback.yml", "--check", "--diff", answers=given))
+    runner.write_inventory(cluster, **desired(4))
+    successful(runner.run("site.yml", extra_vars=survey_vars("site.yml")))
+    given = survey_vars("rollback.yml", rollback_components=[API_SERVER])
+    successful(runner.run("rollback.yml", "--check", "--diff", extra_vars=given))
     assert "--v=4" in arguments(cluster)
-    job = successful(runner.run("rollback.yml", answers=given))
+    job = successful(runner.run("rollback.yml", extra_vars=given))
     assert job.statistics["control_plane_report"][cluster.first.name][API_SERVER]["changed"] is True
     assert "--v=4" not in arguments(cluster)
 
@@ -96,29 +96,29 @@ def test_a_rollback(cluster: Cluster, runner: Runner) -> None:
 def test_a_job_that_asks_the_api_from_the_controller(cluster: Cluster, runner: Runner) -> None:
     """All hosts of the inventory become root, and the controller must not: the image has no program for that."""
 
-    def shown() -> str:
+    def requested_cpu() -> str:
         where = "jsonpath={.items[*].spec.containers[0].resources.requests.cpu}"
         return cluster.lab.kubectl("get", "pods", f"--namespace={NAMESPACE}", "--selector=app=web", f"--output={where}")
 
-    runner.give_token(cluster)
+    runner.write_token(cluster)
     amounts = {"requests": {"cpu": "60m"}, "limits": {"cpu": "60m"}}
-    asked = answers("resize.yml", pod_resize_namespace=NAMESPACE, pod_resize_label_selector="app=web")
-    given = {**asked, "pod_resize_containers": [{"name": "app", "resources": amounts}]}
-    successful(runner.run("resize.yml", "--check", "--diff", answers=given))
-    assert shown() == "50m"
-    job = successful(runner.run("resize.yml", answers=given))
-    assert shown() == "60m"
+    survey = survey_vars("resize.yml", pod_resize_namespace=NAMESPACE, pod_resize_label_selector="app=web")
+    given = {**survey, "pod_resize_containers": [{"name": "app", "resources": amounts}]}
+    successful(runner.run("resize.yml", "--check", "--diff", extra_vars=given))
+    assert requested_cpu() == "50m"
+    job = successful(runner.run("resize.yml", extra_vars=given))
+    assert requested_cpu() == "60m"
     assert len(job.statistics["pod_resize_report"]["pods"]) == 1
-    assert successful(runner.run("resize.yml", answers=given)).changed == {}
+    assert successful(runner.run("resize.yml", extra_vars=given)).changed == {}
 
 
 def test_a_job_that_is_cancelled_in_the_middle(cluster: Cluster, runner: Runner) -> None:
-    runner.desire(cluster, **{**desired(2), "control_plane_min_ready_seconds": 30})
+    runner.write_inventory(cluster, **{**desired(2), "control_plane_min_ready_seconds": 30})
     started = runner.start("site.yml")
     wait_for_change(cluster.first)
     assert started.container
     started.cancel()
-    job = started.ended()
+    job = started.wait_for_job()
     assert job.status == "canceled"
     until(lambda: not started.container, "the end of the container", 30)
 
@@ -129,9 +129,9 @@ def test_a_job_that_is_cancelled_in_the_middle(cluster: Cluster, runner: Runner)
     assert lease(cluster)["holderIdentity"] != ""
 
     # The next job that changes something need not wait for that.
-    runner.desire(cluster, **desired(5))
-    given = answers("site.yml", control_plane_lease_takeover="true", node_kubelet_lease_takeover="true")
-    successful(runner.run("site.yml", answers=given))
+    runner.write_inventory(cluster, **desired(5))
+    given = survey_vars("site.yml", control_plane_lease_takeover="true", node_kubelet_lease_takeover="true")
+    successful(runner.run("site.yml", extra_vars=given))
     assert lease(cluster).get("holderIdentity", "") == ""
     assert successful(runner.run("site.yml")).changed == {}
 
@@ -139,7 +139,7 @@ def test_a_job_that_is_cancelled_in_the_middle(cluster: Cluster, runner: Runner)
 def test_a_job_slice(cluster: Cluster, runner: Runner) -> None:
     """Slices are parts of the inventory: the one without the control plane is refused, and no node of it changes."""
     label = "example.com/slice"
-    runner.desire(cluster, hosts=cluster.workers, **{**desired(3), "node_resources_labels": {label: "1"}})
+    runner.write_inventory(cluster, hosts=cluster.workers, **{**desired(3), "node_resources_labels": {label: "1"}})
     before = [node.history() for node in cluster.nodes.values()]
     job = runner.run("site.yml")
     assert (job.status, job.rc) == ("failed", 2)
@@ -165,6 +165,6 @@ def test_an_image_that_lacks_something_is_refused(image: str, tmp_path: Path, lo
     build = ["podman", "build", "--quiet", "--isolation=chroot", *limits.options(), f"--tag={name}", str(tmp_path)]
     subprocess.run(build, check=True, capture_output=True)
     try:
-        assert ee_parts.looked_at(name, limits.options()).missing() == sentence.split(", ")
+        assert ee_parts.inspect_image(name, limits.options()).missing() == sentence.split(", ")
     finally:
         subprocess.run(["podman", "rmi", name], check=True, capture_output=True)

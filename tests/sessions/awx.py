@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What AWX takes: answers to our surveys, and the argument specifications of modules of awx.awx, read from their sources.
+"""What AWX takes: the answers to surveys, and the argument specifications of modules of awx.awx, read from their sources.
 
 The collection is in packages of Ansible up to 13. ``awx.py WHEEL`` writes what the contracts use into tests/contracts/awx_modules.json.
 """
@@ -29,20 +29,20 @@ MODULES = ("credential", "execution_environment", "inventory", "inventory_source
 def main() -> None:
     """Write the record."""
     (wheel,) = sys.argv[1:]
-    RECORD.write_text(f"{json.dumps(recorded(Path(wheel)), indent=2)}\n", encoding="utf-8")
+    RECORD.write_text(f"{json.dumps(read_modules(Path(wheel)), indent=2)}\n", encoding="utf-8")
 
 
-def answers(playbook: str, **given: t.Any) -> Json:
-    """The extra variables of a job: the answers, those not given as the survey has them. An answer to no question is refused."""
+def survey_vars(playbook: str, **given: t.Any) -> Json:
+    """The extra variables of a job: those given, and the defaults of the survey for all others. One that the survey has no question for is refused."""
     templates = yaml.safe_load(TEMPLATES.read_text(encoding="utf-8"))["controller_templates"]
     spec = next(each for each in templates if each["playbook"] == playbook)["survey_spec"].get("spec", [])
-    asked = {each["variable"]: each["default"] for each in spec}
-    if unasked := set(given) - set(asked):
-        raise KeyError(f"no question of {playbook} is for {', '.join(sorted(unasked))}")
-    return asked | given
+    defaults = {each["variable"]: each["default"] for each in spec}
+    if unknown := set(given) - set(defaults):
+        raise KeyError(f"no question of {playbook} is for {', '.join(sorted(unknown))}")
+    return defaults | given
 
 
-def recorded(wheel: Path) -> Json:
+def read_modules(wheel: Path) -> Json:
     """What is recorded of a package of Ansible: where it is from, and the specification of each module."""
     with zipfile.ZipFile(wheel) as archive:
         about = json.loads(archive.read(f"{DIRECTORY}/MANIFEST.json"))["collection_info"]

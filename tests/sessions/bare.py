@@ -66,7 +66,7 @@ SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # machine has such settings of its own, or needs none. Nothing else of this machine is handed over: GOTOOLCHAIN, GOFLAGS and
 # caches of an interpreter would hide what a bare machine does.
 SITE_HOSTS = Path("/etc/hosts")
-# The first that is there. A machine has a loopback interface of its own, so it asks the servers behind systemd-resolved.
+# The first that is there. A machine has a loopback interface of its own, so it uses the servers behind systemd-resolved.
 SITE_RESOLVERS = (Path("/run/systemd/resolve/resolv.conf"), Path("/etc/resolv.conf"))
 SITE_AUTHORITIES = Path("/usr/local/share/ca-certificates")
 SITE_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -193,19 +193,19 @@ def site_environment() -> dict[str, str]:
 
 def hand_over_site(root: Path, variables: t.Mapping[str, str], log: Path) -> None:
     """Give a root what this site needs to reach registries."""
-    replace(SITE_HOSTS, root)
-    replace(next(file for file in SITE_RESOLVERS if file.exists()), root, Path("/etc/resolv.conf"))
+    copy_into_root(SITE_HOSTS, root)
+    copy_into_root(next(file for file in SITE_RESOLVERS if file.exists()), root, Path("/etc/resolv.conf"))
     (root / "etc/apt/apt.conf.d/90site").write_text(apt_options(output_of("apt-config", "dump")), encoding="utf-8")
     for file in SITE_AUTHORITIES.rglob("*.crt"):
-        replace(file, root)
+        copy_into_root(file, root)
     run_logged(log, "chroot", str(root), "update-ca-certificates")
     named = (Path(value) for value in variables.values() if value.startswith("/"))
     for file in {SITE_BUNDLE, *named}:
         if file.is_file():
-            replace(file, root)
+            copy_into_root(file, root)
 
 
-def replace(file: Path, root: Path, place: Path | None = None) -> None:
+def copy_into_root(file: Path, root: Path, place: Path | None = None) -> None:
     """Copy a file of this machine to its place in a root. A link there would lead back to this machine."""
     target = root / (place or file).relative_to("/")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -363,23 +363,23 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 class Report:
-    """Tells how far the run is, and counts."""
+    """Prints how far the run is, and counts."""
 
     def __init__(self, total: int) -> None:
         self._total = total
-        self._begun = 0
+        self._started = 0
         self.passed = 0
         self.failed = 0
 
-    def begin(self, title: str) -> str:
-        """Tell that a check begins. Returns its title with its number."""
-        self._begun += 1
-        numbered = f"[{self._begun}/{self._total}] {title}"
+    def begin_check(self, title: str) -> str:
+        """Print that a check begins. Returns its title with its number."""
+        self._started += 1
+        numbered = f"[{self._started}/{self._total}] {title}"
         print(f"{numbered} ...", flush=True)
         return numbered
 
-    def end(self, title: str, faults: t.Sequence[str], seconds: float) -> None:
-        """Tell how it ended."""
+    def end_check(self, title: str, faults: t.Sequence[str], seconds: float) -> None:
+        """Print how it ended."""
         self.passed += not faults
         self.failed += bool(faults)
         print(f"{title}: {'; '.join(faults) or 'passed'}, {seconds:.0f} s", flush=True)
@@ -402,20 +402,20 @@ def run_entry(machine: Machine, suite: str, name: str) -> list[str]:
 
 
 def run_machine(suite: str, names: t.Sequence[str], cold: bool, report: Report, lock_file: int) -> None:
-    """Run entries on a new machine, one after the other, and look what stays behind."""
+    """Run entries on a new machine, one after the other, and check what stays behind."""
     with Machine(suite, cold, lock_file) as machine:
         for name in names:
-            title = report.begin(f"{suite}: make {name}")
+            title = report.begin_check(f"{suite}: make {name}")
             began = time.monotonic()
-            report.end(title, run_entry(machine, suite, name), time.monotonic() - began)
-    title = report.begin(f"{suite}: nothing stays behind after {', '.join(names)}")
-    report.end(title, machine.leftovers(), 0)
+            report.end_check(title, run_entry(machine, suite, name), time.monotonic() - began)
+    title = report.begin_check(f"{suite}: nothing stays behind after {', '.join(names)}")
+    report.end_check(title, machine.leftovers(), 0)
     if not report.failed:
         shutil.rmtree(machine.root)
 
 
-def arguments_of(arguments: t.Sequence[str] | None = None) -> argparse.Namespace:
-    """What the command line asks for."""
+def parse_arguments(arguments: t.Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description="Run the commands of the README on bare machines.")
     parser.add_argument("--suite", action="append", choices=SUITES, help="a Debian suite, all by default; may repeat")
     parser.add_argument("--entries", nargs="+", choices=ENTRIES, default=list(ENTRIES), help="targets of the Makefile")
@@ -431,11 +431,11 @@ def interrupt(_number: int, _frame: object) -> t.NoReturn:
 
 
 def main() -> int:
-    """Run all that is asked for. Returns the exit status."""
-    asked = arguments_of()
-    suites = asked.suite or SUITES
-    machines = machines_for(asked.entries)
-    report = Report(len(suites) * (len(asked.entries) + len(machines)))
+    """Run all that the command line selects. Returns the exit status."""
+    args = parse_arguments()
+    suites = args.suite or SUITES
+    machines = machines_for(args.entries)
+    report = Report(len(suites) * (len(args.entries) + len(machines)))
     signal.signal(signal.SIGTERM, interrupt)
     try:
         check_host()
@@ -444,7 +444,7 @@ def main() -> int:
             for suite in suites:
                 fresh_directory(WORK / f"{suite}-cache")
                 for names in machines:
-                    run_machine(suite, names, asked.cold, report, lock_file)
+                    run_machine(suite, names, args.cold, report, lock_file)
     except (Bare, host.Problem) as error:
         print(error, file=sys.stderr)
         return 2

@@ -63,7 +63,7 @@ def os_release(text: str) -> dict[str, str]:
 
 
 def pip_variables(listed: str) -> dict[str, str]:
-    """The environment variables that say what the lines of ``pip config list`` say."""
+    """The environment variables for the lines of ``pip config list``."""
     found = re.findall(r"^global\.([a-z-]+)='(.*)'$", listed, re.MULTILINE)
     variables = {f"PIP_{option.upper().replace('-', '_')}": value for option, value in found}
     return {name: value for name, value in variables.items() if SITE_VARIABLES.fullmatch(name)}

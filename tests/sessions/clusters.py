@@ -15,7 +15,7 @@ from .places import COLLECTIONS, ROOT
 if t.TYPE_CHECKING:
     import nox
 
-# What a user exported, or a shell of a lab, has no say in how the lab's own playbooks run.
+# What a user exported, or a shell of a lab, does not change how the lab's own playbooks run.
 LAB_SETTINGS = {
     "ANSIBLE_CONFIG": str(ROOT / "lab" / "ansible.cfg"),
     "ANSIBLE_STDOUT_CALLBACK": "progress",
@@ -80,8 +80,8 @@ def play_lab(session: nox.Session, playbook: str, name: str, *arguments: str, **
     )
 
 
-def run_story(session: nox.Session, program: str) -> None:
-    """Run a program that works on a lab of its own and tells what it sees."""
+def run_program(session: nox.Session, program: str) -> None:
+    """Run a program that works on a lab of its own and prints what it sees."""
     session.run(
         *("python", program, *session.posargs),
         env={**lab_variables(), "PYTHONPATH": str(COLLECTIONS)},

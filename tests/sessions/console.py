@@ -18,5 +18,5 @@ def echo(text: str) -> None:
             sys.stdout.write(f"{text}\n")
             sys.stdout.flush()
         except OSError:
-            # There is no reader any more, or what it goes to is full. What is at work still has to end well, and its log has all of it.
+            # There is no reader any more, or what it goes to is full. What runs still has to end well, and its log has all of it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -74,7 +74,7 @@ def own_artifact(session: nox.Session, parts: Path) -> Path:
     given = os.environ.get("EE_ARTIFACT")
     source = Path(given) if given else built_artifact(session, WORK / "built")
     try:
-        name = ee_parts.checked_artifact(source)
+        name = ee_parts.check_artifact(source)
     except ee_parts.WrongArtifact as wrong:
         session.error(f"invalid EE_ARTIFACT {source}: {wrong}")
     return Path(shutil.copy2(source, parts / name))
@@ -140,10 +140,10 @@ def pip_settings() -> dict[str, str]:
 
 
 def check_image(session: nox.Session) -> None:
-    """Refuse an image that lacks something, and tell what is in it."""
+    """Refuse an image that lacks something, and log what is in it."""
     try:
-        found = ee_parts.looked_at(image_name(), limits.options())
-    except ee_parts.NoAnswer as error:
+        found = ee_parts.inspect_image(image_name(), limits.options())
+    except ee_parts.InspectionFailed as error:
         session.error(f"{image_name()} does not run: {error}")
     if missing := found.missing():
         session.error(f"The image {image_name()} lacks {', '.join(missing)}: what left it out is above.")
@@ -157,7 +157,7 @@ def check_awx(session: nox.Session) -> None:
     session.run("python", "-m", "ensurepip", silent=True)
     session.run("python", "-m", "pip", "download", "--quiet", "--no-deps", f"--dest={directory}", awx.PACKAGE)
     (wheel,) = directory.iterdir()
-    if json.loads(awx.RECORD.read_text(encoding="utf-8")) != awx.recorded(wheel):
+    if json.loads(awx.RECORD.read_text(encoding="utf-8")) != awx.read_modules(wheel):
         session.error(
             f"{awx.RECORD.name} is not what the modules of {awx.PACKAGE} have: run python tests/sessions/awx.py {wheel}"
         )

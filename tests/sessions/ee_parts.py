@@ -25,7 +25,7 @@ PACKAGES = ("ansible", "ansible_runner", "jsonpatch", "kubernetes")
 PROGRAMS = ("ansible-playbook", "ansible-runner", "ssh", "ssh-agent")
 
 # Runs in the image and prints what Contents is made from.
-LOOK = f"""
+INSPECTION = f"""
 import importlib.metadata, importlib.util, json, pathlib, shutil
 names = {PACKAGES!r}
 found = [name for name in names if importlib.util.find_spec(name)]
@@ -57,25 +57,25 @@ class Contents:
 
     def missing(self) -> list[str]:
         """What it lacks."""
-        wanted = {
+        required = {
             "the collection": (COLLECTIONS, self.collections),
             "the Python package": (PACKAGES, self.packages),
             "the program": (PROGRAMS, self.programs),
         }
-        return [f"{kind} {name}" for kind, (names, found) in wanted.items() for name in names if name not in found]
+        return [f"{kind} {name}" for kind, (names, found) in required.items() for name in names if name not in found]
 
 
-class NoAnswer(Exception):
-    """Why an image does not tell what is in it."""
+class InspectionFailed(Exception):
+    """Why the contents of an image cannot be read."""
 
 
-def looked_at(image: str, options: t.Sequence[str]) -> Contents:
+def inspect_image(image: str, options: t.Sequence[str]) -> Contents:
     """What is in an image. options: of podman run. Raises NoAnswer."""
-    command = ["podman", "run", "--rm", "--network=none", *options, image, "python3", "-c", LOOK]
-    answer = subprocess.run(command, check=False, capture_output=True, text=True)
-    if answer.returncode != 0:
-        raise NoAnswer(answer.stderr.strip()[-1000:])
-    return Contents(**json.loads(answer.stdout))
+    command = ["podman", "run", "--rm", "--network=none", *options, image, "python3", "-c", INSPECTION]
+    result = subprocess.run(command, check=False, capture_output=True, text=True)
+    if result.returncode != 0:
+        raise InspectionFailed(result.stderr.strip()[-1000:])
+    return Contents(**json.loads(result.stdout))
 
 
 def definition(original: Json, *, collections: t.Sequence[str], base: str, core: str) -> Json:
@@ -108,7 +108,7 @@ def base_tag(suite: str, packages: t.Sequence[str]) -> str:
     return f"{suite}-{hashlib.sha256(made_from.encode()).hexdigest()[:12]}"
 
 
-def checked_artifact(path: Path) -> str:
+def check_artifact(path: Path) -> str:
     """The name of the file of an artifact of this collection. Raises WrongArtifact for anything else."""
     if not path.is_file():
         raise WrongArtifact("must be a file, such as nodecraft-kubeadm-0.1.0.tar.gz of make release.")

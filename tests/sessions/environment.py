@@ -34,8 +34,8 @@ def prepare_environment() -> None:
 def pyenv_interpreters() -> list[str]:
     """The directories of pyenv's real interpreters, newest first.
 
-    Its shims answer only for versions that are switched on, and ansible-test takes a shim that
-    does not answer for a broken Python.
+    Its shims start only versions that are switched on, and ansible-test takes a shim that
+    does not start for a broken Python.
     """
     root = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()
     versions = [
@@ -53,7 +53,7 @@ def without_shims(path: str) -> list[str]:
 
 
 def hand_pip_settings_to_uv() -> None:
-    """uv reads no pip configuration: without this it would ask another index than pip does."""
+    """uv reads no pip configuration: without this it would use another index than pip does."""
     listed = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"],
         check=False,
@@ -72,7 +72,7 @@ def hand_pip_settings_to_uv() -> None:
                 os.environ.setdefault(variable, settings[source].strip("'"))
 
 
-def answers(python: str) -> bool:
+def python_starts(python: str) -> bool:
     """Whether an interpreter of that name starts."""
     if shutil.which(python) is None:
         return False

@@ -98,7 +98,7 @@ BENCH_WITHOUT_LAB = frozenset({"rollout"})
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """What is asked of the machine, so that tests can answer instead."""
+    """What is used of the machine, so that tests can replace it."""
 
     find: t.Callable[[str], str | None]
     run: t.Callable[..., subprocess.CompletedProcess[str]]
@@ -118,13 +118,13 @@ def find(program: str) -> str | None:
 
 
 def need_of(entry: str) -> Need:
-    """What an entry needs, as it is asked for."""
+    """What an entry needs, in the environment of this run."""
     parts = set(os.environ.get("BENCH_ONLY", "").split()) if entry == "bench" else set()
     return _CODE if parts and parts <= BENCH_WITHOUT_LAB else NEEDS[entry]
 
 
 def prepare(entry: str, machine: Machine, echo: t.Callable[[str], None], output: t.TextIO | None = None) -> None:
-    """Install what the entry needs and the machine lacks, after telling so. output: where apt-get writes.
+    """Install what the entry needs and the machine lacks, after printing so. output: where apt-get writes.
 
     Raises Problem when that is not possible.
     """
@@ -182,19 +182,19 @@ def install(
             stderr=output and subprocess.STDOUT,
             env={**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"},
         )
-        # A repository that does not answer is no reason to stop as long as another one has the packages.
+        # A repository that does not respond is no reason to stop as long as another one has the packages.
         if done.returncode != 0 and action[0] == "install":
             raise Problem(f"apt-get {action[0]} failed for {packages}.")
 
 
 def check_podman(machine: Machine) -> None:
     """Refuse a podman that is older than the lab's options."""
-    said = machine.run(("podman", "--version"), check=False, capture_output=True, text=True).stdout
-    found = re.search(r"(\d+)\.(\d+)", said or "")
+    version_text = machine.run(("podman", "--version"), check=False, capture_output=True, text=True).stdout
+    found = re.search(r"(\d+)\.(\d+)", version_text or "")
     if found is None or tuple(map(int, found.groups())) < OLDEST_PODMAN:
         oldest = ".".join(map(str, OLDEST_PODMAN))
         raise Problem(
-            f"invalid podman ({(said or 'no answer').strip()}): must be {oldest} or newer, which Debian 12 and Ubuntu 24.04 have."
+            f"invalid podman ({(version_text or 'no answer').strip()}): must be {oldest} or newer, which Debian 12 and Ubuntu 24.04 have."
         )
 
 

@@ -4,7 +4,7 @@
 
 ``unshare --mount --uts python identity.py COMMAND...`` runs a command as on another machine, as another user, in another clone: the boot id,
 the machine id, the host name, HOME, the time zone, the languages and /tmp are not those of this machine, and this clone is at a path with a space and
-no longer where it was. The command gets what was outside in the variable OUTER, and ``remaining`` says what is still the same.
+no longer where it was. The command gets what was outside in the variable OUTER, and ``remaining`` returns what is still the same.
 
 What stays the machine's: its kernel, network, programs and interpreters, and the ids of user and group. Standard library only, for Python 3.9.
 """
@@ -30,7 +30,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 # A container may have neither; then there is nothing that a test could depend on.
 MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 
-# Of each the first that is not the machine's own: it may be there, or speak so. Zones as rules of POSIX, for a bare Debian has no names
+# Of each the first that is not the machine's own: it may be there, or have that language. Zones as rules of POSIX, for a bare Debian has no names
 # of them, and for an unknown one the C library takes UTC without a word: Chatham Islands, where it is often tomorrow already, and Marquesas.
 ZONES = {-45900: "<+1245>-12:45<+1345>,M9.5.0/2:45,M4.1.0/3:45", 34200: "<-0930>9:30"}
 CLONES = (f"{TEMPORARY}/another place/kubeadm", f"{TEMPORARY}/a third place/kubeadm")
@@ -127,18 +127,18 @@ def foreign_command(
 def main() -> None:
     """Change the identity, and become the command."""
     outer = Identity.observed()
-    clone = Path(other(CLONES, outer.clone))
+    clone = Path(first_other(CLONES, outer.clone))
     try:
         change_identity(clone)
     except (OSError, subprocess.CalledProcessError) as error:
         sys.exit(f"{error} {getattr(error, 'stderr', '') or ''}".strip())
     environment = foreign_environment(os.environ, outer, clone)
-    command = [moved(argument, clone) for argument in sys.argv[1:]]
+    command = [relocate(argument, clone) for argument in sys.argv[1:]]
     os.chdir(clone)
     os.execvpe(command[0], command, environment)  # noqa: S606  # there is no shell
 
 
-def other(choices: t.Iterable[T], own: T) -> T:
+def first_other(choices: t.Iterable[T], own: T) -> T:
     """The first choice that is not the machine's own."""
     return next(choice for choice in choices if choice != own)
 
@@ -179,13 +179,13 @@ def home_beside(clone: Path) -> Path:
 
 def foreign_environment(environment: t.Mapping[str, str], outer: Identity, clone: Path) -> dict[str, str]:
     """The variables of another user, who has this clone at another place, and what the identity was outside."""
-    kept = {name: moved(value, clone) for name, value in environment.items() if not name.startswith(PERSONAL)}
+    inherited = {name: relocate(value, clone) for name, value in environment.items() if not name.startswith(PERSONAL)}
     user = {"HOME": str(home_beside(clone)), "LOGNAME": "stranger", "USER": "stranger"}
-    place = {"LANG": other(LANGUAGES, outer.language), "TZ": ZONES[other(ZONES, outer.time_zone)]}
-    return {**kept, **user, **place, OUTER: json.dumps(dataclasses.asdict(outer))}
+    place = {"LANG": first_other(LANGUAGES, outer.language), "TZ": ZONES[first_other(ZONES, outer.time_zone)]}
+    return {**inherited, **user, **place, OUTER: json.dumps(dataclasses.asdict(outer))}
 
 
-def moved(text: str, clone: Path) -> str:
+def relocate(text: str, clone: Path) -> str:
     """A text whose paths into this clone lead to another place."""
     return re.sub(rf"(?<![\w./-]){re.escape(str(ROOT))}(?=[/:]|$)", str(clone), text)
 

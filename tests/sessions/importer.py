@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The artifact as users get it, and what Galaxy and Automation Hub say of it when they import it."""
+"""The artifact as users get it, and what Galaxy and Automation Hub report when they import it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .tools import install
 if t.TYPE_CHECKING:
     import nox
 
-# What Automation Hub asks beyond the importer's defaults. ansible-lint and the sanity tests are sessions of their own: the importer gives
+# What Automation Hub requires beyond the importer's defaults. ansible-lint and the sanity tests are sessions of their own: the importer gives
 # the first four minutes, which a busy machine exceeds, and runs the others in a container.
-ASKED = {
+SETTINGS = {
     "GALAXY_IMPORTER_CHECK_REQUIRED_TAGS": "true",
     "GALAXY_IMPORTER_RUN_ANSIBLE_LINT": "false",
     "GALAXY_IMPORTER_RUN_ANSIBLE_TEST": "false",
 }
-COMPLAINT = re.compile(r"^(?:WARNING|ERROR|CRITICAL): .*", re.MULTILINE)
+ERROR_LINE = re.compile(r"^(?:WARNING|ERROR|CRITICAL): .*", re.MULTILINE)
 SUCCESS = "Importer processing completed successfully"
 
 
@@ -44,13 +44,13 @@ def check_import(session: nox.Session) -> None:
     artifact = built_artifact(session, BUILD / session.name)
     with session.chdir(artifact.parent):
         command = ("python", "-m", "galaxy_importer.main", artifact.name)
-        said = str(session.run(*command, env=ASKED, silent=True))
-    found = complaints(said)
+        output = str(session.run(*command, env=SETTINGS, silent=True))
+    found = import_errors(output)
     if found:
         session.error("\n".join(found))
 
 
-def complaints(said: str) -> list[str]:
+def import_errors(output: str) -> list[str]:
     """What the importer found wrong; that it did not come to its end is one, too."""
-    found = COMPLAINT.findall(said)
-    return found if SUCCESS in said else [*found, f"The importer did not end with '{SUCCESS}': {said}"]
+    found = ERROR_LINE.findall(output)
+    return found if SUCCESS in output else [*found, f"The importer did not end with '{SUCCESS}': {output}"]

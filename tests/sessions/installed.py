@@ -18,7 +18,7 @@ if t.TYPE_CHECKING:
     import nox
 
 # All that plugins, roles and playbooks may use of an installed collection; Ansible itself reads the files.
-KEPT = {"meta", "playbooks", "plugins", "roles", "FILES.json", "MANIFEST.json"}
+USED_PARTS = {"meta", "playbooks", "plugins", "roles", "FILES.json", "MANIFEST.json"}
 SCENARIO = "control_plane"
 KINDS = {"module": "modules", "filter": "filter", "lookup": "lookup"}
 
@@ -34,7 +34,7 @@ def check_installed(session: nox.Session) -> None:
         command = ("ansible-galaxy", "collection", "install", "--offline", f"--collections-path={collections}")
         session.run(*command, str(artifact), env=environment)
         installed = collections / "ansible_collections" / "nodecraft" / "kubeadm"
-        keep_only(installed, KEPT)
+        keep_only(installed, USED_PARTS)
         with session.chdir(place):
             read_all(session, installed, environment)
             if session.posargs:

@@ -23,7 +23,7 @@ PYTHONS = ("3.14", "3.11", "3.9")
 
 
 def write_locks(session: nox.Session) -> None:
-    """Write both locks. Asks the package index for each version."""
+    """Write both locks. Requests each version from the package index."""
     text = CONSTRAINTS.read_text(encoding="utf-8")
     pins = pinned(text)
     found = {pin: hashes(pin) for pin in pins}
@@ -49,8 +49,8 @@ def pinned(text: str) -> list[str]:
 def hashes(pin: str) -> list[str]:
     """The options with the hashes of a pinned version; empty where no Python can have it."""
     requirement = pin.partition(";")[0].strip()
-    answers = (compiled(requirement, "--no-deps", f"--python-version={python}") for python in PYTHONS)
-    return HASH.findall(next(filter(None, answers), ""))
+    outputs = (compiled(requirement, "--no-deps", f"--python-version={python}") for python in PYTHONS)
+    return HASH.findall(next(filter(None, outputs), ""))
 
 
 def in_pairs(options: t.Sequence[str]) -> list[str]:
@@ -62,5 +62,5 @@ def compiled(requirements: str, *options: str) -> str:
     """Requirements with versions and hashes; empty where they cannot be met."""
     uv = Path(sys.executable).with_name("uv")  # nox runs in the venv that brings it
     command = [str(uv), "pip", "compile", "--quiet", "--generate-hashes", "--no-annotate", "--no-header", *options, "-"]
-    answer = subprocess.run(command, input=requirements, capture_output=True, text=True, check=False)
-    return answer.stdout if answer.returncode == 0 else ""
+    result = subprocess.run(command, input=requirements, capture_output=True, text=True, check=False)
+    return result.stdout if result.returncode == 0 else ""

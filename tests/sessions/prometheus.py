@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Prometheus for tests, which judges what the device plugin tells of itself."""
+"""Prometheus for tests, which checks the metrics of the device plugin."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def offer_prometheus(session: nox.Session) -> None:
 
 def unpack_prometheus(session: nox.Session) -> None:
     """Download Debian's package and unpack it; nothing is installed."""
-    please = f"Please put {' and '.join(PROGRAMS)} on PATH; Debian has them in the packages prometheus and, from 13 on, promtool"
+    advice = f"Please put {' and '.join(PROGRAMS)} on PATH; Debian has them in the packages prometheus and, from 13 on, promtool"
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        session.error(please)
+        session.error(advice)
     download = fresh_directory(BUILD / "prometheus-download")
     try:
         if os.geteuid() == 0:
@@ -43,7 +43,7 @@ def unpack_prometheus(session: nox.Session) -> None:
         for package in download.glob("*.deb"):
             session.run("dpkg-deb", "-x", str(package), str(unpacked), external=True)
     except nox.command.CommandFailed:
-        session.error(f"Debian's package could not be brought. {please}")
+        session.error(f"Debian's package could not be brought. {advice}")
     unpacked.rename(UNPACKED)
     shutil.rmtree(download)
 

@@ -29,8 +29,8 @@ if t.TYPE_CHECKING:
 DURATIONS = BUILD / "durations.json"
 USUAL_DURATIONS = ROOT / "tests" / "sessions" / "durations.json"
 BEHIND = 10  # how nice groups are that take what another leaves
-EVERY = 60  # seconds between two lines that say how long it still takes
-BEGUN = re.compile(r"nox > Running session (\S+)")
+EVERY = 60  # seconds between two lines about how long it still takes
+STARTED = re.compile(r"nox > Running session (\S+)")
 ENDED = re.compile(r"nox > Session (\S+) (?:was successful|failed|aborted|skipped)")
 
 Group = t.Sequence[str]
@@ -44,10 +44,10 @@ def run_counted(
     without: t.Sequence[str],
 ) -> None:
     """Run sessions and count what passed and failed. Groups run at once, the sessions of one after each other; the first group has the
-    processors first, for it takes longest, and clusters count on answers in time.
+    processors first, for it takes longest, and clusters count on responses in time.
 
     first: those that give the first verdict: when one fails, the later ones do not run, unless KEEP_GOING is 1.
-    without: what does not run for want of a Python.
+    without: what does not run for lack of a Python.
     """
     shutil.rmtree(RESULTS, ignore_errors=True)
     RESULTS.mkdir(parents=True)
@@ -56,7 +56,7 @@ def run_counted(
         entries = run_groups(first, watch)
         failed = [entry["signatures"][0] for entry in entries if count_of(entry, RESULTS).failed]
         goes_on = bool(later) and (not failed or os.environ.get("KEEP_GOING") == "1")
-        echo(f"First verdict after {minutes(time.monotonic() - began)}: {verdict(failed, goes_on=goes_on)}")
+        echo(f"First verdict after {format_minutes(time.monotonic() - began)}: {verdict(failed, goes_on=goes_on)}")
         if goes_on:
             entries += run_groups(later, watch)
     counted = [entry for entry in entries if entry["result"] != "skipped"]
@@ -67,7 +67,7 @@ def run_counted(
         echo(f"{took[name]:8.1f} s  {name}")
     for what in without:
         session.warn(f"Not run: {what}, no Python for it is here")
-    # nox has a last word of its own; the count comes after it.
+    # nox prints a last line of its own; the count comes after it.
     atexit.register(print, f"{total.passed} passed, {total.failed} failed", flush=True)
     if total.failed:
         session.error("not everything passed")
@@ -81,7 +81,7 @@ def verdict(failed: t.Sequence[str], *, goes_on: bool) -> str:
     return f"{', '.join(failed)} failed, and {advice}"
 
 
-def minutes(seconds: float) -> str:
+def format_minutes(seconds: float) -> str:
     """A time for a person."""
     return f"{seconds / 60:.1f} min"
 
@@ -108,18 +108,18 @@ def run_group(names: Group, watch: Watch, niceness: int) -> list[Entry]:
     nox_command += [f"--noxfile={ROOT / 'noxfile.py'}", "--non-interactive"]
     command = [*nox_command, f"--report={report}", "--sessions", *names]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        for block in blocks(t.cast("t.IO[str]", process.stdout), watch):
+        for block in session_blocks(t.cast("t.IO[str]", process.stdout), watch):
             echo(block)
     return t.cast("list[Entry]", json.loads(report.read_text(encoding="utf-8"))["sessions"])
 
 
-def blocks(lines: t.Iterable[str], watch: Watch) -> t.Iterator[str]:
+def session_blocks(lines: t.Iterable[str], watch: Watch) -> t.Iterator[str]:
     """What nox prints, the lines of a session in one piece when it has ended: others print meanwhile."""
     block = ""
     for line in lines:
         block += line
-        if begun := BEGUN.match(line):
-            watch.begin(begun[1])
+        if started := STARTED.match(line):
+            watch.begin(started[1])
         if ended := ENDED.match(line):
             watch.end(ended[1])
             yield block.rstrip("\n")
@@ -140,14 +140,14 @@ class Watch:
         self._phases = phases
         self._usual = usual
         self._clock = clock
-        self._begun: dict[str, float] = {}
+        self._started: dict[str, float] = {}
         self._ended: set[str] = set()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._print, daemon=True)
 
     def begin(self, name: str) -> None:
         """A session begins."""
-        self._begun[name] = self._clock()
+        self._started[name] = self._clock()
 
     def end(self, name: str) -> None:
         """A session has ended."""
@@ -157,7 +157,7 @@ class Watch:
     def line(self) -> str:
         """What runs, and how long all of it still takes."""
         seconds = sum(max((sum(map(self._left, group)) for group in groups), default=0) for groups in self._phases)
-        runs = ", ".join(name for name in self._begun if name not in self._ended)
+        runs = ", ".join(name for name in self._started if name not in self._ended)
         names = {name for groups in self._phases for group in groups for name in group}
         unknown = len(names - set(self._usual) - self._ended)
         parts = [
@@ -170,7 +170,7 @@ class Watch:
     def _left(self, name: str) -> float:
         if name in self._ended:
             return 0
-        spent = self._clock() - self._begun[name] if name in self._begun else 0
+        spent = self._clock() - self._started[name] if name in self._started else 0
         return max(self._usual.get(name, 0) - spent, 0)
 
     def _print(self) -> None:

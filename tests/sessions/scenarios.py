@@ -35,13 +35,13 @@ def selected_scenarios(arguments: t.Iterable[str]) -> dict[str, list[str]]:
     return selected
 
 
-def play_scenarios(session: nox.Session, wanted: t.Mapping[str, t.Sequence[str]]) -> None:
-    """Play scenarios, two versions of Kubernetes at once. wanted: version -> its scenarios."""
+def play_scenarios(session: nox.Session, selected: t.Mapping[str, t.Sequence[str]]) -> None:
+    """Play scenarios, two versions of Kubernetes at once. selected: version -> its scenarios."""
     install(session, "ansible", "molecule", "kubernetes", "jsonpatch")
     ended = threading.Event()
     with ThreadPoolExecutor(LABS_AT_ONCE) as pool:
         try:
-            outcomes = list(pool.map(lambda version: play_on(session, version, wanted[version], ended), wanted))
+            outcomes = list(pool.map(lambda version: play_on(session, version, selected[version], ended), selected))
         finally:
             ended.set()  # after Ctrl-C the pool still waits for its threads, which then take their clusters down
     outcome = {name: passed for outcome in outcomes for name, passed in outcome.items()}
@@ -77,6 +77,6 @@ def run_molecule(session: nox.Session, kubernetes: str, *arguments: str) -> bool
     """Run it for the lab of one version. Returns whether it ended well."""
     log = RESULTS / "molecule" / f"{kubernetes}-{'-'.join(arguments[:2]).replace('--scenario-name=', '')}.log"
     lab = lab_of_this_clone(f"test-{kubernetes.replace('.', '-')}")
-    # Molecule notes below it which scenarios have a cluster, by their names alone: one lab must not be taken for another.
+    # Molecule records below it which scenarios have a cluster, by their names alone: one lab must not be taken for another.
     environment = {"K8S": kubernetes, "LAB": lab, "ANSIBLE_HOME": str(BUILD / "ansible" / lab)}
     return run_logged(session, log, environment, "molecule", *arguments)

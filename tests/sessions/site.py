@@ -37,13 +37,13 @@ def build_site(session: nox.Session) -> None:
     guides = source / "guides"
     guides.mkdir()
     for page in sorted(DOCS.glob("*.md")):
-        (guides / page.name).write_text(linked(page.read_text(encoding="utf-8")), encoding="utf-8")
+        (guides / page.name).write_text(link_sources(page.read_text(encoding="utf-8")), encoding="utf-8")
     options = ("-W", "--keep-going", "--quiet", "-c", str(DOCS / "docsite"))
     session.run("sphinx-build", "-b", "html", *options, str(source), str(fresh_directory(SITE / "html")))
     session.log(f"{SITE / 'html' / 'index.html'}; links to other sites were not followed")
 
 
-def linked(text: str) -> str:
+def link_sources(text: str) -> str:
     """A guide whose links to what is no guide lead to the repository."""
 
     def target(match: re.Match[str]) -> str:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Start a target of the Makefile: prepare the machine, make a venv with nox, run the target's sessions, and keep a log.
 
-``start.py ENTRY``. Whatever fails ends with one sentence that says what to do. Standard library only.
+``start.py ENTRY``. Whatever fails ends with one sentence about what to do. Standard library only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if __name__ == "__main__":
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
     sys.stdout = sys.stdout or os.fdopen(1, "w")
     sys.stderr = sys.stderr or os.fdopen(2, "w")
-    # On a busy machine the imports below take a second, and Python's own answer to Ctrl-C is a traceback.
+    # On a busy machine the imports below take a second, and Python's own reaction to Ctrl-C is a traceback.
     signal.signal(
         signal.SIGINT,
         lambda *_: (os.write(2, f"make {' '.join(sys.argv[1:])}: interrupted.\n".encode()), os._exit(130)),
@@ -46,16 +46,16 @@ TOOLS = ("antsibull-nox", "nox", "uv")
 
 # The sessions of entries that are not called like one.
 SESSIONS = {"test-unit": ("unit", "unit_core", "plays_whole", "device_plugin"), "test-sanity": ("sanity",)}
-# Entries that work on the lab LAB and tell their own story; what nox says is only in the log.
-STORIES = ("demo", "bench", "lab-up", "lab-down")
+# Entries that work on the lab LAB and print their own output; that of nox is only in the log.
+LAB_ENTRIES = ("demo", "bench", "lab-up", "lab-down")
 # What lab/tasks/name.yml takes.
-LAB = re.compile(r"[a-z][a-z0-9-]{0,30}")
-# All but why it could not begin: nothing else tells that.
+LAB_NAME_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,30}")
+# All but why it could not begin: no other line has that.
 OF_NOX = re.compile(r"nox > (?!Session \S+ failed: )")
-# With such a line a Python begins to tell how a signal ended it.
+# With such a line begins what a Python prints when a signal ends it.
 OF_PYTHON = re.compile(r"Traceback \(most recent call last\)|KeyboardInterrupt|Exception ignored |Fatal Python error")
 
-# What a failure comes from, by what programs say of it.
+# What a failure comes from, by the messages of programs.
 NO_SPACE = re.compile(r"No space left on device|not enough free space", re.IGNORECASE)
 NO_NETWORK = re.compile(
     r"Temporary failure (?:in name resolution|resolving)|Name or service not known|dns error|no such host|Could not resolve"
@@ -63,11 +63,11 @@ NO_NETWORK = re.compile(
     r"|lookup .*(?:refused|timeout|misbehaving)|dial tcp .*(?:i/o timeout|connect: no route)",
     re.IGNORECASE,
 )
-FULL = 100 * 2**20  # bytes of free space; with less programs fail, and not every one says why
+FULL = 100 * 2**20  # bytes of free space; with less programs fail, and not every one prints why
 GOES_ON = "it goes on where it stopped"
 TAIL = 60_000  # characters of a log in which the cause is looked for
 INTERRUPTED = 130
-LONGEST_LOOK = 60  # seconds that podman gets to list containers
+PODMAN_TIMEOUT = 60  # seconds that podman gets to list containers
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -78,22 +78,22 @@ def main() -> int:
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         prepare_environment()
-        check(entry)
+        check_entry(entry)
         log = log_of(entry)
         with open_log(log) as output:
-            status = run(entry, output)
-        return status if status == 0 else failed(ending(entry, status, log), status)
+            status = run_entry(entry, output)
+        return status if status == 0 else print_failure(failure_message(entry, status, log), status)
     except host.Problem as problem:
-        return failed(f"make {entry}: {problem} {cause(tail(log))}".rstrip())
+        return print_failure(f"make {entry}: {problem} {find_cause(read_tail(log))}".rstrip())
     except KeyboardInterrupt:
-        return failed(f"make {entry}: interrupted. {remains(entry)}".rstrip(), INTERRUPTED)
+        return print_failure(f"make {entry}: interrupted. {describe_remains(entry)}".rstrip(), INTERRUPTED)
     except OSError as error:
-        advice = cause(str(error)) or "Mend that and run the same command again."
-        return failed(f"make {entry}: {error.filename or BUILD}: {error.strerror or error}. {advice}")
+        advice = find_cause(str(error)) or "Mend that and run the same command again."
+        return print_failure(f"make {entry}: {error.filename or BUILD}: {error.strerror or error}. {advice}")
     except Exception:
         with contextlib.suppress(OSError), log.open("a", encoding="utf-8") as output:
             traceback.print_exc(file=output)
-        return failed(f"make {entry} broke off by a mistake of its own. Please report it with its log, {log}.")
+        return print_failure(f"make {entry} broke off by a mistake of its own. Please report it with its log, {log}.")
 
 
 def prepare_environment() -> None:
@@ -106,13 +106,13 @@ def prepare_environment() -> None:
         os.environ["XDG_CACHE_HOME"] = str(Path(cache).absolute())
     # Ansible refuses to start in a locale that has no UTF-8 or is not installed.
     os.environ["LC_ALL"] = "C.UTF-8"
-    # podman 5 says at each call that cgroup v1 is old.
+    # podman 5 warns at each call that cgroup v1 is old.
     os.environ.setdefault("PODMAN_IGNORE_CGROUPSV1_WARNING", "1")
 
 
-def check(entry: str) -> None:
+def check_entry(entry: str) -> None:
     """Refuse, before anything is written, what cannot be done here."""
-    if entry in STORIES and LAB.fullmatch(lab()) is None:
+    if entry in LAB_ENTRIES and LAB_NAME_PATTERN.fullmatch(lab()) is None:
         raise host.Problem(
             f"invalid LAB {lab()!r:.80}: must be up to 31 lower-case letters, digits and hyphens that begin with a letter."
         )
@@ -129,10 +129,10 @@ def check(entry: str) -> None:
 
 
 def check_clone() -> None:
-    """Refuse what works with git in a clone whose files git does not tell, such as another user's."""
-    asked = subprocess.run(["git", "ls-files", "Makefile"], cwd=ROOT, check=False, capture_output=True, text=True)
-    if asked.returncode != 0:
-        reason = asked.stderr.partition("\n")[0].removeprefix("fatal: ")
+    """Refuse what works with git in a clone whose files git does not list, such as another user's."""
+    listed = subprocess.run(["git", "ls-files", "Makefile"], cwd=ROOT, check=False, capture_output=True, text=True)
+    if listed.returncode != 0:
+        reason = listed.stderr.partition("\n")[0].removeprefix("fatal: ")
         advice = "Make a clone with git, and run the same command there."
         if "ownership" in reason:
             allow = f"git config --global --add safe.directory {shlex.quote(str(ROOT))}"
@@ -141,18 +141,18 @@ def check_clone() -> None:
 
 
 def lab() -> str:
-    """The lab that a story works on."""
+    """The lab that an entry works on."""
     return os.environ.get("LAB", "lab")
 
 
 def log_of(entry: str) -> Path:
     """Where the output of an entry goes; each lab has its own."""
-    return BUILD / "log" / (f"{entry}-{lab()}.log" if entry in STORIES else f"{entry}.log")
+    return BUILD / "log" / (f"{entry}-{lab()}.log" if entry in LAB_ENTRIES else f"{entry}.log")
 
 
-def remains(entry: str) -> str:
+def describe_remains(entry: str) -> str:
     """What is there of its lab, and at work for it, after an entry was interrupted, and what to do; empty when nothing is."""
-    if entry not in STORIES or host.find("podman") is None:
+    if entry not in LAB_ENTRIES or host.find("podman") is None:
         return ""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
@@ -165,8 +165,10 @@ def remaining_lab() -> str:
     found = ""
     try:
         for command in (["podman", "ps", "--all"], ["podman", "network", "ls"]):
-            asked = [*command, *options]
-            found += subprocess.run(asked, check=False, capture_output=True, text=True, timeout=LONGEST_LOOK).stdout
+            command_line = [*command, *options]
+            found += subprocess.run(
+                command_line, check=False, capture_output=True, text=True, timeout=PODMAN_TIMEOUT
+            ).stdout
     except subprocess.TimeoutExpired:
         return f"podman does not tell what is left: make lab-down LAB={lab()} removes it."
     return f"Lab {lab()} is still there, or a part of it: make lab-down LAB={lab()} removes it." if found else ""
@@ -194,33 +196,33 @@ def open_log(path: Path) -> t.TextIO:
     return log
 
 
-def run(entry: str, log: t.TextIO) -> int:
+def run_entry(entry: str, log: t.TextIO) -> int:
     """Prepare the machine and run the sessions. Returns nox's exit status."""
     if entry == "lab-down" and host.find("podman") is None:
         echo("This machine has no podman, so there is no lab to remove.")
         return 0
-    if entry in STORIES:
+    if entry in LAB_ENTRIES:
         # They count from here how long something took, and print seldom into a file.
         os.environ["MAKE_BEGAN"] = str(time.monotonic())
         os.environ["SECONDS_BETWEEN_LINES"] = "15" if sys.stdout.isatty() else "60"
-    with programs_compiled(entry, log) as end_compiling:
+    with compile_programs(entry, log) as end_compiling:
         if entry != "lab-down":
             host.prepare(entry, host.Machine.this(), echo, log)
         make_venv(log)
     sessions = SESSIONS.get(entry, (entry.replace("-", "_"),))
-    status = follow([str(VENV / "bin" / "nox"), "--session", *sessions], log, story=entry in STORIES)
+    status = run_command([str(VENV / "bin" / "nox"), "--session", *sessions], log, filtered=entry in LAB_ENTRIES)
     if status != 0:
         end_compiling()
     return status
 
 
 @contextlib.contextmanager
-def programs_compiled(entry: str, log: t.TextIO) -> t.Iterator[t.Callable[[], None]]:
+def compile_programs(entry: str, log: t.TextIO) -> t.Iterator[t.Callable[[], None]]:
     """Have the programs of a lab compiled from now on: nothing takes longer, and it needs only Go. The lab waits for it later.
 
     Yields what ends it. A machine that cannot be prepared compiles nothing further.
     """
-    needs_lab = entry in STORIES and entry in host.NEEDS and host.need_of(entry).lab
+    needs_lab = entry in LAB_ENTRIES and entry in host.NEEDS and host.need_of(entry).lab
     if not needs_lab or host.find("go") is None:
         yield lambda: None
         return
@@ -230,15 +232,15 @@ def programs_compiled(entry: str, log: t.TextIO) -> t.Iterator[t.Callable[[], No
         command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
     )
 
-    def end() -> None:
+    def stop_build() -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(build.pid, signal.SIGTERM)
         build.wait()
 
     try:
-        yield end
+        yield stop_build
     except BaseException:
-        end()
+        stop_build()
         raise
 
 
@@ -251,10 +253,10 @@ def make_venv(log: t.TextIO) -> None:
 
 def _make_venv(log: t.TextIO) -> None:
     place, ready = f"{ROOT}\n", VENV / "ready"
-    wanted = place + NOX_LOCK.read_text(encoding="utf-8")
+    expected = place + NOX_LOCK.read_text(encoding="utf-8")
     found = ready.read_text(encoding="utf-8") if ready.exists() else ""
     # Its Python may have left this machine since.
-    if (VENV / "bin" / "python").exists() and found == wanted:
+    if (VENV / "bin" / "python").exists() and found == expected:
         return
     if found and not found.startswith(place):
         echo("This clone was moved or copied: build/nox and build/envs are made again")
@@ -267,20 +269,20 @@ def _make_venv(log: t.TextIO) -> None:
         [sys.executable, "-m", "venv", str(VENV)],
         [*pip, "install", "--require-hashes", f"--requirement={NOX_LOCK}"],
     ):
-        if follow(command, log, story=True, quiet=True) != 0:
+        if run_command(command, log, filtered=True, quiet=True) != 0:
             raise host.Problem(f"{', '.join(TOOLS)} could not be installed into {VENV}; the reason is in {log.name}.")
-    ready.write_text(wanted, encoding="utf-8")
+    ready.write_text(expected, encoding="utf-8")
 
 
-def follow(command: t.Sequence[str], log: t.TextIO, *, story: bool, quiet: bool = False) -> int:
-    """Run a command, its output to the log and, but for what is nox's or Python's own in a story, to the terminal.
+def run_command(command: t.Sequence[str], log: t.TextIO, *, filtered: bool, quiet: bool = False) -> int:
+    """Run a command, its output to the log and, with filtered but for the lines of nox and Python themselves, to the terminal.
 
     Returns its exit status. Raises KeyboardInterrupt when a signal ended it.
     """
     caught: list[int] = []
     started: list[subprocess.Popen[str]] = []
 
-    def hand_on(number: int, _frame: object) -> None:
+    def forward_signal(number: int, _frame: object) -> None:
         caught.append(number)
         for one in started:
             with contextlib.suppress(ProcessLookupError):
@@ -288,7 +290,7 @@ def follow(command: t.Sequence[str], log: t.TextIO, *, story: bool, quiet: bool 
 
     # What ends this reaches all that it started, and this ends after them.
     for number in SIGNALS:
-        signal.signal(number, hand_on)
+        signal.signal(number, forward_signal)
     try:
         with subprocess.Popen(
             command,
@@ -303,7 +305,7 @@ def follow(command: t.Sequence[str], log: t.TextIO, *, story: bool, quiet: bool 
             started.append(process)
             if caught:  # while it started
                 os.killpg(process.pid, caught[0])
-            copy(t.cast(t.IO[str], process.stdout), log, caught, story=story, quiet=quiet)
+            copy_lines(t.cast(t.IO[str], process.stdout), log, caught, filtered=filtered, quiet=quiet)
             status = process.wait()
     finally:
         for number in SIGNALS:
@@ -313,43 +315,43 @@ def follow(command: t.Sequence[str], log: t.TextIO, *, story: bool, quiet: bool 
     return status if status >= 0 else 128 - status
 
 
-def copy(lines: t.Iterable[str], log: t.TextIO, caught: t.Sequence[int], *, story: bool, quiet: bool) -> None:
+def copy_lines(lines: t.Iterable[str], log: t.TextIO, caught: t.Sequence[int], *, filtered: bool, quiet: bool) -> None:
     """Write lines to the log and those for the user to the terminal. caught: the signals so far."""
     for line in lines:
         log.write(line)
         log.flush()
         # After that there is only more of it.
-        quiet = quiet or (story and bool(caught and OF_PYTHON.match(line)))
-        if not quiet and not (story and OF_NOX.match(line)):
+        quiet = quiet or (filtered and bool(caught and OF_PYTHON.match(line)))
+        if not quiet and not (filtered and OF_NOX.match(line)):
             echo(line.removesuffix("\n"))
 
 
-def ending(entry: str, status: int, log: Path) -> str:
-    """What to say of an entry that failed: what to do, and where to read more."""
-    if entry not in STORIES:
-        # Tests print what they put into the way of others: their output tells nothing of this machine.
+def failure_message(entry: str, status: int, log: Path) -> str:
+    """The message about an entry that failed: what to do, and where to read more."""
+    if entry not in LAB_ENTRIES:
+        # Tests print what they put into the way of others: their output is no sign of this machine's state.
         return f"make {entry} ended with status {status}. What failed is said above. Log: {log}"
     # A playbook of the lab writes its results to a log of its own.
     logs = [path for path in (log, log.parent / f"lab-{lab()}.jsonl") if path.exists()]
-    advice = cause("".join(map(tail, logs))) or "What failed is said above."
+    advice = find_cause("".join(map(read_tail, logs))) or "What failed is said above."
     return f"make {entry} ended with status {status}. {advice} Log: {', '.join(map(str, logs))}"
 
 
-def tail(log: Path) -> str:
+def read_tail(log: Path) -> str:
     """The end of a log; empty where it cannot be read."""
     with contextlib.suppress(OSError):
         return log.read_text(encoding="utf-8", errors="replace")[-TAIL:]
     return ""
 
 
-def cause(text: str) -> str:
-    """What a failure comes from and what to do, as far as the end of a log tells; else empty."""
+def find_cause(text: str) -> str:
+    """What a failure comes from and what to do, as far as the end of a log shows; else empty."""
     free = free_space()
-    shown = ", ".join(f"{bytes_free / 2**30:.1f} GiB free in {path}" for path, bytes_free in free.items())
+    free_text = ", ".join(f"{bytes_free / 2**30:.1f} GiB free in {path}" for path, bytes_free in free.items())
     if min(free.values(), default=FULL) < FULL:
-        return f"The disk is full ({shown}). Make room, for example in the cache {cache()}, and run the same command again: {GOES_ON}."
+        return f"The disk is full ({free_text}). Make room, for example in the cache {cache()}, and run the same command again: {GOES_ON}."
     if NO_SPACE.search(text):
-        return f"A program found no space where it wrote, though there is ({shown}): look for another disk, a quota, or no free inodes."
+        return f"A program found no space where it wrote, though there is ({free_text}): look for another disk, a quota, or no free inodes."
     if NO_NETWORK.search(text):
         return f"Something could not be downloaded. See to this machine's network and run the same command again: {GOES_ON}."
     return ""
@@ -370,8 +372,8 @@ def free_space() -> dict[Path, int]:
     return free
 
 
-def failed(text: str, status: int = 2) -> int:
-    """Print the last word, after all that was printed before. Returns the exit status."""
+def print_failure(text: str, status: int = 2) -> int:
+    """Print the last line, after all that was printed before. Returns the exit status."""
     sys.stdout.flush()
     sys.stderr.write(f"{text}\n")
     return status

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What sessions of every kind do: install, run, and keep what was said."""
+"""What sessions of every kind do: install, run, and keep the output."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 """A clone of the project on a machine where programs are out of reach, for the first seconds of each target.
 
 Where programs are missing, a mount namespace of its own has this machine's /usr without them, as an overlay. apt-get is a stand-in there:
-what it is told to install, it brings back. That the real one does is shown by ``make test-bare``. No container may be started in such a
+what it is to install, it brings back. That the real one does is shown by ``make test-bare``. No container may be started in such a
 namespace: podman elsewhere would not see its mounts.
 """
 
@@ -34,7 +34,7 @@ MISSING = (
     "strace",
     "sysctl",
 )
-# Variables that tell where this run itself came from, such as the outer make.
+# Variables of this run itself, such as the outer make.
 OF_THIS_RUN = (
     "ANSIBLE",
     "CONTROL_PLANES",
@@ -61,7 +61,7 @@ NO_NETWORK = "echo \"E: Failed to fetch a package  Temporary failure resolving '
 
 
 @dataclasses.dataclass(frozen=True)
-class Ended:
+class Result:
     """How an entry ended."""
 
     status: int
@@ -69,7 +69,7 @@ class Ended:
 
     @property
     def last(self) -> str:
-        """Its last word; make has one of its own after that."""
+        """Its last line; make prints one of its own after that."""
         return [line for line in self.output.splitlines() if not line.startswith("make:")][-1]
 
 
@@ -94,7 +94,7 @@ class Bare:
         self.environment = {"UV_CACHE_DIR": str(home / "uv"), "PIP_CACHE_DIR": str(home / "pip")}
         self._venv, self._apt, self._path_without_go = venv, apt, path_without_go
 
-    def run(self, command: str, *, until: str | None = None, wrapper: t.Sequence[str] = (), before: str = "") -> Ended:
+    def run(self, command: str, *, until: str | None = None, wrapper: t.Sequence[str] = (), before: str = "") -> Result:
         """Run a command of a shell in the clone. until: a text upon which it is interrupted, as by Ctrl-C. before: a command
         of root's, in the same mount namespace."""
         setup = (
@@ -128,7 +128,7 @@ class Bare:
             status = process.wait()
         finally:
             timer.cancel()
-        return Ended(status, output)
+        return Result(status, output)
 
     def _variables(self) -> dict[str, str]:
         """This user's settings for registries, and a plain PATH: no Python or Go but the machine's own."""

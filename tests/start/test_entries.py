@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The first seconds of each target on a machine that has only what the README names, and what is wrong there told in one sentence.
+"""The first seconds of each target on a machine that has only what the README names, and what is wrong there reported in one sentence.
 
 No cluster comes up here: ``make test-bare`` shows on Debian's own smallest systems that the whole of each target works.
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.sessions import host
 from ansible_collections.nodecraft.kubeadm.tests.sessions.copies import copy_project
-from ansible_collections.nodecraft.kubeadm.tests.start.bare import NO_NETWORK, ROOT, Bare, Ended
+from ansible_collections.nodecraft.kubeadm.tests.start.bare import NO_NETWORK, ROOT, Bare, Result
 
 BUILD = "Build 1 of 4"
 LAB = f"start-{os.getpid()}"
@@ -40,7 +40,7 @@ def bare(tmp_path: Path, clone: Path) -> Make:
     return lambda **options: Bare(tmp_path, clone, **options)
 
 
-def refused(ended: Ended, sentence: str) -> None:
+def assert_refused(ended: Result, sentence: str) -> None:
     """The entry ended with this sentence, and shows no innards."""
     assert ended.status != 0, ended.output
     assert "Traceback" not in ended.output, ended.output
@@ -51,7 +51,7 @@ def refused(ended: Ended, sentence: str) -> None:
 def test_what_is_missing_is_named_before_it_is_installed_and_without_network_it_says_so(bare: Make, entry: str) -> None:
     machine = bare(apt=NO_NETWORK, venv=False)
     ended = machine.run(f"make {entry}")
-    refused(ended, "apt-get install failed for")
+    assert_refused(ended, "apt-get install failed for")
     assert "Something could not be downloaded." in ended.last
     announced = next(line for line in ended.output.splitlines() if line.startswith("This machine lacks"))
     words = set(re.findall(r"[\w.+-]*\w", announced))
@@ -62,7 +62,7 @@ def test_what_is_missing_is_named_before_it_is_installed_and_without_network_it_
 
 def test_ctrl_c_while_packages_are_installed(bare: Make) -> None:
     ended = bare(apt="sleep 60", venv=False).run("make demo", until="Installing with apt-get")
-    refused(ended, "make demo: interrupted.")
+    assert_refused(ended, "make demo: interrupted.")
 
 
 def test_lab_down_installs_nothing_and_has_nothing_to_remove(bare: Make) -> None:
@@ -98,19 +98,19 @@ def test_a_user_who_is_not_root(bare: Make, clone: Path) -> None:
         machine = bare()
         machine.clone = own
         unprivileged = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
-        refused(machine.run("make lab-up", wrapper=unprivileged), "this needs root")
+        assert_refused(machine.run("make lab-up", wrapper=unprivileged), "this needs root")
 
 
 def test_a_name_of_the_environment_is_that_of_the_demo(bare: Make) -> None:
     machine = bare(missing=())
     machine.environment |= {"LAB": "NO"}
-    refused(machine.run("make demo"), "make demo: invalid LAB 'NO': must be")
+    assert_refused(machine.run("make demo"), "make demo: invalid LAB 'NO': must be")
 
 
 def test_an_old_podman(bare: Make) -> None:
     machine = bare(missing=())
     machine.programs["podman"] = "#!/bin/sh\necho podman version 3.4.4\n"
-    refused(machine.run("make lab-up"), "invalid podman (podman version 3.4.4): must be 4.3 or newer")
+    assert_refused(machine.run("make lab-up"), "invalid podman (podman version 3.4.4): must be 4.3 or newer")
 
 
 def test_no_network_when_the_venv_is_made(bare: Make, clone: Path) -> None:
@@ -118,7 +118,7 @@ def test_no_network_when_the_venv_is_made(bare: Make, clone: Path) -> None:
     machine.clone = clone.with_name("no-network")
     shutil.copytree(clone, machine.clone, ignore=shutil.ignore_patterns("build"))
     machine.environment |= {"PIP_RETRIES": "0", "PIP_NO_CACHE_DIR": "1"}
-    refused(machine.run("make lab-up", wrapper=("unshare", "--net")), "could not be installed into")
+    assert_refused(machine.run("make lab-up", wrapper=("unshare", "--net")), "could not be installed into")
 
 
 def test_a_full_disk_when_the_venv_is_made(bare: Make, tmp_path: Path, clone: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_full_disk_when_the_venv_is_made(bare: Make, tmp_path: Path, clone: Pa
     machine.clone = tmp_path / "small"
     machine.clone.mkdir()
     fill = f"mount -t tmpfs -o size=16m tmpfs {machine.clone}; cp -a {clone}/. {machine.clone}; rm -rf {machine.clone}/build; cd {machine.clone};"
-    refused(machine.run("make lab-up", before=fill), "The disk is full")
+    assert_refused(machine.run("make lab-up", before=fill), "The disk is full")
 
 
 @pytest.fixture(scope="class")
@@ -147,7 +147,7 @@ class TestWithPodman:
         machine = bare(venv=False)
         ended = machine.run(f"make lab-up LAB={LAB} K8S=1.5")
         assert "This machine lacks debootstrap, " in ended.output
-        refused(ended, "make lab-up ended with status")
+        assert_refused(ended, "make lab-up ended with status")
         assert "The lab has no Kubernetes 1.5." in ended.output
 
     def test_no_network_in_the_middle_of_a_build(self, bare: Make, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ class TestWithPodman:
         machine.environment |= {"XDG_CACHE_HOME": str(tmp_path / "cache"), "GOMODCACHE": str(tmp_path / "go")}
         machine.run(f"make lab-up LAB={LAB} K8S=1.5")  # It installs what the playbook runs in.
         ended = machine.run(f"make lab-up LAB={LAB}", wrapper=("unshare", "--net"))
-        refused(ended, "Something could not be downloaded.")
+        assert_refused(ended, "Something could not be downloaded.")
         assert BUILD in ended.output
 
     def test_a_full_disk_in_the_middle_of_a_build(self, bare: Make, tmp_path: Path) -> None:
@@ -164,13 +164,13 @@ class TestWithPodman:
         machine.environment |= {"XDG_CACHE_HOME": str(cache)}
         fill = f"mkdir -p {cache}; mount -t tmpfs -o size=8m tmpfs {cache};"
         ended = machine.run(f"make lab-up LAB={LAB}", before=fill)
-        refused(ended, "The disk is full")
+        assert_refused(ended, "The disk is full")
         assert BUILD in ended.output
 
     def test_the_lab_of_another_clone(self, bare: Make, foreign_lab: str) -> None:
         for entry in ("lab-up", "lab-down"):
             ended = bare(missing=()).run(f"make {entry} LAB={foreign_lab}")
-            refused(ended, f"make {entry} ended with status")
+            assert_refused(ended, f"make {entry} ended with status")
             assert (
                 ended.output.count(f"There is a lab named {foreign_lab} that belongs to /elsewhere/build/lab/x.") == 1
             )
@@ -181,7 +181,7 @@ class TestWithPodman:
         directory.mkdir(parents=True)
         podman("network", "create", f"--label=nodecraft.lab.directory={directory}", f"{foreign_lab}-left")
         with standing_lab(foreign_lab, clone, "", foreign_lab, node="w2"):
-            refused(bare(missing=()).run(f"make lab-down LAB={foreign_lab}"), "make lab-down ended with status")
+            assert_refused(bare(missing=()).run(f"make lab-down LAB={foreign_lab}"), "make lab-down ended with status")
         assert not directory.exists()
         assert containers(f"label=nodecraft.lab.directory={directory}") == []
         assert podman("network", "ls", "--quiet", f"--filter=label=nodecraft.lab.directory={directory}") == ""
@@ -196,11 +196,11 @@ class TestWithPodman:
         finally:
             podman("rm", "--force", f"{name}-guest")
             podman("network", "rm", name)
-        refused(ended, "make lab-down ended with status")
+        assert_refused(ended, "make lab-down ended with status")
         assert f"Remove them (podman rm --force {name}-guest) and run the same command again." in ended.output
 
     @pytest.mark.parametrize(
-        ("program", "asked", "sentence"),
+        ("program", "variables", "sentence"),
         [
             (
                 "",
@@ -213,12 +213,12 @@ class TestWithPodman:
         ids=["a lab of the user", "no such Kubernetes", "no such size"],
     )
     def test_a_lab_that_stands_is_not_removed_for_a_demo_that_cannot_be(
-        self, bare: Make, clone: Path, foreign_lab: str, program: str, asked: str, sentence: str
+        self, bare: Make, clone: Path, foreign_lab: str, program: str, variables: str, sentence: str
     ) -> None:
         name = f"{LAB}-s"
         with standing_lab(name, clone, program, foreign_lab):
-            ended = bare(missing=()).run(f"make demo LAB={name} {asked}")
-            refused(ended, "make demo ended with status")
+            ended = bare(missing=()).run(f"make demo LAB={name} {variables}")
+            assert_refused(ended, "make demo ended with status")
             assert sentence in ended.output
             assert containers(f"label=nodecraft.lab={name}") != []
 
@@ -239,12 +239,12 @@ class TestWithPodman:
             (directory / made).touch()
         with standing_lab(name, clone, "", foreign_lab):
             ended = bare(missing=()).run(f"make lab-up LAB={name} WORKERS=0")
-            refused(ended, "make lab-up ended with status")
+            assert_refused(ended, "make lab-up ended with status")
             assert f"Lab {name} has lost {directory}/ssh_key: no such container or file." in ended.output
 
     def test_containers_of_others_with_the_names_of_nodes(self, bare: Make, foreign_lab: str) -> None:
         ended = bare(missing=()).run(f"make lab-up LAB={foreign_lab}-o")
-        refused(ended, "make lab-up ended with status")
+        assert_refused(ended, "make lab-up ended with status")
         assert f"The containers {foreign_lab}-o-cp1 are not of lab {foreign_lab}-o" in ended.output
 
     def test_ctrl_c_in_the_demo_leaves_no_container_and_the_next_run_starts(self, bare: Make) -> None:
@@ -257,10 +257,10 @@ class TestWithPodman:
     def test_two_demos_at_once(self, bare: Make, clone: Path) -> None:
         lock = clone / "build" / "demo" / "lock"
         lock.parent.mkdir(parents=True, exist_ok=True)
-        with lock.open("w") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
+        with lock.open("w") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
             ended = bare(missing=()).run(f"make demo LAB={LAB}")
-        refused(ended, "make demo ended with status")
+        assert_refused(ended, "make demo ended with status")
         assert "Another demo runs in this clone" in ended.output
 
 

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.docs.blocks import Block, Shape, blocks_of, note_beside, on_lab
+from ansible_collections.nodecraft.kubeadm.tests.docs.blocks import (
+    Block,
+    Shape,
+    note_beside,
+    parse_blocks,
+    rename_nodes,
+)
 
 PAGE = """\
 # A page
@@ -31,7 +37,7 @@ out
 
 
 def test_blocks_are_found_with_line_and_reason() -> None:
-    assert blocks_of("a.md", PAGE) == [
+    assert parse_blocks("a.md", PAGE) == [
         Block("a.md", 3, "shell", "make it\n", "needs a printer"),
         Block("a.md", 11, "console", "$ one\nprinted\n$ two\n", "needs a plotter"),
         Block("a.md", 19, "text", "out\n", "needs a plotter"),
@@ -80,6 +86,6 @@ def test_a_first_line_names_a_file() -> None:
 
 
 def test_the_hosts_of_the_reader_are_those_of_the_lab() -> None:
-    assert on_lab("cp1, w1: nodes/w2/status --limit=cp1 hw1 w10 a.w1", "x") == (
+    assert rename_nodes("cp1, w1: nodes/w2/status --limit=cp1 hw1 w10 a.w1", "x") == (
         "x-cp1, x-w1: nodes/x-w2/status --limit=x-cp1 hw1 w10 a.w1"
     )

@@ -72,9 +72,9 @@ def test_a_static_pod_is_changed_and_comes_back(node: str, name: str, kind: str)
     done = static_pods.planned(state, **desired)
     assert done.operations
     assert only_these(before.pod, done.after.pod, {"containers", "volumes", "priority", "priorityClassName"})
-    shown = diff(done)
-    assert shown[0]["before"] != shown[0]["after"]
-    assert "s3cret" not in str(shown)
+    shown_diff = diff(done)
+    assert shown_diff[0]["before"] != shown_diff[0]["after"]
+    assert "s3cret" not in str(shown_diff)
 
     changed = static_pods.following(done, state)
     assert static_pods.planned(changed, **desired, purge=True).operations == ()

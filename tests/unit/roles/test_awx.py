@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.nodecraft.kubeadm.tests.sessions.awx import answers
+from ansible_collections.nodecraft.kubeadm.tests.sessions.awx import survey_vars
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import ROOT, Json, Outcome, Stage
 
 API, KUBELET, NODES = "kube-apiserver", "kubelet", "node_taint"
@@ -68,7 +68,7 @@ def test_answers_of_a_survey_are_taken(stage: Stage, playbook: str) -> None:
     for hosts in groups.values():
         for host in hosts.values():
             host.update(control_plane_feature_gates={"A": True}, node_kubelet_feature_gates={"A": True})
-    outcome = stage.playbook(playbook, groups, as_options(answers(f"{playbook}.yml", control_plane_resume="true")))
+    outcome = stage.playbook(playbook, groups, as_options(survey_vars(f"{playbook}.yml", control_plane_resume="true")))
     assert outcome.status == 0, outcome.output
     assert outcome.hosts("change", API) == ["cp1", "cp2"]
 
@@ -89,7 +89,7 @@ def test_the_controller_asks_as_its_user_where_the_inventory_says_that_all_hosts
 
 
 def test_an_answer_of_a_wrong_type_is_refused(stage: Stage) -> None:
-    outcome = stage.playbook("site", inventory(), as_options(answers("site.yml", control_plane_resume="maybe")))
+    outcome = stage.playbook("site", inventory(), as_options(survey_vars("site.yml", control_plane_resume="maybe")))
     assert outcome.status != 0
     assert "maybe" in outcome.output
     assert changes(outcome) == []

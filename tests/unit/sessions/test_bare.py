@@ -23,7 +23,7 @@ def test_the_name_of_a_root_changes_with_what_it_is_made_from() -> None:
         ("trixie", ("git",), "x86_64"),
         ("trixie", ("git", "make"), "arm"),
     ]
-    assert name not in [bare_rules.root_name(*other) for other in others]
+    assert name not in [bare_rules.root_name(*first_other) for first_other in others]
 
 
 def test_the_mirror_is_the_one_of_this_machines_own_release() -> None:
@@ -164,7 +164,7 @@ def test_what_stays_behind_is_found(interfaces: list[str], rules: str, mounts: s
 
 
 def test_all_suites_and_entries_are_the_default() -> None:
-    asked = bare.arguments_of([])
-    assert (asked.suite, asked.entries, asked.cold) == (None, list(bare_rules.ENTRIES), False)
-    asked = bare.arguments_of(["--suite", "trixie", "--suite", "bookworm", "--cold", "--entries", "demo", "test"])
-    assert (asked.suite, asked.entries, asked.cold) == (["trixie", "bookworm"], ["demo", "test"], True)
+    args = bare.parse_arguments([])
+    assert (args.suite, args.entries, args.cold) == (None, list(bare_rules.ENTRIES), False)
+    args = bare.parse_arguments(["--suite", "trixie", "--suite", "bookworm", "--cold", "--entries", "demo", "test"])
+    assert (args.suite, args.entries, args.cold) == (["trixie", "bookworm"], ["demo", "test"], True)

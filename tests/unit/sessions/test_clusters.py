@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.lab import guard, runs
 from ansible_collections.nodecraft.kubeadm.lab.guard import lock_lab
-from ansible_collections.nodecraft.kubeadm.tests.sessions.clusters import run_story, start_lab, stop_lab
+from ansible_collections.nodecraft.kubeadm.tests.sessions.clusters import run_program, start_lab, stop_lab
 
 LAB = {"LAB": "sre", "K8S": "1.37", "CONTROL_PLANES": "1", "WORKERS": "2"}
 
@@ -85,7 +85,7 @@ def test_a_playbook_takes_the_lock_of_its_lab() -> None:
 def test_what_is_interrupted_gets_the_time_that_it_needs() -> None:
     session = FakeSession()
     start_lab(t.cast(t.Any, session), LAB)
-    run_story(t.cast(t.Any, session), "demo/demo.py")
+    run_program(t.cast(t.Any, session), "demo/demo.py")
     assert [options["interrupt_timeout"] for options in session.options] == [None, None]
 
 

@@ -46,7 +46,7 @@ def test_an_installed_collection_is_packed_with_what_is_there(tmp_path: Path) ->
         assert archive.getnames() == [ee_parts.MANIFEST, ee_parts.FILES, ".", "plugins", PLUGIN]
         listed = json.loads(ee_parts.member(archive, ee_parts.FILES))["files"]
     assert listed[-1]["chksum_sha256"] == hashlib.sha256(b"A = 1\n").hexdigest()
-    assert ee_parts.checked_artifact(packed(tmp_path, content)) == name
+    assert ee_parts.check_artifact(packed(tmp_path, content)) == name
 
 
 def test_what_is_no_artifact_of_this_collection_is_refused(tmp_path: Path) -> None:
@@ -58,9 +58,9 @@ def test_what_is_no_artifact_of_this_collection_is_refused(tmp_path: Path) -> No
         (other, "must be an artifact of nodecraft.kubeadm, and it is one of kubernetes.core"),
     ):
         with pytest.raises(ee_parts.WrongArtifact, match=sentence):
-            ee_parts.checked_artifact(packed(tmp_path, content))
+            ee_parts.check_artifact(packed(tmp_path, content))
     with pytest.raises(ee_parts.WrongArtifact, match="must be a file"):
-        ee_parts.checked_artifact(tmp_path)
+        ee_parts.check_artifact(tmp_path)
 
 
 def test_a_file_that_was_changed_since_is_named(tmp_path: Path) -> None:
@@ -72,14 +72,14 @@ def test_a_file_that_was_changed_since_is_named(tmp_path: Path) -> None:
             old = ee_parts.member(archive, member.name) if is_file else None
             ee_parts.add(target, member.name, b"A = 2\n" if member.name == PLUGIN else old)
     with pytest.raises(ee_parts.WrongArtifact, match=rf"checksums do not match \({PLUGIN}\)"):
-        ee_parts.checked_artifact(packed(tmp_path, changed.getvalue()))
+        ee_parts.check_artifact(packed(tmp_path, changed.getvalue()))
 
 
 def test_the_definition_takes_files_instead_of_galaxy() -> None:
     original = yaml.safe_load((ROOT / "ee" / "execution-environment.yml").read_text(encoding="utf-8"))
-    kept = json.dumps(original)
+    before = json.dumps(original)
     made = ee_parts.definition(original, collections=["a.tar.gz", "b.tar.gz"], base="localhost/base:1", core="2.21.5")
-    assert json.dumps(original) == kept
+    assert json.dumps(original) == before
     assert made["images"]["base_image"]["name"] == "localhost/base:1"
     assert made["dependencies"]["ansible_core"]["package_pip"] == "ansible-core==2.21.5"
     assert [each["type"] for each in made["dependencies"]["galaxy"]["collections"]] == ["file", "file"]

@@ -28,7 +28,7 @@ class FakeMachine:
         never: t.Collection[str] = (),
     ) -> None:
         self.programs = EVERYTHING - set(lacks)
-        self.said: list[str] = []
+        self.lines: list[str] = []
         self.commands: list[tuple[str, ...]] = []
         self._podman, self._apt, self._never = podman, apt, set(never)
         self.machine = host.Machine(lambda name: name if name in self.programs else None, self.run, root, venv)
@@ -42,7 +42,7 @@ class FakeMachine:
         return subprocess.CompletedProcess(command, self._apt, "", "")
 
     def prepare(self, entry: str) -> None:
-        host.prepare(entry, self.machine, self.said.append)
+        host.prepare(entry, self.machine, self.lines.append)
 
     @property
     def installed(self) -> list[str]:
@@ -59,14 +59,14 @@ def test_a_machine_with_everything_is_left_alone() -> None:
     for entry in host.NEEDS:
         fake = FakeMachine()
         fake.prepare(entry)
-        assert fake.said == []
+        assert fake.lines == []
         assert fake.installed == []
 
 
 def test_what_is_missing_is_named_before_it_is_installed() -> None:
     fake = FakeMachine("podman", "ssh", "ssh-keygen", venv=False)
     fake.prepare("demo")
-    assert fake.said == [
+    assert fake.lines == [
         f"This machine lacks podman, ssh, ssh-keygen, venv. Installing with apt-get (usually 30 s): openssh-client podman {VENV_PACKAGE}"
     ]
     assert fake.installed == ["openssh-client", "podman", VENV_PACKAGE]

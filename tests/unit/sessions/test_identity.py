@@ -101,7 +101,7 @@ def test_machine_without_unshare_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "moved"),
+    ("text", "expected"),
     [
         (str(ROOT), str(PLACE)),
         (f"{ROOT}/build/envs/x/bin:/usr/bin", f"{PLACE}/build/envs/x/bin:/usr/bin"),
@@ -112,8 +112,8 @@ def test_machine_without_unshare_is_refused() -> None:
     ],
     ids=["itself", "first", "second", "option", "longer name", "below another"],
 )
-def test_paths_into_clone_move_with_it(text: str, moved: str) -> None:
-    assert identity.moved(text, PLACE) == moved
+def test_paths_into_clone_move_with_it(text: str, expected: str) -> None:
+    assert identity.relocate(text, PLACE) == expected
 
 
 def test_environment_is_of_another_user_and_keeps_the_rest() -> None:
@@ -134,7 +134,7 @@ def test_environment_is_of_another_user_and_keeps_the_rest() -> None:
 
 @pytest.mark.parametrize("choices", [identity.CLONES, identity.LANGUAGES, tuple(identity.ZONES)])
 def test_choice_is_never_the_own_value(choices: tuple[t.Any, ...]) -> None:
-    assert [identity.other(choices, own) for own in choices] == [choices[1], choices[0]]
+    assert [identity.first_other(choices, own) for own in choices] == [choices[1], choices[0]]
 
 
 @pytest.mark.parametrize("west", identity.ZONES)

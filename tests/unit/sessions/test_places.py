@@ -38,8 +38,8 @@ def test_link_in_fresh_clone_leads_to_it(clone: Path) -> None:
 
 def test_link_holds_where_clone_is_moved(clone: Path) -> None:
     link(clone)
-    moved = clone.rename(clone.with_name("elsewhere"))
-    assert (moved / LINK).resolve() == moved
+    relocate = clone.rename(clone.with_name("elsewhere"))
+    assert (relocate / LINK).resolve() == relocate
 
 
 @pytest.mark.parametrize("target", ["/", "../../../../../.."], ids=["absolute", "relative"])

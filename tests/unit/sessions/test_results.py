@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.sessions import results as module
-from ansible_collections.nodecraft.kubeadm.tests.sessions.results import BEHIND, Count, Watch, blocks, count_of
+from ansible_collections.nodecraft.kubeadm.tests.sessions.results import BEHIND, Count, Watch, count_of, session_blocks
 
 MOST_NICE = 19  # these tests may be nice themselves
 
@@ -135,7 +135,7 @@ def test_later_sessions_run_after_a_failure_where_that_is_wanted(
 
 def test_the_lines_of_a_session_stay_together() -> None:
     lines = ["nox > Running session a\n", "work\n", "nox > Session a was successful in 2 s.\n", "nox > Ran 1 session\n"]
-    assert list(blocks(lines, Watch([], {}))) == ["".join(lines[:3]).rstrip("\n"), "nox > Ran 1 session"]
+    assert list(session_blocks(lines, Watch([], {}))) == ["".join(lines[:3]).rstrip("\n"), "nox > Ran 1 session"]
 
 
 def test_sessions_without_a_duration_are_counted() -> None:

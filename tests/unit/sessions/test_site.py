@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.sessions.site import REPOSITORY, linked
+from ansible_collections.nodecraft.kubeadm.tests.sessions.site import REPOSITORY, link_sources
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions.site import REPOSITORY
     ],
 )
 def test_links_lead_to_guides_or_to_the_repository(link: str, target: str) -> None:
-    assert linked(f"see [this]({link}), and [that]({link})") == f"see [this]({target}), and [that]({target})"
+    assert link_sources(f"see [this]({link}), and [that]({link})") == f"see [this]({target}), and [that]({target})"

@@ -49,35 +49,35 @@ def whatever_this_machine_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         signal.signal(number, handler)
 
 
-@pytest.mark.parametrize("said", NO_NETWORK)
-def test_a_failed_download_is_recognized(said: str) -> None:
-    assert start.cause(f"much else\n{said}\nnox > Session demo failed.\n").startswith(
+@pytest.mark.parametrize("message", NO_NETWORK)
+def test_a_failed_download_is_recognized(message: str) -> None:
+    assert start.find_cause(f"much else\n{message}\nnox > Session demo failed.\n").startswith(
         "Something could not be downloaded."
     )
 
 
-@pytest.mark.parametrize("said", FULL_DISK)
-def test_a_full_disk_is_recognized_and_the_room_is_told(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("message", FULL_DISK)
+def test_a_full_disk_is_recognized_and_the_room_is_told(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: mock.Mock(free=start.FULL - 1))
-    advice = start.cause(said)
+    advice = start.find_cause(message)
     assert advice.startswith("The disk is full (")
     assert "0.1 GiB free in" in advice
     assert "it goes on where it stopped" in advice
 
 
-@pytest.mark.parametrize("said", FULL_DISK)
-def test_a_disk_with_room_is_not_called_full(said: str) -> None:
-    advice = start.cause(said)
+@pytest.mark.parametrize("message", FULL_DISK)
+def test_a_disk_with_room_is_not_called_full(message: str) -> None:
+    advice = start.find_cause(message)
     assert advice.startswith("A program found no space where it wrote, though there is (1024.0 GiB free in ")
 
 
 def test_other_failures_are_not_explained_away() -> None:
-    assert start.cause("FAILED tests/unit/test_x.py::test_y - assert 1 == 2\n") == ""
+    assert start.find_cause("FAILED tests/unit/test_x.py::test_y - assert 1 == 2\n") == ""
 
 
 def test_without_room_any_failure_comes_from_that(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: mock.Mock(free=start.FULL - 1))
-    assert start.cause("ERROR: could not install packages\n").startswith("The disk is full (")
+    assert start.find_cause("ERROR: could not install packages\n").startswith("The disk is full (")
 
 
 def unable(*_args: object, **_options: object) -> t.NoReturn:
@@ -88,7 +88,7 @@ def test_to_look_at_a_full_disk_nothing_is_written(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(tempfile, "gettempdir", unable)
     monkeypatch.delenv("TMPDIR", raising=False)
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: mock.Mock(free=0))
-    assert "GiB free in /tmp)" in start.cause(FULL_DISK[0])
+    assert "GiB free in /tmp)" in start.find_cause(FULL_DISK[0])
 
 
 class Entry:
@@ -108,7 +108,7 @@ class Entry:
         monkeypatch.setattr(sys, "argv", ["start.py", entry])
         monkeypatch.setattr(os, "geteuid", lambda: user)
         monkeypatch.setattr(start, "BUILD", build)
-        monkeypatch.setattr(start, "run", body)
+        monkeypatch.setattr(start, "run_entry", body)
         self.status = start.main()
 
 
@@ -117,7 +117,7 @@ def test_an_end_that_cannot_be_explained_is_told_all_the_same(
     status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", unable)
-    monkeypatch.setattr(start, "tail", lambda _log: FULL_DISK[0])
+    monkeypatch.setattr(start, "read_tail", lambda _log: FULL_DISK[0])
     assert Entry(tmp_path, lambda *_: status, monkeypatch).status == status
     assert capsys.readouterr().err.startswith(f"make lab-up ended with status {status}. A program found no space")
 
@@ -137,7 +137,7 @@ def test_an_entry_that_was_interrupted_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def body(_entry: str, log: t.TextIO) -> int:
-        return start.follow(["sh", "-c", "exit 130"], log, story=True)
+        return start.run_command(["sh", "-c", "exit 130"], log, filtered=True)
 
     stand_in(tmp_path, "podman", "", monkeypatch)
     assert Entry(tmp_path, body, monkeypatch).status == 130
@@ -155,9 +155,9 @@ def interrupted(*_: object) -> t.NoReturn:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("entry", start.STORIES)
+@pytest.mark.parametrize("entry", start.LAB_ENTRIES)
 @pytest.mark.parametrize(
-    ("podman", "said"),
+    ("podman", "message"),
     [
         (
             'sleep 0.2; case "$*" in "ps --all "*label=nodecraft.lab.directory=*/lab/sre) echo 1234; esac',
@@ -174,18 +174,18 @@ def interrupted(*_: object) -> t.NoReturn:
 def test_the_last_line_after_an_interruption_says_what_is_left(
     entry: str,
     podman: str,
-    said: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("LAB", "sre")
-    monkeypatch.setattr(start, "LONGEST_LOOK", 10 if "1234" in podman else 0.3, raising=False)
+    monkeypatch.setattr(start, "PODMAN_TIMEOUT", 10 if "1234" in podman else 0.3, raising=False)
     stand_in(tmp_path, "podman", podman, monkeypatch)
     assert Entry(tmp_path, interrupted, monkeypatch, entry).status == 130
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith(f"make {entry}: interrupted. ")
-    assert said in last
+    assert message in last
     assert "make lab-down LAB=sre removes it." in last
 
 
@@ -207,7 +207,7 @@ def test_after_an_interruption_a_compiler_that_goes_on_is_told(
 
 
 @pytest.mark.parametrize("name", ["/../../../victim/app", "x" * 300, "sre\n", "Sre", "-x", ""])
-@pytest.mark.parametrize("entry", start.STORIES)
+@pytest.mark.parametrize("entry", start.LAB_ENTRIES)
 def test_what_is_no_name_of_a_lab_is_refused_before_anything_is_written(
     entry: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -220,10 +220,10 @@ def test_what_is_no_name_of_a_lab_is_refused_before_anything_is_written(
 
 
 def test_a_name_is_what_the_playbooks_take() -> None:
-    assert f"'{start.LAB.pattern}\\Z'" in (ROOT / "lab" / "tasks" / "name.yml").read_text(encoding="utf-8")
+    assert f"'{start.LAB_NAME_PATTERN.pattern}\\Z'" in (ROOT / "lab" / "tasks" / "name.yml").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("entry", [*start.STORIES, "test", "test-bare"])
+@pytest.mark.parametrize("entry", [*start.LAB_ENTRIES, "test", "test-bare"])
 def test_a_user_who_is_not_root_hears_it_before_anything_is_written(
     entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -269,12 +269,14 @@ def test_a_clone_whose_files_git_does_not_tell_is_named_before_anything_is_writt
     monkeypatch.setattr(start, "ROOT", tmp_path)
     configs = dict.fromkeys(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"), os.devnull)
     # The directory may be at the root of a file system, which git says in another way.
-    looks = {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1", "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}
-    for name, value in {**looks, **configs}.items():
+    git_settings = {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1", "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}
+    for name, value in {**git_settings, **configs}.items():
         monkeypatch.setenv(name, value)
     assert Entry(tmp_path / "build", lambda *_: pytest.fail("It ran."), monkeypatch, entry).status == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"make {entry}: git does not tell the files of this clone {sentence.format(tmp_path)}"), said
+    error = capsys.readouterr().err
+    assert error.startswith(f"make {entry}: git does not tell the files of this clone {sentence.format(tmp_path)}"), (
+        error
+    )
     assert not (tmp_path / "build").exists()
 
 
@@ -308,7 +310,7 @@ def test_a_second_entry_leaves_the_log_of_the_first_one(tmp_path: Path) -> None:
 
 
 # As a program of ours in nox that a signal reaches: it ends in order, and nox or Python has the last word.
-TIDY = r"""
+ORDERLY_END = r"""
 trap 'echo Lab x is removed.; echo "nox > Interrupted..."; echo "Traceback (most recent call last):"
   echo "  File nox"; echo KeyboardInterrupt; exit 1' INT
 echo begun
@@ -317,26 +319,28 @@ while :; do sleep 0.02; done
 """
 
 
-@pytest.mark.parametrize("story", [True, False])
-def test_after_a_signal_a_story_has_no_word_of_nox_or_python(story: bool, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("filtered", [True, False])
+def test_after_a_signal_a_story_has_no_word_of_nox_or_python(
+    filtered: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
     log = io.StringIO()
     with pytest.raises(KeyboardInterrupt):
-        start.follow(["sh", "-c", TIDY], log, story=story)
+        start.run_command(["sh", "-c", ORDERLY_END], log, filtered=filtered)
     assert log.getvalue().endswith("Traceback (most recent call last):\n  File nox\nKeyboardInterrupt\n")
-    shown = "begun\nLab x is removed.\n" if story else log.getvalue()
-    assert capsys.readouterr().out == shown
+    expected = "begun\nLab x is removed.\n" if filtered else log.getvalue()
+    assert capsys.readouterr().out == expected
 
 
 def test_a_traceback_without_a_signal_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     line = "Traceback (most recent call last):"
-    assert start.follow(["echo", line], io.StringIO(), story=True) == 0
+    assert start.run_command(["echo", line], io.StringIO(), filtered=True) == 0
     assert capsys.readouterr().out == f"{line}\n"
 
 
 def test_why_a_session_could_not_begin_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     why = "nox > Session demo failed: Python interpreter 3.16 not found."
     lines = f"nox > Running session demo\n{why}\nnox > Session demo failed."
-    assert start.follow(["echo", lines], io.StringIO(), story=True) == 0
+    assert start.run_command(["echo", lines], io.StringIO(), filtered=True) == 0
     assert capsys.readouterr().out == f"{why}\n"
 
 
@@ -373,9 +377,9 @@ class Clone:
             "COLLECTIONS": self.build / "collections",
         }.items():
             monkeypatch.setattr(start, name, value)
-        monkeypatch.setattr(start, "follow", self._follow)
+        monkeypatch.setattr(start, "run_command", self._run_command)
 
-    def _follow(self, command: t.Sequence[str], *_args: object, **_options: object) -> int:
+    def _run_command(self, command: t.Sequence[str], *_args: object, **_options: object) -> int:
         self.commands.append(command)
         (self.build / "nox" / "bin").mkdir(parents=True, exist_ok=True)
         (self.build / "nox" / "bin" / "python").touch()
@@ -402,8 +406,8 @@ def test_a_clone_at_another_place_makes_its_venvs_again(
     (tmp_path / "first").rename(tmp_path / "second")
     second = Clone(tmp_path / "second", monkeypatch)
     assert second.make()
-    said = capsys.readouterr().out.splitlines()
-    assert said[0] == "This clone was moved or copied: build/nox and build/envs are made again"
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "This clone was moved or copied: build/nox and build/envs are made again"
     assert sorted(path.name for path in second.build.iterdir()) == ["nox", "nox.lock"]
     (second.build / "envs").mkdir()
     assert not second.make()
@@ -416,9 +420,9 @@ def test_a_clone_at_another_place_makes_its_venvs_again(
 def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> t.Iterator[t.Callable[[], bool]]:
     """Stands in for what compiles the programs of a lab. Tells whether it runs, and ends with the test."""
     (tmp_path / "lab").mkdir()
-    noted = tmp_path / "started"
+    pid_file = tmp_path / "started"
     script = (
-        f"import os, sys, time; open({str(noted)!r}, 'w').write(f'{{os.getpid()}} {{sys.argv[1:]}}'); time.sleep(60)"
+        f"import os, sys, time; open({str(pid_file)!r}, 'w').write(f'{{os.getpid()}} {{sys.argv[1:]}}'); time.sleep(60)"
     )
     (tmp_path / "lab" / "programs.py").write_text(script, encoding="utf-8")
     monkeypatch.setattr(start, "ROOT", tmp_path)
@@ -427,25 +431,25 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> t.Iterator[t.Ca
 
     def runs() -> bool:
         deadline = time.monotonic() + 20
-        while not noted.exists() or not noted.read_text(encoding="utf-8"):
+        while not pid_file.exists() or not pid_file.read_text(encoding="utf-8"):
             if time.monotonic() > deadline:
                 return False
             time.sleep(0.05)
-        process, arguments = noted.read_text(encoding="utf-8").split(maxsplit=1)
+        process, arguments = pid_file.read_text(encoding="utf-8").split(maxsplit=1)
         assert arguments == "['build', '1.36']"
         return Path("/proc", process).exists()
 
     yield runs
-    if noted.exists():
+    if pid_file.exists():
         with contextlib.suppress(ProcessLookupError):
-            os.kill(int(noted.read_text(encoding="utf-8").split()[0]), signal.SIGKILL)
+            os.kill(int(pid_file.read_text(encoding="utf-8").split()[0]), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("entry", ["demo", "lab-up", "bench"])
 def test_programs_are_compiled_while_the_machine_is_prepared(
     entry: str, compiler: t.Callable[[], bool], tmp_path: Path
 ) -> None:
-    with (tmp_path / "log").open("w", encoding="utf-8") as log, start.programs_compiled(entry, log) as end:
+    with (tmp_path / "log").open("w", encoding="utf-8") as log, start.compile_programs(entry, log) as end:
         assert compiler()
     assert compiler()
     end()
@@ -454,7 +458,7 @@ def test_programs_are_compiled_while_the_machine_is_prepared(
 
 def test_a_machine_that_cannot_be_prepared_compiles_nothing(compiler: t.Callable[[], bool], tmp_path: Path) -> None:
     def prepare() -> None:
-        with (tmp_path / "log").open("w", encoding="utf-8") as log, start.programs_compiled("demo", log):
+        with (tmp_path / "log").open("w", encoding="utf-8") as log, start.compile_programs("demo", log):
             assert compiler()
             raise host.Problem("no podman")
 
@@ -468,7 +472,7 @@ def test_entries_without_a_lab_of_their_own_compile_nothing(
     entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("It was started."))
-    with (tmp_path / "log").open("w", encoding="utf-8") as log, start.programs_compiled(entry, log):
+    with (tmp_path / "log").open("w", encoding="utf-8") as log, start.compile_programs(entry, log):
         pass
 
 
