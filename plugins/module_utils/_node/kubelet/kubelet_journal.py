@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The journal of a planned change of the kubelet, and how one is recognised."""
+"""The journal of a planned change of the kubelet, and how its process is identified."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ except ImportError:
     yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
 
 
-def instance(layout: Layout) -> Instance:
-    """How a kubelet with these files is recognised."""
+def instance_of(layout: Layout) -> Instance:
+    """How the process of a kubelet with these files is identified."""
     probe = healthz_of(layout.settings)
     return {"arguments": layout.command, "probes": [probe] if probe else []}
 
 
 def kubelet_journal(
-    unit: KubeletUnit, plan: KubeletPlan, settings: TransactionSettings, complaints: t.Sequence[str]
+    unit: KubeletUnit, plan: KubeletPlan, settings: TransactionSettings, strict_errors: t.Sequence[str]
 ) -> Journal:
-    """The journal of a planned change of the kubelet. complaints: about configuration that is not ours, known before."""
+    """The journal of a planned change of the kubelet. strict_errors: of configuration that is not ours, known before."""
     obsolete, details = _directories(plan)
     files = [
         *(planned_journal.file_entry(change) for change in plan.files),
@@ -50,10 +50,10 @@ def kubelet_journal(
     watch: UnitWatch = {
         "kind": SYSTEMD_UNIT,
         "unit": KUBELET_UNIT,
-        "before": instance(plan.before),
-        "after": instance(plan.after),
+        "before": instance_of(plan.before),
+        "after": instance_of(plan.after),
         "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
-        "complaints": list(complaints),
+        "complaints": list(strict_errors),
         "has_static_pods": bool(unit.manifests()),
         "static_pods": _static_pods(unit),
         "set_aside": [],
@@ -76,10 +76,10 @@ def kubelet_journal(
 
 
 def _directories(plan: KubeletPlan) -> tuple[list[str], RecordDetails]:
-    """The directories that go with the last file of ours, and what the record says of those that stay: others may have made theirs."""
+    """The directories to remove with the last file of ours, and the record's details with those that stay: only those that we made count."""
     missing = planned_journal.missing_directories(change.path for change in plan.files if change.after is not None)
     made = {*made_directories(KUBELET_NAME), *missing}
-    # Removed when they are empty then; the directory of fragments only when no kubelet looks for it any more.
+    # Removed when they are empty then; the directory of fragments only when no kubelet uses it any more.
     used = kubelet_layout.config_dir(plan.after.command)
     directories = {os.path.dirname(change.path) for change in plan.files if change.after is None}
     obsolete = sorted((directories & made) - {used})
@@ -87,10 +87,10 @@ def _directories(plan: KubeletPlan) -> tuple[list[str], RecordDetails]:
 
 
 def _static_pods(unit: KubeletUnit) -> list[str]:
-    """The names at the API of the static pods that have a manifest. One that cannot be read is none that the kubelet would start."""
-    found = []
+    """The names at the API of the static pods that have a manifest. One that cannot be read is skipped: the kubelet would not start it either."""
+    names = []
     for path in unit.manifests():
-        wrong = contextlib.suppress(OSError, ValueError, KeyError, TypeError, yaml.YAMLError)
-        with wrong, open_to_read(path) as stream:
-            found.append(f"{configuration.load_first(stream.read().decode())['metadata']['name']}-{unit.node_name}")
-    return found
+        unreadable = contextlib.suppress(OSError, ValueError, KeyError, TypeError, yaml.YAMLError)
+        with unreadable, open_to_read(path) as stream:
+            names.append(f"{configuration.load_first(stream.read().decode())['metadata']['name']}-{unit.node_name}")
+    return names

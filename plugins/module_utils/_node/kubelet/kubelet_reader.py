@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the kubelet of this node says about itself: its manifests, its node's name, its cluster, and since when it is in it."""
+"""Reading the kubelet of this node: its configuration, its manifests, its node's name, its cluster, and since when it is joined."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def read_identity(arguments: t.Sequence[str], *, root: str = "/") -> ClusterIden
 
 
 def _machine_id(paths: str, root: str) -> str:
-    """The content of the first file that can be read, be it empty: so does the kubelet."""
+    """The content of the first file that can be read, even if empty, as the kubelet does."""
     texts = (_read(root, path) for path in paths.split(","))
     return next((text.strip() for text in texts if text is not None), "")
 
@@ -63,7 +63,7 @@ def _read(root: str, path: str) -> str | None:
 def joined_at(arguments: t.Sequence[str], root: str = "/") -> float:
     """When the node of a kubelet with this command line was joined, in seconds since 1970; 0.0 when that is not known.
 
-    A rotation adds a client certificate and keeps the older ones, so the oldest one is from that time. Who removes old ones does not write the
+    A rotation adds a client certificate beside the older ones, so the oldest one is from that time. Removing old ones does not write the
     kubelet's kubeconfig again, which kubeadm join does: the earlier of the two counts.
     """
     directory = flags.last(arguments, "cert-dir") or _CERT_DIR
@@ -81,11 +81,11 @@ _DEFAULT_RUNTIME = "unix:///run/containerd/containerd.sock"
 
 
 class KubeletDown(KubeadmError):
-    """No kubelet runs that could be asked. found: what is there instead, after the word kubelet."""
+    """No kubelet runs that could be read. state: of kubelet.service, as the end of a sentence about it."""
 
-    def __init__(self, found: str, message: str) -> None:
+    def __init__(self, state: str, message: str) -> None:
         super().__init__(message)
-        self.found = found
+        self.state = state
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,9 +93,10 @@ class Kubelet:
     """The kubelet of a node.
 
     program: its binary. manifest_dir: its staticPodPath. node_name: the name of its Node. healthz: its own health as a probe; None when that is
-    switched off. runtime: the address of its container runtime. cluster: the one that it belongs to. places: where it keeps its pods, their
-    logs and its credential, as far as its settings say. pid: of its process; 0 when it is down. joined: when the node was joined to its cluster,
-    in seconds since 1970; 0.0 when that is not known. problem: why it does not work, with its last words, where that was asked for; empty when it does.
+    switched off. runtime: the address of its container runtime. cluster: the one that it belongs to. paths: of its pods, their logs and its
+    credential, where its settings differ from the defaults. pid: of its process; 0 when it is down. joined: when the node was joined to its
+    cluster, in seconds since 1970; 0.0 when that is not known. problem: why it does not work, with its last log lines, where that was read;
+    empty when it does.
     """
 
     program: str
@@ -104,7 +105,7 @@ class Kubelet:
     healthz: Probe | None
     runtime: str
     cluster: ClusterIdentity
-    places: KubeletPaths = dataclasses.field(default_factory=KubeletPaths)
+    paths: KubeletPaths = dataclasses.field(default_factory=KubeletPaths)
     pid: int = 0
     joined: float = 0.0
     problem: str = ""
@@ -115,12 +116,12 @@ def read_kubelet(run: Run, *, proc: str = "/proc") -> Kubelet:
 
     run: like AnsibleModule.run_command. Raises KubeletDown when none runs, KubeadmError when it is not of kubeadm's layout.
     """
-    pid, arguments, settings = _running(run, proc)
-    found = kubelet_of(arguments, settings, os.path.join(proc, str(pid), "root"))
-    return dataclasses.replace(found, pid=pid)
+    pid, arguments, settings = _read_running(run, proc)
+    kubelet = make_kubelet(arguments, settings, os.path.join(proc, str(pid), "root"))
+    return dataclasses.replace(kubelet, pid=pid)
 
 
-def kubelet_of(arguments: t.Sequence[str], settings: Settings, root: str = "/") -> Kubelet:
+def make_kubelet(arguments: t.Sequence[str], settings: Settings, root: str = "/") -> Kubelet:
     """The kubelet with this command line and these settings. root: what is the root of the file system for it.
 
     Raises KubeadmError when it has no directory of static pods.
@@ -136,15 +137,15 @@ def kubelet_of(arguments: t.Sequence[str], settings: Settings, root: str = "/") 
         manifest_dir=os.path.normpath(manifest_dir),
         node_name=registered_name(arguments),
         healthz=healthz_of(settings),
-        runtime=_runtime(settings),
+        runtime=_runtime_endpoint(settings),
         cluster=read_identity(arguments, root=root),
-        places=_places(arguments, settings),
+        paths=_read_paths(arguments, settings),
         joined=joined_at(arguments, root),
     )
 
 
 class NodeRuntime(t.NamedTuple):
-    """Where a kubelet finds its container runtime. version: what the kubelet says of its own."""
+    """Where a kubelet finds its container runtime. version: the output of kubelet --version."""
 
     node_name: str
     endpoint: str
@@ -152,56 +153,56 @@ class NodeRuntime(t.NamedTuple):
 
 
 def read_runtime(run: Run, *, proc: str = "/proc") -> NodeRuntime:
-    """Ask the kubelet of a node for its runtime, whether it has static pods or not. Raises KubeadmError."""
-    dummy, arguments, settings = _running(run, proc)
-    return NodeRuntime(registered_name(arguments), _runtime(settings), version_of(arguments[0], run))
+    """Read from the kubelet of a node where its runtime is, whether it has static pods or not. Raises KubeadmError."""
+    dummy, arguments, settings = _read_running(run, proc)
+    return NodeRuntime(registered_name(arguments), _runtime_endpoint(settings), printed_version(arguments[0], run))
 
 
-def _running(run: Run, proc: str) -> tuple[int, list[str], Settings]:
+def _read_running(run: Run, proc: str) -> tuple[int, list[str], Settings]:
     pid = _main_pid(run)
     host = Host(proc=proc)
     arguments = list(host.read_arguments(pid))
     try:
-        settings = settings_of(arguments, os.path.join(proc, str(pid), "root"))
+        settings = read_settings(arguments, os.path.join(proc, str(pid), "root"))
     except KubeadmError:
         if host.read_arguments(pid):
             raise
         arguments = []
     if not arguments:  # one that panics at its start is gone by now
-        raise _down("ended")
+        raise _kubelet_down("ended")
     return pid, arguments, settings
 
 
-def _runtime(settings: Settings) -> str:
+def _runtime_endpoint(settings: Settings) -> str:
     return str(settings.field(("containerRuntimeEndpoint",)) or _DEFAULT_RUNTIME)
 
 
-def _places(arguments: t.Sequence[str], settings: Settings) -> KubeletPaths:
-    """What differs from the kubelet's own defaults is told by its configuration, or by its flags."""
+def _read_paths(arguments: t.Sequence[str], settings: Settings) -> KubeletPaths:
+    """The paths of its configuration and flags that differ from the kubelet's defaults."""
     logs, root, kubeconfig = (
         settings.field(("podLogsDir",)),
         flags.last(arguments, "root-dir"),
         flags.last(arguments, "kubeconfig"),
     )
-    places: KubeletPaths = {}
+    paths: KubeletPaths = {}
     if logs:
-        places["more_pod_logs"] = [str(logs)]
+        paths["more_pod_logs"] = [str(logs)]
     if root:
-        places["kubelet_root"] = root
+        paths["kubelet_root"] = root
     if kubeconfig:
-        places["kubelet_conf"] = kubeconfig
-    return places
+        paths["kubelet_conf"] = kubeconfig
+    return paths
 
 
-def version_of(program: str, run: Run) -> str:
-    """What a kubelet's binary says of its version, such as C(Kubernetes v1.37.2), or why it does not."""
+def printed_version(program: str, run: Run) -> str:
+    """The version that a kubelet's binary prints, such as C(Kubernetes v1.37.2), or its error."""
     dummy, output, error = run([program, "--version"])
     return (output or error).strip()
 
 
 def minor_version_of(program: str, run: Run) -> tuple[int, int]:
-    """The minor version of a kubelet's binary. Raises KubeadmError when it says none."""
-    text = version_of(program, run)
+    """The minor version of a kubelet's binary. Raises KubeadmError when it prints none."""
+    text = printed_version(program, run)
     version = versions.parse(text)
     if version is None:
         raise KubeadmError(f"{program} --version on {os.uname().nodename} gives no version: {text}")
@@ -210,12 +211,12 @@ def minor_version_of(program: str, run: Run) -> tuple[int, int]:
 
 def version_warnings(kubelet: Kubelet, images: t.Mapping[str, t.Any], run: Run) -> list[str]:
     """Versions that are not tested: those of Kubernetes' own components, by their images, or the kubelet's where there is none of them."""
-    found = versions.of_images(images) or {"kubelet": [version_of(kubelet.program, run)]}
+    found = versions.of_images(images) or {"kubelet": [printed_version(kubelet.program, run)]}
     return versions.warnings(kubelet.node_name, found)
 
 
 def healthz_of(settings: Settings) -> Probe | None:
-    """Where a kubelet tells whether it works, if it does."""
+    """The health endpoint of a kubelet as a probe; None when it is switched off."""
     port = settings.field(("healthzPort",))
     number = _DEFAULT_HEALTHZ_PORT if port is None else int(port)
     host = settings.field(("healthzBindAddress",)) or "127.0.0.1"
@@ -230,24 +231,24 @@ def registered_name(arguments: t.Sequence[str]) -> str:
 
 def _main_pid(run: Run) -> int:
     status, output, error = run(["systemctl", "show", "--property=ActiveState,SubState,MainPID", "kubelet.service"])
-    shown = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
-    if status == 0 and shown.get("ActiveState") == "active" and int(shown.get("MainPID", "0")):
-        return int(shown["MainPID"])
+    properties = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
+    if status == 0 and properties.get("ActiveState") == "active" and int(properties.get("MainPID", "0")):
+        return int(properties["MainPID"])
     if status != 0:
-        raise _down(f"is not known to systemd: {error.strip()}")
-    state = f" ({shown['SubState']})" if shown.get("SubState") else ""
-    raise _down(f"is {shown.get('ActiveState', 'unknown')}{state}")
+        raise _kubelet_down(f"is not known to systemd: {error.strip()}")
+    state = f" ({properties['SubState']})" if properties.get("SubState") else ""
+    raise _kubelet_down(f"is {properties.get('ActiveState', 'unknown')}{state}")
 
 
-def _down(found: str) -> KubeletDown:
+def _kubelet_down(state: str) -> KubeletDown:
     return KubeletDown(
-        found,
-        f"{os.uname().nodename} runs no kubelet that could be queried (kubelet.service {found}). Static pods are changed on running"
+        state,
+        f"{os.uname().nodename} runs no kubelet that could be queried (kubelet.service {state}). Static pods are changed on running"
         " kubeadm control planes only: check that the host is one, and start its kubelet.",
     )
 
 
-def settings_of(arguments: t.Sequence[str], root: str) -> Settings:
+def read_settings(arguments: t.Sequence[str], root: str) -> Settings:
     """The settings of a kubelet with these arguments: its configuration and its fragments, as the kubelet merges them.
 
     root: what is the root of the file system for it.
@@ -257,11 +258,11 @@ def settings_of(arguments: t.Sequence[str], root: str) -> Settings:
     paths = [*([main] if main else []), *(f"/{os.path.relpath(path, root)}" for path in fragments)]
     return Settings(
         tuple(Argument(text, _COMMAND_LINE, None) for text in arguments),
-        tuple(_document(path, root) for path in paths),
+        tuple(_read_document(path, root) for path in paths),
     )
 
 
-def _document(path: str, root: str) -> ConfigDocument:
+def _read_document(path: str, root: str) -> ConfigDocument:
     try:
         with open_to_read(os.path.join(root, path.lstrip("/"))) as stream:
             return kubelet_config.parse(TextFile.of(path, stream.read().decode("utf-8")))
@@ -272,18 +273,23 @@ def _document(path: str, root: str) -> ConfigDocument:
 
 
 def fragment_paths(directory: str) -> list[str]:
-    """The files of a directory of fragments, as the kubelet finds them: sub-directories too, only *.conf, and none behind a link."""
-    found = [os.path.join(place, name) for place, names in _walk(directory) for name in names if name.endswith(".conf")]
-    return sorted(found, key=kubelet_config.merge_order)
+    """The files of a directory of fragments that the kubelet reads: only *.conf, in sub-directories too, not through links."""
+    paths = [
+        os.path.join(parent, name)
+        for parent, names in _walk_fragments(directory)
+        for name in names
+        if name.endswith(".conf")
+    ]
+    return sorted(paths, key=kubelet_config.merge_order)
 
 
 def fragment_directories(directory: str) -> list[str]:
     """The directories in which these files are. Only they show that a file was removed."""
-    return [place for place, dummy in _walk(directory)]
+    return [parent for parent, dummy in _walk_fragments(directory)]
 
 
-def _walk(directory: str) -> list[tuple[str, list[str]]]:
-    """Each directory with its names; none without the first one. Raises KubeadmError for one that cannot be listed, which would count as empty."""
+def _walk_fragments(directory: str) -> list[tuple[str, list[str]]]:
+    """Each directory with its names; none without the first one. Raises KubeadmError for one that cannot be listed, which would seem empty."""
 
     def fail(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
@@ -293,12 +299,12 @@ def _walk(directory: str) -> list[tuple[str, list[str]]]:
 
     if os.path.islink(directory):
         return []
-    return [(place, names) for place, dummy, names in os.walk(directory, onerror=fail)]
+    return [(parent, names) for parent, dummy, names in os.walk(directory, onerror=fail)]
 
 
 def manifest_files(manifest_dir: str) -> list[str]:
-    """Every file that the kubelet takes for a static pod: any name without a leading dot, or one file in place of the directory. Directories are
-    passed over. A worker may have none. Raises KubeadmError."""
+    """Every file that the kubelet reads as a static pod: any name without a leading dot, or one file in parent of the directory. Directories are
+    skipped. A worker may have none. Raises KubeadmError."""
     if os.path.isfile(manifest_dir):
         return [manifest_dir]
     try:

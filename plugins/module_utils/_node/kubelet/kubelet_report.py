@@ -23,13 +23,13 @@ from ..._plan.transaction.previous_change import Rollback
 from ..transaction import journal_history, undo
 from ..transaction.state import Run
 from . import control_planes
-from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, unread_files, warnings_about
+from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, unread_files, warnings_of
 
 
 def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> Json:
-    """Read the kubelet of a node: what its files make of it, where each setting comes from, and what runs."""
+    """Read the kubelet of a node: its settings by its files, the source of each, and its process."""
     unit = read_unit(run, host)
-    for warning in warnings_about(unit):
+    for warning in warnings_of(unit):
         warn(warning)
     settings = unit.layout.settings
     gates = settings.gates()
@@ -49,10 +49,10 @@ def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> J
             GATES: {gate: _sources(settings, GATES, gate) for gate in gates},
             CONFIG: {key: _sources(settings, CONFIG, key) for key in fields if not key.startswith("featureGates/")},
         },
-        "resource_managers": {policy.field: _manager(policy, unit) for policy in kubelet_policies.MANAGERS},
+        "resource_managers": {policy.field: _describe_manager(policy, unit) for policy in kubelet_policies.MANAGERS},
         "owned": {field: sorted(keys) for field, keys in unit.state.record.items()},
-        "rejoined": _rejoined(unit),
-        "process": _process(unit, host),
+        "rejoined": _describe_rejoin(unit),
+        "process": _describe_process(unit, host),
         "in_sync": unit.state.running is not None
         and list(unit.state.running) == unit.layout.command
         and not unit.state.newer
@@ -64,7 +64,7 @@ def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> J
 
 
 def _plan_rollback(rollback: Rollback, unit: KubeletUnit) -> tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]:
-    """What reverting a change comes to: the operations, and the differences of our files."""
+    """What reverting a change does: the operations, and the differences of our files."""
     plan = kubelet_undo.plan(rollback, unit.state, force=False)
     others = [change.path for change in plan.files if change.is_foreign]
     return plan.operations, [entry for entry in kubelet.diff(plan) if entry["after_header"] not in others]
@@ -74,7 +74,7 @@ def _sources(settings: kubelet_config.Settings, field: str, key: str) -> list[st
     return [str(source) for source in settings.sources(field, key)]
 
 
-def _manager(policy: kubelet_policies.Policy, unit: KubeletUnit) -> Json:
+def _describe_manager(policy: kubelet_policies.Policy, unit: KubeletUnit) -> Json:
     """The policy of a resource manager, and that of its state file."""
     settings, remembered = unit.layout.settings, unit.state.remembered
     return {
@@ -85,8 +85,8 @@ def _manager(policy: kubelet_policies.Policy, unit: KubeletUnit) -> Json:
     }
 
 
-def _rejoined(unit: KubeletUnit) -> Json | None:
-    """When the node was joined again after our last change, and what of ours still wins over what kubeadm wrote then."""
+def _describe_rejoin(unit: KubeletUnit) -> Json | None:
+    """When the node was joined again after our last change, and which settings of ours override what kubeadm wrote then."""
     if not unit.state.joined:
         return None
     base = unit.state.without_ours().layout()
@@ -96,7 +96,7 @@ def _rejoined(unit: KubeletUnit) -> Json | None:
     }
 
 
-def _process(unit: KubeletUnit, host: Host) -> Json | None:
+def _describe_process(unit: KubeletUnit, host: Host) -> Json | None:
     if unit.pid is None or unit.state.running is None:
         return None
     return {"pid": unit.pid, "arguments": list(unit.state.running), "started": host.read_start_time(unit.pid)}

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether a kubelet finds what it needs when it is restarted: its credential, which one that runs has in its memory, the files that its
+"""Whether a kubelet finds what it needs when it is restarted: its credential, which a running one has in memory, the files that its
 settings name, and our fragment."""
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ..._plan.kubernetes import flags
 from .kubelet_units import KubeletUnit
 
 # The files of its kubeconfig that a kubelet reads when it starts, and what has to be in them.
-_FILES = {
+_KUBECONFIG_FILES = {
     "certificate-authority": b"-----BEGIN CERTIFICATE",
     "client-certificate": b"-----BEGIN CERTIFICATE",
     "client-key": b"PRIVATE KEY-----",
     "tokenFile": b"",
 }
 # What a kubelet opens when it starts, most of it after the point at which a rehearsal ends. Flags that are no fields are found by their names.
-_OPENED = (
+_OPENED_AT_START = (
     ("containerRuntimeEndpoint",),
     ("imageServiceEndpoint",),
     ("authentication", "x509", "clientCAFile"),
@@ -39,63 +39,63 @@ _SOCKET = "unix://"
 
 
 def require_credential(unit: KubeletUnit) -> list[str]:
-    """Refuse to restart a kubelet that works only because its client certificate is in its memory. Where a bootstrap kubeconfig gets it another
-    one, a warning says so. A relative path is not looked at: it is not known from where."""
+    """Refuse to restart a kubelet that works only because its client certificate is in memory. Where it can request another one with a bootstrap
+    kubeconfig, warn. A relative path is not checked: its base is unknown."""
     command = unit.layout.command
     kubeconfig, bootstrap = (flags.last(command, name) or "" for name in ("kubeconfig", "bootstrap-kubeconfig"))
-    lacks = _missing_file(kubeconfig) if os.path.isabs(kubeconfig) else ""
-    if not lacks:
+    missing = _missing_file(kubeconfig) if os.path.isabs(kubeconfig) else ""
+    if not missing:
         return []
     if not bootstrap or (os.path.isabs(bootstrap) and _missing_file(bootstrap)):
-        why = (
+        reason = (
             f"its bootstrap kubeconfig {bootstrap} cannot be read either"
             if bootstrap
             else "it has no bootstrap kubeconfig"
         )
         raise Refusal(
-            f"kubelet on {unit.node_name}: {lacks}, and {why}. It works with the certificate in its memory, and would not start again, so nothing was"
+            f"kubelet on {unit.node_name}: {missing}, and {reason}. It works with the certificate in its memory, and would not start again, so nothing was"
             " changed. Restore the file; kubelet-client-current.pem is a link to the newest kubelet-client-*.pem beside it. Without any, write"
             f" {kubeconfig} again: kubeadm kubeconfig user --org system:nodes --client-name system:node:{unit.node_name} on a control plane. Run again."
         )
     return [
-        f"kubelet on {unit.node_name}: {lacks}. When it is restarted, it requests another certificate with {bootstrap}; whether it gets one is not"
+        f"kubelet on {unit.node_name}: {missing}. When it is restarted, it requests another certificate with {bootstrap}; whether it gets one is not"
         " known before."
     ]
 
 
 def _missing_file(path: str) -> str:
-    """What of a kubeconfig is not there, or cannot be read, with its file; empty when a kubelet that starts finds all of it."""
+    """Which file of a kubeconfig is missing or cannot be read; empty when a kubelet that starts finds all of them."""
     try:
         cluster, _name, user = select_context(load_config(path))
         with naming_kubeconfig(path):
-            for key, mark in _FILES.items():
-                _read_marked({**cluster, **(user or {})}.get(key), mark)
+            for key, marker in _KUBECONFIG_FILES.items():
+                _require_content({**cluster, **(user or {})}.get(key), marker)
     except CredentialError as exc:
-        return str(exc) if isinstance(exc.__cause__, (OSError, _Unmarked)) else ""
-    except ValueError:  # how it is meant is for the kubelet to judge
+        return str(exc) if isinstance(exc.__cause__, (OSError, _WrongContent)) else ""
+    except ValueError:  # whether it is valid is for the kubelet to check
         return ""
     return ""
 
 
-class _Unmarked(ValueError):
-    """A file that does not hold what it is for."""
+class _WrongContent(ValueError):
+    """A file without the expected certificate or key."""
 
 
-def _read_marked(path: str | None, mark: bytes) -> None:
+def _require_content(path: str | None, marker: bytes) -> None:
     if path:
         with open_to_read(path) as stream:
-            if mark not in stream.read():
-                raise _Unmarked(f"{path} holds no {'key' if b'KEY' in mark else 'certificate'}")
+            if marker not in stream.read():
+                raise _WrongContent(f"{path} holds no {'key' if b'KEY' in marker else 'certificate'}")
 
 
 def require_files(unit: KubeletUnit, settings: Settings, *, force: bool) -> list[str]:
-    """Refuse to restart a kubelet that works and would not find a file that these settings name: a rollback would not start it either. With force a
-    warning says so. A relative path is not looked at."""
-    places = {path: str(settings.field(path) or "").removeprefix(_SOCKET) for path in _OPENED}
+    """Refuse to restart a kubelet that works and would not find a file that these settings name: a rollback would not start it either. With force,
+    warn. A relative path is not checked."""
+    values = {path: str(settings.field(path) or "").removeprefix(_SOCKET) for path in _OPENED_AT_START}
     missing = [
-        f"{_name_of(path, settings)} names {place}, which does not exist"
-        for path, place in places.items()
-        if os.path.isabs(place) and not os.path.exists(place)
+        f"{_setting_name(path, settings)} names {value}, which does not exist"
+        for path, value in values.items()
+        if os.path.isabs(value) and not os.path.exists(value)
     ]
     if not missing:
         return []
@@ -105,8 +105,8 @@ def require_files(unit: KubeletUnit, settings: Settings, *, force: bool) -> list
     raise Refusal(f"{finding} Nothing was changed. Bring it back, or name another one; force: true changes it anyway.")
 
 
-def _name_of(path: tuple[str, ...], settings: Settings) -> str:
-    """What sets a field: the flag, or else the field itself."""
+def _setting_name(path: tuple[str, ...], settings: Settings) -> str:
+    """The name of what sets a field: the flag, or else the field itself."""
     return next((f"--{flag.name}" for flag in settings.given if sets(flag.name, path)), ".".join(path))
 
 

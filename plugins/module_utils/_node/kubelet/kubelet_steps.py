@@ -21,7 +21,7 @@ from ..transaction.file_versions import path_with_target, refuse_unsafe
 from ..transaction.state import Run
 from ..transaction.transaction_steps import LockWait, PreviousTransactions, TransactionSteps
 from . import control_planes, kubelet_journal, kubelet_rehearsal, kubelet_start, kubelet_watch
-from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, unread_files, warnings_about
+from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, unread_files, warnings_of
 
 # systemd waits ten seconds between two starts of what crashed.
 STABLE_SECONDS = 60.0
@@ -52,7 +52,7 @@ class KubeletSteps(TransactionSteps[Desired]):
     ) -> None:
         super().__init__(params, name=KUBELET_NAME, diff=diff, run=run, host=host, lock_wait=lock_wait)
         self._ready_timeout = ready_timeout
-        self._complaints: list[str] = []  # about configuration that is not ours, where it was rehearsed
+        self._strict_errors: list[str] = []  # of configuration that is not ours, in the rehearsal
         self._control_plane: list[str] = []
         self._problem = ""
 
@@ -69,14 +69,14 @@ class KubeletSteps(TransactionSteps[Desired]):
     def notes(self, observed: Observed, *, dry: bool) -> list[str]:
         """Warn of a kubelet's version that is not tested, too, and of a credential with which its Node cannot be read."""
         unit = observed.unit
-        return [*self._transaction_warnings(unit.node_name, observed.previous, dry=dry), *warnings_about(unit)]
+        return [*self._transaction_warnings(unit.node_name, observed.previous, dry=dry), *warnings_of(unit)]
 
     def plan(self, observed: Observed) -> KubeletPlan:
         """Work out the change."""
         unit, desired = observed.unit, self._desired
         if self._is_revert:
-            notes = self._revert_warnings(observed.previous)
-            return kubelet_undo.plan(observed.previous.rollback, unit.state, force=desired.force, warnings=notes)
+            warnings = self._revert_warnings(observed.previous)
+            return kubelet_undo.plan(observed.previous.rollback, unit.state, force=desired.force, warnings=warnings)
         return kubelet.plan(desired, unit.state)
 
     def preflight(self, observed: Observed, plan: KubeletPlan) -> list[str]:
@@ -88,16 +88,18 @@ class KubeletSteps(TransactionSteps[Desired]):
         refuse_unsafe(change.path for change in plan.files)
         if plan.fragment is not None:
             kubelet_start.refuse_unread_directory(plan.after.command)
-        self._problem, limits = kubelet_watch.problem_of(observed.unit, self._host, self._run, self._ready_timeout)
-        limits += unread_files(observed.unit, self._host)  # a restart brings these in, too
+        self._problem, unverified = kubelet_watch.read_problem(
+            observed.unit, self._host, self._run, self._ready_timeout
+        )
+        unverified += unread_files(observed.unit, self._host)  # a restart brings these in, too
         return [
-            *self._needs(observed.unit, plan),
-            *self._record_unverified(limits, until_changed=True),
+            *self._check_start(observed.unit, plan),
+            *self._record_unverified(unverified, until_changed=True),
             *self._record_unverifiable(kubelet.unverified(plan)),
         ]
 
-    def _needs(self, unit: KubeletUnit, plan: KubeletPlan) -> list[str]:
-        """What there is to say of what the kubelet needs when it starts again. Raises Refusal where one that works would not find it."""
+    def _check_start(self, unit: KubeletUnit, plan: KubeletPlan) -> list[str]:
+        """Warnings about what the kubelet needs when it starts again. Raises Refusal where one that works would not find it."""
         if self._problem:
             return [messages.may_repair(self._problem)]
         files = kubelet_start.require_files(unit, plan.after.settings, force=self._desired.force)
@@ -105,27 +107,29 @@ class KubeletSteps(TransactionSteps[Desired]):
 
     def rehearse(self, observed: Observed, plan: KubeletPlan) -> Verdict:
         """Start the kubelet with its new command line in a sandbox."""
-        verdict, self._complaints = kubelet_rehearsal.rehearse(observed.unit, plan, run=self._run, clock=time.monotonic)
-        # An entry of another file that moves into ours is none.
+        verdict, self._strict_errors = kubelet_rehearsal.rehearse(
+            observed.unit, plan, run=self._run, clock=time.monotonic
+        )
+        # An entry that moves from another file into ours is no change.
         changes = [each for each in plan.operations if each.field != kubelet.ADOPTED or each.after is not None]
         return self._with_reverts(verdict, observed.previous, changes)
 
     def apply(self, observed: Observed, plan: KubeletPlan) -> None:
         """Hand the change to the node's engine."""
-        journal = kubelet_journal.kubelet_journal(observed.unit, plan, self._settings, self._complaints)
+        journal = kubelet_journal.kubelet_journal(observed.unit, plan, self._settings, self._strict_errors)
         self._start(journal, observed.previous)
 
     def verify(self, observed: Observed, plan: KubeletPlan, *, dry: bool) -> t.Sequence[str]:
-        """With nothing to change, see that the kubelet runs and is healthy. Raises KubeadmError when it does not get so."""
+        """With nothing to change, verify that the kubelet runs and is healthy. Raises KubeadmError when it does not in time."""
         unit = observed.unit
         if observed.previous.open is not None:  # it is in the middle of a change
             return ()
-        observation, log, limits = kubelet_watch.watch_until_healthy(
+        observation, log, unverified = kubelet_watch.watch_until_healthy(
             unit, self._host, run=self._run, seconds=self._ready_timeout, clock=time.monotonic, sleep=time.sleep
         )
         if observation.process is None or not observation.probes_ok:
             raise self._unhealthy_error(observation.missing(), observation.probes, log)
-        return self._record_unverified([*limits, *unread_files(unit, self._host)])
+        return self._record_unverified([*unverified, *unread_files(unit, self._host)])
 
     def report(self, observed: Observed | None, plan: KubeletPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""

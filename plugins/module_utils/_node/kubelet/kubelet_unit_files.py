@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reading the files of the kubelet's unit: what systemd loaded of them, and which command line they come to."""
+"""Reading the files of the kubelet's unit: those that systemd has loaded, and the command line that results."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ..transaction.file_versions import read_version
 from ..transaction.state import Run
 
 KUBELET_UNIT = "kubelet.service"
-# These go before those of packages, the first of them before the second.
+# These override those of packages, the first of them the second.
 _STRONGER_UNITS = (f"/etc/systemd/system/{KUBELET_UNIT}", f"/run/systemd/system/{KUBELET_UNIT}")
 
 
 @dataclasses.dataclass(frozen=True)
 class UnitFiles:
-    """The unit as systemd loaded it, its own file first. environment: its files of variables, None for one that does not exist.
+    """The unit as systemd loaded it, its own file first. environment: its EnvironmentFiles, None for one that does not exist.
 
     host: the name of the machine. command: what the unit starts. pid: of the process; None when there is none.
     """
@@ -40,62 +40,62 @@ class UnitFiles:
 
 def read_unit_files(run: Run) -> UnitFiles:
     """Read the unit, whether the kubelet runs or not. Raises KubeadmError when there is none that systemd could start."""
-    shown = _show(run)
-    unit = [read_text(path) for path in (shown["FragmentPath"], *shown["DropInPaths"].split())]
+    properties = _read_properties(run)
+    unit = [read_text(path) for path in (properties["FragmentPath"], *properties["DropInPaths"].split())]
     name = os.uname().nodename
     paths = [path for pattern in environment_files(unit, name) for path in sorted(glob.glob(pattern)) or [pattern]]
-    environment = {path: _version_of_text(path) for path in paths}
+    environment = {path: _read_text_version(path) for path in paths}
     texts = {path: version.text if version else None for path, version in environment.items()}
     command = read_service(unit, texts, name).command
-    return UnitFiles(tuple(unit), environment, name, command, int(shown["MainPID"] or 0) or None)
+    return UnitFiles(tuple(unit), environment, name, command, int(properties["MainPID"] or 0) or None)
 
 
-def _show(run: Run) -> dict[str, str]:
+def _read_properties(run: Run) -> dict[str, str]:
     names = ("LoadState", "FragmentPath", "DropInPaths", "MainPID", "NeedDaemonReload")
     status, output, error = run(["systemctl", "show", f"--property={','.join(names)}", KUBELET_UNIT])
-    shown = {**dict.fromkeys(names, ""), **dict(line.split("=", 1) for line in output.splitlines() if "=" in line)}
-    if status != 0 or shown["LoadState"] != "loaded":
+    properties = {**dict.fromkeys(names, ""), **dict(line.split("=", 1) for line in output.splitlines() if "=" in line)}
+    if status != 0 or properties["LoadState"] != "loaded":
         raise KubeadmError(
-            f"{os.uname().nodename} has no {KUBELET_UNIT} that systemd could start ({error.strip() or shown['LoadState'] or 'no answer'})."
+            f"{os.uname().nodename} has no {KUBELET_UNIT} that systemd could start ({error.strip() or properties['LoadState'] or 'no answer'})."
             " Only kubelets of kubeadm's packages are changed: check that the host is a node."
         )
-    if shown["NeedDaemonReload"] == "yes" or _is_shadowed(shown["FragmentPath"]):
+    if properties["NeedDaemonReload"] == "yes" or _is_shadowed(properties["FragmentPath"]):
         raise Refusal(
             f"{os.uname().nodename}: a file of {KUBELET_UNIT} was changed or added and not loaded, and this change would load that"
             " too. Check it with systemctl cat kubelet, run systemctl daemon-reload and systemctl restart kubelet, and run"
             " again."
         )
     if not all(
-        path.startswith("/") for path in shown["DropInPaths"].split()
-    ):  # instead of it stands a word in brackets
+        path.startswith("/") for path in properties["DropInPaths"].split()
+    ):  # such a property has a word in brackets instead
         raise Refusal(
             f"{os.uname().nodename}: systemctl does not tell the name of a drop-in of {KUBELET_UNIT} that has a blank in it. Find it with"
             " systemctl cat kubelet, rename it, run systemctl daemon-reload and systemctl restart kubelet, and run again."
         )
-    return shown
+    return properties
 
 
 def _is_shadowed(loaded: str) -> bool:
-    """Whether a unit is there that goes before the loaded one: systemd does not count that as a need to reload."""
+    """Whether a unit exists that would override the loaded one: NeedDaemonReload does not report that."""
     for path in _STRONGER_UNITS:
         if path == loaded:
             return False
-        # A link to the loaded one is no other unit.
+        # A link to the loaded one is the same unit.
         if os.path.lexists(path) and os.path.realpath(path) != os.path.realpath(loaded):
             return True
     return False
 
 
 def read_text(path: str) -> TextFile:
-    """A file that has to be there. Raises KubeadmError, Refusal."""
-    version = _version_of_text(path)
+    """A file that must exist. Raises KubeadmError, Refusal."""
+    version = _read_text_version(path)
     if version is None:
         raise KubeadmError(f"{path} on {os.uname().nodename}, which {KUBELET_UNIT} needs, does not exist.")
     return TextFile(path, version)
 
 
-def _version_of_text(path: str) -> FileVersion | None:
-    """A file that has to hold text; None when it does not exist."""
+def _read_text_version(path: str) -> FileVersion | None:
+    """A file that must be text; None when it does not exist."""
     version = read_version(path)
     try:
         if version is not None:
@@ -105,15 +105,15 @@ def _version_of_text(path: str) -> FileVersion | None:
     return version
 
 
-def refuse_script(read: UnitFiles, running: t.Sequence[str] | None) -> None:
-    """Refuse a script, and a program that is no kubelet by its name, before it is asked for its version: it may start a second kubelet."""
-    program = read.command[0]
+def refuse_script(files: UnitFiles, running: t.Sequence[str] | None) -> None:
+    """Refuse a script, and a program that is no kubelet by its name, before it is run with --version: it may start a second kubelet."""
+    program = files.command[0]
     is_script = _is_script(program)
-    if (is_script or not is_kubelet(program)) and list(running or ()) != read.command:
-        what = "a script" if is_script else "no kubelet by its name"
-        found = f"the process of the unit is {running[0]}" if running else "the unit has no process"
+    if (is_script or not is_kubelet(program)) and list(running or ()) != files.command:
+        kind = "a script" if is_script else "no kubelet by its name"
+        process = f"the process of the unit is {running[0]}" if running else "the unit has no process"
         raise Refusal(
-            f"{exec_start(read.unit)[1]}: {program} is {what}, and {found}: what {program} makes of its arguments is in no file"
+            f"{exec_start(files.unit)[1]}: {program} is {kind}, and {process}: what {program} makes of its arguments is in no file"
             " that can be read here. Start the kubelet itself there, with its whole path, run systemctl daemon-reload and systemctl restart"
             " kubelet, and run again."
         )

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How a running kubelet is watched where nothing changes, and whether its node is drained."""
+"""Watching a kubelet that is not changed, and whether its node is drained."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..._plan.kubelet.plan import KubeletPlan
 from ..._plan.kubernetes import pods
 from ..._plan.transaction import messages
 from ..transaction.state import Run
-from .kubelet_journal import instance
+from .kubelet_journal import instance_of
 from .kubelet_unit_files import KUBELET_UNIT
 from .kubelet_units import KUBELET_NAME, KubeletUnit
 
@@ -35,11 +35,11 @@ def watch_until_healthy(
     clock: t.Callable[[], float],
     sleep: t.Callable[[float], None],
 ) -> tuple[UnitObservation, list[str], list[str]]:
-    """The look at a kubelet that runs and answers, or the last one when it does not get so; its last words; and what is not verified of it.
+    """The observation of a kubelet that runs and is healthy, or the last one in time; its last log lines; and what is not verified of it.
 
-    Its Node is looked at, and not waited for: what is wrong with that need not be the kubelet's.
+    Its Node is read, and not waited for: a problem of that need not be the kubelet's.
     """
-    now = instance(unit.layout)
+    now = instance_of(unit.layout)
     watch: UnitWatch = {
         "kind": SYSTEMD_UNIT,
         "unit": KUBELET_UNIT,
@@ -56,42 +56,42 @@ def watch_until_healthy(
     while True:
         observation = watcher.observe()
         if (observation.process is not None and observation.probes_ok) or clock() >= limit:
-            short = watcher.node.reported_pressure()
-            idle = [] if observation.node_ok else [f"whether it works: {observation.node}"]
-            idle += (
-                [f"whether it works: its Node reports {short}, so it evicts pods and takes fewer new ones"]
-                if short
+            shortage = watcher.node.reported_pressure()
+            unready = [] if observation.node_ok else [f"whether it works: {observation.node}"]
+            unready += (
+                [f"whether it works: its Node reports {shortage}, so it evicts pods and takes fewer new ones"]
+                if shortage
                 else []
             )
-            limits = [*watcher.unverified(), *idle]
-            return observation, watcher.read_log(observation), limits
+            unverified = [*watcher.unverified(), *unready]
+            return observation, watcher.read_log(observation), unverified
         sleep(POLL_SECONDS)
 
 
-def problem_of(unit: KubeletUnit, host: Host, run: Run, ready_timeout: float) -> tuple[str, list[str]]:
-    """Why a kubelet does not work, with its last words, empty when it does; and what is not verified of one that does, such as a Node that is
-    not ready now. ready_timeout: seconds for a moment's weakness, up to those of a hiccup.
+def read_problem(unit: KubeletUnit, host: Host, run: Run, ready_timeout: float) -> tuple[str, list[str]]:
+    """Why a kubelet does not work, with its last log lines, empty when it does; and what is not verified of one that does, such as a Node that is
+    not ready now. ready_timeout: seconds that it may take to recover.
     """
     seconds = min(ready_timeout, TRANSIENT_TIMEOUT)
-    observation, log, limits = watch_until_healthy(
+    observation, log, unverified = watch_until_healthy(
         unit, host, run=run, seconds=seconds, clock=time.monotonic, sleep=time.sleep
     )
     if observation.process is not None and observation.probes_ok:
-        return "", limits
+        return "", unverified
     return messages.down(KUBELET_NAME, unit.node_name, observation.missing(), observation.probes, log), []
 
 
-def _ask_why_not_drained(unit: KubeletUnit) -> str | None:
-    """Why this node does not count as drained, as its own credential sees it; None when it does."""
-    node, why = probes.api_get(unit.kubeconfig, f"/api/v1/nodes/{unit.node_name}")
+def _read_drain_problem(unit: KubeletUnit) -> str | None:
+    """Why this node does not count as drained, read with the kubelet's credential; None when it does."""
+    node, problem = probes.api_get(unit.kubeconfig, f"/api/v1/nodes/{unit.node_name}")
     if node is None:
-        return why
-    found, why = probes.api_get(unit.kubeconfig, f"/api/v1/pods?fieldSelector=spec.nodeName%3D{unit.node_name}")
-    return why if found is None else pods.why_not_drained(node, found["items"])
+        return problem
+    pod_list, problem = probes.api_get(unit.kubeconfig, f"/api/v1/pods?fieldSelector=spec.nodeName%3D{unit.node_name}")
+    return problem if pod_list is None else pods.why_not_drained(node, pod_list["items"])
 
 
 def refuse_undrained(unit: KubeletUnit, plan: KubeletPlan) -> None:
-    reason = _ask_why_not_drained(unit)
+    reason = _read_drain_problem(unit)
     if reason is not None:
         names = ", ".join(dict.fromkeys(name for change in plan.policies for name in change.differences))
         consequences = ". ".join(dict.fromkeys(change.policy.consequence for change in plan.policies))

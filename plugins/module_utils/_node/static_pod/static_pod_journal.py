@@ -86,7 +86,7 @@ def static_pod_journal(
     plan: static_pod.StaticPodPlan,
     settings: TransactionSettings,
     clients: ApiClients,
-    places: KubeletPaths,
+    paths: KubeletPaths,
 ) -> Journal:
     """The journal of a planned change of a static pod."""
     before, after = instance_of(plan.before), instance_of(plan.after)
@@ -105,7 +105,7 @@ def static_pod_journal(
     watch: StaticPodWatch = {
         "kind": STATIC_POD,
         **pod.logs,
-        "places": places,
+        "places": paths,
         "before": before,
         "after": after,
         "feature_gates": gates,

@@ -69,7 +69,7 @@ class StaticPodPlans:
             raise
         # Where it does not work, everything is planned from its files: a rollout repairs it first.
         kubelet = read_any_kubelet(self._run, self._host, self._ready_timeout)
-        clients = ApiClients.of_node(self._host._replace(**kubelet.places).kubelet_conf, kubelet.node_name)
+        clients = ApiClients.of_node(self._host._replace(**kubelet.paths).kubelet_conf, kubelet.node_name)
         return NodeState(kubelet, kubeadm_config.read(clients.admin))
 
     def members(self, node: NodeState) -> dict[str, StaticPodSteps]:
@@ -191,6 +191,6 @@ class _PlanSteps(StaticPodSteps):
 def _describe_state(name: str, directory: str, kubelet: Kubelet, host: Host) -> Json:
     """What a rollout needs of the result of C(static_pod_info)."""
     return {
-        **static_pods.readiness(name, directory, kubelet.node_name, host._replace(**kubelet.places)),
+        **static_pods.readiness(name, directory, kubelet.node_name, host._replace(**kubelet.paths)),
         "open_transaction": journal_history.describe_open(name),
     }

@@ -36,7 +36,7 @@ def read_all(
 ) -> Json:
     """Read the static pods of a node, or the one of that name; none when it is not there."""
     kubelet = read_any_kubelet(run, host)
-    host = host._replace(**kubelet.places)
+    host = host._replace(**kubelet.paths)
     directory = manifest_dir or kubelet.manifest_dir
     files = manifest_files(directory)
     identities = {path: static_pods.pod_identity(path) for path in files}

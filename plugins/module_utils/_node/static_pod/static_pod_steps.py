@@ -82,7 +82,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         users, groups = static_pods.read_accounts(desired.files)
         files = static_pods.read_files(paths)
         state = State(pod.manifest, pod.record, files, users, groups, pod.written_image, pod.former, pod.changed)
-        return Observed(kubelet, self._host._replace(**kubelet.places), pod, state, previous)
+        return Observed(kubelet, self._host._replace(**kubelet.paths), pod, state, previous)
 
     def notes(self, observed: Observed, *, dry: bool) -> list[str]:
         """Warn of a version that is not tested, too: the component's, or the kubelet's where the component is not Kubernetes' own."""
@@ -173,8 +173,8 @@ class StaticPodSteps(TransactionSteps[Desired]):
 
     def apply(self, observed: Observed, plan: StaticPodPlan) -> None:
         """Hand the change to the node's engine."""
-        pod, places = observed.pod, observed.kubelet.places
-        journal = static_pod_journal.static_pod_journal(pod, plan, self._settings, _clients(observed), places)
+        pod, paths = observed.pod, observed.kubelet.paths
+        journal = static_pod_journal.static_pod_journal(pod, plan, self._settings, _clients(observed), paths)
         if self._name == static_pods.ETCD:
             node = self._preflight_context(observed)
             etcd_preflight.add_member_probes(journal, plan, os.path.dirname(pod.path), node)

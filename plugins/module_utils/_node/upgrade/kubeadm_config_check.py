@@ -81,7 +81,7 @@ class Check:
         if objections:
             raise Refusal(f"kubeadm-config was not changed: on {kubelet.node_name} {'; '.join(objections)}.")
         changed = [name for name in new if any(place.component == name for place in changes)]
-        host = self._host._replace(**kubelet.places)
+        host = self._host._replace(**kubelet.paths)
         rehearsed = [self._rehearse(pods[name], new[name], runtime, host, kubelet.node_name) for name in changed]
         return {
             "node": kubelet.node_name,

@@ -22,7 +22,7 @@ from ..._plan.upgrade import prerequisites, refusals
 from ..._plan.upgrade.findings import BROKEN, INVENTORY, KUBELET_GATES, Finding, UpgradeFindings
 from ..._plan.upgrade.refusals import Setting
 from ..kubelet import kubelet_rehearsal
-from ..kubelet.kubelet_reader import version_of
+from ..kubelet.kubelet_reader import printed_version
 from ..kubelet.kubelet_units import KUBELET_NAME, KubeletUnit
 from ..runtime.programs import Program
 from ..transaction.state import Run
@@ -72,7 +72,7 @@ class KubeletUpgrade:
         wanted: options of the module C(kubelet) that the inventory asks for; None when it asks for none.
         """
         unit, target, run = self.unit, self.programs.target, self.programs.run
-        version = version_of(unit.binary, run)
+        version = printed_version(unit.binary, run)
         found.findings += prerequisites.kubelet_skew(version, target)
         fails = unit.layout.settings.field(("failCgroupV1",))
         cgroup = prerequisites.cgroup_objection(target, has_v2=os.path.exists(_CGROUP_V2), fails=fails)

@@ -21,14 +21,14 @@ LABELLED = {"metadata": {"labels": {"node-role.kubernetes.io/control-plane": ""}
 
 
 class Node:
-    """A worker's files and processes, and what the API answers of it."""
+    """A worker's files and processes, and its Node at the API."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.manifests = root / "manifests"
         self.database = root / "etcd" / "member" / "snap" / "db"
-        self.answer: dict[str, t.Any] | None = {"metadata": {"labels": {}}}
-        self.asked: list[tuple[str, str]] = []
+        self.node_object: dict[str, t.Any] | None = {"metadata": {"labels": {}}}
+        self.requests: list[tuple[str, str]] = []
         self.manifests.mkdir()
         self.add_process(1, "/sbin/init")
         self.add_process(7, "/usr/bin/kubelet")
@@ -46,19 +46,19 @@ class Node:
 
     def reasons(self) -> list[str]:
         unit, host = self.unit()
-        return control_planes.reasons(unit, host, etcd_data=str(self.root / "etcd"), ask=self.ask)
+        return control_planes.reasons(unit, host, etcd_data=str(self.root / "etcd"), http_get=self.http_get)
 
     def has_api_server(self) -> bool:
-        return control_planes.has_api_server(*self.unit(), ask=self.ask)
+        return control_planes.has_api_server(*self.unit(), http_get=self.http_get)
 
     def unit(self) -> tuple[KubeletUnit, Host]:
         main = kubelets.MAIN_TEXT.replace("/etc/kubernetes/manifests", str(self.manifests))
         state = kubelets.state(main=main)
         return KubeletUnit(state, state.layout(), 7, "w1", ClusterIdentity()), Host(proc=str(self.root / "proc"))
 
-    def ask(self, kubeconfig: str, path: str) -> tuple[dict[str, t.Any] | None, str]:
-        self.asked.append((kubeconfig, path))
-        return self.answer, "" if self.answer else "no answer"
+    def http_get(self, kubeconfig: str, path: str) -> tuple[dict[str, t.Any] | None, str]:
+        self.requests.append((kubeconfig, path))
+        return self.node_object, "" if self.node_object else "no answer"
 
 
 @pytest.fixture(name="node")
@@ -71,7 +71,7 @@ def test_a_worker_is_none(node: Node) -> None:
     (node.manifests / "torn.yaml").write_text("a: [", encoding="utf-8")
     (node.manifests / "binary.yaml").write_bytes(b"\xff")
     assert node.reasons() == []
-    assert node.asked == [("/etc/kubernetes/kubelet.conf", "/api/v1/nodes/w1")]
+    assert node.requests == [("/etc/kubernetes/kubelet.conf", "/api/v1/nodes/w1")]
 
 
 def test_a_directory_of_manifests_may_be_missing(node: Node) -> None:
@@ -98,7 +98,7 @@ def test_a_manifest_tells(node: Node, behind: str) -> None:
     (node.manifests / ".old.yaml").write_text(ETCD, encoding="utf-8")
     assert node.reasons() == [f"{node.manifests}/any.yaml is a manifest of etcd"]
     # The API need not be asked any more.
-    assert node.asked == []
+    assert node.requests == []
 
 
 def test_a_process_in_the_hosts_network_tells(node: Node) -> None:
@@ -128,12 +128,12 @@ def test_a_data_directory_in_use_tells(node: Node) -> None:
 
 
 def test_the_label_of_its_node_tells(node: Node) -> None:
-    node.answer = LABELLED
+    node.node_object = LABELLED
     assert node.reasons() == ["its Node has the label node-role.kubernetes.io/control-plane"]
 
 
 def test_an_api_that_does_not_answer_tells_nothing(node: Node) -> None:
-    node.answer = None
+    node.node_object = None
     assert node.reasons() == []
 
 
@@ -146,9 +146,9 @@ def test_manifest_of_any_name_tells_of_an_api_server(node: Node, name: str) -> N
 def test_api_server_without_a_manifest_is_told_by_its_process_or_its_label(node: Node) -> None:
     (node.manifests / "etcd.yaml").write_text(ETCD, encoding="utf-8")
     assert not node.has_api_server()
-    node.answer = LABELLED
+    node.node_object = LABELLED
     assert node.has_api_server()
-    node.answer = None
+    node.node_object = None
     with pytest.raises(KubeadmError, match=r"whether w1 is a control plane is not known: .*: no answer. Repair"):
         node.has_api_server()
     node.add_process(8, "/usr/bin/kube-apiserver")

@@ -45,7 +45,7 @@ def test_a_kubelet_that_panics_is_read_from_its_files_and_quoted(node: Node) -> 
     assert found.problem.startswith(DOWN)
     assert found.problem.endswith("; it logged last: panic: unrecognized feature gate: OldGate")
     assert (found.manifest_dir, found.node_name, found.healthz) == ("/m", "w1", running.healthz)
-    assert (found.program, found.runtime, found.places) == (running.program, running.runtime, running.places)
+    assert (found.program, found.runtime, found.paths) == (running.program, running.runtime, running.paths)
 
 
 def test_a_kubelet_that_is_not_healthy_is_quoted_too(node: Node, web: Web) -> None:

@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 
 @pytest.mark.parametrize(("text", "ports"), [("", [10248]), ("healthzPort: 7\n", [7]), ("healthzPort: 0\n", [])])
 def test_the_port_of_its_health(text: str, ports: list[int]) -> None:
-    instance = kubelet_journal.instance(kubelets.state(main=kubelets.MAIN_TEXT + text).layout())
+    instance = kubelet_journal.instance_of(kubelets.state(main=kubelets.MAIN_TEXT + text).layout())
     assert [probe["port"] for probe in instance["probes"]] == ports
 
 

@@ -86,7 +86,7 @@ def test_where_the_kubelet_keeps_its_pods_their_logs_and_its_credential(
     node: FakeNode, run: FakeRun, flags: list[str], config: str, places: dict[str, object]
 ) -> None:
     add_kubelet(node, "kubelet", "--config=/var/lib/kubelet/config.yaml", *flags, config=f"staticPodPath: /m\n{config}")
-    assert read_kubelet(run, proc=str(node.proc)).places == places
+    assert read_kubelet(run, proc=str(node.proc)).paths == places
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ CURRENT = "pki/kubelet-client-current.pem"
 def plan_restart(node: Node, monkeypatch: pytest.MonkeyPatch, **user: str) -> list[str]:
     """The warnings of a change of a kubelet that works, with this user in its kubeconfig."""
     node.kubeconfig.write_text(kubeconfig(user=user), encoding="utf-8")
-    monkeypatch.setattr(kubelet_watch, "problem_of", lambda *_arguments: ("", []))
+    monkeypatch.setattr(kubelet_watch, "read_problem", lambda *_arguments: ("", []))
     steps = node.steps(dry=True, config={"maxPods": 50})
     with steps.session():
         steps.read()
@@ -52,7 +52,7 @@ def test_kubelet_without_the_file_of_its_certificate_is_not_restarted(
 
 
 def test_kubelet_without_its_kubeconfig_is_not_restarted(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kubelet_watch, "problem_of", lambda *_arguments: ("", []))
+    monkeypatch.setattr(kubelet_watch, "read_problem", lambda *_arguments: ("", []))
     node.kubeconfig.unlink()
     steps = node.steps(dry=True, config={"maxPods": 50})
     with steps.session():
@@ -64,7 +64,7 @@ def test_kubelet_without_its_kubeconfig_is_not_restarted(node: Node, monkeypatch
 def test_kubelet_without_the_file_of_its_authority_is_not_restarted(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kubelet_watch, "problem_of", lambda *_arguments: ("", []))
+    monkeypatch.setattr(kubelet_watch, "read_problem", lambda *_arguments: ("", []))
     text = kubeconfig("https://unit-tests:6443", "certificate-authority: /none/ca.crt")
     node.kubeconfig.write_text(text, encoding="utf-8")
     steps = node.steps(dry=True, config={"maxPods": 50})
@@ -110,7 +110,7 @@ def test_crashed_kubelet_without_its_certificate_may_be_repaired(node: Node) -> 
 
 def plan_with(node: Node, monkeypatch: pytest.MonkeyPatch, **given: t.Any) -> list[str]:
     """The warnings of a change of a kubelet that works."""
-    monkeypatch.setattr(kubelet_watch, "problem_of", lambda *_arguments: ("", []))
+    monkeypatch.setattr(kubelet_watch, "read_problem", lambda *_arguments: ("", []))
     steps = node.steps(dry=True, **{"config": {"maxPods": 50}, **given})
     with steps.session():
         steps.read()

@@ -49,7 +49,9 @@ class Check:
         """Have neither static pods nor processes, and a Node without a label. empty: a directory that does not exist yet."""
         genuine = control_planes.has_api_server
         monkeypatch.setattr(
-            control_planes, "has_api_server", lambda unit, host: genuine(unit, host, ask=lambda *_request: ({}, ""))
+            control_planes,
+            "has_api_server",
+            lambda unit, host: genuine(unit, host, http_get=lambda *_request: ({}, "")),
         )
         empty.mkdir()
         self.host = self.host._replace(proc=str(empty))
