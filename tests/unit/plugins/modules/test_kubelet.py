@@ -48,7 +48,7 @@ def test_the_defaults(start: Start, handed: list[t.Any]) -> None:
     }
 
 
-def test_the_last_change_may_be_asked_back(start: Start, handed: list[t.Any]) -> None:
+def test_state_previous_is_accepted(start: Start, handed: list[t.Any]) -> None:
     start(kubelet.main, state="previous")
     assert handed[0][0].params["state"] == "previous"
 

@@ -62,14 +62,14 @@ def test_parameters_that_cannot_be(play: Start, parameters: dict[str, t.Any], me
     assert message in play(node_label, **parameters)["msg"]
 
 
-def test_who_was_asked_is_told(play: Start, api: FakeApi) -> None:
+def test_result_has_the_api_server(play: Start, api: FakeApi) -> None:
     result = play(node_label, nodes=["w1"], labels={"a": 1})
     assert result["api"] == {"host": os.uname().nodename, "server": api.url}
     assert play(node_label, nodes=["missing"], labels={"a": 1})["api"]["server"] == api.url
     assert play(node_label, labels={"a": 1})["api"] == {"host": os.uname().nodename, "server": None}
 
 
-def test_a_kubeconfig_in_the_task_is_not_shown(play: Start) -> None:
+def test_content_of_a_kubeconfig_is_not_in_the_result(play: Start) -> None:
     kubeconfig = {"users": [{"name": "me", "user": {"token": "a secret word"}}]}
     result = play(node_label, nodes=["w1"], labels={"a": "a secret word"}, kubeconfig=kubeconfig)
     assert "invalid value '********' of a" in result["msg"]
@@ -77,7 +77,7 @@ def test_a_kubeconfig_in_the_task_is_not_shown(play: Start) -> None:
 
 
 @pytest.mark.parametrize("ending", [{}, {"concurrency": 0}])
-def test_what_a_kubeconfig_starts_is_neither_shown_nor_logged(
+def test_program_of_a_kubeconfig_is_neither_returned_nor_logged(
     play: Start, monkeypatch: pytest.MonkeyPatch, ending: dict[str, t.Any]
 ) -> None:
     """Any argument or variable of a program that fetches a token may be secret; masking each value would also mask harmless ones."""

@@ -26,7 +26,7 @@ def test_a_node_without_transactions(
     assert result["busy"] is False
 
 
-def test_the_outcome_of_the_last_one_is_told_and_noted(
+def test_outcome_of_the_last_transaction_is_returned_and_acknowledged(
     start: t.Callable[..., t.Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(state, "STATE_DIR", str(tmp_path))
@@ -55,7 +55,7 @@ def test_the_outcome_of_the_last_one_is_told_and_noted(
         ("a.b/c", "invalid id 'a.b/c': must be the id of a transaction"),
     ],
 )
-def test_what_it_refuses_it_says_is_not_to_be_waited_for(
+def test_refusal_is_not_busy(
     start: t.Callable[..., t.Any],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,

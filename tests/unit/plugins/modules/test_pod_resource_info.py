@@ -29,7 +29,7 @@ def test_what_is_read(play: Start, api: FakeApi, check_mode: bool) -> None:
     assert "warnings" not in result
 
 
-def test_a_node_that_does_not_tell_is_a_warning(play: Start, api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_node_without_a_report_is_a_warning(play: Start, api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     warned: list[str] = []
     # ansible-core keeps warnings for the results of later tests, too.
     monkeypatch.setattr(basic.AnsibleModule, "warn", lambda _module, text: warned.append(text))
@@ -40,7 +40,7 @@ def test_a_node_that_does_not_tell_is_a_warning(play: Start, api: FakeApi, monke
     assert "1 of 1 nodes do not report" in str(warned)
 
 
-def test_no_plugin_to_ask(play: Start) -> None:
+def test_missing_plugin_is_an_error(play: Start) -> None:
     assert "no pod with the labels app.kubernetes.io/name" in play(pod_resource_info)["msg"]
 
 

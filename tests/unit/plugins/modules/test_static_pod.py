@@ -73,7 +73,7 @@ def test_suboptions_have_their_defaults(start: Start, handed: list[Handed]) -> N
     assert handed[0].rehearse is False
 
 
-def test_the_last_change_may_be_asked_back(start: Start, handed: list[Handed]) -> None:
+def test_state_previous_is_accepted(start: Start, handed: list[Handed]) -> None:
     start(static_pod.main, name="kube-apiserver", state="previous")
     assert handed[0].module.params == samples.parameters(state="previous")
 

@@ -72,7 +72,7 @@ def test_a_list_comes_in_pages(serve: Serve) -> None:
     assert [path.partition("limit=500")[2] for path in api.requested_paths("GET")] == ["", "&continue=500"]
 
 
-def test_a_list_that_was_forgotten_is_begun_again(serve: Serve) -> None:
+def test_list_with_an_expired_token_is_read_from_its_start(serve: Serve) -> None:
     api = serve(*(node(f"n{number:04}") for number in range(PAGE + 1)))
     client = client_of(api.url, Clock())
     first = api._page

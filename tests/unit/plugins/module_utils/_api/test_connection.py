@@ -61,7 +61,7 @@ def test_wait_timeout_of_the_task_bounds_an_outage() -> None:
         assert (client.url, client._outage.timeout, module.client) == ("https://a", seconds, client)
 
 
-def test_an_unchecked_certificate_is_told_unless_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unchecked_certificate_is_a_warning_unless_an_option_set_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("K8S_AUTH_VERIFY_SSL", "false")
     module = Module(host="https://a")
     connection.connect(module)
@@ -71,9 +71,7 @@ def test_an_unchecked_certificate_is_told_unless_it_was_asked_for(monkeypatch: p
     assert module.warnings == []
 
 
-def test_a_control_planes_own_server_answers_where_the_first_does_not(
-    admin: t.Callable[..., Module], serve: Serve
-) -> None:
+def test_own_api_server_is_used_where_the_first_is_down(admin: t.Callable[..., Module], serve: Serve) -> None:
     api = serve(node("w1"))
     for trouble, connections in (("http://127.0.0.1:1", 0), (serve(), 1)):
         first = trouble if isinstance(trouble, str) else trouble.url

@@ -156,7 +156,7 @@ def get(found: Credentials, url: str = "") -> Json:
     return content
 
 
-def test_certificate_is_shown_also_to_another_server_of_the_cluster(
+def test_client_certificate_is_sent_to_other_servers_of_the_cluster(
     server: Server, authority: Authority, client: Pair
 ) -> None:
     user = User(client.certificate, client.key)

@@ -82,7 +82,7 @@ def test_a_plugin_that_works(cluster: PluginCluster) -> None:
     )
 
 
-def test_pods_that_a_starting_kubelet_ended_are_told(cluster: PluginCluster) -> None:
+def test_pods_ended_by_a_starting_kubelet_are_reported(cluster: PluginCluster) -> None:
     def failed(name: str, reason: str, on: str = "w1") -> Json:
         found = pod(name, phase="Failed", node=on)
         found["status"].update(reason=reason, message="no healthy devices present")
@@ -133,7 +133,7 @@ def test_it_is_waited_for(cluster: PluginCluster) -> None:
     assert (found["problems"], found["waited_seconds"]) == ([], 6.0)
 
 
-def test_waiting_has_an_end_and_tells_why(cluster: PluginCluster) -> None:
+def test_wait_ends_with_the_problem(cluster: PluginCluster) -> None:
     cluster.api.responses[PODS] = []
     event: Json = {"involvedObject": {"kind": "DaemonSet", "name": "p"}, "reason": "FailedCreate"}
     cluster.api.responses[EVENTS] = [
@@ -178,7 +178,7 @@ def test_devices_of_unknown_health_are_not_verified(cluster: PluginCluster) -> N
     assert (found["summary"][1:], cluster.warnings[-2:]) == (warnings, warnings)
 
 
-def test_our_plugin_is_asked_what_is_wrong(cluster: PluginCluster) -> None:
+def test_own_plugin_reports_the_problem(cluster: PluginCluster) -> None:
     cluster.api.responses[PODS] = [plugin_pod(ours=True)]
     cluster.api.objects["w1"]["status"]["allocatable"][D] = "3"
     sick = {"id": "a", "healthy": False, "reason": "gone"}
@@ -222,7 +222,7 @@ def test_kubelet_with_a_wrong_clock_is_seen_to_renew_its_lease(cluster: PluginCl
     assert (found["problems"], found["unverified"], found["waited_seconds"]) == ([], [], 8.0)
 
 
-def test_stopped_kubelet_is_told_beside_another_problem(cluster: PluginCluster) -> None:
+def test_stopped_kubelet_is_reported_beside_another_problem(cluster: PluginCluster) -> None:
     cluster.api.objects["w2"] = node("w2", capacity={D: "3"})
     cluster.api.responses[PODS] = [plugin_pod(), plugin_pod("p-2", "w2")]
     cluster.api.responses[NODE_LEASES] = [node_lease("w1", NOW - 30)]
@@ -247,14 +247,14 @@ def test_kubelets_without_a_readable_lease_are_not_verified(cluster: PluginClust
     assert (found["problems"], cluster.warnings) == ([], [f"not verified: {limit}"])
 
 
-def test_kubelet_whose_plugin_tells_of_itself_needs_no_lease(cluster: PluginCluster) -> None:
+def test_kubelet_with_a_reporting_plugin_needs_no_lease(cluster: PluginCluster) -> None:
     cluster.api.responses[PODS] = [plugin_pod(ours=True)]
     cluster.api.responses[PLUGIN_DEVICES] = {D: {"not_ready": "", "devices": []}}
     cluster.api.responses[NODE_LEASES] = ErrorResponse(403, "forbidden")
     assert cluster.read()["unverified"] == []
 
 
-def test_a_pod_that_is_not_ready_is_told(cluster: PluginCluster) -> None:
+def test_unready_pod_is_a_problem(cluster: PluginCluster) -> None:
     cluster.api.responses[PODS] = [plugin_pod(ours=True, ready=False)]
     assert cluster.read()["problems"] == ["w1: the pod x/p-1 is not ready: it is being started"]
 
@@ -285,7 +285,7 @@ def test_plugins_out_of_reach_are_not_all_waited_for(cluster: PluginCluster) -> 
 
 
 @pytest.mark.parametrize("refusal", [ErrorResponse(403, "forbidden"), ErrorResponse(503, "no endpoints")])
-def test_a_plugin_that_does_not_answer_is_asked_once(cluster: PluginCluster, refusal: ErrorResponse) -> None:
+def test_plugin_that_does_not_respond_is_queried_once(cluster: PluginCluster, refusal: ErrorResponse) -> None:
     cluster.api.responses[PODS] = [plugin_pod(ours=True)]
     cluster.api.objects["w1"]["status"]["allocatable"][D] = "3"
     cluster.api.responses[PLUGIN_DEVICES] = refusal
@@ -294,7 +294,7 @@ def test_a_plugin_that_does_not_answer_is_asked_once(cluster: PluginCluster, ref
     assert cluster.clock.pauses == []
 
 
-def test_another_plugin_is_not_asked(cluster: PluginCluster) -> None:
+def test_foreign_plugin_is_not_queried(cluster: PluginCluster) -> None:
     cluster.api.objects["w1"]["status"]["allocatable"][D] = "3"
     cluster.read()
     assert not [path for path in cluster.api.requested_paths("GET") if "proxy" in path]
@@ -350,7 +350,7 @@ def test_selectors(cluster: PluginCluster) -> None:
         cluster.read(expected=[{**FOUR, "label_selector": "gpu=no"}])
 
 
-def test_cdi_is_held_against_the_nodes_that_get_the_plugin(cluster: PluginCluster) -> None:
+def test_cdi_is_checked_on_the_nodes_that_get_the_plugin(cluster: PluginCluster) -> None:
     old, new = ({"containerRuntimeVersion": f"containerd://{version}"} for version in ("1.6.20", "1.7.1"))
     cluster.api.objects["w1"]["status"]["nodeInfo"] = old
     assert cluster.read()["selected"] == ["w1"]

@@ -75,7 +75,7 @@ def test_objects_that_are_not_there(api: FakeApi) -> None:
     assert read(api, "nodes", "objects", "others") == {"objects": [], "others": []}
 
 
-def test_only_metadata_is_asked_for(api: FakeApi) -> None:
+def test_only_metadata_is_requested(api: FakeApi) -> None:
     read(api, "objects", "others")
     assert len(api.headers) == len(api.requests)
     kinds = [
@@ -102,13 +102,13 @@ def test_what_shares_a_namespace_that_goes_with_the_plugin(api: FakeApi) -> None
     ]
 
 
-def test_a_namespace_that_stays_is_not_looked_through(api: FakeApi) -> None:
+def test_content_of_a_foreign_namespace_is_not_read(api: FakeApi) -> None:
     api.responses[IN_CORE] = named("x")
     assert read(api, "others") == {"objects": [], "others": []}
     assert len(api.requests) == 4
 
 
-def test_nothing_is_read_that_is_not_asked_for(api: FakeApi) -> None:
+def test_only_requested_subsets_are_read(api: FakeApi) -> None:
     assert read(api, "nodes") == {"objects": [], "others": []}
     assert api.requests == []
 

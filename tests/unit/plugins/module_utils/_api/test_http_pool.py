@@ -34,7 +34,7 @@ def get(pool: Pool, target: str = "/a", *headers: tuple[str, str], timeout: floa
     return pool.request("GET", target, headers=headers, body=None, timeout=timeout)
 
 
-def test_connections_are_kept(server: Server) -> None:
+def test_connections_are_reused(server: Server) -> None:
     pool = Pool(http_requests.Server(server.url + "/base/"))
     for _round in range(3):
         assert get(pool, "/a?b=c", ("X", "1"), ("X", "2")).status == 200

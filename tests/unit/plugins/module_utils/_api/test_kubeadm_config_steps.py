@@ -53,7 +53,7 @@ def carry_out(found: ConfigCourse) -> Json:
     return found.report()
 
 
-def test_it_is_noted_before_it_is_written_and_reverted_before_it_is_forgotten() -> None:
+def test_setting_is_recorded_before_the_write_until_it_is_reverted() -> None:
     api = ConfigMaps()
     result = carry_out(steps(api))
     assert api.writes == [f"create {NAME}", CONFIG]
@@ -70,15 +70,13 @@ def test_it_is_noted_before_it_is_written_and_reverted_before_it_is_forgotten() 
     assert (api.text, api.record) == (TEXT, None)
 
 
-def test_another_setting_is_noted_with_the_former_one_until_both_are_done() -> None:
+def test_another_setting_is_recorded_with_the_former_one() -> None:
     api = ConfigMaps()
     carry_out(steps(api))
-    record_sizes: list[int] = []
-    api.meanwhile = lambda write: (
-        record_sizes.append(len(Persisted.parse(api.record).entries)) if write == CONFIG else None
-    )
+    sizes: list[int] = []
+    api.meanwhile = lambda write: sizes.append(len(Persisted.parse(api.record).entries)) if write == CONFIG else None
     carry_out(steps(api, {API_SERVER: {"args": {"w": {"value": ["1"]}}}}))
-    assert record_sizes == [2]
+    assert sizes == [2]
     assert [place.key for place in Persisted.parse(api.record).entries] == ["w"]
     carry_out(steps(api, {}))
     assert api.text == TEXT
@@ -131,7 +129,7 @@ def test_another_value_whose_write_was_not_made_leaves_the_former_one_ours(text:
     assert (api.text, api.record) == (f"{text}mine: 1\n", None)
 
 
-def test_a_write_that_was_made_and_not_noted_is_noted_by_the_next_run() -> None:
+def test_unrecorded_write_is_recorded_by_the_next_run() -> None:
     api = ConfigMaps()
     carry_out(steps(api))
 
@@ -190,7 +188,7 @@ def test_what_was_verified_is_what_is_written() -> None:
     assert api.text == OTHERS
 
 
-def test_an_api_that_refuses_is_told() -> None:
+def test_refusal_of_the_api_server_is_an_error() -> None:
     api = ConfigMaps()
     api.once_refused = 403
     with pytest.raises(ApiError):
@@ -215,7 +213,7 @@ def test_a_cluster_without_kubeadm_config() -> None:
         carry_out(steps(ConfigMaps(None)))
 
 
-def test_what_cannot_be_written_is_told() -> None:
+def test_settings_that_cannot_be_written_are_reported() -> None:
     settings = {API_SERVER: {"args": {"profiling": {"value": None}}}}
     result = carry_out(steps(ConfigMaps(), settings))
     assert list(result["not_persisted"]) == ["kube-apiserver args profiling"]

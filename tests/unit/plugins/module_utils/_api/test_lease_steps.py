@@ -124,7 +124,7 @@ def refuse(status: int, message: str) -> t.Callable[[], None]:
     return write
 
 
-def test_check_mode_tells_of_missing_rights(runs: LeaseRuns) -> None:
+def test_check_mode_reports_missing_rights(runs: LeaseRuns) -> None:
     runs.api.before_write = refuse(403, "leases is forbidden")
     verdict = runs.run(dry=True).rehearse()
     assert verdict.verdict == "refused"
@@ -181,7 +181,7 @@ def test_two_that_take_it_at_the_same_moment(runs: LeaseRuns) -> None:
     assert (report["holder"], report["taken_over_from"], runs.clock.now) == ("us", "them", 3.0)
 
 
-def test_an_answer_that_was_lost(runs: LeaseRuns) -> None:
+def test_lease_whose_response_was_lost_is_held(runs: LeaseRuns) -> None:
     written: list[Json] = []
 
     def take() -> None:
@@ -219,7 +219,7 @@ def test_an_account_without_the_right(runs: LeaseRuns) -> None:
     assert runs.last.report()["api_reachable"] is True
 
 
-def test_an_account_that_is_not_known_any_more_is_told_how_to_go_on(runs: LeaseRuns) -> None:
+def test_refused_account_gets_the_remedy(runs: LeaseRuns) -> None:
     """The change that is to be reverted may be the one that locked it out."""
     runs.api.failures = [ErrorResponse(401, "Unauthorized")]
     with pytest.raises(
@@ -229,7 +229,7 @@ def test_an_account_that_is_not_known_any_more_is_told_how_to_go_on(runs: LeaseR
     assert runs.last.report()["api_reachable"] is True
 
 
-def test_no_server_answers(runs: LeaseRuns) -> None:
+def test_unreachable_api_is_an_error(runs: LeaseRuns) -> None:
     runs.api.close()
     with pytest.raises(KubeadmError, match="did not answer for 60 s"):
         runs.run()
@@ -250,7 +250,7 @@ def test_an_api_of_others_is_no_reason_to_go_on_without_it(runs: LeaseRuns) -> N
     assert runs.api.requests == []
 
 
-def test_no_server_is_asked_without_credentials() -> None:
+def test_missing_credentials_send_no_request() -> None:
     def connect() -> t.Any:
         raise KubeadmError("there are no usable credentials")
 

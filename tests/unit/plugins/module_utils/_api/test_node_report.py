@@ -125,7 +125,7 @@ def test_versions_that_are_not_tested(serve: Serve) -> None:
     assert [warning.partition(". ")[0] for warning in warnings] == [f"{api.url}: kubelet v1.31.9 (older than tested)"]
 
 
-def test_what_kubelets_say_of_themselves(serve: Serve) -> None:
+def test_configuration_of_kubelets_is_compared(serve: Serve) -> None:
     api = serve(node("w1"), node("w2"), node("w3"))
     api.kubelets = {"w1": {"kubeletconfig": {"maxPods": 110}}, "w2": {"kubeletconfig": {"maxPods": 50}}}
     found = read(api, nodes=["w3"], kubelets={"w1": {"config": {"maxPods": 50}}, "w2": None})

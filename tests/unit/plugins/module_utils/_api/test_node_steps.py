@@ -156,7 +156,7 @@ def test_a_diff_is_a_node_as_kubectl_shows_it(
 
 
 @pytest.mark.parametrize("dry", [True, False])
-def test_what_the_api_server_warns_of_is_told_once(serve: Serve, *, dry: bool) -> None:
+def test_warning_of_the_api_server_is_reported_once(serve: Serve, *, dry: bool) -> None:
     api = serve(*nodes(3))
     api.warning = r'299 - "metadata.labels[\"x\"]: deprecated"'
     done = run(LABELS, api, dry=dry, nodes=names(3), labels={"failure-domain.beta.kubernetes.io/zone": "a"})
@@ -181,7 +181,7 @@ def test_check_mode_changes_nothing(serve: Serve) -> None:
     assert "dryRun=All" in api.requested_paths("PATCH")[0]
 
 
-def test_check_mode_tells_of_a_refusal(serve: Serve) -> None:
+def test_check_mode_reports_a_refusal(serve: Serve) -> None:
     api = serve(node("w1"))
     api.before_patch = _refusing("w1")
     done = run(LABELS, api, dry=True, nodes=["w1", "missing"], labels={"x": 1})
@@ -204,7 +204,7 @@ def test_no_change_is_a_list_the_version_and_no_patch(serve: Serve) -> None:
     assert api.requested_paths("PATCH") == []
 
 
-def test_only_the_needed_patches_on_kept_connections(serve: Serve) -> None:
+def test_only_needed_patches_are_sent_on_reused_connections(serve: Serve) -> None:
     api = serve(*nodes(100))
     api.objects["n007"]["metadata"]["labels"]["x"] = "1"
     done = run(LABELS, api, nodes=names(100), labels={"x": "1"})
@@ -322,7 +322,7 @@ def test_what_the_server_declines_for_good_is_tried_once(serve: Serve) -> None:
     assert len(api.requested_paths("PATCH")) == 1
 
 
-def test_a_patch_whose_answer_was_lost_counts(serve: Serve) -> None:
+def test_patch_whose_response_was_lost_counts(serve: Serve) -> None:
     api = serve(node("w1"))
     send, lost = api._patch, iter([True])
 
@@ -365,7 +365,7 @@ def test_a_taint_that_evicts_is_refused(serve: Serve) -> None:
     assert api.objects["w2"]["spec"]["taints"] == [{"key": "k", "effect": "NoExecute"}]
 
 
-def test_versions_that_are_not_tested_are_told_in_one_warning(serve: Serve) -> None:
+def test_untested_versions_are_one_warning(serve: Serve) -> None:
     api = serve(*(node(f"n{number}", kubelet="v1.38.1") for number in range(9)), node("w1", kubelet="v1.31.0"))
     api.version = "v1.38.1"
     done = run(LABELS, api, label_selector="kubernetes.io/hostname=w1", nodes=["n1", "n2"], labels={"x": "1"})
@@ -475,7 +475,7 @@ def test_what_a_kubelet_showed_that_has_just_stopped_is_not_verified(serve: Serv
     assert (done.error, done.warnings) == (None, [f"not verified: {limit}"])
 
 
-def test_what_is_shown_is_not_verified_without_leases(serve: Serve) -> None:
+def test_reached_values_are_not_verified_without_leases(serve: Serve) -> None:
     api = serve(node("w1", allocatable={D: "4"}))
     api.responses[NODE_LEASES] = ErrorResponse(403, "leases is forbidden")
     (limit,) = run(RESOURCES, api, nodes=["w1"], resources={D: 4}, wait=True).report["unverified"]
@@ -492,7 +492,7 @@ def test_leases_matter_only_where_no_kubelet_reported_meanwhile(serve: Serve) ->
 
 
 @pytest.mark.parametrize(("dry", "wait"), [(True, True), (True, False), (False, False)])
-def test_what_is_not_shown_is_not_verified_where_nothing_is_waited_for(serve: Serve, *, dry: bool, wait: bool) -> None:
+def test_missing_values_are_not_verified_without_waiting(serve: Serve, *, dry: bool, wait: bool) -> None:
     api = serve(node("w1"), node("asleep", ready=False))
     run(RESOURCES, api, nodes=["w1", "asleep"], resources={D: 4})
     done = run(RESOURCES, api, dry=dry, nodes=["w1", "asleep"], resources={D: 4}, wait=wait)
@@ -519,7 +519,7 @@ def test_api_that_is_gone_while_waiting_leaves_the_change_in_the_result(serve: S
     )
 
 
-def test_patch_without_an_answer_may_have_changed_the_node(serve: Serve) -> None:
+def test_patch_without_a_response_may_have_changed_the_node(serve: Serve) -> None:
     api = serve(node("w1"))
     send = api._patch
 

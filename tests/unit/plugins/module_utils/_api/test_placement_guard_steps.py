@@ -106,7 +106,7 @@ def slices(*servers: FakeGuards) -> list[Json]:
 
 
 @pytest.mark.parametrize("dry", [False, True])
-def test_each_of_several_api_servers_is_asked(serve_guards: Serve, *, dry: bool) -> None:
+def test_each_of_several_api_servers_is_verified(serve_guards: Serve, *, dry: bool) -> None:
     api, other = (serve_guards(tainted("w1", f"{D}:NoSchedule")) for _number in range(2))
     run(api, **ENFORCED)
     api.responses[SLICES] = slices(api, other)
@@ -193,7 +193,7 @@ def test_from_warning_to_refusing_the_binding_alone_changes(api: FakeGuards) -> 
     assert api.writes == [*TRIED, f"PUT {BINDING} {NAME}"]
 
 
-def test_an_affinity_comes_and_goes_with_what_is_asked_for(api: FakeGuards) -> None:
+def test_affinity_is_added_and_removed_as_desired(api: FakeGuards) -> None:
     done = run(api, **AFFINITY)
     assert done.error is None
     assert api.writes[-4:] == [f"POST {POLICY} {NAME}", f"POST {BINDING} {NAME}", *PINS]
@@ -208,7 +208,7 @@ def test_an_affinity_comes_and_goes_with_what_is_asked_for(api: FakeGuards) -> N
     assert (done.error, api.writes) == (None, [f"DELETE {MUTATION_BINDING} {NAME}", f"DELETE {MUTATION} {NAME}"])
 
 
-def test_daemon_sets_are_asked_for_where_they_matter(serve_guards: Serve) -> None:
+def test_daemon_sets_are_read_where_they_matter(serve_guards: Serve) -> None:
     api = serve_guards(workloads={"DaemonSet": [daemon_set("ns/agent", {"operator": "Exists"})]})
     assert run(api, **ENFORCED).error is None
     assert "DaemonSet ns/agent" in run(api, **STRICT).message
@@ -218,7 +218,7 @@ def test_daemon_sets_are_asked_for_where_they_matter(serve_guards: Serve) -> Non
     assert "pods of DaemonSet ns/agent are refused at their next start" in done.warnings[0]
 
 
-def test_what_makes_pods_is_not_asked_for_where_it_does_not_matter(api: FakeGuards) -> None:
+def test_workloads_are_not_read_where_they_do_not_matter(api: FakeGuards) -> None:
     run(api, **ENFORCED)
     assert [request for request in api.requests if "/apis/apps/" in request or "/apis/batch/" in request] == []
     run(api, **STRICT)
@@ -260,7 +260,7 @@ def test_check_mode_of_a_removal_writes_nothing(api: FakeGuards) -> None:
     ] == []
 
 
-def test_check_mode_tells_what_the_api_server_declines(api: FakeGuards) -> None:
+def test_check_mode_fails_with_the_refusals_of_the_api_server(api: FakeGuards) -> None:
     def declines(verb: str, place: tuple[str, str], _dry: bool) -> None:
         if verb != "GET" and place[0] == POLICY:
             raise ErrorResponse(422, "compilation failed: Syntax error")
@@ -273,7 +273,7 @@ def test_check_mode_tells_what_the_api_server_declines(api: FakeGuards) -> None:
         assert (api.writes, done.report["summary"]) == ([], [])
 
 
-def test_check_mode_says_of_a_removal_that_it_is_not_allowed(api: FakeGuards) -> None:
+def test_check_mode_fails_for_a_forbidden_removal(api: FakeGuards) -> None:
     run(api, **ENFORCED)
 
     def declines(verb: str, _place: tuple[str, str], _dry: bool) -> None:
@@ -313,7 +313,7 @@ def test_parameters_that_cannot_be_are_refused_before_a_request_is_sent(api: Fak
     assert (api.requests, done.report["nodes"]) == ([], [])
 
 
-def test_an_old_cluster_is_told_the_other_way(serve_guards: Serve) -> None:
+def test_old_cluster_gets_the_alternative_in_the_error(serve_guards: Serve) -> None:
     api = serve_guards(served=())
     api.responses["/version"] = {"gitVersion": "v1.29.3"}
     message = run(api, **ENFORCED).message
@@ -445,7 +445,7 @@ def test_a_policy_that_another_client_removed_meanwhile_is_not_made_again(api: F
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_write_whose_answer_was_lost_counts(api: FakeGuards, first: bool) -> None:
+def test_write_whose_response_was_lost_counts(api: FakeGuards, first: bool) -> None:
     if not first:
         run(api)
         api.objects["w4"] = tainted("w4", f"{D}:NoSchedule")
@@ -471,7 +471,7 @@ def test_all_of_it_is_removed_the_bindings_first(api: FakeGuards) -> None:
     assert (done.error, done.operations) == (None, 0)
 
 
-def test_a_removal_asks_for_neither_nodes_nor_pods(api: FakeGuards) -> None:
+def test_removal_reads_neither_nodes_nor_pods(api: FakeGuards) -> None:
     run(api, **ENFORCED)
     before = len(api.requests)
     run(api, state="absent")

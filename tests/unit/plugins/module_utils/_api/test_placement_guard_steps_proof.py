@@ -44,7 +44,7 @@ def test_a_guard_that_no_server_takes_up_is_not_written(api: FakeGuards) -> None
     assert 30 <= done.clock.now < 40
 
 
-def test_an_expression_that_fails_is_told_at_once(api: FakeGuards) -> None:
+def test_failing_expression_is_reported_without_waiting(api: FakeGuards) -> None:
     def fails(pod: Json) -> None:
         if pod["spec"].get("nodeName") == TRIAL:
             raise ErrorResponse(403, "expression 'x' resulted in error: no such key: team")
@@ -75,7 +75,7 @@ def test_a_guard_that_lets_tolerations_through_is_not_written(api: FakeGuards) -
     )
 
 
-def test_names_that_do_not_become_affinities_are_told(api: FakeGuards) -> None:
+def test_names_that_do_not_become_affinities_fail_the_trial(api: FakeGuards) -> None:
     def overlooked(pod: Json) -> None:
         if pod["metadata"].get("labels") == {"nodecraft.kubeadm/trial": "affinity"}:
             pod["metadata"]["labels"] = {"nodecraft.kubeadm/trial": "none"}
@@ -85,14 +85,14 @@ def test_names_that_do_not_become_affinities_are_told(api: FakeGuards) -> None:
     assert_only_tried(api, run(api, **AFFINITY), message)
 
 
-def test_what_is_said_of_the_types_of_expressions_fails_the_trial(api: FakeGuards) -> None:
+def test_type_warnings_of_expressions_fail_the_trial(api: FakeGuards) -> None:
     warning = {"fieldRef": "spec.variables[6].expression", "warning": "undefined field 'specs'"}
     api.checked = {"observedGeneration": 1, "typeChecking": {"expressionWarnings": [warning]}}
     message = "The API server says of the expression spec.variables[6].expression: undefined field 'specs'"
     assert_only_tried(api, run(api, **ENFORCED), message)
 
 
-def test_a_controller_manager_that_does_not_look_is_not_waited_for_long(api: FakeGuards) -> None:
+def test_controller_manager_that_checks_nothing_is_given_up_soon(api: FakeGuards) -> None:
     api.checked = None
     done = run(api, **ENFORCED)
     assert done.error is None
@@ -118,7 +118,7 @@ def test_a_copy_that_cannot_be_written_to_its_end_is_removed(api: FakeGuards, ki
     assert object_names(api) == []
 
 
-def test_a_copy_that_cannot_be_removed_is_told_and_goes_with_the_next_run(api: FakeGuards) -> None:
+def test_remaining_copy_is_an_error_and_removed_by_the_next_run(api: FakeGuards) -> None:
     def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
         if (verb, place, dry) == ("DELETE", (BINDING, TRIAL), False):
             raise ErrorResponse(422, "not now")
@@ -233,7 +233,7 @@ def test_what_others_wrote_on_it_stays(api: FakeGuards) -> None:
         assert metadata["labels"] == {"app.kubernetes.io/managed-by": "nodecraft.kubeadm", "team": "a"}
 
 
-def test_a_guard_that_another_client_broke_is_told_with_the_way_out(api: FakeGuards) -> None:
+def test_guard_broken_by_another_client_is_an_error_with_the_remedy(api: FakeGuards) -> None:
     run(api, **ENFORCED)
 
     def refuses(_pod: Json) -> None:
@@ -247,7 +247,7 @@ def test_a_guard_that_another_client_broke_is_told_with_the_way_out(api: FakeGua
     assert "another namespace" not in message
 
 
-def test_what_cannot_be_rolled_back_is_told_with_the_way_out(api: FakeGuards) -> None:
+def test_failed_rollback_is_an_error_with_the_remedy(api: FakeGuards) -> None:
     run(api, **ENFORCED)
     left = [1]
 
@@ -323,7 +323,7 @@ def test_an_exception_of_ones_own_is_named_where_it_may_be_the_cause(api: FakeGu
 
 
 @pytest.mark.parametrize("dry", [True, False])
-def test_a_guard_that_stopped_working_is_told_by_the_next_run(api: FakeGuards, *, dry: bool) -> None:
+def test_guard_that_stopped_working_fails_the_next_run(api: FakeGuards, *, dry: bool) -> None:
     run(api, **ENFORCED)
     api.in_force, api.syncs = {}, False
     done = run(api, dry=dry, **ENFORCED)
@@ -332,7 +332,7 @@ def test_a_guard_that_stopped_working_is_told_by_the_next_run(api: FakeGuards, *
     assert not getattr(done.error, "changed", False)
 
 
-def test_a_guard_that_refuses_plain_pods_is_told(api: FakeGuards) -> None:
+def test_guard_that_refuses_plain_pods_is_an_error(api: FakeGuards) -> None:
     run(api, **ENFORCED)
 
     def refuses(pod: Json) -> None:
@@ -343,7 +343,7 @@ def test_a_guard_that_refuses_plain_pods_is_told(api: FakeGuards) -> None:
     assert "It must accept a pod that names no node" in run(api, **ENFORCED).message
 
 
-def test_an_affinity_that_does_not_work_is_told(api: FakeGuards) -> None:
+def test_affinity_that_does_not_work_is_an_error(api: FakeGuards) -> None:
     run(api, **AFFINITY)
     del api.guards[MUTATION, NAME]
     done = run(api, **AFFINITY)

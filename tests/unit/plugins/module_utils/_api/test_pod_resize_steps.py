@@ -166,7 +166,7 @@ def test_one_that_is_put_off(web: FakePods) -> None:
     assert done.clock.now == 10
 
 
-def test_what_was_put_off_before_is_told_without_waiting(web: FakePods) -> None:
+def test_deferred_resize_is_reported_without_waiting(web: FakePods) -> None:
     web.pending = {"web-2": ("Deferred", "no room"), "web-3": ("Infeasible", NO_ROOM)}
     run(web, owner=OWNER, wait=True, wait_timeout=1)
     for dry in (True, False):
@@ -179,7 +179,7 @@ def test_what_was_put_off_before_is_told_without_waiting(web: FakePods) -> None:
 
 
 @pytest.mark.parametrize("dry", [True, False])
-def test_what_a_kubelet_has_not_begun_is_told_without_waiting(serve_pods: Serve, dry: bool) -> None:
+def test_resize_that_has_not_started_is_reported_without_waiting(serve_pods: Serve, dry: bool) -> None:
     # Kubernetes 1.33 does not report it: no field, no generation, no condition while its kubelet is down.
     pod = sized()
     pod["metadata"]["generation"] = 2
@@ -210,7 +210,7 @@ STOPPED = "its kubelet has stopped or does not reach the API server: it has not 
 
 
 @pytest.mark.parametrize(("dry", "wait"), [(True, True), (False, True), (False, False)])
-def test_pod_of_a_kubelet_that_has_just_stopped_is_told(serve_pods: Serve, *, dry: bool, wait: bool) -> None:
+def test_pod_of_a_stopped_kubelet_is_not_verified(serve_pods: Serve, *, dry: bool, wait: bool) -> None:
     """Its Node is still Ready."""
     api = serve_pods(sized(), sized("web-2", node="w2"))
     run(api, names=["web-1", "web-2"], wait=True)
@@ -351,7 +351,7 @@ def test_a_name_that_does_not_exist_does_not_keep_others(serve_pods: Serve) -> N
 # ---- check mode ------------------------------------------------------------------------------------------------------
 
 
-def test_check_mode_asks_the_api_server_and_changes_nothing(web: FakePods) -> None:
+def test_check_mode_sends_dry_runs_and_changes_nothing(web: FakePods) -> None:
     done = run(web, owner=OWNER, dry=True, wait=True, template="update")
     assert done.error is None
     assert all("dryRun=All" in path for path in web.requested_paths("PATCH"))
@@ -452,7 +452,7 @@ def test_a_pod_that_is_gone_counts_as_one_that_is_down(serve_pods: Serve) -> Non
     assert "because these are not Ready: web-1, web-5." in str(done.error)
 
 
-def test_a_restart_that_was_not_asked_for_is_told(serve_pods: Serve) -> None:
+def test_unexpected_restart_is_reported(serve_pods: Serve) -> None:
     api = serve_pods(sized())
     reconcile = api.reconcile
 

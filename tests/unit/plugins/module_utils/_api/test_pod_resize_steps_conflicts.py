@@ -49,7 +49,7 @@ def test_a_pod_that_is_gone_while_it_is_waited_for(web: FakePods, uid: str | Non
     assert done.pods["web-2"]["changed"]
 
 
-def test_a_failure_while_waiting_tells_that_pods_were_changed(web: FakePods) -> None:
+def test_failure_while_waiting_has_changed(web: FakePods) -> None:
     def refuse(*_args: t.Any) -> list[Json]:
         raise ErrorResponse(403, 'User "u" cannot list resource "pods"')
 
@@ -79,7 +79,7 @@ def test_a_pod_that_another_client_resizes_meanwhile_is_not_waited_for(serve_pod
     assert done.clock.now < 10
 
 
-def test_a_request_of_nothing_that_another_client_gives_back_is_told(serve_pods: Serve) -> None:
+def test_zero_request_restored_by_another_client_is_an_error(serve_pods: Serve) -> None:
     api = serve_pods(sized())
     requests = {"memory": "32Mi"}
     api.reconcile = lambda: api.pods[0]["spec"]["containers"][0]["resources"].update(requests=requests)  # type: ignore[method-assign]
@@ -113,7 +113,7 @@ def test_a_new_pod_got_the_name(serve_pods: Serve) -> None:
     assert run(api, names=["web-1"]).outcomes == {"web-1": "gone"}
 
 
-def test_an_answer_that_was_lost(serve_pods: Serve) -> None:
+def test_patch_whose_response_was_lost_counts(serve_pods: Serve) -> None:
     api = serve_pods(sized())
 
     def do_it_already(name: str) -> None:
@@ -128,7 +128,7 @@ def test_an_answer_that_was_lost(serve_pods: Serve) -> None:
     assert done.pods["web-1"]["changed"]
 
 
-def test_patch_without_an_answer_is_no_refusal(serve_pods: Serve) -> None:
+def test_patch_without_a_response_is_no_refusal(serve_pods: Serve) -> None:
     api = serve_pods(sized())
 
     def patch_and_go(name: str) -> None:

@@ -124,7 +124,7 @@ def test_a_template_that_others_change_too(web: FakePods) -> None:
     assert set(done.outcomes.values()) == {"resized"}
 
 
-def test_templates_are_not_looked_at_when_they_are_kept(web: FakePods) -> None:
+def test_templates_are_not_read_with_policy_keep(web: FakePods) -> None:
     done = run(web, label_selector="app=web", template="keep")
     assert (done.report["templates"], done.warnings) == ({}, [])
     assert [path for path in web.requested_paths("GET") if "/apis/" in path] == []
@@ -170,7 +170,7 @@ def test_a_pod_without_a_controller_has_no_template(serve_pods: Serve) -> None:
 # ---- taking it back --------------------------------------------------------------------------------------------------
 
 
-def test_pods_get_again_what_their_template_says(web: FakePods) -> None:
+def test_pods_get_the_resources_of_their_template_again(web: FakePods) -> None:
     run(web, owner=OWNER, wait=True)
     done = run(web, owner=OWNER, state="absent", containers=None, template="report", wait=True)
     assert done.error is None

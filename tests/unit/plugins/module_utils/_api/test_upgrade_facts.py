@@ -156,7 +156,7 @@ def test_cluster_without_addons_and_resources_is_checked(api: FakeApi) -> None:
     assert (found["checks"], found["not_rehearsed"], found["kube_proxy_configuration"]) == (CHECKS, [], "")
 
 
-def test_mode_ipvs_is_told(api: FakeApi) -> None:
+def test_mode_ipvs_is_a_finding(api: FakeApi) -> None:
     api.responses[f"{NAMESPACE}/configmaps/kube-proxy"] = {"data": {"config.conf": f"{PROXY}mode: ipvs\n"}}
     (finding,) = read(api)["findings"]
     assert (finding["component"], finding["key"], finding["impact"]) == ("kube-proxy", "mode", "warns")

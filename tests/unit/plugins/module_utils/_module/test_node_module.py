@@ -38,7 +38,7 @@ def test_program_that_cannot_be_started_is_an_error(module: NodeModule, tmp_path
     assert module.run([str(program)]) == (127, "", f"{program}: Permission denied")
 
 
-def test_programs_are_found_where_sudo_does_not_look(
+def test_programs_are_found_outside_the_path_of_sudo(
     module: NodeModule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "crictl"
