@@ -135,9 +135,11 @@ def test_the_modules_of_a_step_have_the_defaults_of_the_play(stage: Stage) -> No
         module_defaults=defaults,
     )
     assert outcome.status == 0, outcome.output
-    asked = {call["component"]: call["arguments"] for call in outcome.calls if call["component"].startswith("node_")}
-    assert (asked["node_taint"]["kubeconfig"], asked["node_taint"]["context"]) == ("/config", "of taints")
-    assert "api_key" not in asked["node_taint"]
+    arguments = {
+        call["component"]: call["arguments"] for call in outcome.calls if call["component"].startswith("node_")
+    }
+    assert (arguments["node_taint"]["kubeconfig"], arguments["node_taint"]["context"]) == ("/config", "of taints")
+    assert "api_key" not in arguments["node_taint"]
     # What the role says comes first.
-    assert asked["node_taint"]["wait"] is True
-    assert (asked["node_label"]["kubeconfig"], asked["node_label"]["context"]) == ("/config", "of all")
+    assert arguments["node_taint"]["wait"] is True
+    assert (arguments["node_label"]["kubeconfig"], arguments["node_label"]["context"]) == ("/config", "of all")

@@ -16,14 +16,14 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions.awx import survey_vars
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import ROOT, Json, Outcome, Stage
 
 API, KUBELET, NODES = "kube-apiserver", "kubelet", "node_taint"
-ASKED: Json = {"control_plane_components": {}}
+SETTINGS: Json = {"control_plane_components": {}}
 
 
 def inventory() -> Json:
     """Two control planes and two workers, by group."""
 
     def host(name: str) -> Json:
-        return {"stub": {API: "on", KUBELET: "on"}, "node_resources_node_name": name, **ASKED}
+        return {"stub": {API: "on", KUBELET: "on"}, "node_resources_node_name": name, **SETTINGS}
 
     names = {"kube_control_plane": ("cp1", "cp2"), "kube_node": ("w1", "w2")}
     return {group: {name: host(name) for name in hosts} for group, hosts in names.items()}
@@ -83,9 +83,9 @@ def test_the_controller_asks_as_its_user_where_the_inventory_says_that_all_hosts
     }
     outcome = stage.playbook("site", {**groups, "controllers": {"localhost": all_of_them}})
     assert outcome.status == 0, outcome.output
-    asked = {(call["component"], call["becomes"]) for call in outcome.calls if call["machine"] == "localhost"}
-    assert {component for component, _becomes in asked} >= {"api", "lease", "node_label"}
-    assert {becomes for _component, becomes in asked} == {False}
+    calls = {(call["component"], call["becomes"]) for call in outcome.calls if call["machine"] == "localhost"}
+    assert {component for component, _becomes in calls} >= {"api", "lease", "node_label"}
+    assert {becomes for _component, becomes in calls} == {False}
 
 
 def test_an_answer_of_a_wrong_type_is_refused(stage: Stage) -> None:
@@ -108,6 +108,6 @@ def test_an_artifact_that_was_unpacked_in_the_wrong_place_is_told_by_the_playboo
     command = [sys.executable, "-m", "ansible", "playbook", "--inventory=cp1,", "site.yml"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode != 0
-    told = done.stdout + done.stderr
-    assert "nodecraft.kubeadm.site" in told
-    assert "Could not find or access" in " ".join(told.split())
+    output = done.stdout + done.stderr
+    assert "nodecraft.kubeadm.site" in output
+    assert "Could not find or access" in " ".join(output.split())

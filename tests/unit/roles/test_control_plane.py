@@ -55,9 +55,9 @@ def test_all_are_planned_and_then_changed_one_after_the_other(play: Play) -> Non
     assert sorted(planned(outcome)) == ["cp1", "cp2", "cp3"]
     assert changed(outcome) == ["cp1", "cp3"]
     (report,) = outcome.reports
-    headline, *told = report.splitlines()
+    headline, *lines = report.splitlines()
     assert headline == "Changed: 2 operations on 2 of 3 nodes; rehearsed: 2 x kube-apiserver"
-    assert told[:2] == [
+    assert lines[:2] == [
         "cp1, cp3 kube-apiserver + --v=5 (committed; away up to 1.0 s)",
         "1 other node: nothing to change",
     ]
@@ -85,14 +85,14 @@ def test_a_failure_leaves_later_nodes_untouched_and_is_reported(play: Play) -> N
     assert outcome.status != 0
     assert changed(outcome) == ["cp1", "cp2"]
     (report,) = outcome.reports
-    headline, *told = report.splitlines()
+    headline, *lines = report.splitlines()
     assert headline == "Changed: 1 operation on 1 of 3 nodes; rehearsed: 3 x kube-apiserver"
-    assert told[:3] == [
+    assert lines[:3] == [
         "cp1 kube-apiserver + --v=5 (committed; away 1.0 s)",
         "cp2 kube-apiserver + --v=5 (connection lost, end not seen)",
         "cp3: Not changed, because cp2 failed.",
     ]
-    *_others, why, last = told
+    *_others, why, last = lines
     # ansible-core 2.18 says less.
     assert why.replace("Task failed: ", "") == "cp2: gone"
     how = "-e control_plane_resume=true --limit cp2,cp3"
@@ -116,13 +116,13 @@ def test_nothing_is_changed_behind_a_failure_that_is_ignored(play: Play) -> None
     assert changed(outcome) == ["cp1"]
     assert '"msg": "Not changed, because cp1 failed or was lost."' in outcome.output
     (report,) = outcome.reports
-    told = report.splitlines()
-    assert told[:3] == [
+    lines = report.splitlines()
+    assert lines[:3] == [
         "Nothing was changed on 3 nodes",
         "cp1 kube-apiserver + --v=5 (rolled back; away 1.0 s)",
         "cp2, cp3: Not changed, because cp1 failed or was lost.",
     ]
-    assert told[-1].startswith("Failed: cp1 failed; rolled back: kube-apiserver on cp1; 2 nodes did not begin.")
+    assert lines[-1].startswith("Failed: cp1 failed; rolled back: kube-apiserver on cp1; 2 nodes did not begin.")
 
 
 def test_a_batch_is_not_changed_without_the_nodes_of_the_others(play: Play) -> None:

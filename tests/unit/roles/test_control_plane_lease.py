@@ -83,15 +83,15 @@ def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: P
     change = next(call["arguments"] for call in outcome.calls if call["step"] == "change")
     assert (change["confirm"], change["confirm_url"]) == (True, confirm_url)
     assert not {"confirm_timeout", "confirm_ca_cert"} & set(change)
-    told = [call["arguments"] for call in outcome.calls if call["step"] in ("plan", "change")]
-    assert [(each["force"], each["restore_removed"]) for each in told] == [(True, True)] * len(told)
+    arguments = [call["arguments"] for call in outcome.calls if call["step"] in ("plan", "change")]
+    assert [(each["force"], each["restore_removed"]) for each in arguments] == [(True, True)] * len(arguments)
     released = lease(outcome, "released")["arguments"]
     assert released["completed"] is True
     # Every node is asked before each turn, before the first one by its plan.
-    looks = [call for call in outcome.calls if call["step"] == "read"]
+    reads = [call for call in outcome.calls if call["step"] == "read"]
     assert (
-        sorted(call["machine"] for call in looks[:3])
-        == [call["machine"] for call in looks[3:]]
+        sorted(call["machine"] for call in reads[:3])
+        == [call["machine"] for call in reads[3:]]
         == ["cp1", "cp2", "cp3"]
     )
 
@@ -144,9 +144,9 @@ def test_a_node_that_stays_away_is_named_by_the_turn_that_is_refused(play: Play)
     why = "Not changed, because not all API servers and etcds are ready"
     assert re.findall(rf'^fatal: \[(\w+) -> .*"msg": "{why}', outcome.output, re.MULTILINE) == ["cp2"]
     (report,) = outcome.reports
-    (told,) = [line for line in report.splitlines() if why in line]
-    assert told.startswith("cp2: ")
-    assert "cp3 could not be checked (gone)" in told
+    (line,) = [line for line in report.splitlines() if why in line]
+    assert line.startswith("cp2: ")
+    assert "cp3 could not be checked (gone)" in line
 
 
 def test_what_is_down_is_repaired_first(play: Play) -> None:

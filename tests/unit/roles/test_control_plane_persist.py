@@ -13,13 +13,13 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json,
 API_SERVER = "kube-apiserver"
 TEXT = "apiServer: {}\napiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.37.2\n"
 ROLE = {"role": "nodecraft.kubeadm.control_plane"}
-ASKED: Json = {"control_plane_persist": True}
+SETTINGS: Json = {"control_plane_persist": True}
 
 
 def facts() -> Json:
     """What each node tells: an argument of ours, and kubeadm-config without it."""
     entry = {"value": ["5"], "original": None, "ours": True, "named": True, "files": {"/etc/policy.yaml": "a"}}
-    told = {
+    config = {
         "problem": None,
         "text": TEXT,
         "record": None,
@@ -28,7 +28,7 @@ def facts() -> Json:
         "immutable": [],
     }
     return {
-        "known": {**told, "version": "v1.37.2"},
+        "known": {**config, "version": "v1.37.2"},
         "pods": {API_SERVER: {"settings": {"args": {"v": entry}}, "others": ["resources requests.cpu"]}},
     }
 
@@ -41,17 +41,17 @@ def play(stage: Stage, *options: str, stub: str = "nothing", **variables: t.Any)
 
 def steps(outcome: Outcome) -> list[tuple[str, str]]:
     """What was asked for, in its order, as far as it writes or verifies."""
-    kept = ("kubeadm_config", "kubeadm_config_check", "lease", API_SERVER)
+    components = ("kubeadm_config", "kubeadm_config_check", "lease", API_SERVER)
     return [
         (call["component"], call["host"])
         for call in outcome.calls
-        if call["component"] in kept and call["step"] != "plan"
+        if call["component"] in components and call["step"] != "plan"
     ]
 
 
 @pytest.mark.slice
 def test_it_is_verified_on_all_nodes_after_the_last_turn_and_written_under_the_lease(stage: Stage) -> None:
-    outcome = play(stage, stub="changes", **ASKED)
+    outcome = play(stage, stub="changes", **SETTINGS)
     assert outcome.status == 0, outcome.output
     found = steps(outcome)
     assert found[0][0] == "lease"
@@ -72,15 +72,15 @@ def test_what_comes_from_a_vault_is_skipped(stage: Stage, tmp_path: Path) -> Non
     (tmp_path / "password").write_text("a password", encoding="utf-8")
     secret = vaulted("5", "a password")
     for components in ({"args": {"v": "{{ level }}"}}, {"args": {"v": ["4", secret]}}):
-        asked = {**ASKED, "control_plane_components": {API_SERVER: components}, "level": secret}
-        outcome = play(stage, f"--vault-password-file={tmp_path / 'password'}", **asked)
+        settings = {**SETTINGS, "control_plane_components": {API_SERVER: components}, "level": secret}
+        outcome = play(stage, f"--vault-password-file={tmp_path / 'password'}", **settings)
         assert outcome.status == 0, outcome.output
         assert steps(outcome) == []
         assert "args v is not kept in kubeadm-config: its value comes from a vault" in outcome.reports[0]
 
 
 def test_check_mode_shows_it_and_proves_nothing(stage: Stage) -> None:
-    outcome = play(stage, "--check", "--diff", **ASKED)
+    outcome = play(stage, "--check", "--diff", **SETTINGS)
     assert outcome.status == 0, outcome.output
     assert steps(outcome) == []
     assert "kube-apiserver args v: unset -> 5" in outcome.reports[0]
@@ -88,7 +88,7 @@ def test_check_mode_shows_it_and_proves_nothing(stage: Stage) -> None:
 
 
 def test_a_proof_that_fails_keeps_it_from_being_written_and_the_changes_stay(stage: Stage) -> None:
-    outcome = play(stage, stub="changes", stub_proof={"failed": True, "msg": "other flags would change"}, **ASKED)
+    outcome = play(stage, stub="changes", stub_proof={"failed": True, "msg": "other flags would change"}, **SETTINGS)
     assert outcome.status != 0
     assert [name for name, _host in steps(outcome) if name == "kubeadm_config"] == []
     (report,) = outcome.reports
@@ -102,7 +102,7 @@ def test_a_proof_that_fails_keeps_it_from_being_written_and_the_changes_stay(sta
 
 def test_only_the_last_pass_of_a_run_writes(stage: Stage) -> None:
     hosts = {
-        name: {"stub": {API_SERVER: ["both", "on", "on", "off", "off"]}, "stub_facts": facts(), **ASKED}
+        name: {"stub": {API_SERVER: ["both", "on", "on", "off", "off"]}, "stub_facts": facts(), **SETTINGS}
         for name in ("cp1", "cp2")
     }
     outcome = stage.playbook("site", {"kube_control_plane": hosts}, variables={"control_plane_components": {}})

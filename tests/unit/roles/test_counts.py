@@ -11,7 +11,7 @@ from ansible_collections.nodecraft.kubeadm.bench.rollout import ALL_CHANGES, PLA
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
 
 HOSTS = 5
-LOOKS = 3  # control planes that are asked whether they are ready
+OBSERVATIONS = 3  # control planes that are asked whether they are ready
 
 
 def play(stage: Stage, name: str, host: Json) -> Outcome:
@@ -40,4 +40,4 @@ def test_a_run_plays_few_tasks(stage: Stage, name: str, unchanged: int, changed:
     assert [outcome.status for outcome in found] == [0, 0], "\n".join(outcome.output for outcome in found)
     assert max(found[0].tasks.values()) == unchanged
     # On a slow machine the plan gets too old before the first turn, which then asks all control planes again.
-    assert max(found[1].tasks.values()) in (changed, changed + LOOKS)
+    assert max(found[1].tasks.values()) in (changed, changed + OBSERVATIONS)

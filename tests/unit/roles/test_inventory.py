@@ -73,7 +73,7 @@ def test_a_mistake_is_one_line_before_anything_is_planned(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "told"),
+    ("own", "mistake"),
     [
         ({"node_kublet_config": {}}, "is set for any host of this run"),
         (
@@ -85,8 +85,8 @@ def test_a_mistake_is_one_line_before_anything_is_planned(stage: Stage) -> None:
         ({"node_kubelet_config": {}, "node_kubelet_wait_timeout": "10%"}, "w1: invalid node_kubelet_wait_timeout: "),
     ],
 )
-def test_what_cannot_be_used_is_refused(stage: Stage, own: Json, told: str) -> None:
-    assert told in refused(site(stage, w1=own))
+def test_what_cannot_be_used_is_refused(stage: Stage, own: Json, mistake: str) -> None:
+    assert mistake in refused(site(stage, w1=own))
 
 
 @pytest.mark.parametrize(

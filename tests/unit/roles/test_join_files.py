@@ -15,8 +15,8 @@ def play(stage: Stage, directory: Path, *options: str) -> Outcome:
         {"path": f"{directory}/keys.yaml", "content": "very secret", "sensitive": True},
     ]
     volumes = [{"name": "log", "host_path": f"{directory}/log", "mount_path": "/log", "path_type": "Directory"}]
-    wanted: Json = {"control_plane_components": {"kube-apiserver": {"files": files, "volumes": volumes}}}
-    return stage.playbook("join_files", {"kube_control_plane": {"cp4": wanted}}, *options)
+    variables: Json = {"control_plane_components": {"kube-apiserver": {"files": files, "volumes": volumes}}}
+    return stage.playbook("join_files", {"kube_control_plane": {"cp4": variables}}, *options)
 
 
 def test_files_are_there_with_their_modes_and_a_second_run_changes_nothing(stage: Stage, tmp_path: Path) -> None:

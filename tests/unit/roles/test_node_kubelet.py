@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json,
 
 ROLE = {"role": "nodecraft.kubeadm.node_kubelet"}
 REJECTED = {"rejected": {"w2": [{"pod": "default/picky", "reason": "selects nodes with disk=fast"}]}}
-ASKED = {"node_kubelet_config": {"maxPods": 50}}
+SETTINGS = {"node_kubelet_config": {"maxPods": 50}}
 
 Play = t.Callable[..., Outcome]
 
@@ -39,7 +39,7 @@ def batches(outcome: Outcome) -> list[set[str]]:
     return [batch for batch in found if batch]
 
 
-def asked(outcome: Outcome) -> list[dict[str, t.Any]]:
+def api_arguments(outcome: Outcome) -> list[dict[str, t.Any]]:
     """What the API was asked for of single nodes, in its order."""
     found = [call["arguments"] for call in outcome.calls if call["step"] == "query"]
     return [arguments for arguments in found if arguments.keys() & {"nodes", "restarted_nodes", "kubelets"}]
@@ -109,7 +109,7 @@ def test_all_are_planned_and_changed_one_after_the_other(play: Play) -> None:
 
 
 def test_control_planes_come_one_by_one_whatever_their_group_is_called(stage: Stage) -> None:
-    """Settings of control planes need not be defined on the worker that asks, which is first here."""
+    """Settings of control planes need not be defined on the worker that settings, which is first here."""
     own: Json = {"control_plane_components": {"kube-apiserver": {"args": {"x": "{{ of_planes }}"}}}}
 
     def hosts(*names: str, **variables: t.Any) -> dict[str, t.Any]:
@@ -117,7 +117,7 @@ def test_control_planes_come_one_by_one_whatever_their_group_is_called(stage: St
 
     planes = hosts("m1", "m2", "m3", stub_control_plane=True, of_planes="y")
     groups = {"a_group": hosts("w1", "w2"), "masters": planes}
-    outcome = stage.play(groups, roles=[ROLE], vars={"node_kubelet_max_unavailable": 2, **ASKED})
+    outcome = stage.play(groups, roles=[ROLE], vars={"node_kubelet_max_unavailable": 2, **SETTINGS})
     assert outcome.status == 0, outcome.output
     assert batches(outcome) == [{"m1"}, {"m2"}, {"m3"}, {"w1", "w2"}]
 
@@ -139,8 +139,8 @@ def test_workers_are_changed_in_batches_behind_the_control_plane(play: Play) -> 
         "Failed: w2 failed; rolled back: kubelet on w2; 1 node did not begin."
         " To continue when that is repaired, run again with --limit w2,w3"
     )
-    told = outcome.statistics["node_kubelet_report"]["w3"]
-    assert (told["failed"], told["started"], told["msg"]) == (True, False, "Not changed, because w2 failed.")
+    kubelet = outcome.statistics["node_kubelet_report"]["w3"]
+    assert (kubelet["failed"], kubelet["started"], kubelet["msg"]) == (True, False, "Not changed, because w2 failed.")
 
 
 def test_nothing_is_changed_behind_a_failure_that_is_ignored(play: Play) -> None:
@@ -148,40 +148,40 @@ def test_nothing_is_changed_behind_a_failure_that_is_ignored(play: Play) -> None
     assert changed(outcome) == ["cp1"]
     assert '"msg": "Not changed, because cp1 failed."' in outcome.output
     (report,) = outcome.reports
-    told = report.splitlines()
-    assert told[:3] == [
+    lines = report.splitlines()
+    assert lines[:3] == [
         "Nothing was changed on 2 nodes",
         "cp1 kubelet + --v=5 (rolled back; away 1.0 s)",
         "w1: Not changed, because cp1 failed.",
     ]
-    assert told[-1].startswith("Failed: cp1 failed; rolled back: kubelet on cp1; 1 node did not begin.")
+    assert lines[-1].startswith("Failed: cp1 failed; rolled back: kubelet on cp1; 1 node did not begin.")
 
 
 def test_a_second_pass_tells_of_those_that_take_part(play: Play) -> None:
-    outcome = play(*ALL, roles=[ROLE, {**ROLE, "when": "inventory_hostname == 'w2'"}], vars=ASKED)
+    outcome = play(*ALL, roles=[ROLE, {**ROLE, "when": "inventory_hostname == 'w2'"}], vars=SETTINGS)
     assert outcome.status == 0, outcome.output
     first, second = outcome.reports
     assert first.splitlines()[0] == "Changed: 4 operations on 4 of 4 nodes; rehearsed: 4 kubelets"
     assert "cp1, w1, w2, w3 kubelet" in first
-    headline, *told = second.splitlines()
+    headline, *lines = second.splitlines()
     assert headline == "Changed: 1 operation on 1 of 1 node; rehearsed: 1 kubelet"
-    assert [line.partition(" kubelet")[0] for line in told] == ["w2"]
+    assert [line.partition(" kubelet")[0] for line in lines] == ["w2"]
     assert changed(outcome) == ["cp1", "w1", "w2", "w3", "w2"]
-    # A host that takes part asks, not the first one of the play.
+    # A host that takes part settings, not the first one of the play.
     assert [call["host"] for call in outcome.calls if call["step"] == "query"][-2:] == ["w2", "w2"]
 
 
 def test_a_second_pass_that_fails_is_told_too(play: Play) -> None:
     others = {name: {"stub": {"kubelet": ["changes", "changes", "changes", "rolled_back"]}} for name in ("w1", "w2")}
     in_second = {**ROLE, "when": "inventory_hostname in ['w1', 'w2']"}
-    outcome = play("nothing", "changes", "changes", roles=[ROLE, in_second], each=others, vars=ASKED)
+    outcome = play("nothing", "changes", "changes", roles=[ROLE, in_second], each=others, vars=SETTINGS)
     assert outcome.status != 0
     first, second = outcome.reports
     assert first.splitlines()[0] == "Changed: 2 operations on 2 of 3 nodes; rehearsed: 2 kubelets"
-    headline, *told = second.splitlines()
+    headline, *lines = second.splitlines()
     assert headline == "Nothing was changed on 2 nodes"
-    assert told[:2] == ["w1 kubelet + --v=5 (rolled back; away 1.0 s)", "w2: Not changed, because w1 failed."]
-    assert told[-1].startswith("Failed: w1 failed; rolled back: kubelet on w1; 1 node did not begin.")
+    assert lines[:2] == ["w1 kubelet + --v=5 (rolled back; away 1.0 s)", "w2: Not changed, because w1 failed."]
+    assert lines[-1].startswith("Failed: w1 failed; rolled back: kubelet on w1; 1 node did not begin.")
     assert outcome.output.count("Failed: ") == 1
 
 
@@ -199,8 +199,13 @@ def test_a_play_that_does_not_keep_its_hosts_in_sync_is_refused(play: Play) -> N
 
 
 def test_what_is_asked_for_reaches_the_module(play: Play, confirm_url: str) -> None:
-    asks = {**ASKED, "node_kubelet_purge": False, "node_kubelet_confirm": True, "node_kubelet_confirm_url": confirm_url}
-    outcome = play("nothing", "changes", vars=asks)
+    settings = {
+        **SETTINGS,
+        "node_kubelet_purge": False,
+        "node_kubelet_confirm": True,
+        "node_kubelet_confirm_url": confirm_url,
+    }
+    outcome = play("nothing", "changes", vars=settings)
     assert outcome.status == 0, outcome.output
     (change,) = [call["arguments"] for call in outcome.calls if call["step"] == "change"]
     assert (change["state"], change["purge"], change["config"], change["force"]) == (
@@ -212,7 +217,7 @@ def test_what_is_asked_for_reaches_the_module(play: Play, confirm_url: str) -> N
     assert (change["confirm"], change["confirm_url"]) == (True, confirm_url)
     assert not {"confirm_timeout", "confirm_ca_cert"} & set(change)
     # With that its running kubelet is compared then.
-    assert asked(outcome)[-1]["kubelets"] == {"w1": {"feature_gates": {}, "config": {"maxPods": 50}}}
+    assert api_arguments(outcome)[-1]["kubelets"] == {"w1": {"feature_gates": {}, "config": {"maxPods": 50}}}
 
 
 # ---- a run without control planes ------------------------------------------------------------------------------------
@@ -235,17 +240,17 @@ GONE = {"stub_kubelet_info": "gone", "stub": {"kubelet": "gone"}}
 
 def test_a_worker_that_cannot_be_reached_may_be_excluded(play: Play) -> None:
     api = {"control_planes": ["cp1"], "others": ["w9", "w1"]}
-    limit = {"node_kubelet_max_unreachable": 1, **ASKED}
+    limit = {"node_kubelet_max_unreachable": 1, **SETTINGS}
     outcome = play(*ALL, each={"w2": GONE}, api=api, vars=limit, any_errors_fatal=True)
     assert outcome.status == 0, outcome.output
     assert changed(outcome) == ["cp1", "w1", "w3"]
     (report,) = outcome.reports
     assert "w2: skipped, because it cannot be reached" in report
     assert "not in this run: w9" in report
-    told = outcome.statistics["node_kubelet_report"]
-    assert told["w2"]["unreachable"] is True
-    assert told["w2"]["msg"].startswith("skipped, because it cannot be reached: ")
-    assert sorted(told) == ["cp1", "w1", "w2", "w3"]
+    reports = outcome.statistics["node_kubelet_report"]
+    assert reports["w2"]["unreachable"] is True
+    assert reports["w2"]["msg"].startswith("skipped, because it cannot be reached: ")
+    assert sorted(reports) == ["cp1", "w1", "w2", "w3"]
 
 
 # ---- what the API knows ----------------------------------------------------------------------------------------------
@@ -261,13 +266,13 @@ def test_pods_that_would_not_come_back_keep_every_node_from_a_change(play: Play)
     )
     assert "set node_kubelet_force to true to lose them" in outcome.output
     (report,) = outcome.reports
-    told = report.splitlines()
-    assert told[:3] == [
+    lines = report.splitlines()
+    assert lines[:3] == [
         "Nothing was changed on 3 nodes",
         "w2 kubelet + --v=5 (failed)",
         "w1: Not changed, because cp1 failed.",
     ]
-    assert told[-1].startswith("Failed: cp1, w2 failed; 1 node did not begin.")
+    assert lines[-1].startswith("Failed: cp1, w2 failed; 1 node did not begin.")
     # Each of them has failed once, with its own message.
     counts = re.findall(r"^(\w+) +: .* failed=(\d)", outcome.output, re.MULTILINE)
     assert dict(counts) == {"cp1": "1", "w1": "1", "w2": "1"}
@@ -286,17 +291,17 @@ def test_the_next_control_plane_is_asked_where_the_first_cannot_be_reached(stage
 
 # ---- what device plugins offer ---------------------------------------------------------------------------------------
 
-# There is no sleep between two looks, of which there are three.
+# There is no sleep between two count_queries, of which there are three.
 BRISK = ["-e", '{"__node_kubelet_poll_interval": 0, "node_kubelet_allocatable_timeout": 2}']
 
 
-def looks(outcome: Outcome, node: str) -> int:
+def count_queries(outcome: Outcome, node: str) -> int:
     """How often the API was asked for this node alone after its kubelet was restarted, which is with the pods that ran there before."""
-    return sum(call.get("nodes") == [node] and "running_before" in call for call in asked(outcome))
+    return sum(call.get("nodes") == [node] and "running_before" in call for call in api_arguments(outcome))
 
 
 def test_a_restarted_kubelet_is_waited_for_until_it_offers_its_devices_again(play: Play) -> None:
-    """The controller asks, as the user that runs Ansible, whatever the play and the inventory say of all hosts."""
+    """The controller settings, as the user that runs Ansible, whatever the play and the inventory say of all hosts."""
     each = {name: {"ansible_become": True} for name in ("cp1", "w1", "w2")}
     named = {"node_kubelet_api_host": "localhost"}
     # Two looks come before the restart: that of the admission, and that of the turn at the pods.
@@ -305,7 +310,7 @@ def test_a_restarted_kubelet_is_waited_for_until_it_offers_its_devices_again(pla
     assert outcome.status == 0, outcome.output
     assert changed(outcome) == ["cp1", "w1", "w2"]
     # What offered nothing before is not waited for: the one look is for its pods.
-    assert [looks(outcome, name) for name in ("cp1", "w1", "w2")] == [1, 3, 1]
+    assert [count_queries(outcome, name) for name in ("cp1", "w1", "w2")] == [1, 3, 1]
     assert {(call["machine"], call["becomes"]) for call in outcome.calls if call["step"] == "query"} == {
         ("localhost", False)
     }

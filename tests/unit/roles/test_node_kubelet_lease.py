@@ -42,7 +42,7 @@ def test_what_another_run_set_meanwhile_is_told(stage: Stage) -> None:
     host = {"stub": {"kubelet": ["changes", "nothing"]}, "stub_lease": {"held": "overtaken"}}
     outcome = stage.play({"kube_control_plane": {"cp1": host}}, roles=[ROLE])
     assert outcome.status == 0, outcome.output
-    told = "cp1 kubelet: meanwhile another run: + --v=5, as this run was to"
-    assert told in " ".join(outcome.output.split())
+    line = "cp1 kubelet: meanwhile another run: + --v=5, as this run was to"
+    assert line in " ".join(outcome.output.split())
     (report,) = outcome.reports
     assert "another run held the Lease of the kubelets since everything was planned" in report

@@ -29,7 +29,7 @@ def fixture_play(stage: Stage) -> Play:
     return play
 
 
-def asked(outcome: Outcome) -> list[tuple[str, list[str]]]:
+def node_calls(outcome: Outcome) -> list[tuple[str, list[str]]]:
     """Which module was asked for which nodes, in its order."""
     return [(call["component"], sorted(call["arguments"]["per_node"])) for call in outcome.calls]
 
@@ -38,15 +38,15 @@ def asked(outcome: Outcome) -> list[tuple[str, list[str]]]:
 def test_each_module_is_asked_once_for_all_nodes(play: Play) -> None:
     outcome = play({"node_label": "changes"})
     assert outcome.status == 0, outcome.output
-    assert asked(outcome) == [(name, ["node-cp1", "node-w1"]) for name in MODULES]
+    assert node_calls(outcome) == [(name, ["node-cp1", "node-w1"]) for name in MODULES]
     (report,) = outcome.reports
     assert "cp1, w1 Node + label a=b" in report
-    told = outcome.statistics["node_resources_report"]
-    assert {host: one["node"] for host, one in told.items()} == {"cp1": "node-cp1", "w1": "node-w1"}
+    reports = outcome.statistics["node_resources_report"]
+    assert {host: one["node"] for host, one in reports.items()} == {"cp1": "node-cp1", "w1": "node-w1"}
 
 
 def who(outcome: Outcome) -> set[tuple[str, bool, str | None]]:
-    """Which host asked, whether as root, and which authority the API has to show."""
+    """Which host node_calls, whether as root, and which authority the API has to show."""
     return {
         (call["machine"], call["becomes"], call["arguments"].get("cluster", {}).get("ca_sha256"))
         for call in outcome.calls
@@ -76,7 +76,7 @@ def test_more_hosts_may_be_excluded_than_ansible_has_forks(stage: Stage) -> None
 def test_a_failure_ends_the_play_and_is_what_is_reported(play: Play) -> None:
     outcome = play({"node_extended_resource": "fails"}, post_tasks=[{"ansible.builtin.debug": {"msg": "went on"}}])
     assert outcome.status != 0
-    assert [name for name, _nodes in asked(outcome)] == MODULES[:2]
+    assert [name for name, _nodes in node_calls(outcome)] == MODULES[:2]
     assert "went on" not in outcome.output
     assert "nothing to change" not in outcome.output
     assert "there are no usable credentials" in "".join(outcome.reports)

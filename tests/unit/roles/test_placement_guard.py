@@ -75,7 +75,7 @@ def test_a_control_plane_asks_with_its_own_admin_conf(stage: Stage) -> None:
 
 
 def test_what_is_asked_for_reaches_the_module(play: Play) -> None:
-    asks = {
+    settings = {
         "state": "absent",
         "name": "other",
         "nodes": ["w1"],
@@ -91,11 +91,11 @@ def test_what_is_asked_for_reaches_the_module(play: Play) -> None:
         "trial_namespace": "e",
         "wait_timeout": 7,
     }
-    outcome = play({f"placement_guard_{name}": value for name, value in asks.items()})
+    outcome = play({f"placement_guard_{name}": value for name, value in settings.items()})
     assert outcome.status == 0, outcome.output
     arguments = outcome.calls[0]["arguments"]
     assert arguments.pop("cluster")["ca_sha256"] == "a"
-    assert arguments == {**asks, "resources": []}
+    assert arguments == {**settings, "resources": []}
 
 
 def test_a_failure_ends_the_play_and_is_what_is_reported(play: Play) -> None:

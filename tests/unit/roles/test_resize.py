@@ -9,7 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
 
-WANTED: Json = {
+SETTINGS: Json = {
     "pod_resize_namespace": "shop",
     "pod_resize_owner": {"kind": "Deployment", "name": "web"},
     "pod_resize_containers": [{"name": "app", "resources": {"limits": {"cpu": 2}}}],
@@ -33,13 +33,13 @@ def fixture_play(stage: Stage) -> Play:
 @pytest.mark.slice
 def test_what_is_asked_for_reaches_the_module(play: Play, stage: Stage) -> None:
     stage.environment["K8S_AUTH_KUBECONFIG"] = "/here"
-    outcome = play({**WANTED, "pod_resize_template": "keep"}, "--become")
+    outcome = play({**SETTINGS, "pod_resize_template": "keep"}, "--become")
     assert outcome.status == 0, outcome.output
     (call,) = outcome.calls
     assert call["arguments"] == {
         "namespace": "shop",
         "owner": {"kind": "Deployment", "name": "web"},
-        "containers": WANTED["pod_resize_containers"],
+        "containers": SETTINGS["pod_resize_containers"],
         "template": "keep",
         "wait": True,
     }
@@ -51,7 +51,7 @@ def test_what_is_asked_for_reaches_the_module(play: Play, stage: Stage) -> None:
 
 def test_a_control_plane_asks_where_the_controller_has_no_credentials(stage: Stage) -> None:
     groups: Json = {"kube_control_plane": {"cp1": {"stub_kubelet_info": "gone"}, "cp2": {}}}
-    outcome = stage.playbook("resize", groups, variables=WANTED)
+    outcome = stage.playbook("resize", groups, variables=SETTINGS)
     assert outcome.status == 0, outcome.output
     assert [(call["machine"], call["becomes"]) for call in outcome.calls] == [("cp2", True)]
 
@@ -59,7 +59,7 @@ def test_a_control_plane_asks_where_the_controller_has_no_credentials(stage: Sta
 def test_a_failure_is_reported(play: Play) -> None:
     failed = {"failed": True, "outcome": "infeasible", "msg": "shop/web-2: no room"}
     result = {"failed": True, "msg": "1 of 2 pods failed.", "pods": {"web-2": failed}, "templates": {}}
-    outcome = play({**WANTED, "stub_pods": result})
+    outcome = play({**SETTINGS, "stub_pods": result})
     assert outcome.status != 0
     (report,) = outcome.reports
     assert "infeasible: web-2" in report

@@ -25,9 +25,9 @@ def undo(gate: str = "A", *, blocked_by: str | None = None) -> Json:
 
 def host(undos: Json, **variables: t.Any) -> Json:
     """A host whose modules do what there is to take back. What the inventory asks for counts for nothing."""
-    asked = {"control_plane_feature_gates": {"B": True}, "node_kubelet_config": {"maxPods": 50}}
+    desired = {"control_plane_feature_gates": {"B": True}, "node_kubelet_config": {"maxPods": 50}}
     stub = {name: "off" if found else "nothing" for name, found in undos.items()}
-    return {"stub": stub, "stub_undos": undos, **asked, **variables}
+    return {"stub": stub, "stub_undos": undos, **desired, **variables}
 
 
 BOTH = {API: undo(), KUBELET: undo()}

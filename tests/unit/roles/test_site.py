@@ -14,14 +14,14 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import ROOT,
 
 API, KUBELET, NODES = "kube-apiserver", "kubelet", "node_taint"
 
-ASKED: Json = {"control_plane_components": {}}
+SETTINGS: Json = {"control_plane_components": {}}
 
 Play = t.Callable[..., Outcome]
 
 
 @pytest.fixture(name="play")
 def fixture_play(stage: Stage) -> Play:
-    """Run a playbook on cp1 and w1. api, kubelets: what they do. nodes: what the modules of the API do. variables: or ASKED.
+    """Run a playbook on cp1 and w1. api, kubelets: what they do. nodes: what the modules of the API do. variables: or SETTINGS.
 
     run_import: variables that stand where the playbook is imported.
     """
@@ -37,7 +37,7 @@ def fixture_play(stage: Stage) -> Play:
     ) -> Outcome:
         def host(node: str) -> Json:
             stubs = {"stub": {API: api, KUBELET: kubelets}, "stub_nodes": nodes or {}}
-            return {**stubs, "node_resources_node_name": node, **(variables or ASKED)}
+            return {**stubs, "node_resources_node_name": node, **(variables or SETTINGS)}
 
         groups = {"kube_control_plane": {"cp1": host("cp1")}, "kube_node": {"w1": host("w1")}}
         return stage.playbook(name, groups, *options, variables=run_import)
@@ -87,7 +87,7 @@ def test_a_kubelet_that_is_down_is_repaired_before_the_control_plane_needs_it(st
     down: Json = {"stub": {API: "both", KUBELET: "off"}, "stub_kubelet_problem": PANIC}
     hosts: dict[str, Json] = {"cp1": down, "w1": {"stub": {KUBELET: "on"}}}
     for name, variables in hosts.items():
-        variables.update(node_resources_node_name=name, **ASKED)
+        variables.update(node_resources_node_name=name, **SETTINGS)
     groups = {"kube_control_plane": {"cp1": hosts["cp1"]}, "kube_node": {"w1": hosts["w1"]}}
     outcome = stage.playbook("site", groups)
     assert passes(outcome) == [KUBELET, NODES, API, NODES]
@@ -97,7 +97,7 @@ def test_a_kubelet_that_is_down_is_repaired_before_the_control_plane_needs_it(st
 
 def test_without_an_api_server_the_run_says_what_repairs_the_kubelet(stage: Stage) -> None:
     down: Json = {"stub": {API: "both", KUBELET: "off"}, "stub_kubelet_problem": PANIC}
-    down |= {"stub_nodes": {NODES: "fails"}, "node_resources_node_name": "cp1", **ASKED}
+    down |= {"stub_nodes": {NODES: "fails"}, "node_resources_node_name": "cp1", **SETTINGS}
     outcome = stage.playbook("site", {"kube_control_plane": {"cp1": down}, "kube_node": {}})
     assert outcome.status != 0
     assert "as on cp1, starts no API server" in "".join(outcome.reports)
@@ -116,7 +116,7 @@ def named_groups(stage: Stage, *options: str, **variables: t.Any) -> Outcome:
             "stub_control_plane": node != "w1",
             "node_resources_node_name": node,
         }
-        return {**stubs, **ASKED, **NAMED, **variables}
+        return {**stubs, **SETTINGS, **NAMED, **variables}
 
     groups = {"workers": {"w1": host("w1")}, "masters": {"m1": host("m1"), "m2": host("m2")}}
     return stage.playbook("site", groups, *options)
@@ -138,7 +138,7 @@ def test_a_group_that_the_inventory_does_not_have_is_named(stage: Stage) -> None
 def test_a_worker_that_cannot_be_reached_may_be_excluded_from_the_whole_run(stage: Stage) -> None:
     def host(behaviour: str, **variables: t.Any) -> Json:
         limits = {"node_kubelet_max_unreachable": 1, "node_resources_max_unreachable": 1}
-        return {"stub": {API: "on", KUBELET: behaviour}, **ASKED, **limits, **variables}
+        return {"stub": {API: "on", KUBELET: behaviour}, **SETTINGS, **limits, **variables}
 
     workers = {"w1": host("on"), "w2": host("gone", stub_kubelet_info="gone")}
     outcome = stage.playbook("site", {"kube_control_plane": {"cp1": host("on")}, "kube_node": workers})
@@ -151,7 +151,7 @@ def test_a_worker_that_cannot_be_reached_may_be_excluded_from_the_whole_run(stag
 def test_the_file_that_the_documentation_has_for_awx_plays_the_playbook(stage: Stage) -> None:
     text = (ROOT / "docs/site.md").read_text(encoding="utf-8").partition("## In AWX")[2]
     (entry,) = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])
-    hosts = {"stub": {API: "on"}, "node_resources_node_name": "cp1", **ASKED}
+    hosts = {"stub": {API: "on"}, "node_resources_node_name": "cp1", **SETTINGS}
     outcome = stage.run_import(entry, {"kube_control_plane": {"cp1": hosts}})
     assert outcome.status == 0, outcome.output
     assert outcome.hosts("change", API) == ["cp1"]
@@ -185,12 +185,12 @@ def test_both_take_two_passes_of_which_the_first_takes_nothing_away(play: Play) 
     labels = [(call["per_node"]["w1"]["labels"], call["purge"]) for call in arguments(outcome, "node_label")]
     assert labels == [({"a": "b"}, False), ({"a": "b", "c": None}, True)]
     # The report is that of the run, not of its second pass.
-    told = outcome.statistics
-    api = told["control_plane_report"]["cp1"][API]
+    statistics = outcome.statistics
+    api = statistics["control_plane_report"]["cp1"][API]
     assert [each["key"] for each in api["operations"]] == ["A", "B"]
-    kubelet = told["node_kubelet_report"]["w1"]
+    kubelet = statistics["node_kubelet_report"]["w1"]
     assert (kubelet["changed"], kubelet["transaction"]["outcome"]) == (True, "committed")
-    assert [each["key"] for each in told["node_resources_report"]["w1"]["labels"]["operations"]] == ["a", "c"]
+    assert [each["key"] for each in statistics["node_resources_report"]["w1"]["labels"]["operations"]] == ["a", "c"]
 
 
 def test_a_second_look_at_the_nodes_hides_nothing_of_what_was_changed_there(play: Play) -> None:
@@ -241,7 +241,7 @@ def test_check_mode_rehearses_both_passes_shows_them_as_one_and_changes_nothing(
 
 
 def test_a_placement_guard_is_planned_first_and_written_last(play: Play) -> None:
-    outcome = play("on", "on", **ASKED, placement_guard_nodes=["w1"])
+    outcome = play("on", "on", **SETTINGS, placement_guard_nodes=["w1"])
     assert outcome.status == 0, outcome.output
     steps = [(call["step"], call["component"]) for call in outcome.calls]
     guarded = [number for number, (_step, component) in enumerate(steps) if component == "placement_guard"]
@@ -270,7 +270,7 @@ def test_labels_may_stand_there_too(play: Play) -> None:
 
 
 def test_an_inventory_with_other_groups_is_refused(stage: Stage) -> None:
-    outcome = stage.playbook("site", {"masters": {"cp1": ASKED}, "workers": {"w1": ASKED}})
+    outcome = stage.playbook("site", {"masters": {"cp1": SETTINGS}, "workers": {"w1": SETTINGS}})
     assert outcome.status != 0
     assert "The inventory has no host in kube_control_plane" in outcome.output
 

@@ -212,8 +212,8 @@ def test_what_all_hosts_are_refused_with_is_told_once(stage: Stage) -> None:
     assert outcome.status == 2
     assert outcome.output.count("Origin: ") <= 1
     assert len(outcome.output.partition("PLAY RECAP")[0].splitlines()) <= 100
-    told = before_recap(outcome)
-    assert len(told) - told.index("Nothing was changed on 40 nodes") == 3
+    lines = before_recap(outcome)
+    assert len(lines) - lines.index("Nothing was changed on 40 nodes") == 3
 
 
 def test_a_strategy_that_lets_every_host_end_by_itself_tells_once(stage: Stage) -> None:

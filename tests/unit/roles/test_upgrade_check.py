@@ -9,7 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
 
-ASKED: Json = {"upgrade_check_target": "1.37.2", "upgrade_check_programs": "/new"}
+SETTINGS: Json = {"upgrade_check_target": "1.37.2", "upgrade_check_programs": "/new"}
 
 Play = t.Callable[..., Outcome]
 
@@ -29,16 +29,16 @@ def test_the_controller_asks_as_its_user_whatever_the_inventory_says_of_all_host
     stage.environment["K8S_AUTH_KUBECONFIG"] = "/here"
     becomes = {"ansible_become": True}
     groups: Json = {"kube_control_plane": {"cp1": becomes}, "controllers": {"localhost": becomes}}
-    outcome = stage.playbook("upgrade_check", groups, variables=ASKED)
+    outcome = stage.playbook("upgrade_check", groups, variables=SETTINGS)
     assert outcome.status == 0, outcome.output
-    asked = [(call["machine"], call["becomes"]) for call in outcome.calls if call["component"] == "upgrade_info"]
-    assert asked == [("localhost", False)] * 2
+    api_calls = [(call["machine"], call["becomes"]) for call in outcome.calls if call["component"] == "upgrade_info"]
+    assert api_calls == [("localhost", False)] * 2
 
 
 @pytest.mark.slice
 def test_what_is_asked_for_reaches_the_modules(play: Play) -> None:
     variables = {
-        **ASKED,
+        **SETTINGS,
         "control_plane_feature_gates": {"A": True},
         "control_plane_components": {"etcd": {"args": {"v": 1}}},
         "node_kubelet_config": {"maxPods": 5},
@@ -53,12 +53,12 @@ def test_what_is_asked_for_reaches_the_modules(play: Play) -> None:
     assert sorted(call["host"] for call in checks) == ["cp1", "w1"]
     arguments = checks[0]["arguments"]
     assert arguments["cluster_configuration"] == "kind: ClusterConfiguration"
-    wanted = {
+    static_pods = {
         name: {option: value for option, value in entry.items() if value}
         for name, entry in arguments["static_pods"].items()
     }
-    assert wanted["kube-scheduler"] == {"feature_gates": {"A": True}}
-    assert wanted["etcd"] == {"args": {"v": 1}}
+    assert static_pods["kube-scheduler"] == {"feature_gates": {"A": True}}
+    assert static_pods["etcd"] == {"args": {"v": 1}}
     assert (arguments["kubelet"]["config"], arguments["kubelet"]["purge"], arguments["purge"]) == (
         {"maxPods": 5},
         True,
@@ -67,24 +67,24 @@ def test_what_is_asked_for_reaches_the_modules(play: Play) -> None:
     (report,) = outcome.reports
     assert "cp1: nothing vanishes and nothing breaks" in report
     assert "Upgrade to 1.37.2: nothing that was rehearsed breaks" in report
-    told = outcome.statistics["upgrade_check_report"]
-    assert (told["safe"], sorted(told["nodes"]), told["not_checked"]) == (True, ["cp1", "w1"], [])
-    # What could not be read of kube-proxy is told by the module that reads it.
+    report = outcome.statistics["upgrade_check_report"]
+    assert (report["safe"], sorted(report["nodes"]), report["not_checked"]) == (True, ["cp1", "w1"], [])
+    # What could not be read of kube-proxy is report by the module that reads it.
     assert arguments["kube_proxy_configuration"] == ""
 
 
 def test_a_node_that_cannot_be_checked_keeps_no_other_from_it(play: Play) -> None:
-    outcome = play(ASKED, {"stub_machine": "gone"})
+    outcome = play(SETTINGS, {"stub_machine": "gone"})
     assert outcome.status != 0
-    told = outcome.statistics["upgrade_check_report"]
-    assert (told["safe"], told["nodes"]["cp1"]["checked"], told["nodes"]["w1"]["checked"]) == (False, True, False)
+    report = outcome.statistics["upgrade_check_report"]
+    assert (report["safe"], report["nodes"]["cp1"]["checked"], report["nodes"]["w1"]["checked"]) == (False, True, False)
     assert "w1: NOT CHECKED" in outcome.output
     assert "cp1: nothing vanishes and nothing breaks" in outcome.output
 
 
 def test_where_no_node_can_be_checked_each_says_why(play: Play) -> None:
     failed = {"stub_upgrade": {"failed": True, "msg": "invalid target"}}
-    outcome = play(ASKED, failed, failed)
+    outcome = play(SETTINGS, failed, failed)
     assert outcome.status != 0
     assert "list index" not in outcome.output
     assert {f"{host} was not checked: invalid target" in outcome.output for host in ("cp1", "w1")} == {True}
@@ -92,19 +92,19 @@ def test_where_no_node_can_be_checked_each_says_why(play: Play) -> None:
 
 
 def test_a_cluster_that_is_none_of_kubeadm(play: Play) -> None:
-    outcome = play({**ASKED, "stub_upgrade_info": {"failed": True, "msg": "there is no kubeadm-config"}})
+    outcome = play({**SETTINGS, "stub_upgrade_info": {"failed": True, "msg": "there is no kubeadm-config"}})
     assert outcome.status != 0
     assert "there is no kubeadm-config" in outcome.output
     assert [call["component"] for call in outcome.calls] == ["upgrade_info"]
-    # It is told all the same that nothing was checked.
-    told = outcome.statistics["upgrade_check_report"]
-    assert (told["safe"], [told["nodes"][name]["checked"] for name in ("cp1", "w1")]) == (False, [False, False])
+    # It is report all the same that nothing was checked.
+    report = outcome.statistics["upgrade_check_report"]
+    assert (report["safe"], [report["nodes"][name]["checked"] for name in ("cp1", "w1")]) == (False, [False, False])
     assert "w1: NOT CHECKED" in outcome.output
 
 
 def test_a_configuration_that_is_written_meanwhile(play: Play) -> None:
     info = {"cluster_configuration": "a: 1", "kubelets": {}, "again": {"cluster_configuration": "a: 2"}}
-    outcome = play({**ASKED, "stub_upgrade_info": info})
+    outcome = play({**SETTINGS, "stub_upgrade_info": info})
     assert outcome.status != 0
     assert (
         "cluster: BREAKS (ConfigMap kube-system/kubeadm-config, set by kubeadm-config): it was written while"
@@ -125,7 +125,7 @@ UNREHEARSED: Json = {
 
 
 def test_what_was_not_rehearsed_fails_the_run(play: Play) -> None:
-    outcome = play(ASKED, None, UNREHEARSED)
+    outcome = play(SETTINGS, None, UNREHEARSED)
     assert outcome.status != 0
     assert outcome.statistics["upgrade_check_report"]["safe"] is False
     assert "not rehearsed: etcd on cp1: there is no image; pull it" in outcome.output
@@ -135,7 +135,7 @@ def test_what_was_not_rehearsed_fails_the_run(play: Play) -> None:
 @pytest.mark.slice
 @pytest.mark.parametrize("names", ["etcd", ["etcd", "kubelet"]])
 def test_what_is_accepted_by_name_passes(play: Play, names: t.Any) -> None:
-    outcome = play({**ASKED, "upgrade_check_accept_unrehearsed": names}, None, UNREHEARSED)
+    outcome = play({**SETTINGS, "upgrade_check_accept_unrehearsed": names}, None, UNREHEARSED)
     assert outcome.status == 0, outcome.output
     report = outcome.statistics["upgrade_check_report"]
     assert (report["safe"], report["nodes"]["cp1"]["not_rehearsed"]) == (True, [{**NO_ETCD, "accepted": True}])
@@ -143,7 +143,7 @@ def test_what_is_accepted_by_name_passes(play: Play, names: t.Any) -> None:
 
 
 def test_unknown_name_is_refused_before_a_node_is_asked(play: Play) -> None:
-    outcome = play({**ASKED, "upgrade_check_accept_unrehearsed": "all"}, None, UNREHEARSED)
+    outcome = play({**SETTINGS, "upgrade_check_accept_unrehearsed": "all"}, None, UNREHEARSED)
     assert outcome.status != 0
     assert "invalid upgrade_check_accept_unrehearsed all: must be names" in outcome.output
     assert outcome.calls == []

@@ -63,7 +63,7 @@ def host(name: str, planned: Json | None = None, *, others: Json | None = None, 
     }
 
 
-def begun(registers: Json, *results: Json, order: t.Sequence[str] = (API_SERVER,)) -> Json:
+def after_turn(registers: Json, *results: Json, order: t.Sequence[str] = (API_SERVER,)) -> Json:
     """The same host after its turn. results: of the changes that were made, each in the order of the turn."""
     own = registers["begin"]["pass_id"]
     made = [
@@ -74,22 +74,22 @@ def begun(registers: Json, *results: Json, order: t.Sequence[str] = (API_SERVER,
     return {**registers, "turn": {"pass_id": own, "changes": changes}, "change": {"results": made}}
 
 
-def refused(registers: Json, step: str, why: str) -> Json:
+def after_failure(registers: Json, step: str, why: str) -> Json:
     """The same host after a step that failed."""
     return {**registers, step: {"pass_id": registers["begin"]["pass_id"], "failed": True, "msg": why}}
 
 
-def looked(registers: Json, **told: t.Sequence[Json] | str) -> Json:
-    """The same host in its turn, after it asked others. told: by host its static pods, or why they are not known."""
+def after_observation(registers: Json, **pods_by_host: t.Sequence[Json] | str) -> Json:
+    """The same host in its turn, after it observed others. pods_by_host: by host its static pods, or why they are not known."""
     results = [
         {"host": name, "static_pods": None, "msg": pods}
         if isinstance(pods, str)
         else {"host": name, "static_pods": list(pods)}
-        for name, pods in told.items()
+        for name, pods in pods_by_host.items()
     ]
     return {**registers, "observe": {"results": results}}
 
 
 def observed(name: str, problem: str | None = None) -> Json:
-    """A static pod as C(static_pod_info) tells it."""
+    """A static pod as C(static_pod_info) returns it."""
     return {"name": name, "ready": problem is None, "problem": problem, "unverified": [], "open_transaction": None}

@@ -22,7 +22,7 @@ def made(**change: t.Any) -> Json:
 DONE: Json = {"turn": OF, "change": made(changed=True), "verify": OF}
 FAILED: Json = {"turn": OF, "change": made(failed=True)}
 LOST: Json = {"turn": OF, "change": made(unreachable=True)}
-BEGUN: Json = {"turn": OF}
+IN_TURN: Json = {"turn": OF}
 
 
 def host(name: str = "w1", *, plan: Json | None = None, settings: Json | None = None, **registers: Json) -> Json:
@@ -43,21 +43,21 @@ def host(name: str = "w1", *, plan: Json | None = None, settings: Json | None = 
         "feature_gates": {},
         "config": {},
     }
-    begun = {
+    start = {
         **OF,
         "at_work": True,
         "excluded": "",
         "settings": {"force": False, "node_name": "", **compared, **(settings or {})},
     }
-    return {"begin": begun, "plan": planned, "decide": OF, **registers}
+    return {"begin": start, "plan": planned, "decide": OF, **registers}
 
 
 def registered(registers: Json) -> t.Callable[[str], Json]:
     """What the tasks of a host left, by their names. Its plan is a part of the first step, which fails with it."""
-    plan, begun = registers.get("plan"), registers.get("begin", {})
+    plan, start = registers.get("plan"), registers.get("begin", {})
     if plan is not None:
-        begun = {**begun, "plan": plan, **{key: plan[key] for key in ("failed", "unreachable", "msg") if plan.get(key)}}
-    found = {**registers, "begin": begun}
+        start = {**start, "plan": plan, **{key: plan[key] for key in ("failed", "unreachable", "msg") if plan.get(key)}}
+    found = {**registers, "begin": start}
     return lambda task: found.get(task, {})
 
 

@@ -11,16 +11,16 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.err
 
 def test_it_hands_over() -> None:
     requests = FilterModule().filters()["static_pod_requests"]
-    asked = {"state": "present", "feature_gates": {"A": True}, "admission_plugins": {}, "components": {}}
-    assert requests({"static_pods": "kube-scheduler", **asked})["kube-scheduler"]["feature_gates"] == {"A": True}
+    settings = {"state": "present", "feature_gates": {"A": True}, "admission_plugins": {}, "components": {}}
+    assert requests({"static_pods": "kube-scheduler", **settings})["kube-scheduler"]["feature_gates"] == {"A": True}
     preserved = {"control_plane": {"kube-scheduler": {"waits": False, "feature_gates": {"B": False}}}}
-    found = requests({"static_pods": "kube-scheduler", **asked}, preserved)
+    found = requests({"static_pods": "kube-scheduler", **settings}, preserved)
     assert found["kube-scheduler"]["feature_gates"] == {"A": True, "B": False}
 
 
 @pytest.mark.parametrize("option", ["feature_gates", "admission_plugins", "components"])
 def test_a_text_is_refused_by_the_name_of_its_variable(option: str) -> None:
     requests = FilterModule().filters()["static_pod_requests"]
-    asked = {"state": "present", "feature_gates": {}, "admission_plugins": {}, "components": {}}
+    settings = {"state": "present", "feature_gates": {}, "admission_plugins": {}, "components": {}}
     with pytest.raises(Refusal, match=f"invalid control_plane_{option}: must be a mapping, not text"):
-        requests({"static_pods": "kube-scheduler", **asked, option: '{"A": true}'})
+        requests({"static_pods": "kube-scheduler", **settings, option: '{"A": true}'})

@@ -16,7 +16,12 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import LEASE_NAME
 from ansible_collections.nodecraft.kubeadm.plugins.modules import rollout_lease
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import SETTINGS, begun, host, results
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import (
+    SETTINGS,
+    after_turn,
+    host,
+    results,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.module_api import Start, fixture_api, fixture_play
 
@@ -94,7 +99,7 @@ def test_what_makes_no_sense_has_the_same_keys(play: Start, parameters: dict[str
 
 
 def test_the_requests_of_a_rollout_are_options_of_the_module() -> None:
-    hosts = {"cp1": results(begun(host("cp1"), {"failed": True}))}
+    hosts = {"cp1": results(after_turn(host("cp1"), {"failed": True}))}
     released = requests_of.release(hosts, "me")
     assert released
     requests = [

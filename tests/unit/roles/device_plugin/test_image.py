@@ -44,7 +44,7 @@ def fixture_build(stage: Stage, state: Path) -> Build:
     """Run the playbook."""
 
     def build(*options: str, **variables: t.Any) -> Outcome:
-        asked: Json = {
+        build_variables: Json = {
             "device_plugin_image": "localhost/nodecraft-device-plugin:1",
             "device_plugin_image_archive": str(state / "image.tar"),
             **{f"device_plugin_image_{name}": value for name, value in variables.items()},
@@ -52,7 +52,7 @@ def fixture_build(stage: Stage, state: Path) -> Build:
         # An inventory may say that all hosts become root, and the controller may have no program for that.
         controller = {"ansible_become": True, "ansible_become_exe": str(state / "no-sudo")}
         return stage.playbook(
-            "device_plugin_image", {"controllers": {"localhost": controller}}, *options, variables=asked
+            "device_plugin_image", {"controllers": {"localhost": controller}}, *options, variables=build_variables
         )
 
     return build

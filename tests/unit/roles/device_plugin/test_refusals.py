@@ -12,10 +12,10 @@ def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything
     config = {"resources": [{"name": D, "discover": [{"fake": {"count": "x"}}], "preference": "best"}]}
     outcome = play({**OURS, "device_plugin_config": config, "device_plugin_expected": []})
     assert outcome.status != 0
-    says = [
+    expected = [
         "Nothing was changed. device_plugin_config is not valid (lines are those of its ConfigMap): ",
         "line 6: resources[0].discover[0].fake.count: invalid value 'x': must be an integer, 0 or more",
         "line 7: resources[0].preference: invalid value 'best': must be one of packed, spread",
     ]
-    assert [words for words in says if words not in outcome.output] == []
+    assert [words for words in expected if words not in outcome.output] == []
     assert outcome.calls == []

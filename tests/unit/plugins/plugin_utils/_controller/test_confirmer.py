@@ -21,7 +21,7 @@ def plan(name: str, **more: t.Any) -> dict[str, t.Any]:
 
 
 def run(
-    monkeypatch: pytest.MonkeyPatch, answer: dict[str, t.Any], *, problem: str, **args: t.Any
+    monkeypatch: pytest.MonkeyPatch, module_result: dict[str, t.Any], *, problem: str, **args: t.Any
 ) -> tuple[dict[str, t.Any], list[bool]]:
     """The result of a task, and whether its calls were in check mode."""
     monkeypatch.setattr(ActionBase, "run", lambda plugin, tmp=None, task_vars=None: {})
@@ -32,7 +32,7 @@ def run(
 
     def execute(module_args: t.Any, task_vars: t.Any) -> dict[str, t.Any]:
         checked.append(plugin._task.check_mode)
-        return dict(answer)
+        return dict(module_result)
 
     # What they do needs a node, and an API server.
     plugin._execute_module = t.cast("t.Any", execute)  # type: ignore[method-assign]
@@ -41,8 +41,8 @@ def run(
 
 
 def test_what_is_within_reach_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = {"changed": False, "static_pods": {"etcd": plan("etcd", changed=True)}}
-    assert run(monkeypatch, answer, problem="") == (answer, [False])
+    module_result = {"changed": False, "static_pods": {"etcd": plan("etcd", changed=True)}}
+    assert run(monkeypatch, module_result, problem="") == (module_result, [False])
 
 
 def test_each_change_that_could_not_be_confirmed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,8 +52,14 @@ def test_each_change_that_could_not_be_confirmed_is_refused(monkeypatch: pytest.
         "kube-apiserver": plan("kube-apiserver", failed=True, msg="refused in the rehearsal"),
         "kube-vip": plan("kube-vip", open_transaction={"id": "1"}),
     }
-    answer = {"failed": True, "busy": False, "changed": False, "static_pods": plans, "msg": "kube-apiserver: refused"}
-    result, checked = run(monkeypatch, answer, problem="503")
+    module_result = {
+        "failed": True,
+        "busy": False,
+        "changed": False,
+        "static_pods": plans,
+        "msg": "kube-apiserver: refused",
+    }
+    result, checked = run(monkeypatch, module_result, problem="503")
     assert checked == [True]
     assert (result["failed"], result["busy"]) == (True, False)
     assert [name for name, found in result["static_pods"].items() if found["failed"]] == [
@@ -67,12 +73,12 @@ def test_each_change_that_could_not_be_confirmed_is_refused(monkeypatch: pytest.
 
 def test_a_change_out_of_reach_is_no_busy_node(monkeypatch: pytest.MonkeyPatch) -> None:
     plans = {"etcd": plan("etcd", changed=True), "kube-vip": plan("kube-vip", failed=True, msg="open", busy=True)}
-    answer = {"failed": True, "busy": True, "static_pods": plans, "msg": "kube-vip: open."}
-    assert run(monkeypatch, answer, problem="503")[0]["busy"] is False
+    module_result = {"failed": True, "busy": True, "static_pods": plans, "msg": "kube-vip: open."}
+    assert run(monkeypatch, module_result, problem="503")[0]["busy"] is False
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "module_result",
     [
         {"changed": False, "static_pods": {"etcd": plan("etcd")}, "busy": False},
         {"failed": True, "busy": False, "static_pods": {}, "msg": "no kubelet"},
@@ -80,11 +86,11 @@ def test_a_change_out_of_reach_is_no_busy_node(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_without_a_change_nothing_needs_to_be_reached(
-    monkeypatch: pytest.MonkeyPatch, answer: dict[str, t.Any]
+    monkeypatch: pytest.MonkeyPatch, module_result: dict[str, t.Any]
 ) -> None:
-    assert run(monkeypatch, answer, problem="503") == (answer, [True])
+    assert run(monkeypatch, module_result, problem="503") == (module_result, [True])
 
 
 def test_without_confirm_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = {"static_pods": {"etcd": plan("etcd", changed=True)}}
-    assert run(monkeypatch, answer, problem="503", confirm=False) == (answer, [False])
+    module_result = {"static_pods": {"etcd": plan("etcd", changed=True)}}
+    assert run(monkeypatch, module_result, problem="503", confirm=False) == (module_result, [False])

@@ -19,7 +19,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
     API_SERVER,
     ON,
     Json,
-    begun,
+    after_turn,
     host,
     observed,
     pod,
@@ -33,9 +33,9 @@ SILENT: Json = {"api_reachable": False, "msg": "no answer."}
 
 
 class FakePass:
-    """A pass in which cp1 coordinates. hosts: their results. answer: of each module that is asked, but for the review of rights."""
+    """A pass in which cp1 coordinates. hosts: their results. result: of each module that is asked, but for the review of rights."""
 
-    def __init__(self, hosts: dict[str, Json], own: str = "cp1", answer: Json | None = None) -> None:
+    def __init__(self, hosts: dict[str, Json], own: str = "cp1", result: Json | None = None) -> None:
         self.host = self.delegate_host = own
         self.check_mode = False
         self.is_run_once = True  # of the step summary, the only one that asks
@@ -45,7 +45,7 @@ class FakePass:
         # The rights that were reviewed, and what the account lacks of them.
         self.reviewed: list[Json] = []
         self.missing: list[Json] = []
-        self._module_result = answer or {}
+        self._module_result = result or {}
         self._hosts = hosts
         self.kubelets: Json = {}
         for each in hosts.values():
@@ -64,9 +64,9 @@ class FakePass:
 
     def host_variables(self, name: str) -> Json:
         """What the tasks of the roles left on a host."""
-        begun = registered(self._hosts[name])("begin")
+        started = registered(self._hosts[name])("begin")
         own = {f"__control_plane_{register}": result for register, result in self._hosts[name].items()}
-        own["__control_plane_begin"] = begun
+        own["__control_plane_begin"] = started
         kubelets = {f"__node_kubelet_{register}": result for register, result in self.kubelets.get(name, {}).items()}
         return {**own, **kubelets}
 
@@ -85,9 +85,9 @@ class FakePass:
         return [ApiHost(name, become=True) for name in sorted(candidates, key=lambda name: name in [*bad, *rest])]
 
     def run(self, module: str, arguments: Json, kind: type[t.Any], *, is_plan: bool = False) -> t.Any:
-        return typed.parse(kind, self._answer_of(module, arguments, is_plan=is_plan))
+        return typed.parse(kind, self._result_of(module, arguments, is_plan=is_plan))
 
-    def _answer_of(self, module: str, arguments: Json, *, is_plan: bool) -> Json:
+    def _result_of(self, module: str, arguments: Json, *, is_plan: bool) -> Json:
         if module == "access_info":
             self.reviewed += arguments["rights"]
             return {"user": "runner", "missing": self.missing}
@@ -125,11 +125,11 @@ def decided(its_pass: FakePass, **settings: t.Any) -> FakePass:
 
 
 def test_one_host_decides_and_acquires_the_lease() -> None:
-    its_pass = FakePass(two(), answer=HELD)
+    its_pass = FakePass(two(), result=HELD)
     found = its_pass.run_step("decide")
     assert (found["api_reachable"], found["planned"], found["turns"]) == (True, ["cp1", "cp2"], ["cp1", "cp2"])
-    told = ["this run leaves out cp9: nothing is planned there"]
-    assert (found["lease"]["held"], found["is_ready"], found["told"]) == (True, True, told)
+    warnings = ["this run leaves out cp9: nothing is planned there"]
+    assert (found["lease"]["held"], found["is_ready"], found["told"]) == (True, True, warnings)
     ((module, request),) = its_pass.module_calls
     assert (module, request["state"], request["plan_age"]) == ("rollout_lease", "held", 0)
     other = its_pass.as_host("cp2").run_step("decide")
@@ -146,7 +146,7 @@ def reviewed(its_pass: FakePass) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("plan_only", [False, True])
 def test_missing_right_to_the_lease_is_refused_before_it_is_acquired(plan_only: bool) -> None:
-    its_pass = FakePass(two(), answer=HELD)
+    its_pass = FakePass(two(), result=HELD)
     its_pass.missing = [{"verb": "update", "resource": "leases", "group": "g", "namespace": "kube-system", "names": []}]
     found = its_pass.run_step("decide", plan_only=plan_only)
     assert (found["failed"], its_pass.module_calls, reviewed(its_pass)) == (True, [], LEASE_RIGHTS)
@@ -157,13 +157,13 @@ def test_missing_right_to_the_lease_is_refused_before_it_is_acquired(plan_only: 
 
 def test_repair_does_not_review_rights() -> None:
     """It must not wait for an API server that is down."""
-    its_pass = FakePass({"cp1": host("cp1", DOWN)}, answer=HELD)
+    its_pass = FakePass({"cp1": host("cp1", DOWN)}, result=HELD)
     its_pass.run_step("decide")
     assert its_pass.reviewed == []
 
 
 def test_a_host_that_is_repaired_passes_the_question_on() -> None:
-    its_pass = FakePass({"cp1": host("cp1", DOWN), "cp2": host("cp2")}, answer=HELD)
+    its_pass = FakePass({"cp1": host("cp1", DOWN), "cp2": host("cp2")}, result=HELD)
     assert not its_pass.run_step("decide")["api_reachable"]
     its_pass.delegate_host = "cp2"
     found = its_pass.run_step("decide")
@@ -172,7 +172,7 @@ def test_a_host_that_is_repaired_passes_the_question_on() -> None:
 
 @pytest.mark.parametrize("hosts", [{"cp1": host("cp1", NOTHING)}, {"cp1": host("cp1", control_plane_lease=False)}])
 def test_no_lease_is_asked_for_without_a_change_unless_one_is_desired(hosts: dict[str, Json]) -> None:
-    its_pass = FakePass(hosts, answer=HELD)
+    its_pass = FakePass(hosts, result=HELD)
     assert not its_pass.run_step("decide")["lease"]["held"]
     assert its_pass.module_calls == []
 
@@ -187,13 +187,13 @@ def test_a_refusal_is_one_of_all() -> None:
 
 
 def test_without_the_lease_the_step_fails_for_all() -> None:
-    found = FakePass(two(), answer=SILENT).run_step("decide")
+    found = FakePass(two(), result=SILENT).run_step("decide")
     assert found["failed"]
     assert found["msg"].startswith("Nothing was changed on cp1: no answer. To continue")
 
 
 def test_a_lease_that_is_looked_at_is_not_held() -> None:
-    its_pass = FakePass(two(), answer={**HELD, "taken_over_from": "them"})
+    its_pass = FakePass(two(), result={**HELD, "taken_over_from": "them"})
     found = its_pass.run_step("decide", plan_only=True)
     assert (found["lease"]["held"], found["warnings"]) == (False, ["the Lease would be taken over from them."])
     assert its_pass.module_calls[0][0] == "rollout_lease in check mode"
@@ -202,7 +202,7 @@ def test_a_lease_that_is_looked_at_is_not_held() -> None:
 
 
 def test_a_plan_that_another_run_made_old_is_made_again_with_the_same_lease() -> None:
-    its_pass = decided(FakePass(two(), answer={**HELD, "stale": True}))
+    its_pass = decided(FakePass(two(), result={**HELD, "stale": True}))
     assert [its_pass.as_host(name).run_step("admit")["files"][0]["file"] for name in ("cp1", "cp2")] == [
         "replan.yml"
     ] * 2
@@ -219,7 +219,7 @@ def test_first_pass_behind_another_run_is_refused_and_releases_the_lease(monkeyp
     monkeypatch.setattr(
         FakePass, "variable", lambda _pass, name, default=None: "additions" if name == "__play_pass" else default
     )
-    its_pass = FakePass(two(), answer={**HELD, "stale": True})
+    its_pass = FakePass(two(), result={**HELD, "stale": True})
     found = its_pass.run_step("decide")
     assert found["failed"]
     assert "another run may have changed something" in found["msg"]
@@ -228,7 +228,7 @@ def test_first_pass_behind_another_run_is_refused_and_releases_the_lease(monkeyp
 
 
 def test_a_run_has_one_name_in_all_its_passes() -> None:
-    its_pass = FakePass(two(), answer=HELD)
+    its_pass = FakePass(two(), result=HELD)
     its_pass.run_step("decide")
     its_pass.own["begin"].update({"pass_id": "later"})
     its_pass.run_step("decide")
@@ -238,7 +238,7 @@ def test_a_run_has_one_name_in_all_its_passes() -> None:
 
 def test_each_host_takes_its_own_part() -> None:
     hosts = {"cp1": host("cp1"), "cp2": host("cp2", DOWN), "cp3": host("cp3", NOTHING)}
-    its_pass = FakePass(hosts, answer=HELD)
+    its_pass = FakePass(hosts, result=HELD)
     its_pass.delegate_host = "cp1"
     decided(its_pass)
     first, repair, nothing = (its_pass.as_host(name).run_step("admit") for name in hosts)
@@ -253,18 +253,18 @@ def test_each_host_takes_its_own_part() -> None:
 
 
 def test_only_the_first_turn_goes_by_the_plan() -> None:
-    its_pass = decided(FakePass(two(), answer=HELD))
+    its_pass = decided(FakePass(two(), result=HELD))
     assert [its_pass.as_host(name).run_step("admit")["observes"] for name in ("cp1", "cp2")] == [[], ["cp1", "cp2"]]
 
 
 def test_what_was_only_planned_is_decided_about_once_more() -> None:
-    its_pass = decided(FakePass(two(), answer=HELD), plan_only=True)
+    its_pass = decided(FakePass(two(), result=HELD), plan_only=True)
     planned = its_pass.hosts()["cp1"]["decide"]
     its_pass.own["plan"]["static_pods"][API_SERVER]["rehearsal"] = {"verdict": "accepted", "seconds": 0}
     # Where the run ends with it, it is left undone.
     ended = its_pass.run_step("end")
-    told = (True, "Not changed, because the run ended before.", False)
-    assert (bool(ended["why"]), ended["why"], ended["report"][API_SERVER]["started"]) == told
+    expected = (True, "Not changed, because the run ended before.", False)
+    assert (bool(ended["why"]), ended["why"], ended["report"][API_SERVER]["started"]) == expected
     decided(its_pass)
     applied = its_pass.hosts()["cp1"]["decide"]
     assert (planned["lease"]["held"], applied["lease"]["held"]) == (False, True)
@@ -293,13 +293,13 @@ def test_a_kubelet_that_does_not_work_stops_the_rollout_unless_this_run_repaired
 
 
 def test_a_host_whose_kubelet_does_not_work_counts_as_one_that_cannot_be_asked() -> None:
-    answer: Json = {"static_pods": [observed("kube-apiserver")], "kubelet_problem": PROBLEM}
-    told = FakePass({name: host(name) for name in ("cp1", "cp2")}, answer=answer).run_step("observe")
-    assert (told.get("static_pods"), told["msg"]) == (None, PROBLEM)
+    result: Json = {"static_pods": [observed("kube-apiserver")], "kubelet_problem": PROBLEM}
+    observed_pods = FakePass({name: host(name) for name in ("cp1", "cp2")}, result=result).run_step("observe")
+    assert (observed_pods.get("static_pods"), observed_pods["msg"]) == (None, PROBLEM)
 
 
 def test_no_host_goes_on_before_all_have_planned() -> None:
-    its_pass = FakePass(two(), answer=HELD)
+    its_pass = FakePass(two(), result=HELD)
     its_pass.run_step("decide")
     with pytest.raises(Refusal, match="cp2 is not planned yet"):
         its_pass.run_step("admit")
@@ -324,7 +324,7 @@ def test_what_an_earlier_run_left_is_acknowledged_by_the_host_itself() -> None:
 
 def test_a_host_is_asked_for_another() -> None:
     pods = [{**observed("etcd", "starts"), "env": ["A"]}]
-    its_pass = FakePass(two(), answer={"static_pods": pods})
+    its_pass = FakePass(two(), result={"static_pods": pods})
     its_pass.delegate_host = "cp2"
     found = its_pass.run_step("observe")
     assert (found["host"], found["awaited"]) == ("cp2", ["etcd"])
@@ -332,7 +332,7 @@ def test_a_host_is_asked_for_another() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("result", "message"),
     [
         ({"unreachable": True, "msg": "gone"}, "gone"),
         ({"failed": True, "msg": "killed"}, "killed"),
@@ -340,21 +340,21 @@ def test_a_host_is_asked_for_another() -> None:
         ({}, "no answer"),
     ],
 )
-def test_a_host_that_does_not_answer_is_waited_for(answer: Json, told: str) -> None:
-    found = FakePass(two(), answer=answer).run_step("observe")
-    assert (found.get("static_pods"), found["msg"], found["awaited"]) == (None, told, ["cp1"])
+def test_a_host_that_does_not_answer_is_waited_for(result: Json, message: str) -> None:
+    found = FakePass(two(), result=result).run_step("observe")
+    assert (found.get("static_pods"), found["msg"], found["awaited"]) == (None, message, ["cp1"])
 
 
 def test_host_with_unreadable_manifest_instead_of_etcd_is_unknown() -> None:
     pods = [observed(API_SERVER)]
-    answer = {"static_pods": pods, "unreadable_files": ["/m/etcd.yaml"]}
-    found = FakePass(two(), answer=answer).run_step("observe")
+    result = {"static_pods": pods, "unreadable_files": ["/m/etcd.yaml"]}
+    found = FakePass(two(), result=result).run_step("observe")
     assert (found.get("static_pods"), found["awaited"]) == (None, [])
     assert found["msg"] == "/m/etcd.yaml cannot be read, and may be etcd"
 
 
 def test_a_turn_renews_the_lease_and_names_what_to_change() -> None:
-    its_pass = decided(FakePass(two(), answer=HELD)).as_host("cp1")
+    its_pass = decided(FakePass(two(), result=HELD)).as_host("cp1")
     assert its_pass.run_step("turn")["changes"] == [{"name": API_SERVER, "pass_id": "cp1"}]
     assert (its_pass.module_calls[-1][0], its_pass.module_calls[-1][1]["wait_timeout"]) == ("rollout_lease", 0)
     with pytest.raises(Refusal, match="cp1 is not changed yet"):
@@ -363,7 +363,7 @@ def test_a_turn_renews_the_lease_and_names_what_to_change() -> None:
 
 @pytest.mark.parametrize(("lease", "held"), [(True, False), (False, True)])
 def test_a_turn_needs_the_lease_where_it_is_wanted(lease: bool, held: bool) -> None:
-    its_pass = decided(FakePass(two(control_plane_lease=lease), answer={"api_reachable": True}))
+    its_pass = decided(FakePass(two(control_plane_lease=lease), result={"api_reachable": True}))
     if held:
         assert its_pass.as_host("cp1").run_step("turn")["changes"]
         assert its_pass.module_calls == []
@@ -375,15 +375,15 @@ def test_a_turn_needs_the_lease_where_it_is_wanted(lease: bool, held: bool) -> N
 
 
 def test_the_host_that_speaks_releases_the_lease_and_tells_of_all() -> None:
-    its_pass = decided(FakePass(two(), answer=HELD))
+    its_pass = decided(FakePass(two(), result=HELD))
     done = {"changed": True, "rehearsal": {"verdict": "accepted", "seconds": 0}, "failed": True, "msg": "bad"}
-    its_pass._hosts["cp1"] = begun(its_pass.hosts()["cp1"], done)
+    its_pass._hosts["cp1"] = after_turn(its_pass.hosts()["cp1"], done)
     planned = its_pass.hosts()["cp2"]["plan"]["static_pods"][API_SERVER]
     planned["rehearsal"] = done["rehearsal"]
     silent = its_pass.as_host("cp2").run_step("end")
-    told = "Not changed, because cp1 failed."
-    assert (silent["lines"], silent["why"]) == ([], told)
-    assert silent["report"][API_SERVER]["msg"] == told
+    reason = "Not changed, because cp1 failed."
+    assert (silent["lines"], silent["why"]) == ([], reason)
+    assert silent["report"][API_SERVER]["msg"] == reason
     its_pass._module_result = SILENT
     found = its_pass.as_host("cp1").run_step("end")
     assert "failed" not in found  # its change has
@@ -391,7 +391,7 @@ def test_the_host_that_speaks_releases_the_lease_and_tells_of_all() -> None:
     assert found["lines"][1].startswith("WARNING: the Lease is still held by ")
     summary = its_pass.run_step("summary")
     assert set(found["lines"]) < set(summary["lines"])
-    assert summary["lines"][1:3] == ["  cp1  kube-apiserver  + feature gate A=true  (failed)", f"  cp2: {told}"]
+    assert summary["lines"][1:3] == ["  cp1  kube-apiserver  + feature gate A=true  (failed)", f"  cp2: {reason}"]
     assert summary["lines"][-1].startswith("Failed: cp1 failed; 1 node did not begin.")
     assert summary["ansible_stats"]["data"]["control_plane_report"].keys() == {"cp1", "cp2"}
 

@@ -40,13 +40,13 @@ def lease_calls(found: ControlPlanes) -> list[tuple[str, str]]:
 def by_state(**results: t.Any) -> dict[str, t.Callable[[Call], Json]]:
     """Answers for the Lease: acquired, renewed or released; well by default. What is renewed does not say who may be pushed out."""
 
-    def answer(call: Call) -> Json:
+    def result(call: Call) -> Json:
         state = call.arguments["state"]
         name = "renewed" if state == "held" and "takeover" not in call.arguments else state
         found: Json = results.get(name, {})
         return {**lease_result(call), **found} if not found.get("failed") and not found.get("unreachable") else found
 
-    return {"rollout_lease": answer}
+    return {"rollout_lease": result}
 
 
 # ---- whose turn it is ------------------------------------------------------------------------------------------------
@@ -80,13 +80,13 @@ def test_a_second_pass_tells_of_those_that_take_part() -> None:
 
 @pytest.mark.parametrize("forks", [1, 5])
 @pytest.mark.parametrize(
-    ("how", "ending", "told"),
+    ("how", "ending", "reason"),
     [
         (FAILED, "failed", "the change was rolled back"),
         ({**GONE, "failed": False}, LOST, "it was lost in the middle of its change."),
     ],
 )
-def test_a_failure_leaves_later_nodes_untouched_and_its_mark(how: Json, ending: str, told: str, forks: int) -> None:
+def test_a_failure_leaves_later_nodes_untouched_and_its_mark(how: Json, ending: str, reason: str, forks: int) -> None:
     found = run(None, None, None, changes={"cp2": how}, forks=forks)
     assert found.changed == ["cp1", "cp2"]
     assert f"cp2 kube-apiserver + feature gate A=true ({ending})\ncp3: Not changed, because cp2 failed." in found.lines
@@ -96,9 +96,9 @@ def test_a_failure_leaves_later_nodes_untouched_and_its_mark(how: Json, ending: 
     assert found.failures["cp3 end"] == "Not changed, because cp2 failed."
     assert found.lines.endswith("run again with -e control_plane_resume=true --limit cp2,cp3")
     assert "run with -e control_plane_resume=true, too\n" in found.lines
-    taken, *_renewed, halted = (call.arguments for call in found.play.calls("rollout_lease"))
-    assert (halted["state"], halted["node"], halted["reason"]) == ("halted", "cp2", told)
-    assert halted["intents"] == taken["intents"]
+    acquired, *_renewed, halted = (call.arguments for call in found.play.calls("rollout_lease"))
+    assert (halted["state"], halted["node"], halted["reason"]) == ("halted", "cp2", reason)
+    assert halted["intents"] == acquired["intents"]
     # Of a host that is lost another one tells.
     assert list(found.result("end", "cp1")["others"]) == (["cp2"] if ending == LOST else [])
     assert list(found.statistics["control_plane_report"]) == ["cp1", "cp2", "cp3"]
@@ -199,10 +199,13 @@ def test_the_lease_is_acquired_for_the_changes_and_renewed_before_each_turn() ->
     assert found.changed == ["cp2", "cp3"]
     # A control plane that has no turn asks.
     assert lease_calls(found) == [("held", "cp1"), ("held", "cp1"), ("held", "cp1"), ("released", "cp1")]
-    taken, renewed, _again, released = (call.arguments for call in found.play.calls("rollout_lease"))
-    assert (taken["takeover"], taken["resume"], taken["open_transactions"]) == (False, False, [])
-    assert [len(desired) for desired in taken["intents"]] == [16]
-    assert taken["cluster"] == {"ca_sha256": "a", "machine_ids": {name: f"id-{name}" for name in ("cp1", "cp2", "cp3")}}
+    acquired, renewed, _again, released = (call.arguments for call in found.play.calls("rollout_lease"))
+    assert (acquired["takeover"], acquired["resume"], acquired["open_transactions"]) == (False, False, [])
+    assert [len(desired) for desired in acquired["intents"]] == [16]
+    assert acquired["cluster"] == {
+        "ca_sha256": "a",
+        "machine_ids": {name: f"id-{name}" for name in ("cp1", "cp2", "cp3")},
+    }
     assert (renewed["wait_timeout"], "takeover" in renewed, int(renewed["plan_age"]) >= 0) == (0, False, True)
     assert released["completed"] is True
     assert len({call.arguments["holder"] for call in found.play.calls("rollout_lease")}) == 1
@@ -244,7 +247,7 @@ def test_check_mode_only_looks_at_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("result", "message"),
     [
         (SILENT, "To continue although nothing excludes other runs, set control_plane_lease: false."),
         ({"failed": True, "api_reachable": None, "msg": "no credentials."}, "set control_plane_lease: false"),
@@ -256,10 +259,10 @@ def test_check_mode_only_looks_at_it() -> None:
     ],
 )
 @pytest.mark.parametrize("ignores_errors", [False, True])
-def test_without_the_lease_nothing_is_changed(answer: Json, told: str, ignores_errors: bool) -> None:
-    found = run(None, None, results={"rollout_lease": answer}, ignores_errors=ignores_errors)
+def test_without_the_lease_nothing_is_changed(result: Json, message: str, ignores_errors: bool) -> None:
+    found = run(None, None, results={"rollout_lease": result}, ignores_errors=ignores_errors)
     assert (found.changed, lease_calls(found)) == ([], [("held", "cp1")])
-    assert told in found.failures["cp1 decide"]
+    assert message in found.failures["cp1 decide"]
     assert found.report("cp2")[API_SERVER]["msg"] == "Not changed, because cp1 failed."
     assert found.failures.keys() == {"cp1 decide", "cp2 end"}
     assert f"cp2: Not changed, because cp1 failed.\ncp1: {found.failures['cp1 decide']}\n" in found.lines
@@ -319,14 +322,14 @@ def test_what_another_run_set_meanwhile_is_told() -> None:
     found = role_run(*[None] * 4, plans=plans, results=results)
     found.run()
     assert found.changed == ["cp1", "cp2", "cp4"]
-    told = found.result("decide", "cp1")["told"]
-    assert told == [
+    warnings = found.result("decide", "cp1")["told"]
+    assert warnings == [
         "the Lease is taken over from them.",
         "cp1 kube-apiserver: meanwhile another run: + --v=6; this run: ~ --v=6 -> 4",
         "cp2 kube-apiserver: meanwhile another run: + --v=6; this run: - --v=6",
         "cp3 kube-apiserver: meanwhile another run: ~ --v=2 -> 4, as this run was to",
     ]
-    assert [f"WARNING: {line}" in found.lines for line in told] == [True] * 4
+    assert [f"WARNING: {line}" in found.lines for line in warnings] == [True] * 4
 
 
 def test_a_control_plane_that_takes_no_part_is_named() -> None:
@@ -346,18 +349,18 @@ def test_a_lease_is_released_when_the_other_run_has_left_nothing_to_do() -> None
 
 
 @pytest.mark.parametrize(
-    "answer", [{"stale": True}, {"failed": True, "api_reachable": True, "msg": "the run them is in progress."}]
+    "result", [{"stale": True}, {"failed": True, "api_reachable": True, "msg": "the run them is in progress."}]
 )
-def test_a_lease_that_was_lost_ends_the_rollout(answer: Json) -> None:
-    found = run(None, NOTHING, results=by_state(renewed=answer))
+def test_a_lease_that_was_lost_ends_the_rollout(result: Json) -> None:
+    found = run(None, NOTHING, results=by_state(renewed=result))
     assert (found.changed, [state for state, _on in lease_calls(found)]) == ([], ["held", "held", "released"])
     assert "Not changed, because the Lease of this run" in found.failures["cp1 turn"]
     assert found.play.calls("rollout_lease")[-1].arguments["completed"] is False
 
 
-@pytest.mark.parametrize("answer", [SILENT, GONE])
-def test_a_lease_that_cannot_be_released_fails_nothing(answer: Json) -> None:
-    found = run(None, results=by_state(released=answer))
+@pytest.mark.parametrize("result", [SILENT, GONE])
+def test_a_lease_that_cannot_be_released_fails_nothing(result: Json) -> None:
+    found = run(None, results=by_state(released=result))
     assert (found.failures, found.changed) == ({}, ["cp1"])
     assert "WARNING: the Lease is still held by" in found.lines
 
@@ -379,11 +382,11 @@ def test_others_that_count_as_ready_unseen_are_in_the_report() -> None:
     assert "not verified" not in run(NOTHING, NOTHING, plans={"cp2": {**plan("cp2", NOTHING), "others": others}}).lines
 
 
-@pytest.mark.parametrize("answer", [{"failed": True, "msg": "the API server answers 500."}, GONE])
-def test_rights_that_could_not_be_reviewed_are_in_the_report(answer: Json) -> None:
-    found = run(None, results={"access_info": answer})
+@pytest.mark.parametrize("result", [{"failed": True, "msg": "the API server answers 500."}, GONE])
+def test_rights_that_could_not_be_reviewed_are_in_the_report(result: Json) -> None:
+    found = run(None, results={"access_info": result})
     assert found.changed == ["cp1"]
-    limit = f"whether the account has the rights that control_plane needs until its last write: {answer['msg']}"
+    limit = f"whether the account has the rights that control_plane needs until its last write: {result['msg']}"
     assert f"WARNING: not verified: {limit}" in found.lines
     assert f"not verified: {limit}" in found.result("decide", "cp1")["warnings"]
 
@@ -391,12 +394,12 @@ def test_rights_that_could_not_be_reviewed_are_in_the_report(answer: Json) -> No
 def unready(name: str, **problems: str) -> t.Callable[[Call], Json]:
     """What the nodes say of themselves. problems: of the static pods of one."""
 
-    def answer(call: Call) -> Json:
+    def result(call: Call) -> Json:
         if call.on != name:
             return READY
         return {"static_pods": [observed(API_SERVER), *(observed(each, why) for each, why in problems.items())]}
 
-    return answer
+    return result
 
 
 def test_a_node_that_is_not_ready_keeps_others_from_their_turn() -> None:
@@ -410,11 +413,11 @@ def test_a_node_that_gets_ready_is_waited_for() -> None:
     looks: list[t.Any] = [unready("cp2", etcd="starts"), unready("cp2", etcd="starts"), lambda _call: READY]
     plans = {"cp2": plan("cp2", NOTHING, others={ETCD: pod(problem="starts"), "kube-scheduler": pod(problem="down")})}
 
-    def answer(call: Call) -> Json:
+    def result(call: Call) -> Json:
         found: Json = (looks.pop(0) if call.on == "cp2" and len(looks) > 1 else looks[-1])(call)
         return found
 
-    assert run(None, NOTHING, plans=plans, results={"static_pod_info": answer}).changed == ["cp1"]
+    assert run(None, NOTHING, plans=plans, results={"static_pod_info": result}).changed == ["cp1"]
 
 
 def test_a_node_that_is_lost_while_it_is_asked_ends_the_rollout() -> None:

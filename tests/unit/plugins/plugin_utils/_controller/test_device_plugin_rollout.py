@@ -18,12 +18,12 @@ FORMER: Json = {"kind": "ConfigMap", "name": f"{OWN}-config-0123456789", "labels
 ARCHIVE: Json = {**OURS, "device_plugin_image_archive": "/image.tar"}
 
 
-def look(
+def plugin_info(
     *objects: Json, selected: t.Sequence[str] = ("node-w1", "node-w2"), problems: t.Sequence[str] = ()
 ) -> ModuleResult:
     """What the cluster tells, first of all without a problem, and what is wrong when it is waited for."""
 
-    def answer(call: Call) -> Json:
+    def result(call: Call) -> Json:
         is_last = bool(call.arguments.get("wait"))
         nodes = {name: {"problem": ""} for name in selected}
         found = list(problems) if is_last else []
@@ -37,7 +37,7 @@ def look(
         }
         return {**of_nodes, "objects": list(objects), "others": []}
 
-    return answer
+    return result
 
 
 def role_run(
@@ -55,7 +55,7 @@ def role_run(
         for name in ("w1", "w2", "w3")
     }
     known: dict[str, ModuleResult] = {
-        "device_plugin_info": look(NAMESPACE),
+        "device_plugin_info": plugin_info(NAMESPACE),
         "node_resource_info": {"nodes": {}},
         "node_image": {"present": False},
     }
@@ -117,7 +117,7 @@ def test_check_mode_does_not_wait() -> None:
         "pass_id": found.result("end", "w1")["pass_id"],
         "kept": {},
     }
-    absent = run(OURS, check_mode=True, results={"device_plugin_info": look()})
+    absent = run(OURS, check_mode=True, results={"device_plugin_info": plugin_info()})
     assert absent.result("decide", "w1")["unjudged"] is True
 
 
@@ -131,7 +131,7 @@ def test_with_a_diff_each_object_is_a_call() -> None:
 
 
 def test_a_node_that_does_not_offer_it_fails_the_role() -> None:
-    found = run(OURS, results={"device_plugin_info": look(NAMESPACE, problems=["node-w2: not registered"])})
+    found = run(OURS, results={"device_plugin_info": plugin_info(NAMESPACE, problems=["node-w2: not registered"])})
     assert (
         "after 300 s 1 of 2 nodes do not advertise what is expected. node-w2: not registered."
         in found.failures["w1 verify"]
@@ -145,16 +145,16 @@ def test_a_node_that_does_not_offer_it_fails_the_role() -> None:
 
 
 def test_a_look_that_fails_afterwards_says_that_it_is_deployed() -> None:
-    answer = look(NAMESPACE)
+    result = plugin_info(NAMESPACE)
     results: dict[str, ModuleResult] = {
         "device_plugin_info": lambda call: (
             {"failed": True, "msg": "no answer of the API"}
             if call.arguments.get("wait")
-            else t.cast(t.Any, answer)(call)
+            else t.cast(t.Any, result)(call)
         )
     }
-    told = run(OURS, results=results).failures["w1 verify"]
-    assert told == f"{OWN}/{OWN} was deployed, but what the nodes advertise is not known: no answer of the API"
+    message = run(OURS, results=results).failures["w1 verify"]
+    assert message == f"{OWN}/{OWN} was deployed, but what the nodes advertise is not known: no answer of the API"
 
 
 def test_warnings_of_what_was_written_are_told() -> None:
@@ -190,8 +190,8 @@ def test_who_asks_with_whose_credentials(variables: Json, groups: Json, api: Jso
     settings.run()
     decided = settings.play.calls("device_plugin_info")[0]
     assert decided.on == api["host"]
-    begun = settings.play.run_step("device_plugin", "begin", "w1")
-    assert (begun["settings"]["api"], begun["settings"]["environment"]) == (api, environment)
+    started = settings.play.run_step("device_plugin", "begin", "w1")
+    assert (started["settings"]["api"], started["settings"]["environment"]) == (api, environment)
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def test_who_asks_with_whose_credentials(variables: Json, groups: Json, api: Jso
 def test_what_could_not_be_deployed_is_refused(variables: Json, words: str) -> None:
     found = run(variables)
     assert words in " ".join(found.failures.values())
-    assert all(told.startswith("Nothing was changed") for told in found.failures.values())
+    assert all(message.startswith("Nothing was changed") for message in found.failures.values())
     assert (found.play.all_calls, found.changed) == ([], [])
 
 
@@ -224,13 +224,13 @@ def test_all_that_keeps_it_from_being_deployed_is_told_at_once() -> None:
         "device_plugin_expected": [{"resources": {"example.com/dongel": 1}}],
     }
     found = run({**ARCHIVE, **own})
-    says = [
+    expected = [
         "device_plugin_image is x:1; to find it in device_plugin_image_archive",
         "device_plugin_files is for other plugins",
         "device_plugin_pod_spec has nodeSelector",
         "example.com/dongel, which device_plugin_config does not advertise",
     ]
-    assert [words for words in says if words not in found.failures["w1 decide"]] == []
+    assert [words for words in expected if words not in found.failures["w1 decide"]] == []
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
@@ -238,8 +238,8 @@ def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything
     found = role_run(OURS, check_mode=check_mode)
     found.play.controller.exec_result = (2, b"", b"/dev/stdin: line 6: count: is 'x'")
     found.run()
-    told = "Nothing was changed. device_plugin_config is not valid (lines are those of its ConfigMap): line 6: count: is 'x'"
-    assert (found.failures["w1 decide"], found.play.all_calls) == (told, [])
+    message = "Nothing was changed. device_plugin_config is not valid (lines are those of its ConfigMap): line 6: count: is 'x'"
+    assert (found.failures["w1 decide"], found.play.all_calls) == (message, [])
     ((command, text),) = found.play.controller.commands
     assert command.endswith("-B -m nodecraft_device_plugin.validate /dev/stdin")
     assert yaml.safe_load(text)["resources"] == [{**OURS["device_plugin_config"]["resources"][0], "minHealthy": 4}]
@@ -276,7 +276,7 @@ def test_names_of_nodes_and_of_other_variables_may_differ() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("result", "words"),
     [
         (
             {"failed": True, "msg": "no node gets the device plugin"},
@@ -285,17 +285,17 @@ def test_names_of_nodes_and_of_other_variables_may_differ() -> None:
         (GONE, "Nothing was changed: gone"),
         ({"failed": True, "msg": ""}, "Nothing was changed: no answer"),
         (
-            look(NAMESPACE, {"kind": "DaemonSet", "name": OWN, "labels": {}, "config_maps": []}),
+            plugin_info(NAMESPACE, {"kind": "DaemonSet", "name": OWN, "labels": {}, "config_maps": []}),
             "was not created by this role",
         ),
         (
-            look({**NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "baseline"}}),
+            plugin_info({**NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "baseline"}}),
             "accepts only pods of the level baseline",
         ),
     ],
 )
-def test_what_the_cluster_says_against_it_is_heard_before_anything_is_written(answer: ModuleResult, words: str) -> None:
-    found = run(OURS, results={"device_plugin_info": answer})
+def test_what_the_cluster_says_against_it_is_heard_before_anything_is_written(result: ModuleResult, words: str) -> None:
+    found = run(OURS, results={"device_plugin_info": result})
     assert words in found.failures["w1 decide"]
     assert (found.changed, list(found.failures)) == ([], ["w1 decide"])
     assert found.summary["lines"] == [
@@ -335,7 +335,7 @@ def test_devices_that_are_handed_out_by_cdi_are_asked_for() -> None:
 
 def test_an_image_is_loaded_where_the_plugin_goes_and_is_missing() -> None:
     results: dict[str, ModuleResult] = {
-        "device_plugin_info": look(NAMESPACE, selected=["node-w2", "node-w3"]),
+        "device_plugin_info": plugin_info(NAMESPACE, selected=["node-w2", "node-w3"]),
         "node_image": lambda call: {"present": call.host == "w3"},
     }
     found = run(ARCHIVE, results=results, change={"changed": False})
@@ -365,8 +365,8 @@ def test_a_node_that_cannot_be_asked_keeps_all_from_the_plugin(module: str) -> N
 def test_nothing_is_written_before_all_have_looked() -> None:
     found = role_run(ARCHIVE)
     found.plan(["w1", "w2", "w3"])
-    told = found.play.run_step("device_plugin", "admit", "w1")
-    assert told["msg"].startswith("Nothing was changed. w1, w2, w3 is not planned yet")
+    message = found.play.run_step("device_plugin", "admit", "w1")
+    assert message["msg"].startswith("Nothing was changed. w1, w2, w3 is not planned yet")
 
 
 def test_an_image_is_not_loaded_into_a_batch_only() -> None:
@@ -392,7 +392,10 @@ def amounts(allocatable: str, *, device_plugin: bool = True) -> Json:
 def test_what_kubelets_still_show_of_it_is_told(variables: Json, shown: list[str]) -> None:
     nodes = {"node-w1": amounts("0"), "node-w2": amounts("4"), "node-w3": amounts("4", device_plugin=False)}
     offered = {"nodes": {name: {"extended_resources": each} for name, each in nodes.items()}}
-    results: dict[str, ModuleResult] = {"device_plugin_info": look(NAMESPACE, FORMER), "node_resource_info": offered}
+    results: dict[str, ModuleResult] = {
+        "device_plugin_info": plugin_info(NAMESPACE, FORMER),
+        "node_resource_info": offered,
+    }
     found = run(variables, results=results)
     (question,) = (call.arguments for call in found.play.calls("device_plugin_info"))
     assert question == {"name": OWN, "namespace": OWN, "gather_subset": ["objects", "others"]}

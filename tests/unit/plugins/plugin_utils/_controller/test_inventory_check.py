@@ -179,11 +179,11 @@ MISTAKES: list[tuple[Json, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("variables", "told"), MISTAKES)
-def test_what_cannot_be_used_is_told_with_its_hosts(variables: Json, told: str) -> None:
+@pytest.mark.parametrize(("variables", "mistake"), MISTAKES)
+def test_what_cannot_be_used_is_told_with_its_hosts(variables: Json, mistake: str) -> None:
     found = begin({"w1": {**CONFIG, **variables}, "w2": variables})
     assert found["msg"] == "Nothing was changed. Variables cannot be used"
-    assert any(line.startswith(f"w1, w2: {told}") for line in found["report"]), found["report"]
+    assert any(line.startswith(f"w1, w2: {mistake}") for line in found["report"]), found["report"]
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_name_that_is_nearly_one_of_ours_is_a_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("run", "skipped", "own", "told"),
+    ("run", "skipped", "own", "options"),
     [
         (["all"], [], ["always"], ""),
         (["nodes"], [], ["always", "nodes"], ""),
@@ -256,12 +256,14 @@ def test_a_name_that_is_nearly_one_of_ours_is_a_warning() -> None:
         (["all"], ["nodes"], ["always", "nodes"], "--skip-tags nodes"),
     ],
 )
-def test_tags_that_leave_everything_out_are_told(run: list[str], skipped: list[str], own: list[str], told: str) -> None:
+def test_tags_that_leave_everything_out_are_told(
+    run: list[str], skipped: list[str], own: list[str], options: str
+) -> None:
     tags: Json = {"ansible_run_tags": run, "ansible_skip_tags": skipped}
     play = FakePlay({"w1": {**CONFIG, **tags}}, GROUPS, tags=own)
     found = play.run_step("site", "begin", "w1", settings=OF_SITE)
     assert found.get("lines", []) == (
-        [f"Nothing of this playbook is run with {told}: its tasks have no such tags."] if told else []
+        [f"Nothing of this playbook is run with {options}: its tasks have no such tags."] if options else []
     )
 
 
@@ -294,5 +296,5 @@ def test_nothing_passes_that_the_specification_of_the_role_refuses(role: str) ->
     ]
     for name, option in role_variables.collect_options(specs).items():
         for value in VALUES:
-            told = begin({"w1": {**CONFIG, name: value}}).get("report", [])
-            assert told or not validate_value(name, value, option)[0], (name, value)
+            mistakes = begin({"w1": {**CONFIG, name: value}}).get("report", [])
+            assert mistakes or not validate_value(name, value, option)[0], (name, value)

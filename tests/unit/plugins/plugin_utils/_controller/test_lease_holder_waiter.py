@@ -46,9 +46,9 @@ def fixture_run(monkeypatch: pytest.MonkeyPatch) -> Run:
     return Run(monkeypatch)
 
 
-@pytest.mark.parametrize("answer", [HELD, SILENT])
-def test_nothing_to_wait_for(run: Run, answer: dict[str, t.Any]) -> None:
-    assert run(answer, wait_timeout=30) == answer
+@pytest.mark.parametrize("result", [HELD, SILENT])
+def test_nothing_to_wait_for(run: Run, result: dict[str, t.Any]) -> None:
+    assert run(result, wait_timeout=30) == result
     assert (run.timeouts, run.shown) == ([0], [])
 
 

@@ -40,11 +40,11 @@ class Run:
 
         def execute(module_args: t.Any, task_vars: t.Any) -> dict[str, t.Any]:
             self.calls.append(module_args)
-            answer = queue.pop(0) if len(queue) > 1 else queue[0]
-            if isinstance(answer, Exception):
-                raise answer
-            self._pass(self.slow + (float(module_args.get("lock_timeout") or 0) if answer.get("busy") else 0))
-            return dict(answer)
+            result = queue.pop(0) if len(queue) > 1 else queue[0]
+            if isinstance(result, Exception):
+                raise result
+            self._pass(self.slow + (float(module_args.get("lock_timeout") or 0) if result.get("busy") else 0))
+            return dict(result)
 
         # What it does needs a node.
         plugin._execute_module = t.cast("t.Any", execute)  # type: ignore[method-assign]

@@ -31,15 +31,15 @@ TURN_SECONDS = 214
 
 
 class FakePass:
-    """A pass in which w1 coordinates and w2 has its turn. answer: of the Lease. age: seconds since it was acquired."""
+    """A pass in which w1 coordinates and w2 has its turn. result: of the Lease. age: seconds since it was acquired."""
 
     host = "w2"
     check_mode = False
     play_hosts = ("w1", "w2")
 
-    def __init__(self, answer: Json, age: float) -> None:
+    def __init__(self, result: Json, age: float) -> None:
         self.module_calls: list[tuple[str, Json]] = []
-        self._module_result = answer
+        self._module_result = result
         lease = {"cluster": {}, "at": time.time() - age}
         decision = {**OF, "coordinator": "w1", "candidates": [], "api": []}
         self._hosts = {
@@ -78,8 +78,8 @@ def test_one_that_might_run_out_is_renewed() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [{"stale": True}, {"failed": True, "api_reachable": True, "msg": "the run them is in progress."}]
+    "result", [{"stale": True}, {"failed": True, "api_reachable": True, "msg": "the run them is in progress."}]
 )
-def test_without_it_the_turn_does_not_begin(answer: Json) -> None:
+def test_without_it_the_turn_does_not_begin(result: Json) -> None:
     with pytest.raises(Refusal, match=r"^Not changed: "):
-        turn_of(FakePass(answer, age=TURN_SECONDS))
+        turn_of(FakePass(result, age=TURN_SECONDS))

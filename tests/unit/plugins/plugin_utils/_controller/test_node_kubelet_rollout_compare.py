@@ -36,7 +36,7 @@ def test_kubelets_with_nothing_to_change_are_compared(check_mode: bool) -> None:
 def unread(node: str, problem: str = "403, forbidden") -> t.Callable[[Call], Json]:
     """An API that cannot read one kubelet."""
 
-    def answer(call: Call) -> Json:
+    def result(call: Call) -> Json:
         entry: Json = {node: {"kubelet": {"config": None, "differences": [], "problem": problem}}}
         is_requested = node in call.arguments.get("kubelets", {})
         return {
@@ -44,19 +44,19 @@ def unread(node: str, problem: str = "403, forbidden") -> t.Callable[[Call], Jso
             **({"failed": True, "msg": problem} if is_requested else {}),
         }
 
-    return answer
+    return result
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("result", "words"),
     [
         (unread("w1"), "what it uses cannot be compared with what is desired: 403, forbidden."),
         (lambda call: nodes_result(call, **DIFFERENT), "config maxPods is 110, not 50"),
     ],
 )
-def test_idle_kubelet_that_is_not_as_desired_fails_its_host(answer: t.Any, words: str) -> None:
+def test_idle_kubelet_that_is_not_as_desired_fails_its_host(result: t.Any, words: str) -> None:
     """A run that ended between the change and the comparison, or was refused there, is followed by one with nothing to change."""
-    found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, results={"node_resource_info": answer})
+    found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, results={"node_resource_info": result})
     assert list(found.failures) == ["w1 end"]
     assert words in found.failures["w1 end"]
     assert found.report("w1")["failed"] is True
@@ -64,9 +64,9 @@ def test_idle_kubelet_that_is_not_as_desired_fails_its_host(answer: t.Any, words
     assert f"w1: {found.failures['w1 end']}\nFailed: w1 failed." in found.lines
 
 
-@pytest.mark.parametrize("answer", [SILENT, GONE])
-def test_api_that_is_silent_fails_a_run_that_compares(answer: Json) -> None:
-    found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, results={"node_resource_info": answer})
+@pytest.mark.parametrize("result", [SILENT, GONE])
+def test_api_that_is_silent_fails_a_run_that_compares(result: Json) -> None:
+    found = run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, results={"node_resource_info": result})
     assert list(found.failures) == ["cp1 end", "w1 end"]
     assert "whether kubelets use what is desired could not be compared: " in found.failures["cp1 end"]
     assert found.failures["w1 end"].endswith("could not be compared")
@@ -154,8 +154,8 @@ def test_plan_that_repairs_a_control_plane_does_not_wait_for_its_api(plan_only: 
     found = role_run("cp1", plans={"cp1": IDLE}, variables=DESIRED, results={"node_resource_info": SILENT})
     down = {"ready": False, "problem": "is down", "operations": [SETTING], "open_transaction": None}
     own = {"pass_id": "c", "at_work": True, "excluded": ""}
-    begun = {**own, "plan": {"static_pods": {"kube-apiserver": down}}}
-    found.play.hostvars["cp1"]["__control_plane_begin"] = begun
+    started = {**own, "plan": {"static_pods": {"kube-apiserver": down}}}
+    found.play.hostvars["cp1"]["__control_plane_begin"] = started
     found.is_plan_only = plan_only
     found.plan(["cp1"])
     assert (found.play.calls("node_resource_info") == []) is plan_only
@@ -165,11 +165,11 @@ def test_kubelet_out_of_reach_is_changed_with_a_warning() -> None:
     """Its change may be what brings it back."""
     reached: list[bool] = []
 
-    def answer(call: Call) -> Json:
+    def result(call: Call) -> Json:
         reached.append("restarted_nodes" not in call.arguments)
         return nodes_result(call) if reached[-1] else unread("w1", "503")(call)
 
-    found = role_run("w1", groups={}, results={"node_resource_info": answer})
+    found = role_run("w1", groups={}, results={"node_resource_info": result})
     found.set_desired(config={"maxPods": 50})
     found.run()
     assert (found.failures, found.changed) == ({}, ["w1"])
@@ -206,11 +206,11 @@ def test_forced_run_of_an_account_that_may_not_list_pods_compares_idle_kubelets(
 
 
 def test_forced_run_reports_kubelets_and_devices_that_the_api_does_not_show() -> None:
-    def answer(call: Call) -> Json:
+    def result(call: Call) -> Json:
         return SILENT if call.arguments.get("readmission") else nodes_result(call, cp1={}, w1={})
 
     variables = {"node_kubelet_force": True}
-    found = role_run("cp1", "w1", plans={"w1": IDLE}, variables=variables, results={"node_resource_info": answer})
+    found = role_run("cp1", "w1", plans={"w1": IDLE}, variables=variables, results={"node_resource_info": result})
     found.set_desired(config={"maxPods": 50})
     found.run()
     assert found.changed == ["cp1"]

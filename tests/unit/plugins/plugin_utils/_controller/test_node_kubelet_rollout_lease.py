@@ -36,7 +36,7 @@ def test_a_run_without_the_lease_or_the_api_holds_none(variables: Json) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("result", "message"),
     [
         (
             {"failed": True, "api_reachable": True, "msg": "a rollout of the same desired state failed on cp1."},
@@ -49,11 +49,11 @@ def test_a_run_without_the_lease_or_the_api_holds_none(variables: Json) -> None:
         (GONE, "gone. To continue although nothing excludes other runs"),
     ],
 )
-def test_without_the_lease_nothing_is_changed(answer: Json, told: str) -> None:
-    found = run("cp1", "w1", results={"rollout_lease": answer})
+def test_without_the_lease_nothing_is_changed(result: Json, message: str) -> None:
+    found = run("cp1", "w1", results={"rollout_lease": result})
     assert found.changed == []
     assert found.failures["cp1 admit"].startswith("Nothing was changed: ")
-    assert told in found.failures["cp1 admit"]
+    assert message in found.failures["cp1 admit"]
 
 
 def test_behind_another_run_the_api_is_asked_again_and_the_user_told() -> None:
@@ -106,9 +106,9 @@ def test_what_another_run_set_meanwhile_is_told_in_the_turn() -> None:
         "w1 kubelet: meanwhile another run: ~ maxPods: 110 -> 77, as this run was to"
     ]
     assert "warnings" not in found.result("verify", "w2")
-    (told,) = found.result("admit", "cp1")["told"]
-    assert told.startswith("WARNING: another run held the Lease of the kubelets since everything was planned.")
-    assert told in found.lines
+    (line,) = found.result("admit", "cp1")["told"]
+    assert line.startswith("WARNING: another run held the Lease of the kubelets since everything was planned.")
+    assert line in found.lines
     undisturbed = run("cp1", "w1", "w2", plans=plans, changes=changes)
     assert [undisturbed.result("verify", host).get("warnings") for host in ("cp1", "w1")] == [None, None]
 
@@ -140,9 +140,9 @@ def test_what_the_api_says_behind_another_run_counts() -> None:
     assert lease_calls(found) == [("held", "cp1"), ("released", "cp1")]
 
 
-@pytest.mark.parametrize("answer", [{"failed": True, "msg": "silent."}, GONE])
-def test_a_lease_that_cannot_be_released_is_told(answer: Json) -> None:
-    results = {"rollout_lease": lambda call: lease_result(call) if call.arguments["state"] == "held" else answer}
+@pytest.mark.parametrize("result", [{"failed": True, "msg": "silent."}, GONE])
+def test_a_lease_that_cannot_be_released_is_told(result: Json) -> None:
+    results = {"rollout_lease": lambda call: lease_result(call) if call.arguments["state"] == "held" else result}
     found = run("cp1", results=results)
     assert found.changed == ["cp1"]
     (warning,) = found.result("end", "cp1")["warnings"]

@@ -48,8 +48,8 @@ def test_pods_that_were_deleted_during_a_restart_are_not_verified() -> None:
 
 def test_pods_with_containers_of_an_unknown_end_are_not_verified() -> None:
     found = run("cp1", "w1", results={"node_resource_info": loses("w1", unknown=["default/p"])})
-    told = "whether its restart ended pods: containers of default/p ended, and nothing shows how"
-    assert f"w1 kubelet: not verified: {told}" in found.lines
+    unverified = "whether its restart ended pods: containers of default/p ended, and nothing shows how"
+    assert f"w1 kubelet: not verified: {unverified}" in found.lines
     assert found.lines.count("not verified") == 1
 
 
@@ -69,12 +69,12 @@ def test_pods_that_could_not_be_read_before_a_restart_are_not_verified() -> None
     assert "WARNING: cp1, w1 kubelet: not verified: whether its restart ended pods: no credentials" in found.lines
 
 
-# There is no sleep between two looks, of which there are two.
+# There is no sleep between two queries, of which there are two.
 BRISK: Json = {"node_kubelet_allocatable_timeout": 2}
 
 
 @pytest.mark.parametrize(
-    ("numbers", "looks", "problem"),
+    ("numbers", "queries", "problem"),
     [
         ((4, 4), 1, ""),
         ((4, 5), 1, ""),
@@ -92,12 +92,12 @@ BRISK: Json = {"node_kubelet_allocatable_timeout": 2}
 )
 @pytest.mark.parametrize("force", [False, True])
 def test_a_restarted_kubelet_is_waited_for_until_it_offers_its_devices_again(
-    numbers: tuple[t.Any, ...], looks: int, problem: str, force: bool
+    numbers: tuple[t.Any, ...], queries: int, problem: str, force: bool
 ) -> None:
     each = {"w1": {"node_kubelet_force": force}}
     results = {"node_resource_info": advertising("w1", *numbers)}
     found = run("cp1", "w1", "w2", each=each, variables=BRISK, results=results)
-    assert sum(each.get("nodes") == ["w1"] for each in node_queries(found)) == looks
+    assert sum(each.get("nodes") == ["w1"] for each in node_queries(found)) == queries
     assert problem in found.failures.get("w1 verify", "")
     assert found.changed == ["cp1", "w1", *([] if problem else ["w2"])]
     # Who offered nothing before is not waited for.

@@ -78,17 +78,17 @@ def test_a_change_that_is_open_is_ended_and_an_earlier_one_acknowledged() -> Non
     found = run("cp1", "w1", "w2", plans=plans)
     assert found.changed == ["w1", "w2"]
     # Behind all that is verified: a run that is killed before that leaves the next one the outcome.
-    told = found.play.calls("node_transaction")
+    acknowledged = found.play.calls("node_transaction")
     # On the node, although another host ends the rollout.
-    assert [(each.on, each.arguments) for each in told] == [
+    assert [(each.on, each.arguments) for each in acknowledged] == [
         ("cp1", {"name": "kubelet", "id": "7"}),
         ("w1", {"name": "kubelet", "id": "new"}),
         ("w2", {"name": "kubelet", "id": "new"}),
     ]
     order = [call.module for call in found.play.all_calls]
     assert order.index("node_transaction") > max(at for at, name in enumerate(order) if name == "node_resource_info")
-    held_lease = found.play.calls("rollout_lease")[0].arguments
-    assert held_lease["open_transactions"] == ["kubelet on w1 (applied)"]
+    acquired = found.play.calls("rollout_lease")[0].arguments
+    assert acquired["open_transactions"] == ["kubelet on w1 (applied)"]
 
 
 def test_hosts_that_skip_the_role_take_no_part() -> None:
@@ -97,7 +97,7 @@ def test_hosts_that_skip_the_role_take_no_part() -> None:
     assert (found.failures, found.changed) == ({}, ["w1"])
     assert found.lines.startswith("Changed: 1 operation on 1 of 1 node; ")
     assert list(found.statistics["node_kubelet_report"]) == ["w1"]
-    # Who takes part asks, and tells of itself; the control plane is one of the inventory all the same.
+    # Who takes part sends the query, and reports itself; the control plane is one of the inventory all the same.
     assert {call.on for call in found.play.calls("node_resource_info")} == {"cp1"}
 
 
@@ -114,9 +114,9 @@ def test_a_second_pass_tells_of_those_that_take_part() -> None:
 def test_check_mode_asks_and_changes_nothing_for_good() -> None:
     found = run("cp1", "w1", check_mode=True)
     assert found.failures == {}
-    (look,) = node_queries(found)
+    (query,) = node_queries(found)
     limits = {"cp1": {"max_pods": 1}, "w1": {"max_pods": 1}}
-    assert (look["restarted_nodes"], look["readmission"], look["limits"]) == (["cp1", "w1"], True, limits)
+    assert (query["restarted_nodes"], query["readmission"], query["limits"]) == (["cp1", "w1"], True, limits)
     assert [call.dry for call in found.play.calls("rollout_lease")] == [True]
     assert "started" not in found.report("w1")
     # A turn that does not come is told of runs that change something only.
@@ -302,7 +302,7 @@ def test_where_nothing_changes_no_host_asks_who_was_excluded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gone", "answer", "words"),
+    ("gone", "result", "words"),
     [
         (["w1", "w2"], labelled("cp1"), "node_kubelet_max_unreachable is 1, and 2 would be skipped."),
         (["cp1"], labelled("cp1"), "A control plane is never skipped, and cp1 is one."),
@@ -310,10 +310,10 @@ def test_where_nothing_changes_no_host_asks_who_was_excluded() -> None:
         (["w1"], SILENT, "w1 cannot be reached, and the API does not show which nodes are control planes"),
     ],
 )
-def test_who_must_not_be_excluded(gone: list[str], answer: t.Any, words: str) -> None:
+def test_who_must_not_be_excluded(gone: list[str], result: t.Any, words: str) -> None:
     variables = {**AT_MOST_ONE, "node_kubelet_force": True}
     plans = dict.fromkeys(gone, GONE)
-    found = run("cp1", "w1", "w2", plans=plans, variables=variables, results={"node_resource_info": answer})
+    found = run("cp1", "w1", "w2", plans=plans, variables=variables, results={"node_resource_info": result})
     assert found.changed == []
     assert words in " ".join(found.failures.values())
 
@@ -343,9 +343,9 @@ GATES: Json = {"control_plane_feature_gates": {"A": True}}
 )
 @pytest.mark.parametrize("checks_api", [True, False])
 def test_a_run_without_control_planes(variables: Json, groups: Json, refused: str, checks_api: bool) -> None:
-    asks = {} if checks_api else {"node_kubelet_check_api": "no"}
+    api_check = {} if checks_api else {"node_kubelet_check_api": "no"}
     results = {"node_resource_info": labelled("c1", "c2")}
-    found = run("w1", groups=groups, variables={**variables, **asks}, results=results)
+    found = run("w1", groups=groups, variables={**variables, **api_check}, results=results)
     assert found.changed == ([] if refused and checks_api else ["w1"])
     if checks_api:
         assert refused in found.failures.get("w1 admit", "")
@@ -376,8 +376,8 @@ def test_pods_that_would_not_come_back_keep_every_node_from_a_change(check_mode:
     assert "default/picky (selects disk=fast)" in found.failures["cp1 admit"]
     assert "w2 kubelet + --v=5 (failed)" in found.lines
     assert found.report("w2")["msg"].startswith("Nothing was changed, because the restarted kubelet of w2")
-    told = "cp1, w1 kubelet + --v=5 (restart)" if check_mode else "w1: Not changed, because cp1 failed."
-    assert told in found.lines
+    line = "cp1, w1 kubelet + --v=5 (restart)" if check_mode else "w1: Not changed, because cp1 failed."
+    assert line in found.lines
     # The host that decides for all has failed with that already, and the one with the pods fails with it as well.
     assert list(found.failures) == ["cp1 admit", *([] if check_mode else ["w1 end"]), "w2 end"]
     assert found.failures["w2 end"] == found.report("w2")["msg"]
@@ -391,20 +391,20 @@ def test_force_of_one_host_restarts_under_such_pods() -> None:
     assert forced.changed == ["w1"]
 
 
-@pytest.mark.parametrize("answer", [SILENT, GONE])
-def test_an_api_that_cannot_be_asked_is_refused_with_the_ways_out(answer: Json) -> None:
-    found = run("cp1", "w1", results={"node_resource_info": answer})
+@pytest.mark.parametrize("result", [SILENT, GONE])
+def test_an_api_that_cannot_be_asked_is_refused_with_the_ways_out(result: Json) -> None:
+    found = run("cp1", "w1", results={"node_resource_info": result})
     assert found.changed == []
-    told = found.failures["cp1 admit"]
-    assert "the API does not show which pods of cp1, w1 the restarted kubelets would reject" in told
-    assert "To skip this check, set node_kubelet_check_api to false" in told
+    message = found.failures["cp1 admit"]
+    assert "the API does not show which pods of cp1, w1 the restarted kubelets would reject" in message
+    assert "To skip this check, set node_kubelet_check_api to false" in message
 
 
 def test_the_next_control_plane_is_asked_where_the_api_of_the_first_does_not_answer() -> None:
-    def answer(call: Call) -> Json:
+    def result(call: Call) -> Json:
         return SILENT if call.on == "cp1" and call.arguments.get("readmission") else nodes_result(call)
 
-    found = run("cp1", "cp2", "cp3", results={"node_resource_info": answer})
+    found = run("cp1", "cp2", "cp3", results={"node_resource_info": result})
     assert found.changed == ["cp1", "cp2", "cp3"]
     assert [call.on for call in found.play.calls("node_resource_info")][:2] == ["cp1", "cp2"]
     assert [call.on for call in found.play.calls("access_info")] == ["cp1", "cp2"]

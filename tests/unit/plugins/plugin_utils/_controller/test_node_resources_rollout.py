@@ -108,18 +108,18 @@ def test_diffs_of_all_modules_are_one_list(taints: t.Any, labels: t.Any, diffs: 
 
 
 def test_each_host_ends_as_its_own_node() -> None:
-    def answer(call: Call) -> Json:
+    def module_result(call: Call) -> Json:
         found = changes(call)
         refused = {"changed": False, "failed": True, "msg": "node-w1: refused", "operations": []}
         return {**found, "failed": True, "msg": "1 of 2 nodes failed.", "nodes": {**found["nodes"], "node-w1": refused}}
 
     labels = {"node_resources_labels": {"a": "b"}}
-    found = run("cp1", "w1", results={"node_label": answer}, variables=labels)
+    found = run("cp1", "w1", results={"node_label": module_result}, variables=labels)
     assert found.failures == {"w1 end": "node-w1: refused"}
     assert [found.result("end", host)["changed"] for host in ("cp1", "w1")] == [True, False]
     assert "cp1 Node + label a=b\nw1: node-w1: refused\nFailed: w1 failed." in found.lines
     # What was not tried for that is left to do.
-    missed = run("cp1", "w1", results={"node_taint": answer}, variables=labels)
+    missed = run("cp1", "w1", results={"node_taint": module_result}, variables=labels)
     assert [name for name, _nodes in node_calls(missed)] == MODULES[:1]
     assert missed.failures == {"cp1 end": "Not changed, because w1 failed.", "w1 end": "node-w1: refused"}
 
@@ -178,14 +178,14 @@ def test_the_plan_of_a_playbook_changes_nothing() -> None:
     assert found.lines.startswith("Nothing was changed on 1 node")
 
 
-@pytest.mark.parametrize(("purge", "is_told"), [(True, True), ("false", False)])
-def test_what_is_left_alone_is_told_where_an_empty_variable_would_revert_it(purge: t.Any, is_told: bool) -> None:
-    def answer(call: Call) -> Json:
+@pytest.mark.parametrize(("purge", "is_reported"), [(True, True), ("false", False)])
+def test_what_is_left_alone_is_told_where_an_empty_variable_would_revert_it(purge: t.Any, is_reported: bool) -> None:
+    def module_result(call: Call) -> Json:
         result: Json = {"changed": False, "failed": False, "msg": "", "operations": [], "left_alone": ["a"]}
         return {"changed": False, "nodes": dict.fromkeys(call.arguments["per_node"], result)}
 
-    found = run("w1", "w2", results={"node_label": answer}, variables={"node_resources_purge": purge})
-    assert found.lines.count("labels a on w1, w2 is owned") == is_told
+    found = run("w1", "w2", results={"node_label": module_result}, variables={"node_resources_purge": purge})
+    assert found.lines.count("labels a on w1, w2 is owned") == is_reported
 
 
 def test_check_mode_asks_in_check_mode() -> None:
@@ -231,13 +231,13 @@ def test_no_node_is_asked_again_for_what_another_role_read() -> None:
 def test_labels_of_the_kubelets_command_line_are_refused() -> None:
     zone = "topology.kubernetes.io/zone"
 
-    def tells(call: Call) -> Json:
+    def node_info(call: Call) -> Json:
         source = {"argument": f"--node-labels={zone}=a", "source": "a file"}
         return {**node(call), "arguments": [source] if call.host == "w1" else []}
 
-    wanted: dict[str, Json] = {"w1": {"node_resources_labels": {zone: "b"}}}
+    desired: dict[str, Json] = {"w1": {"node_resources_labels": {zone: "b"}}}
     for known in (False, True):
-        found = role_run("cp1", "w1", results={"kubelet_info": tells}, each=wanted)
+        found = role_run("cp1", "w1", results={"kubelet_info": node_info}, each=desired)
         if known:  # by the role node_kubelet, which does not tell the command line
             found.play.hostvars["w1"]["__node_kubelet_begin"] = {"plan": node(Call("", "w1", "w1", {}, dry=False))}
         found.run()
@@ -245,13 +245,13 @@ def test_labels_of_the_kubelets_command_line_are_refused() -> None:
             f"Nothing was changed. labels: node-w1: {zone} is 'a' by --node-labels"
         )
         assert node_calls(found) == []
-    wanted["w1"] = {"node_resources_labels": {zone: "a"}}
-    assert node_calls(run("cp1", "w1", results={"kubelet_info": tells}, each=wanted))
+    desired["w1"] = {"node_resources_labels": {zone: "a"}}
+    assert node_calls(run("cp1", "w1", results={"kubelet_info": node_info}, each=desired))
 
 
-@pytest.mark.parametrize("answer", [GONE, {"failed": True, "msg": "no kubelet"}])
-def test_a_node_that_does_not_tell_its_name_ends_the_play(answer: Json) -> None:
-    results: dict[str, ModuleResult] = {"kubelet_info": lambda call: answer if call.host == "w1" else node(call)}
+@pytest.mark.parametrize("module_result", [GONE, {"failed": True, "msg": "no kubelet"}])
+def test_a_node_that_does_not_tell_its_name_ends_the_play(module_result: Json) -> None:
+    results: dict[str, ModuleResult] = {"kubelet_info": lambda call: module_result if call.host == "w1" else node(call)}
     found = run("cp1", "w1", results=results)
     assert (node_calls(found), list(found.failures), found.summary["outcome"]) == (
         [],
@@ -260,9 +260,9 @@ def test_a_node_that_does_not_tell_its_name_ends_the_play(answer: Json) -> None:
     )
     assert found.failures["cp1 end"] == "Not planned, because w1 failed."
     assert f"w1: {found.failures['w1 begin']}" in found.lines
-    assert found.failures["w1 begin"].endswith(f"the name of w1 in Kubernetes is not known: {answer['msg']}")
+    assert found.failures["w1 begin"].endswith(f"the name of w1 in Kubernetes is not known: {module_result['msg']}")
     limited = run("cp1", "w1", results=results, variables={"node_resources_max_unreachable": 1})
-    assert ("w1 begin" in limited.failures) is bool(answer.get("failed"))
+    assert ("w1 begin" in limited.failures) is bool(module_result.get("failed"))
 
 
 # ---- who is excluded -------------------------------------------------------------------------------------------------
@@ -355,21 +355,23 @@ def test_the_next_control_plane_is_asked_where_the_first_cannot_be_reached() -> 
     ]
 
 
-@pytest.mark.parametrize("answer", [FAILS, GONE])
+@pytest.mark.parametrize("module_result", [FAILS, GONE])
 @pytest.mark.parametrize("ignores_errors", [False, True])
-def test_what_fails_ends_the_play_and_is_what_is_reported(answer: Json, ignores_errors: bool) -> None:
-    found = run("cp1", "w1", results={"node_extended_resource": answer}, ignores_errors=ignores_errors)
+def test_what_fails_ends_the_play_and_is_what_is_reported(module_result: Json, ignores_errors: bool) -> None:
+    found = run("cp1", "w1", results={"node_extended_resource": module_result}, ignores_errors=ignores_errors)
     assert [name for name, _nodes in node_calls(found)] == MODULES[:2]
-    assert found.failures == dict.fromkeys(("cp1 end", "w1 end"), answer["msg"])
-    assert found.lines.splitlines()[:2] == ["Nothing was changed on 2 nodes", f"cp1, w1: {answer['msg']}"]
+    assert found.failures == dict.fromkeys(("cp1 end", "w1 end"), module_result["msg"])
+    assert found.lines.splitlines()[:2] == ["Nothing was changed on 2 nodes", f"cp1, w1: {module_result['msg']}"]
     assert "nothing to change" not in found.lines.lower()
 
 
 @pytest.mark.parametrize(
-    ("problem", "plan_only", "told"),
+    ("problem", "plan_only", "has_remedy"),
     [("kubelet on w1 is down", True, True), ("kubelet on w1 is down", False, False), (None, True, False)],
 )
-def test_a_plan_without_the_api_says_what_repairs_a_kubelet(problem: str | None, plan_only: bool, told: bool) -> None:
+def test_a_plan_without_the_api_says_what_repairs_a_kubelet(
+    problem: str | None, plan_only: bool, has_remedy: bool
+) -> None:
     found = role_run("cp1", "w1", results={"node_taint": FAILS}, ignores_errors=True)
     for name, each in (("cp1", None), ("w1", problem)):
         plan = {**node(Call("", name, name, {}, dry=False)), "problem": each}
@@ -378,7 +380,7 @@ def test_a_plan_without_the_api_says_what_repairs_a_kubelet(problem: str | None,
     found.plan(["cp1", "w1"])
     why = found.result("apply", "cp1")["taints"]["msg"]
     assert why.startswith(FAILS["msg"])
-    assert ("as on w1, starts no API server" in why) is told
+    assert ("as on w1, starts no API server" in why) is has_remedy
 
 
 # ---- passes ----------------------------------------------------------------------------------------------------------
@@ -416,9 +418,10 @@ def test_missing_right_is_refused_where_kubelets_restart(
 
 def test_rights_that_could_not_be_reviewed_are_told_before_kubelets_restart() -> None:
     found = role_run("cp1", results={"access_info": {"failed": True, "msg": "the API server answers 500."}})
-    answer = node(Call("", "cp1", "cp1", {}, False))
+    module_result = node(Call("", "cp1", "cp1", {}, False))
     found.play.hostvars["cp1"].update(
-        node_resources_extended_resources={"a/b": 1}, __node_kubelet_begin={"plan": {**answer, "operations": [LABEL]}}
+        node_resources_extended_resources={"a/b": 1},
+        __node_kubelet_begin={"plan": {**module_result, "operations": [LABEL]}},
     )
     found.is_plan_only = True
     found.run()

@@ -22,14 +22,14 @@ def role_run(
     *names: str,
     each: t.Mapping[str, Json] | None = None,
     planes: t.Sequence[str] = (),
-    answer: ModuleResult = node,
+    result: ModuleResult = node,
     change: Json | None = None,
     run_once: bool = False,
     **variables: t.Any,
 ) -> Guard:
     """A play on hosts. each: variables of single hosts. change: what the module answers. variables: of all."""
     hosts = {name: {**variables, **(each or {}).get(name, {})} for name in names}
-    play = FakePlay(hosts, {"kube_control_plane": planes}, results={"kubelet_info": answer}, run_once=run_once)
+    play = FakePlay(hosts, {"kube_control_plane": planes}, results={"kubelet_info": result}, run_once=run_once)
     return Guard(play, changes=dict.fromkeys(names, change or WRITTEN))
 
 
@@ -54,7 +54,7 @@ def test_one_host_asks_for_all() -> None:
 
 
 def test_a_control_plane_asks_the_first_that_answers() -> None:
-    found = run("w1", planes=["cp1", "cp2"], answer=lambda call: GONE if call.on == "cp1" else node(call))
+    found = run("w1", planes=["cp1", "cp2"], result=lambda call: GONE if call.on == "cp1" else node(call))
     admitted = found.result("admit", "w1")
     assert found.result("decide", "w1")["api"][0] == {"host": "cp1", "become": True}
     assert (admitted["api"], [call.on for call in found.play.all_calls]) == (
@@ -70,7 +70,7 @@ def test_who_comes_after_the_first_that_answers_is_not_asked() -> None:
 
 
 def test_where_none_answers_the_last_one_asks_without_a_cluster() -> None:
-    found = run("w1", planes=["cp1", "cp2"], answer=GONE)
+    found = run("w1", planes=["cp1", "cp2"], result=GONE)
     admitted = found.result("admit", "w1")
     assert (admitted["api"]["host"], admitted["cluster"]) == ("cp1", {"ca_sha256": "", "machine_ids": {}})
 

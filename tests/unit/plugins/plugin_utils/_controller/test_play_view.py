@@ -36,7 +36,7 @@ def test_the_keyword_order_counts_in_the_batch(order: str | None, hosts: list[st
 
 
 @pytest.mark.parametrize(
-    ("strategy", "told"),
+    ("strategy", "expected"),
     [
         ("linear", ""),
         ("ansible.builtin.linear", ""),
@@ -46,8 +46,8 @@ def test_the_keyword_order_counts_in_the_batch(order: str | None, hosts: list[st
         ("debug", ""),
     ],
 )
-def test_a_strategy_that_does_not_keep_its_hosts_in_sync(strategy: str, told: str) -> None:
-    assert view_of(FakePlay({"w1": {}}, strategy=strategy)).unordered_strategy() == told
+def test_a_strategy_that_does_not_keep_its_hosts_in_sync(strategy: str, expected: str) -> None:
+    assert view_of(FakePlay({"w1": {}}, strategy=strategy)).unordered_strategy() == expected
 
 
 @pytest.mark.parametrize(

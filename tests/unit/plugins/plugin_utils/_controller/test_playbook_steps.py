@@ -82,8 +82,8 @@ class Site:
         results: Json | None = None,
         **settings: t.Any,
     ) -> None:
-        begun = {"__play_begin": {"named": list(named), "pass_id": "run"}, "__play_roles": ROLES}
-        hosts: dict[str, Json] = {name: {"node_resources_node_name": name, **begun} for name in ("cp1", "w1")}
+        started = {"__play_begin": {"named": list(named), "pass_id": "run"}, "__play_roles": ROLES}
+        hosts: dict[str, Json] = {name: {"node_resources_node_name": name, **started} for name in ("cp1", "w1")}
         taints = dict.fromkeys(("node_taint", "node_extended_resource", "node_label"), resources)
         self.play = FakePlay(
             hosts,
@@ -343,8 +343,8 @@ def test_what_an_earlier_run_left_is_acknowledged_where_no_role_reports_it() -> 
     earlier: Json = {"previous_transaction": {**TRANSACTION, "id": "7"}}
     site = Site([ON], [], of_kubelet=earlier).run()
     assert site.work == ["control_plane"]
-    told = [each for each in site.play.calls("node_transaction") if each.arguments["id"] == "7"]
-    assert [(each.on, each.arguments["name"]) for each in told] == [("cp1", "kubelet"), ("w1", "kubelet")]
+    acknowledged = [each for each in site.play.calls("node_transaction") if each.arguments["id"] == "7"]
+    assert [(each.on, each.arguments["name"]) for each in acknowledged] == [("cp1", "kubelet"), ("w1", "kubelet")]
 
 
 def test_in_check_mode_nothing_is_left() -> None:
@@ -444,21 +444,21 @@ FAILED_KUBELET: Json = {
 def test_a_host_whose_removals_did_not_come_fails_and_is_in_the_limit(in_pass: str, is_left: bool) -> None:
     """Every role of the first pass has ended."""
     hosts = {"cp1": PRESERVED, "w1": FAILED_KUBELET, "w2": PRESERVED}
-    begun: Json = {"__play_begin": {"pass_id": "run"}}
-    play = FakePlay({name: {**begun, **each, **decided(in_pass)} for name, each in hosts.items()})
+    started: Json = {"__play_begin": {"pass_id": "run"}}
+    play = FakePlay({name: {**started, **each, **decided(in_pass)} for name, each in hosts.items()})
     for name in hosts:
         play.hostvars[name]["__play_end"] = play.run_step("site", "end", name, settings={"roles": ROLES})
     why = "What control_plane is to remove is still there, because w1 failed."
-    told = [play.hostvars[name]["__play_end"].get("msg", "") for name in hosts]
-    assert told == ([why, "", why] if is_left else ["", "", ""])
+    messages = [play.hostvars[name]["__play_end"].get("msg", "") for name in hosts]
+    assert messages == ([why, "", why] if is_left else ["", "", ""])
     last = play.run_step("site", "summary", "cp1", settings={"roles": ROLES})
     assert (f"  cp1, w2: {why}" in last["lines"]) is is_left
 
 
 def test_what_the_first_pass_changed_is_in_the_report_of_the_run() -> None:
-    begun: Json = {"__play_begin": {"pass_id": "run"}}
+    started: Json = {"__play_begin": {"pass_id": "run"}}
     play = FakePlay(
-        {"w1": {**begun, "__node_kubelet_end": {"report": CHANGED, "lines": ["told"]}, **decided("additions")}}
+        {"w1": {**started, "__node_kubelet_end": {"report": CHANGED, "lines": ["a line"]}, **decided("additions")}}
     )
     play.hostvars["w1"]["__play_record"] = play.run_step(
         "site", "record", "w1", settings={"recorded_roles": ["node_kubelet"]}
@@ -468,7 +468,7 @@ def test_what_the_first_pass_changed_is_in_the_report_of_the_run() -> None:
     assert play.run_step("site", "end", "w1", settings={"roles": ROLES})["reports"]["node_kubelet"] == CHANGED
     play.hostvars["w1"].update(decided("rest"))
     found = play.run_step("site", "end", "w1", settings={"roles": ROLES})
-    assert (found["reports"]["node_kubelet"], found["lines"]) == (CHANGED, ["told"])
+    assert (found["reports"]["node_kubelet"], found["lines"]) == (CHANGED, ["a line"])
     # What is noted again goes on top, and what an earlier import left counts for nothing.
     record = play.run_step("site", "record", "w1", settings={"recorded_roles": ["node_kubelet"]})
     assert record["reports"] == {"node_kubelet": CHANGED}

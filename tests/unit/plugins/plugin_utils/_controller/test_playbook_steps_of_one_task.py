@@ -34,16 +34,21 @@ def rollback(**variables: t.Any) -> FakePlay:
 
 
 def test_what_is_looked_at() -> None:
-    begun = rollback(components="kube-apiserver").run_step("rollback", "begin", "cp1")
-    assert begun["static_pods"] == ["kube-apiserver"]
-    assert (begun["kubelet"], begun["pod_hosts"], begun["kubelet_hosts"], begun["nodes"]) == (
+    started = rollback(components="kube-apiserver").run_step("rollback", "begin", "cp1")
+    assert started["static_pods"] == ["kube-apiserver"]
+    assert (started["kubelet"], started["pod_hosts"], started["kubelet_hosts"], started["nodes"]) == (
         False,
         ["cp1"],
         [],
         ["cp1", "w1"],
     )
-    begun = rollback(components=["kubelet"], nodes="w1").run_step("rollback", "begin", "cp1")
-    assert (begun["kubelet"], begun["pod_hosts"], begun["kubelet_hosts"], begun["nodes"]) == (True, [], ["w1"], ["w1"])
+    started = rollback(components=["kubelet"], nodes="w1").run_step("rollback", "begin", "cp1")
+    assert (started["kubelet"], started["pod_hosts"], started["kubelet_hosts"], started["nodes"]) == (
+        True,
+        [],
+        ["w1"],
+        ["w1"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,11 +90,11 @@ def test_hosts_that_were_lost_are_still_hosts_of_the_play() -> None:
 # ---- resize ----------------------------------------------------------------------------------------------------------
 
 KNOWN = ["namespace", "names", "label_selector", "owner"]
-WANTED: Json = {"pod_resize_namespace": "shop", "pod_resize_names": ["web-1"]}
+RESIZE: Json = {"pod_resize_namespace": "shop", "pod_resize_names": ["web-1"]}
 
 
-def resize(answer: ModuleResult = node, **variables: t.Any) -> FakePlay:
-    return FakePlay({"localhost": variables}, PLANES, results={"kubelet_info": answer})
+def resize(result: ModuleResult = node, **variables: t.Any) -> FakePlay:
+    return FakePlay({"localhost": variables}, PLANES, results={"kubelet_info": result})
 
 
 def without_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,16 +104,16 @@ def without_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_control_planes_are_asked_where_the_controller_has_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     without_credentials(monkeypatch)
-    begun = resize(**WANTED).run_step("pod_resize", "begin", "localhost", settings={"known": KNOWN})
-    assert begun["api"] == [{"host": "cp1", "become": True}, {"host": "cp2", "become": True}]
+    started = resize(**RESIZE).run_step("pod_resize", "begin", "localhost", settings={"known": KNOWN})
+    assert started["api"] == [{"host": "cp1", "become": True}, {"host": "cp2", "become": True}]
     monkeypatch.setenv("K8S_AUTH_KUBECONFIG", "/here")
-    assert resize(**WANTED).run_step("pod_resize", "begin", "localhost", settings={"known": KNOWN})["api"] == []
+    assert resize(**RESIZE).run_step("pod_resize", "begin", "localhost", settings={"known": KNOWN})["api"] == []
 
 
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
-        ({**WANTED, "pod_resize_container": []}, "does not know pod_resize_container; it knows pod_resize_namespace"),
+        ({**RESIZE, "pod_resize_container": []}, "does not know pod_resize_container; it knows pod_resize_namespace"),
         ({"pod_resize_namespace": "shop"}, "one of pod_resize_names, pod_resize_label_selector and"),
         ({"pod_resize_names": ["web-1"]}, "Set pod_resize_namespace"),
     ],
@@ -138,7 +143,7 @@ def test_the_first_control_plane_that_answers_says_whose_cluster_it_is(
 
 
 @pytest.mark.parametrize(
-    ("result", "line", "told"),
+    ("result", "line", "expected"),
     [
         ({}, "nothing was done", {"pods": {}, "templates": {}}),
         ({"failed": True, "msg": "no credentials"}, "nothing was done", {"pods": {}, "templates": {}}),
@@ -154,16 +159,16 @@ def test_the_first_control_plane_that_answers_says_whose_cluster_it_is(
         ),
     ],
 )
-def test_what_came_of_pods(result: Json, line: str, told: Json) -> None:
+def test_what_came_of_pods(result: Json, line: str, expected: Json) -> None:
     found = resize(__play_begin={"api": []}).run_step("pod_resize", "summary", "localhost", settings={"result": result})
     assert line in found["lines"]
-    assert found["ansible_stats"]["data"] == {"pod_resize_report": {"unverified": [], **told}}
+    assert found["ansible_stats"]["data"] == {"pod_resize_report": {"unverified": [], **expected}}
 
 
 # ---- upgrade_check ---------------------------------------------------------------------------------------------------
 
 OPTIONS = ["target", "programs", "patches"]
-ASKED: Json = {"upgrade_check_target": "1.37.2", "upgrade_check_programs": "/new"}
+UPGRADE: Json = {"upgrade_check_target": "1.37.2", "upgrade_check_programs": "/new"}
 BROKEN: Json = {
     "component": "kubelet",
     "impact": "broken",
@@ -189,7 +194,7 @@ NO_ETCD: Json = {"name": "etcd", "reason": "no image", "remedy": "pull it"}
 
 def upgrade(info: Json | None = None, begin: Json | None = None, *, accept: t.Any = None, **results: Json) -> FakePlay:
     """A run that came to its end, with the results of hosts. accept: names of what need not be rehearsed."""
-    hosts: dict[str, Json] = {name: {"__play_upgrade_check": result, **ASKED} for name, result in results.items()}
+    hosts: dict[str, Json] = {name: {"__play_upgrade_check": result, **UPGRADE} for name, result in results.items()}
     for variables in hosts.values():
         variables["__play_begin"] = {"api": []} if begin is None else begin
         variables["__play_upgrade_info"] = {**CONFIGURATION, **(info or {})}
@@ -209,13 +214,13 @@ def ended(play: FakePlay) -> Json:
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
-        (ASKED, ""),
-        ({**ASKED, ACCEPT: ["kubelet", "node/w1"]}, ""),
-        ({**ASKED, ACCEPT: "kubelet, node/w1"}, ""),
+        (UPGRADE, ""),
+        ({**UPGRADE, ACCEPT: ["kubelet", "node/w1"]}, ""),
+        ({**UPGRADE, ACCEPT: "kubelet, node/w1"}, ""),
         ({"upgrade_check_target": "1.37.2"}, "Nothing was checked. Set upgrade_check_programs"),
-        ({**ASKED, "upgrade_check_patch": "/x"}, "Nothing was checked. invalid variable upgrade_check_patch"),
-        ({**ASKED, ACCEPT: "all"}, f"Nothing was checked. invalid {ACCEPT} all: must be names"),
-        ({**ASKED, ACCEPT: ["etcd", "kubelett"]}, f"Nothing was checked. invalid {ACCEPT} kubelett: must be names"),
+        ({**UPGRADE, "upgrade_check_patch": "/x"}, "Nothing was checked. invalid variable upgrade_check_patch"),
+        ({**UPGRADE, ACCEPT: "all"}, f"Nothing was checked. invalid {ACCEPT} all: must be names"),
+        ({**UPGRADE, ACCEPT: ["etcd", "kubelett"]}, f"Nothing was checked. invalid {ACCEPT} kubelett: must be names"),
     ],
 )
 def test_variables_of_an_upgrade(variables: Json, words: str) -> None:
@@ -227,7 +232,7 @@ def test_variables_of_an_upgrade(variables: Json, words: str) -> None:
 
 
 def test_names_to_accept_are_one_list_for_all_hosts() -> None:
-    play = FakePlay({"w1": {**ASKED, ACCEPT: ["kubelet"]}, "w2": ASKED}, {"kube_control_plane": ["w1"]})
+    play = FakePlay({"w1": {**UPGRADE, ACCEPT: ["kubelet"]}, "w2": UPGRADE}, {"kube_control_plane": ["w1"]})
     found = play.run_step("upgrade_check", "begin", "w1", settings={"known": OPTIONS})
     assert found["msg"].startswith(f"Nothing was checked. invalid {ACCEPT}: must be the same on all hosts.")
 

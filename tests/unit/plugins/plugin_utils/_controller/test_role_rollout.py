@@ -13,8 +13,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.role
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import FakePlay, Json, PlayEnded, Task
 
 CHANGING = ("control_plane", "node_kubelet")
-ASKING_EACH = (*CHANGING, "node_resources")
-ALL = (*ASKING_EACH, "placement_guard", "device_plugin")
+EACH_HOST = (*CHANGING, "node_resources")
+ALL = (*EACH_HOST, "placement_guard", "device_plugin")
 CHANGE: Json = {"field": "feature_gates", "key": "A", "before": None, "after": True}
 NODE: Json = {"node": "n", "cluster": {"ca_sha256": "a", "server": "", "machine_id": "1"}}
 
@@ -46,8 +46,8 @@ def test_a_plan_that_fails_without_a_word_is_no_answer(role: str, planner: str) 
 @pytest.mark.parametrize("role", ALL)
 @pytest.mark.parametrize("strategy", ["free", "ansible.builtin.host_pinned"])
 def test_a_play_that_does_not_keep_its_hosts_in_sync_is_refused(role: str, strategy: str) -> None:
-    told = begin(role, FakePlay({"w1": {}}, strategy=strategy))["msg"]
-    assert told == (
+    message = begin(role, FakePlay({"w1": {}}, strategy=strategy))["msg"]
+    assert message == (
         f"Nothing was changed. invalid strategy {strategy}: must be linear, because a turn begins only when every host has planned."
     )
 
@@ -55,16 +55,16 @@ def test_a_play_that_does_not_keep_its_hosts_in_sync_is_refused(role: str, strat
 @pytest.mark.parametrize("role", ALL)
 def test_one_host_does_not_plan_for_all(role: str) -> None:
     found = begin(role, FakePlay({"w1": {}}, run_once=True))
-    assert bool(found.get("failed")) is (role in ASKING_EACH)
-    if role in ASKING_EACH:
+    assert bool(found.get("failed")) is (role in EACH_HOST)
+    if role in EACH_HOST:
         assert found["msg"].startswith("Nothing was changed. invalid run_once true: must be false")
 
 
 @pytest.mark.parametrize("role", ALL)
 def test_no_host_does_the_work_of_another(role: str) -> None:
     play = FakePlay({"w1": {}, "w2": {}})
-    told = play.run_step(role, "begin", "w1", settings=play.role_settings(role, "w1"), on="w2")["msg"]
-    assert told.startswith("Nothing was changed. invalid delegate_to w2: must not be set")
+    message = play.run_step(role, "begin", "w1", settings=play.role_settings(role, "w1"), on="w2")["msg"]
+    assert message.startswith("Nothing was changed. invalid delegate_to w2: must not be set")
     assert play.all_calls == []
     assert "failed" not in play.run_step(role, "begin", "w1", settings=play.role_settings(role, "w1"), on="w1")
 
@@ -95,10 +95,10 @@ def test_a_host_that_begins_late_is_not_refused_for_those_that_fail_with_the_sam
 @pytest.mark.parametrize("role", ALL)
 def test_all_that_is_wrong_with_variables_is_told_at_once(role: str) -> None:
     others = {f"{role}_zz": 1, f"{role}_yy": 1, f"{role}_mine": 1, f"{role}_ignored_variables": [f"{role}_mine"]}
-    told = begin(role, FakePlay({"w1": others}))["msg"]
-    assert told.startswith(f"Nothing was changed. The role {role} does not know {role}_yy")
-    assert f"The role {role} does not know {role}_zz" in told
-    assert f"{role}_mine" not in told
+    message = begin(role, FakePlay({"w1": others}))["msg"]
+    assert message.startswith(f"Nothing was changed. The role {role} does not know {role}_yy")
+    assert f"The role {role} does not know {role}_zz" in message
+    assert f"{role}_mine" not in message
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def test_what_is_no_part_of_a_report_stays_in_it() -> None:
 
 @pytest.mark.parametrize("role", ALL)
 def test_a_step_without_the_first_one_is_refused(role: str) -> None:
-    told = FakePlay({"w1": {}}).run_step(role, "decide", "w1")["msg"]
-    assert told == (
+    message = FakePlay({"w1": {}}).run_step(role, "decide", "w1")["msg"]
+    assert message == (
         f"Nothing was changed: the role {role} has not begun. Run it from its first task, without --start-at-task."
     )
 

@@ -59,28 +59,28 @@ def test_a_role_that_is_refused_in_the_second_pass_says_that_the_first_one_chang
     play = FakePlay({"w1": {"__play_pass": "rest"}})
     task = Task({"role": "node_kubelet", "step": "decide"}, play.play, check_mode=check_mode)
     found = play._action(task).run(task_vars=play.variables("node_kubelet", "w1"))
-    told = "The first of two passes is done, and what it changed stays. This is about the second one only: "
-    assert found["msg"].startswith(f"{'' if check_mode else told}Nothing was changed: ")
+    prefix = "The first of two passes is done, and what it changed stays. This is about the second one only: "
+    assert found["msg"].startswith(f"{'' if check_mode else prefix}Nothing was changed: ")
 
 
 def test_a_pass_has_a_number_that_all_its_steps_tell() -> None:
     play = FakePlay({"w1": {}, "w2": {}})
     settings = play.role_settings("node_resources", "w1")
     play.results["kubelet_info"] = {"node": "n", "cluster": {}}
-    begun = run_step(play, role="node_resources", step="begin", settings=settings)
-    assert re.fullmatch("[0-9a-f]{8}", begun["pass_id"])
-    play.hostvars["w1"]["__node_resources_begin"] = begun
-    assert run_step(play, role="node_resources", step="decide")["pass_id"] == begun["pass_id"]
+    started = run_step(play, role="node_resources", step="begin", settings=settings)
+    assert re.fullmatch("[0-9a-f]{8}", started["pass_id"])
+    play.hostvars["w1"]["__node_resources_begin"] = started
+    assert run_step(play, role="node_resources", step="decide")["pass_id"] == started["pass_id"]
     play.hostvars["w1"]["__node_resources_decide"] = run_step(play, role="node_resources", step="decide")
     # Not every task has settings.
     assert run_step(play, role="node_resources", step="apply")["api_reachable"] is True
     again = run_step(play, role="node_resources", step="begin", settings=settings)
-    assert again["pass_id"] != begun["pass_id"]
+    assert again["pass_id"] != started["pass_id"]
     # So is one that could not begin: its end is not that of the pass before.
     play.hostvars["w1"]["node_resources_label"] = 1
     refused = run_step(play, role="node_resources", step="begin", settings=settings)
     assert refused["failed"]
-    assert refused["pass_id"] not in ("", begun["pass_id"])
+    assert refused["pass_id"] not in ("", started["pass_id"])
     play.hostvars["w1"]["__node_resources_begin"] = refused
     assert run_step(play, role="node_resources", step="end")["pass_id"] == refused["pass_id"]
 

@@ -113,10 +113,10 @@ class Run:
             if module_name is None:
                 self.checked.append(plugin._task.check_mode)
             self.now += 1
-            answer = queue.pop(0) if len(queue) > 1 else queue[0]
-            if isinstance(answer, Exception):
-                raise answer
-            return dict(answer)
+            module_result = queue.pop(0) if len(queue) > 1 else queue[0]
+            if isinstance(module_result, Exception):
+                raise module_result
+            return dict(module_result)
 
         # What it does needs a node.
         plugin._execute_module = t.cast("t.Any", execute)  # type: ignore[method-assign]
@@ -197,14 +197,14 @@ def test_a_lost_connection_is_opened_again(run: Run) -> None:
     result = run(STARTED, OUT_OF_REACH, OUT_OF_REACH, news("is down"), ended("committed"))
     assert result["changed"] is True
     assert run.connection.resets == 2
-    said = "cannot be followed (ssh: connection refused), trying again; the node continues by itself"
-    assert sum(said in line for line in run.lines) == 2
+    notice = "cannot be followed (ssh: connection refused), trying again; the node continues by itself"
+    assert sum(notice in line for line in run.lines) == 2
 
 
-@pytest.mark.parametrize("answer", [{"failed": True, "msg": "busy"}, {"unreachable": True, "msg": "no route"}])
-def test_an_answer_that_says_nothing_is_asked_for_again_and_shown(run: Run, answer: dict[str, t.Any]) -> None:
-    assert run(STARTED, answer, ended("committed"))["changed"] is True
-    assert any(f"cannot be followed ({answer['msg']})" in line for line in run.lines)
+@pytest.mark.parametrize("module_result", [{"failed": True, "msg": "busy"}, {"unreachable": True, "msg": "no route"}])
+def test_an_answer_that_says_nothing_is_asked_for_again_and_shown(run: Run, module_result: dict[str, t.Any]) -> None:
+    assert run(STARTED, module_result, ended("committed"))["changed"] is True
+    assert any(f"cannot be followed ({module_result['msg']})" in line for line in run.lines)
 
 
 # As the module says it: its failures have the key, which nothing has that never came to its own words.
@@ -252,12 +252,12 @@ class Api:
 
     def _open(self, url: str, **options: t.Any) -> t.Any:
         self.requests.append({"url": url, **options})
-        answer = self.results.pop(0) if len(self.results) > 1 else self.results[0]
-        if isinstance(answer, Exception):
-            raise answer
-        if answer >= 300:
-            raise urllib.error.HTTPError(url, answer, "no", email.message.Message(), None)
-        return contextlib.nullcontext(types.SimpleNamespace(status=answer))
+        module_result = self.results.pop(0) if len(self.results) > 1 else self.results[0]
+        if isinstance(module_result, Exception):
+            raise module_result
+        if module_result >= 300:
+            raise urllib.error.HTTPError(url, module_result, "no", email.message.Message(), None)
+        return contextlib.nullcontext(types.SimpleNamespace(status=module_result))
 
 
 REFUSED = urllib.error.URLError("connection refused")
@@ -272,11 +272,11 @@ def test_any_answer_of_the_api_server_confirms(run: Run, monkeypatch: pytest.Mon
     assert len(api.requests) == 2, "before the change, and when the node waits"
 
 
-@pytest.mark.parametrize("answer", [REFUSED, 503, http.client.BadStatusLine("no"), TimeoutError("timed out")])
+@pytest.mark.parametrize("module_result", [REFUSED, 503, http.client.BadStatusLine("no"), TimeoutError("timed out")])
 def test_out_of_reach_before_the_change_nothing_is_changed(
-    run: Run, monkeypatch: pytest.MonkeyPatch, answer: t.Any
+    run: Run, monkeypatch: pytest.MonkeyPatch, module_result: t.Any
 ) -> None:
-    Api(run, monkeypatch, answer)
+    Api(run, monkeypatch, module_result)
     planned = {**STARTED, "transaction": None, "operations": ["x"]}
     result = run(planned)
     assert run.checked == [True], "only planned"
@@ -400,9 +400,9 @@ def test_what_could_not_be_verified_is_a_warning_and_in_the_result(run: Run) -> 
 
 def test_what_the_preflight_could_not_look_at_stays_in_the_result(run: Run) -> None:
     end = ended("committed")
-    end["transaction"]["proof"] = {"unverified": ["whether its probes pass: no answer"]}
+    end["transaction"]["proof"] = {"unverified": ["whether its probes pass: no module_result"]}
     result = run({**STARTED, "unverified": ["whether the image a is in containerd: none shows it"]}, end)
     assert result["unverified"] == [
         "whether the image a is in containerd: none shows it",
-        "whether its probes pass: no answer",
+        "whether its probes pass: no module_result",
     ]

@@ -22,8 +22,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transactio
     NodesInfo,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
-    BEGUN,
     DONE,
+    IN_TURN,
     LOST,
     OF,
     SETTING,
@@ -545,13 +545,13 @@ def test_what_was_told_at_the_end_is_told_again() -> None:
         (host(**DONE), False, [], {"changed": True}),
         # One of its batch may not begin, so it does not, either.
         (
-            host(**BEGUN),
+            host(**IN_TURN),
             True,
             ["w0"],
             {"failed": True, "started": False, "changed": False, "msg": "Not changed, because w0 failed."},
         ),
         (
-            host(**BEGUN, change={"results": [{"item": {"pass_id": "former"}, "transaction": {"id": "t"}}]}),
+            host(**IN_TURN, change={"results": [{"item": {"pass_id": "former"}, "transaction": {"id": "t"}}]}),
             True,
             ["w0"],
             {"failed": True, "started": False, "changed": False, "msg": "Not changed, because w0 failed."},

@@ -19,12 +19,12 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
     ETCD,
     ON,
     SCHEDULER,
-    begun,
+    after_failure,
+    after_observation,
+    after_turn,
     host,
-    looked,
     observed,
     pod,
-    refused,
     results,
 )
 
@@ -193,11 +193,11 @@ def test_all_that_is_vital_is_waited_for_but_what_is_repaired() -> None:
     assert rollout.awaited(results(host("cp1")), pods) == [API_SERVER, ETCD]
     assert rollout.awaited(results(host("cp1")), [pod_state(API_SERVER), *pods[1:]]) == [ETCD]
     assert rollout.awaited(results(host("cp1", DOWN)), pods) == [ETCD]
-    assert rollout.awaited(results(begun(host("cp1", DOWN), COMMITTED)), pods) == [API_SERVER, ETCD]
+    assert rollout.awaited(results(after_turn(host("cp1", DOWN), COMMITTED)), pods) == [API_SERVER, ETCD]
 
 
 def test_a_turn_begins_when_those_before_it_are_done() -> None:
-    hosts = three(cp1=begun(host("cp1"), COMMITTED))
+    hosts = three(cp1=after_turn(host("cp1"), COMMITTED))
     assert rollout.turn_refusal(parsed(hosts), "cp1", ALL, ALL) == ""
     assert rollout.turn_refusal(parsed(hosts), "cp2", ALL, ALL) == ""
     told = rollout.turn_refusal(parsed(hosts), "cp3", ALL, ALL)
@@ -208,8 +208,8 @@ def test_a_turn_begins_when_those_before_it_are_done() -> None:
 @pytest.mark.parametrize(
     "hosts",
     [
-        three(cp1=begun(host("cp1"), {"failed": True})),
-        three(cp1=begun(host("cp1"), {"unreachable": True})),
+        three(cp1=after_turn(host("cp1"), {"failed": True})),
+        three(cp1=after_turn(host("cp1"), {"unreachable": True})),
         three(cp1={**host("cp1"), "plan": {"failed": True}}),
     ],
 )
@@ -224,7 +224,7 @@ def test_no_turn_begins_without_a_host_that_the_play_has_lost() -> None:
 
 
 def test_a_node_that_is_not_ready_keeps_another_from_its_turn() -> None:
-    told = looked(
+    told = after_observation(
         host("cp1"),
         cp1=[observed(API_SERVER), observed(ETCD), observed(SCHEDULER, "is down")],
         cp2=[observed(ETCD, "runs, not ready yet")],
@@ -238,7 +238,7 @@ def test_a_node_that_is_not_ready_keeps_another_from_its_turn() -> None:
 
 
 def test_a_node_that_was_not_asked_is_not_known() -> None:
-    told = looked(host("cp1"), cp1=[observed(API_SERVER)], cp2=[observed(API_SERVER)])
+    told = after_observation(host("cp1"), cp1=[observed(API_SERVER)], cp2=[observed(API_SERVER)])
     assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(parsed(three(cp1=told)), "cp1")
     told["observe"]["results"].append({"host": "cp3", "static_pods": None})
     assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(parsed(three(cp1=told)), "cp1")
@@ -246,17 +246,22 @@ def test_a_node_that_was_not_asked_is_not_known() -> None:
 
 def test_all_ready_nodes_let_a_turn_begin() -> None:
     well = [observed(API_SERVER), observed(ETCD)]
-    assert rollout.readiness_refusal(parsed(three(cp1=looked(host("cp1"), cp1=well, cp2=well, cp3=well))), "cp1") == ""
+    assert (
+        rollout.readiness_refusal(
+            parsed(three(cp1=after_observation(host("cp1"), cp1=well, cp2=well, cp3=well))), "cp1"
+        )
+        == ""
+    )
     assert rollout.readiness_refusal(parsed(three()), "cp1") == ""
 
 
 def test_a_repair_may_begin_while_others_are_not_ready() -> None:
     down = [observed(API_SERVER, "is down")]
-    repair = looked(host("cp1"), cp1=down, cp2=down, cp3="gone")
+    repair = after_observation(host("cp1"), cp1=down, cp2=down, cp3="gone")
     assert rollout.readiness_refusal(parsed(three(cp1=repair)), "cp1") == ""
-    other = looked(host("cp1", {SCHEDULER: pod(ON)}), cp1=down, cp2=down, cp3=down)
+    other = after_observation(host("cp1", {SCHEDULER: pod(ON)}), cp1=down, cp2=down, cp3=down)
     assert "kube-apiserver on cp1 is down" in rollout.readiness_refusal(parsed(three(cp1=other)), "cp1")
-    unknown = looked(host("cp1"), cp1="gone", cp2=down, cp3=down)
+    unknown = after_observation(host("cp1"), cp1="gone", cp2=down, cp3=down)
     assert "cp1 could not be checked (gone)" in rollout.readiness_refusal(parsed(three(cp1=unknown)), "cp1")
 
 
@@ -273,14 +278,14 @@ def test_the_plan_tells_of_readiness_before_the_first_turn() -> None:
     ("registers", "state"),
     [
         (host("cp1"), "waiting"),
-        (refused(host("cp1"), "turn", "no"), "refused"),
-        (begun(host("cp1"), {"unreachable": True, "failed": True}), "lost"),
-        (begun(host("cp1"), {"failed": True}), "failed"),
-        (begun(host("cp1"), COMMITTED), "done"),
-        (begun(host("cp1")), "unfinished"),
-        (begun(host("cp1"), COMMITTED, order=[ETCD, API_SERVER]), "unfinished"),
-        ({**begun(host("cp1")), "change": {"failed": True, "msg": "no loop"}}, "unfinished"),
-        ({**begun(host("cp1"), COMMITTED), "begin": {"pass_id": "later"}}, "waiting"),
+        (after_failure(host("cp1"), "turn", "no"), "refused"),
+        (after_turn(host("cp1"), {"unreachable": True, "failed": True}), "lost"),
+        (after_turn(host("cp1"), {"failed": True}), "failed"),
+        (after_turn(host("cp1"), COMMITTED), "done"),
+        (after_turn(host("cp1")), "unfinished"),
+        (after_turn(host("cp1"), COMMITTED, order=[ETCD, API_SERVER]), "unfinished"),
+        ({**after_turn(host("cp1")), "change": {"failed": True, "msg": "no loop"}}, "unfinished"),
+        ({**after_turn(host("cp1"), COMMITTED), "begin": {"pass_id": "later"}}, "waiting"),
     ],
 )
 def test_how_far_a_host_is(registers: Json, state: str) -> None:
@@ -288,15 +293,15 @@ def test_how_far_a_host_is(registers: Json, state: str) -> None:
 
 
 def test_a_change_of_an_earlier_pass_is_none_of_this_one() -> None:
-    registers = begun(host("cp1"), COMMITTED)
+    registers = after_turn(host("cp1"), COMMITTED)
     later = {"pass_id": "later", "changes": [{"name": API_SERVER, "pass_id": "later"}]}
     again = {**registers, "begin": {**registers["begin"], "pass_id": "later"}, "turn": later}
     assert results(again).state == "unfinished"
 
 
 def test_a_host_that_only_waited_is_busy() -> None:
-    assert results(begun(host("cp1"), {"failed": True, "busy": True})).is_busy
-    assert not results(begun(host("cp1"), {"busy": True}, {"failed": True}, order=[ETCD, API_SERVER])).is_busy
+    assert results(after_turn(host("cp1"), {"failed": True, "busy": True})).is_busy
+    assert not results(after_turn(host("cp1"), {"busy": True}, {"failed": True}, order=[ETCD, API_SERVER])).is_busy
     assert not results(host("cp1")).is_busy
 
 
@@ -327,8 +332,8 @@ def test_what_counts_as_ready_without_being_known_is_named_for_others_too() -> N
     hosts = three(cp2=host("cp2", {API_SERVER: pod()}, others={ETCD: quiet, SCHEDULER: quiet}))
     assert rollout.assumed_ready(parsed(hosts)) == [("cp2", ETCD, probe)]
     seen = {**observed(ETCD), "unverified": [probe]}
-    hosts["cp1"] = looked(hosts["cp1"], cp1=[], cp2="no answer", cp3=[seen])
-    hosts["cp3"] = looked(hosts["cp3"], cp1=[], cp2=[], cp3=[{**seen, "ready": False}])
+    hosts["cp1"] = after_observation(hosts["cp1"], cp1=[], cp2="no answer", cp3=[seen])
+    hosts["cp3"] = after_observation(hosts["cp3"], cp1=[], cp2=[], cp3=[{**seen, "ready": False}])
     assert rollout.assumed_ready(parsed(hosts)) == [("cp3", ETCD, probe)]
 
 
@@ -373,7 +378,9 @@ def test_a_change_goes_on_top_of_its_plan_and_only_known_keys_are_kept() -> None
         "reverts": "7",
         "rehearsal": {"verdict": "accepted"},
     }
-    registers = begun(host("cp1", {API_SERVER: pod(ON, **kept)}), {**COMMITTED, "changed": True, "msg": None, "env": 1})
+    registers = after_turn(
+        host("cp1", {API_SERVER: pod(ON, **kept)}), {**COMMITTED, "changed": True, "msg": None, "env": 1}
+    )
     found = rollout.reports(parsed({"cp1": registers, "cp2": {"plan": {"unreachable": True}}}), dry=False)
     planned = {"operations": [ON], "open_transaction": None, "previous_transaction": None}
     assert typed.as_mapping(found) == {
@@ -384,15 +391,15 @@ def test_a_change_goes_on_top_of_its_plan_and_only_known_keys_are_kept() -> None
 @pytest.mark.parametrize(
     ("stopper", "name"),
     [
-        (begun(host("cp2"), {"failed": True, "msg": "bad"}), "cp2"),
-        (begun(host("cp2"), {"unreachable": True}), "cp2"),
-        (begun(host("cp2")), "cp2"),
-        (refused(host("cp2"), "turn", "no"), "cp2"),
+        (after_turn(host("cp2"), {"failed": True, "msg": "bad"}), "cp2"),
+        (after_turn(host("cp2"), {"unreachable": True}), "cp2"),
+        (after_turn(host("cp2")), "cp2"),
+        (after_failure(host("cp2"), "turn", "no"), "cp2"),
         ({**host("cp2"), "plan": {"unreachable": True}}, "cp2"),
     ],
 )
 def test_a_host_whose_turn_did_not_come_names_who_stopped_the_rollout(stopper: Json, name: str) -> None:
-    hosts = three(cp1=begun(host("cp1"), COMMITTED), cp2=stopper)
+    hosts = three(cp1=after_turn(host("cp1"), COMMITTED), cp2=stopper)
     found = rollout.reports(parsed(hosts), dry=False)["cp3"][API_SERVER]
     assert (found.raw["failed"], found.raw["started"], found.raw["changed"]) == (True, False, False)
     assert found.msg == f"Not changed, because {name} failed."
@@ -408,7 +415,9 @@ def test_a_refused_plan_names_its_host_too() -> None:
 
 def test_what_was_done_and_what_has_nothing_to_do_did_not_fail() -> None:
     planned = {API_SERVER: pod(ON), SCHEDULER: pod()}
-    hosts = three(cp1=begun(host("cp1"), COMMITTED), cp2=begun(host("cp2"), {"failed": True}), cp3=host("cp3", planned))
+    hosts = three(
+        cp1=after_turn(host("cp1"), COMMITTED), cp2=after_turn(host("cp2"), {"failed": True}), cp3=host("cp3", planned)
+    )
     found = rollout.reports(parsed(hosts), dry=False)
     assert found["cp1"][API_SERVER].raw["failed"] is False
     assert "started" not in {**found["cp2"][API_SERVER].raw, **found["cp3"][SCHEDULER].raw}
@@ -417,13 +426,13 @@ def test_what_was_done_and_what_has_nothing_to_do_did_not_fail() -> None:
 
 @pytest.mark.parametrize("step", ["decide", "admit"])
 def test_of_a_refusal_of_all_each_names_who_has_told_it(step: str) -> None:
-    hosts = parsed(three(cp1=refused(host("cp1"), step, "Nothing was changed: why.")))
+    hosts = parsed(three(cp1=after_failure(host("cp1"), step, "Nothing was changed: why.")))
     assert rollout.reports(hosts, dry=False)["cp3"][API_SERVER].msg == "Not changed, because cp1 failed."
     assert hosts["cp1"].causes == ["Nothing was changed: why."]
 
 
 def test_a_refusal_of_its_own_turn_comes_before_others() -> None:
-    hosts = three(cp1=refused(host("cp1"), "admit", "all"), cp2=refused(host("cp2"), "turn", "own"))
+    hosts = three(cp1=after_failure(host("cp1"), "admit", "all"), cp2=after_failure(host("cp2"), "turn", "own"))
     assert rollout.reports(parsed(hosts), dry=False)["cp2"][API_SERVER].msg == "own"
 
 
@@ -434,7 +443,7 @@ def test_where_nothing_was_to_be_changed_nothing_failed() -> None:
 
 def test_what_is_left_to_do_is_told_by_host() -> None:
     reports = rollout.reports(
-        parsed(three(cp1=begun(host("cp1"), COMMITTED), cp2=begun(host("cp2"), {"failed": True}))), dry=False
+        parsed(three(cp1=after_turn(host("cp1"), COMMITTED), cp2=after_turn(host("cp2"), {"failed": True}))), dry=False
     )
     found = {name: pods[API_SERVER] for name, pods in reports.items()}
     assert {name: (each.failed, each.is_waiting) for name, each in found.items()} == {
@@ -446,14 +455,14 @@ def test_what_is_left_to_do_is_told_by_host() -> None:
 
 def test_a_lost_connection_is_a_failure() -> None:
     found = rollout.reports(
-        parsed({"cp1": begun(host("cp1"), {"unreachable": True, "failed": False, "msg": "gone"})}), dry=False
+        parsed({"cp1": after_turn(host("cp1"), {"unreachable": True, "failed": False, "msg": "gone"})}), dry=False
     )
     assert (found["cp1"][API_SERVER].raw["failed"], found["cp1"][API_SERVER].unreachable) == (True, True)
     assert found["cp1"][API_SERVER].msg == "gone"
 
 
 def test_a_change_whose_end_was_not_seen_is_lost() -> None:
-    hosts = three(cp1=begun(host("cp1"), {"unreachable": True}), cp2=begun(host("cp2")))
+    hosts = three(cp1=after_turn(host("cp1"), {"unreachable": True}), cp2=after_turn(host("cp2")))
     assert rollout.lost(parsed(hosts)) == ["cp1", "cp2"]
 
 

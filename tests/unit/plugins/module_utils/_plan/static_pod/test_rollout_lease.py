@@ -21,10 +21,10 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
     ETCD,
     ON,
     SETTINGS,
-    begun,
+    after_failure,
+    after_turn,
     host,
     pod,
-    refused,
     results,
 )
 
@@ -214,7 +214,7 @@ def released(*hosts: Json) -> Json:
 
 def test_a_rollout_that_came_to_its_end_releases_the_lease() -> None:
     nothing = host("cp2", {API_SERVER: pod()})
-    request = released(begun(host("cp1"), COMMITTED), nothing)
+    request = released(after_turn(host("cp1"), COMMITTED), nothing)
     assert request.pop("cluster")["ca_sha256"] == "a"
     assert request == {"state": "released", "holder": "me", "completed": True}
 
@@ -223,8 +223,8 @@ def test_a_rollout_that_came_to_its_end_releases_the_lease() -> None:
     "hosts",
     [
         [host("cp1", {API_SERVER: pod()})],
-        [begun(host("cp1"), COMMITTED), refused(host("cp2"), "turn", "no")],
-        [begun(host("cp1"), {"failed": True, "busy": True}), host("cp2")],
+        [after_turn(host("cp1"), COMMITTED), after_failure(host("cp2"), "turn", "no")],
+        [after_turn(host("cp1"), {"failed": True, "busy": True}), host("cp2")],
     ],
 )
 def test_what_did_not_come_to_its_end_leaves_the_mark_of_an_earlier_one(hosts: list[Json]) -> None:
@@ -241,7 +241,7 @@ def test_what_did_not_come_to_its_end_leaves_the_mark_of_an_earlier_one(hosts: l
     ],
 )
 def test_a_failed_rollout_leaves_its_mark(failure: Json, reason: str) -> None:
-    hosts = [begun(host("cp1"), COMMITTED), begun(host("cp2", desired="b"), failure), host("cp3")]
+    hosts = [after_turn(host("cp1"), COMMITTED), after_turn(host("cp2", desired="b"), failure), host("cp3")]
     request = released(*hosts)
     desired = rollout_lease.desired_digest(results(host("cp2", desired="b")))
     marked = {key: request[key] for key in ("state", "node", "reason", "intents", "completed")}
@@ -250,18 +250,18 @@ def test_a_failed_rollout_leaves_its_mark(failure: Json, reason: str) -> None:
 
 
 def test_a_released_lease_needs_nothing_of_the_next_run() -> None:
-    done = begun(host("cp1"), COMMITTED)
+    done = after_turn(host("cp1"), COMMITTED)
     assert released(done)["state"] == "released"
     assert rollout_lease.resumption(named(done)) == ""
 
 
 def test_the_node_that_was_lost_is_named_first() -> None:
-    request = released(begun(host("cp1"), {"failed": True}), begun(host("cp2"), {"unreachable": True}))
+    request = released(after_turn(host("cp1"), {"failed": True}), after_turn(host("cp2"), {"unreachable": True}))
     assert request["node"] == "cp2"
 
 
 def test_a_lease_is_not_released_while_a_change_goes_on() -> None:
-    assert rollout_lease.release(parsed({"cp1": begun(host("cp1"))}), "me") is None
+    assert rollout_lease.release(parsed({"cp1": after_turn(host("cp1"))}), "me") is None
 
 
 def test_a_lease_that_stays_is_told() -> None:

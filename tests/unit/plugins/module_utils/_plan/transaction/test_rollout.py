@@ -18,9 +18,9 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transactio
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollout import StepResult
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
-    BEGUN,
     DONE,
     FAILED,
+    IN_TURN,
     LOST,
     OF,
     Json,
@@ -168,7 +168,7 @@ def test_control_planes_are_changed_one_by_one_and_first(size: int, found: list[
 STATES = {
     "waiting": host(),
     "refused": host(**refused("w1")),
-    "unfinished": host(**BEGUN, change=made(changed=True)),
+    "unfinished": host(**IN_TURN, change=made(changed=True)),
     "lost": host(**LOST),
     "failed": host(**FAILED),
     "done": host(**DONE),
@@ -187,13 +187,13 @@ def test_a_change_that_is_verified_in_vain_failed() -> None:
 
 def test_a_change_tells_by_its_loop_to_which_pass_it_belongs() -> None:
     changes = [{"ansible_loop_var": "__of", "__of": of, "item": {}, "changed": True} for of in (FORMER, OF)]
-    (found,) = results(host(**BEGUN, change={"results": changes})).changes
+    (found,) = results(host(**IN_TURN, change={"results": changes})).changes
     assert found == typed.parse(ChangeResult, {**changes[1], "item": OF})
 
 
 def test_a_turn_alone_is_no_beginning() -> None:
     former = {"results": [{"item": FORMER, "changed": True}, {"skipped": True}]}
-    for registers in (host(**BEGUN), host(**BEGUN, change=former)):
+    for registers in (host(**IN_TURN), host(**IN_TURN, change=former)):
         found = results(registers)
         assert found.state == "unfinished"
         assert not found.has_begun
@@ -218,7 +218,7 @@ def test_what_keeps_a_turn_from_beginning(before: Json, why: str) -> None:
     assert rollout.turn_refusal(every(before)) == why
 
 
-@pytest.mark.parametrize("registers", [host(), host(**BEGUN)])
+@pytest.mark.parametrize("registers", [host(), host(**IN_TURN)])
 def test_a_turn_waits_for_the_batch_before(registers: Json) -> None:
     assert rollout.turn_refusal(every({"w1": registers})).startswith(
         "w1 is not changed yet, so this play does not keep its hosts in"
