@@ -25,6 +25,6 @@ def fixture_stage(tmp_path: Path) -> Stage:
 
 @pytest.fixture(name="confirm_url")
 def fixture_confirm_url() -> t.Iterator[str]:
-    """An address that answers the controller, as it has to before a change that it is to confirm."""
+    """An address that responds to the controller, as it has to before a change that it is to confirm."""
     with served_web() as web:
         yield f"http://127.0.0.1:{web.port}/readyz"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user's play may say around the roles: its keywords, and how its hosts are reached."""
+"""What a user's play may set around the roles: its keywords, and how its hosts are reached."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def test_turns_come_in_the_order_of_the_play_and_leave_nothing_behind(stage: Sta
     outcome = kubelets(stage, "changes", "changes", "changes", "changes", **how)
     assert outcome.status == 0, outcome.output
     assert outcome.hosts("change", "kubelet") == ["w3", "w2", "cp1", "w1"]
-    # Each batch tells of itself.
+    # Each batch has its own report.
     assert [[line.split(" ")[0] for line in text.splitlines()[:2]] for text in outcome.reports] == [
         ["Changed:", "w3,"],
         ["Changed:", "w1,"],
     ]
-    # They have their arguments in them, with what the API is asked with.
+    # They have their arguments in them, with the credentials for the API.
     assert not list((tmp_path / "remote").iterdir())
 
 
@@ -59,7 +59,7 @@ def test_a_pass_that_does_not_begin_is_not_taken_for_the_one_before(stage: Stage
     assert outcome.status != 0
     assert f"The role {name} does not know {name}_stat (did you mean {name}_state?)" in outcome.output
     assert f"invalid {name}_feature_gates: must be a mapping, not text" in outcome.output
-    # Its own failure is the only one, and what the pass before has changed is not told a second time.
+    # Its own failure is the only one, and what the pass before has changed is not reported a second time.
     assert outcome.output.count("FAILED!") == 1
     first, second = outcome.reports
     assert first.splitlines()[0] == "Changed: 1 operation on 1 of 1 node; rehearsed: kube-apiserver"
@@ -140,6 +140,6 @@ def test_the_modules_of_a_step_have_the_defaults_of_the_play(stage: Stage) -> No
     }
     assert (arguments["node_taint"]["kubeconfig"], arguments["node_taint"]["context"]) == ("/config", "of taints")
     assert "api_key" not in arguments["node_taint"]
-    # What the role says comes first.
+    # Arguments of the role come first.
     assert arguments["node_taint"]["wait"] is True
     assert (arguments["node_label"]["kubeconfig"], arguments["node_label"]["context"]) == ("/config", "of all")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What AWX does to a run that Ansible alone does not: answers of a survey are texts, and a job slice has a part of the inventory."""
+"""What AWX does to a run that Ansible alone does not: values of a survey are texts, and a job slice has a part of the inventory."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_slice_without_a_control_plane_is_refused(stage: Stage) -> None:
 
 
 def test_a_slice_with_control_planes_changes_only_under_the_lease_of_the_cluster(stage: Stage) -> None:
-    """The collection is not told of the other slices, so each takes the Lease, and they come one after the other."""
+    """The collection does not know the other slices, so each takes the Lease, and they come one after the other."""
     outcome = stage.playbook("site", sliced(inventory(), 1, 2))
     assert outcome.status == 0, outcome.output
     lease = [call["step"] for call in outcome.calls if call["component"] == "lease"]
@@ -74,7 +74,7 @@ def test_answers_of_a_survey_are_taken(stage: Stage, playbook: str) -> None:
 
 
 def test_the_controller_asks_as_its_user_where_the_inventory_says_that_all_hosts_become_root(stage: Stage) -> None:
-    """The user of an execution environment may not become root, and the inventory of awx/project says so of all hosts."""
+    """The user of an execution environment may not become root, and the inventory of awx/project sets that for all hosts."""
     stage.environment["K8S_AUTH_KUBECONFIG"] = "/here"
     all_of_them = {"ansible_become": True, "node_resources_labels": {"example.com/a": "b"}}
     groups = {

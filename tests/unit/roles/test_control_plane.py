@@ -30,7 +30,7 @@ Play = t.Callable[..., Outcome]
 
 @pytest.fixture(name="play")
 def fixture_play(stage: Stage) -> Play:
-    """Run the role in a play on cp1, cp2 and cp3; C(stub) says what each does for kube-apiserver. variables: of all hosts."""
+    """Run the role in a play on cp1, cp2 and cp3; C(stub) sets what each does for kube-apiserver. variables: of all hosts."""
 
     def play(
         *stub: t.Any,
@@ -70,7 +70,7 @@ def test_a_refusal_keeps_every_node_from_a_change(play: Play) -> None:
     assert outcome.status != 0
     assert "refused in the rehearsal" in outcome.output
     assert changed(outcome) == []
-    # They were planned, and say so.
+    # They were planned, and are reported.
     found = outcome.statistics["control_plane_report"]
     assert {host: found[host][API_SERVER]["msg"] for host in found} == dict.fromkeys(
         ("cp1", "cp2"), "Not changed, because cp3 failed."
@@ -93,7 +93,7 @@ def test_a_failure_leaves_later_nodes_untouched_and_is_reported(play: Play) -> N
         "cp3: Not changed, because cp2 failed.",
     ]
     *_others, why, last = lines
-    # ansible-core 2.18 says less.
+    # ansible-core 2.18 displays less.
     assert why.replace("Task failed: ", "") == "cp2: gone"
     how = "-e control_plane_resume=true --limit cp2,cp3"
     assert last == f"Failed: cp2 failed; 1 node did not begin. To continue when that is repaired, run again with {how}"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a run keeps others out of the control plane, and how nodes are asked before each turn, on a real play."""
+"""How a run keeps others out of the control plane, and how nodes are observed before each turn, on a real play."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def fixture_play(stage: Stage) -> Play:
 
 
 def role_run(outcome: Outcome) -> list[tuple[str, str]]:
-    """What was asked of the Lease and changed on nodes, in its order."""
+    """Requests for the Lease and changes of nodes, in their order."""
     steps = ("held", "renewed", "released", "halted", "change")
     return [(call["step"], call["host"]) for call in outcome.calls if call["step"] in steps]
 
 
 def lease(outcome: Outcome, step: str) -> Json:
-    """With what the Lease was asked for in one step."""
+    """The arguments of the Lease in one step."""
     (found,) = [call for call in outcome.calls if (call["component"], call["step"]) == ("lease", step)]
     return found
 
@@ -70,7 +70,7 @@ def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: P
         ("change", "cp3"),
         ("released", "cp1"),
     ]
-    # A control plane that has no turn asks with its own admin.conf.
+    # A control plane that has no turn sends the requests with its own admin.conf.
     leases = [call for call in outcome.calls if call["component"] == "lease"]
     assert {(call["machine"], call["becomes"]) for call in leases} == {("cp1", True)}
     arguments = lease(outcome, "held")["arguments"]
@@ -87,7 +87,7 @@ def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: P
     assert [(each["force"], each["restore_removed"]) for each in arguments] == [(True, True)] * len(arguments)
     released = lease(outcome, "released")["arguments"]
     assert released["completed"] is True
-    # Every node is asked before each turn, before the first one by its plan.
+    # Every node is observed before each turn, before the first one by its plan.
     reads = [call for call in outcome.calls if call["step"] == "read"]
     assert (
         sorted(call["machine"] for call in reads[:3])
@@ -139,7 +139,7 @@ def test_a_node_that_stays_away_is_named_by_the_turn_that_is_refused(play: Play)
     outcome = play("changes", "changes", {"api": "nothing", "pods": {"etcd": ["", "gone"]}})
     assert outcome.status != 0
     assert outcome.hosts("change", API_SERVER) == ["cp1"]
-    # Of cp2's turn: one look, and the one retry of BRISK.
+    # Of cp2's turn: one observation, and the one retry of BRISK.
     assert [call["machine"] for call in outcome.calls if call["step"] == "read"].count("cp3") == 3
     why = "Not changed, because not all API servers and etcds are ready"
     assert re.findall(rf'^fatal: \[(\w+) -> .*"msg": "{why}', outcome.output, re.MULTILINE) == ["cp2"]

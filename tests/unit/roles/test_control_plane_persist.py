@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When kubeadm-config is verified and written, and what is told of it: the role and the playbook site as they are, run by Ansible."""
+"""When kubeadm-config is verified and written, and what is reported of it: the role and the playbook site as they are, run by Ansible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SETTINGS: Json = {"control_plane_persist": True}
 
 
 def facts() -> Json:
-    """What each node tells: an argument of ours, and kubeadm-config without it."""
+    """What each node reports: an argument of ours, and kubeadm-config without it."""
     entry = {"value": ["5"], "original": None, "ours": True, "named": True, "files": {"/etc/policy.yaml": "a"}}
     config = {
         "problem": None,
@@ -40,7 +40,7 @@ def play(stage: Stage, *options: str, stub: str = "nothing", **variables: t.Any)
 
 
 def steps(outcome: Outcome) -> list[tuple[str, str]]:
-    """What was asked for, in its order, as far as it writes or verifies."""
+    """The calls in their order, as far as it writes or verifies."""
     components = ("kubeadm_config", "kubeadm_config_check", "lease", API_SERVER)
     return [
         (call["component"], call["host"])

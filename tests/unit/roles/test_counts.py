@@ -11,7 +11,7 @@ from ansible_collections.nodecraft.kubeadm.bench.rollout import ALL_CHANGES, PLA
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
 
 HOSTS = 5
-OBSERVATIONS = 3  # control planes that are asked whether they are ready
+OBSERVATIONS = 3  # control planes that are observed before a turn
 
 
 def play(stage: Stage, name: str, host: Json) -> Outcome:
@@ -31,7 +31,7 @@ def play(stage: Stage, name: str, host: Json) -> Outcome:
         ("control_plane", 10, 20),
         ("node_kubelet", 11, 22),
         ("node_resources", 12, 12),
-        # What is planned once, for all roles, is changed then; every role asks the API again before its own changes.
+        # What is planned once, for all roles, is changed then; every role queries the API again before its own changes.
         ("site", 22, 66),
     ],
 )
@@ -39,5 +39,5 @@ def test_a_run_plays_few_tasks(stage: Stage, name: str, unchanged: int, changed:
     found = [play(stage, name, host) for host in ({}, ALL_CHANGES)]
     assert [outcome.status for outcome in found] == [0, 0], "\n".join(outcome.output for outcome in found)
     assert max(found[0].tasks.values()) == unchanged
-    # On a slow machine the plan gets too old before the first turn, which then asks all control planes again.
+    # On a slow machine the plan gets too old before the first turn, which then observes all control planes again.
     assert max(found[1].tasks.values()) in (changed, changed + OBSERVATIONS)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""With any one safeguard of a rollout taken out, the test that is said to guard it fails."""
+"""With any one safeguard of a rollout taken out, the test that guards it fails."""
 
 from __future__ import annotations
 

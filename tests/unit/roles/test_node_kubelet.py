@@ -29,7 +29,7 @@ def changed(outcome: Outcome) -> list[str]:
 
 
 def batches(outcome: Outcome) -> list[set[str]]:
-    """The hosts whose kubelet was changed before the API was asked again, batch by batch."""
+    """The hosts whose kubelet was changed before the API was queried again, batch by batch."""
     found: list[set[str]] = [set()]
     for call in outcome.calls:
         if call["step"] == "change":
@@ -40,7 +40,7 @@ def batches(outcome: Outcome) -> list[set[str]]:
 
 
 def api_arguments(outcome: Outcome) -> list[dict[str, t.Any]]:
-    """What the API was asked for of single nodes, in its order."""
+    """The queries of single nodes, in their order."""
     found = [call["arguments"] for call in outcome.calls if call["step"] == "query"]
     return [arguments for arguments in found if arguments.keys() & {"nodes", "restarted_nodes", "kubelets"}]
 
@@ -296,20 +296,20 @@ BRISK = ["-e", '{"__node_kubelet_poll_interval": 0, "node_kubelet_allocatable_ti
 
 
 def count_queries(outcome: Outcome, node: str) -> int:
-    """How often the API was asked for this node alone after its kubelet was restarted, which is with the pods that ran there before."""
+    """How often the API was queried for this node alone after its kubelet was restarted, which is with the pods that ran there before."""
     return sum(call.get("nodes") == [node] and "running_before" in call for call in api_arguments(outcome))
 
 
 def test_a_restarted_kubelet_is_waited_for_until_it_offers_its_devices_again(play: Play) -> None:
-    """The controller settings, as the user that runs Ansible, whatever the play and the inventory say of all hosts."""
+    """The controller sends the requests, as the user that runs Ansible, whatever the play and the inventory set for all hosts."""
     each = {name: {"ansible_become": True} for name in ("cp1", "w1", "w2")}
     named = {"node_kubelet_api_host": "localhost"}
-    # Two looks come before the restart: that of the admission, and that of the turn at the pods.
+    # Two queries come before the restart: that of the admission, and that of the turn at the pods.
     devices = {"devices": {"w1": [4, 4, 0, 3, 4]}}
     outcome = play("changes", "changes", "changes", api=devices, options=BRISK, each=each, vars=named, become=True)
     assert outcome.status == 0, outcome.output
     assert changed(outcome) == ["cp1", "w1", "w2"]
-    # What offered nothing before is not waited for: the one look is for its pods.
+    # What offered nothing before is not waited for: the one query is for its pods.
     assert [count_queries(outcome, name) for name in ("cp1", "w1", "w2")] == [1, 3, 1]
     assert {(call["machine"], call["becomes"]) for call in outcome.calls if call["step"] == "query"} == {
         ("localhost", False)

@@ -11,7 +11,7 @@ ROLE = {"role": "nodecraft.kubeadm.node_kubelet"}
 
 
 def leases(outcome: Outcome) -> list[tuple[str, str]]:
-    """What was done about the Lease, and where it was asked for."""
+    """The states of the Lease that were requested, and where."""
     return [(call["step"], call["machine"]) for call in outcome.calls if call["component"] == "lease"]
 
 
@@ -24,7 +24,7 @@ def test_a_lease_is_released_where_the_host_that_acquired_it_is_lost(stage: Stag
     assert outcome.status != 0
     assert outcome.hosts("change", "kubelet") == ["cp1"]
     (report,) = outcome.reports
-    # ansible-core 2.18 says less of why.
+    # ansible-core 2.18 displays less of why.
     assert report.replace("Task failed: ", "").splitlines() == [
         "No change was seen to end on 3 nodes",
         "cp1 kubelet + --v=5 (connection lost, end not seen)",

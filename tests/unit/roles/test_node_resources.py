@@ -30,7 +30,7 @@ def fixture_play(stage: Stage) -> Play:
 
 
 def node_calls(outcome: Outcome) -> list[tuple[str, list[str]]]:
-    """Which module was asked for which nodes, in its order."""
+    """Which module was run for which nodes, in order."""
     return [(call["component"], sorted(call["arguments"]["per_node"])) for call in outcome.calls]
 
 
@@ -63,7 +63,7 @@ def test_a_control_plane_that_cannot_be_reached_does_not_end_a_play_that_stops_a
 
 
 def test_more_hosts_may_be_excluded_than_ansible_has_forks(stage: Stage) -> None:
-    """Those that end before the first host that is reached are told of all the same."""
+    """Those that end before the first host that is reached are reported all the same."""
     gone: Json = {name: {"stub_kubelet_info": "gone"} for name in ("w1", "w2", "w3")}
     groups: dict[str, Json] = {"a_node": {**gone, "w4": {}}, "kube_control_plane": {"cp1": {}}}
     outcome = stage.play(groups, "--forks=1", roles=[ROLE], vars={"node_resources_max_unreachable": 3})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who is asked for the guard, with whose rights and with what, and what is reported."""
+"""Which host applies the guard, with whose rights and which options, and what is reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Play = t.Callable[..., Outcome]
 
 @pytest.fixture(name="play")
 def fixture_play(stage: Stage) -> Play:
-    """Run the role on w1 and w2. stub: what the module answers."""
+    """Run the role on w1 and w2. stub: the result of the module."""
 
     def play(variables: Json, *options: str, stub: Json | None = None, **keywords: t.Any) -> Outcome:
         host = {"stub_guard": stub} if stub else {}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose last change the playbook takes back, in which order, and what it does not take back at once."""
+"""Which last changes the playbook reverts, in which order, and what it does not revert at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ API, KUBELET = "kube-apiserver", "kubelet"
 
 
 def undo(gate: str = "A", *, blocked_by: str | None = None) -> Json:
-    """What an info module says of a gate that was switched on."""
+    """The result of an info module for a gate that was switched on."""
     operation = {"field": "feature_gates", "key": gate, "before": True, "after": None}
     return {
         "transaction": f"T-{gate}",
@@ -24,7 +24,7 @@ def undo(gate: str = "A", *, blocked_by: str | None = None) -> Json:
 
 
 def host(undos: Json, **variables: t.Any) -> Json:
-    """A host whose modules do what there is to take back. What the inventory asks for counts for nothing."""
+    """A host whose modules do what is to be reverted. The desired state of the inventory counts for nothing."""
     desired = {"control_plane_feature_gates": {"B": True}, "node_kubelet_config": {"maxPods": 50}}
     stub = {name: "off" if found else "nothing" for name, found in undos.items()}
     return {"stub": stub, "stub_undos": undos, **desired, **variables}
@@ -68,7 +68,7 @@ def test_all_nodes_are_planned_and_reverted_in_turn(play: Play) -> None:
     for call in done(outcome):
         assert call["arguments"]["state"] == "previous"
         assert not [option for option in named if call["arguments"].get(option)]
-    # The API is asked for pods that the restarts would not bring back, as with every other change.
+    # The API is queried for pods that the restarts would not bring back, as with every other change.
     assert [call for call in outcome.calls if call["step"] == "query" and call["arguments"].get("readmission")]
 
 

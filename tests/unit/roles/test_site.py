@@ -170,7 +170,7 @@ def test_what_was_planned_and_did_not_begin_fails_and_is_in_the_limit_that_goes_
 
 def test_both_take_two_passes_of_which_the_first_takes_nothing_away(play: Play) -> None:
     desired = {"control_plane_feature_gates": {"A": True, "B": False}, "node_resources_labels": {"a": "b", "c": None}}
-    # As real modules tell of both, of what is added, and then of what goes.
+    # As real modules report both: what is added, and then what is removed.
     outcome = play(
         ["both", "on", "on", "off"],
         ["on", "on", "on", "nothing"],

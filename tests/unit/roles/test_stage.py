@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""That the stage itself tells what it is believed to: whose modules run where, how many, and with the collection's own plugins."""
+"""That the stage itself records what it is believed to: whose modules run where, how many, and with the collection's own plugins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_what_began_and_which_modules_ran_is_counted_for_each_host(stage: Stage)
     hosts: Json = {"w1": {}, "w2": {"stub": {"kubelet": "changes"}}}
     outcome = stage.play({"kube_node": hosts}, tasks=tasks)
     assert outcome.status == 0, outcome.output
-    # Four starts and two pings; the API was asked on the other host, and the change has its follower.
+    # Four starts and two pings; the API was queried on the other host, and the change has its follower.
     assert outcome.tasks == {"w1": 6, "w2": 9}
 
 
@@ -43,7 +43,7 @@ def test_a_failure_comes_by_the_way_of_a_real_one(stage: Stage) -> None:
     outcome = stage.play({"kube_node": hosts}, tasks=[KUBELET])
     assert outcome.status != 0
     assert "unreachable=1" in outcome.output
-    # What the collection's own follower says of an engine that does not run.
+    # The message of the collection's own follower for an engine that does not run.
     assert "was started, but its end was not seen: its engine does not run." in outcome.output
     assert "it did not become healthy; the change was rolled back and the former state is verified" in outcome.output
 

@@ -21,8 +21,8 @@ def two(variables: Json) -> dict[str, Json]:
 
 def before_recap(outcome: Outcome) -> list[str]:
     """The last lines that are no result of a host."""
-    shown = outcome.output.partition("\nPLAY RECAP")[0].splitlines()
-    return [line for line in shown if line and not line.startswith(("ok: ", "fatal: ", "skipping: "))]
+    lines = outcome.output.partition("\nPLAY RECAP")[0].splitlines()
+    return [line for line in lines if line and not line.startswith(("ok: ", "fatal: ", "skipping: "))]
 
 
 @pytest.mark.parametrize("shows_ok", ["true", "false"])
@@ -52,11 +52,11 @@ def test_a_refusal_and_a_plan_end_with_what_to_do_whatever_a_callback_shows(
     outcome = stage.play(
         {"kube_control_plane": {"cp1": CHANGES}, "kube_node": {"w1": worker}}, *options, roles=[KUBELET]
     )
-    shown = outcome.output.splitlines()
+    lines = outcome.output.splitlines()
     if callback == "jsonl":
         results = [json.loads(line) for line in outcome.output.strip().splitlines()]
-        (shown,) = (each["lines"] for each in results if each.get("lines"))
-    assert sum(line.startswith(last) for line in shown) == 1
+        (lines,) = (each["lines"] for each in results if each.get("lines"))
+    assert sum(line.startswith(last) for line in lines) == 1
 
 
 @pytest.mark.slice
@@ -65,9 +65,9 @@ def test_a_callback_for_programs_gets_no_line_more_and_the_same_in_a_result(stag
     outcome = stage.play(two(CHANGES), roles=[KUBELET])
     results = [json.loads(line) for line in outcome.output.splitlines() if line.startswith("{")]
     assert len(results) == len(outcome.output.strip().splitlines()), outcome.output
-    shown = next(each for each in results if "outcome" in each)
-    assert (shown["lines"][0], shown["outcome"]) == (CHANGED, "changed")
-    assert shown["hosts"]["w1"] == {"changed": 1, "pending": 0, "failed": False}
+    summary = next(each for each in results if "outcome" in each)
+    assert (summary["lines"][0], summary["outcome"]) == (CHANGED, "changed")
+    assert summary["hosts"]["w1"] == {"changed": 1, "pending": 0, "failed": False}
 
 
 def test_a_terminal_of_sixty_columns_gets_the_same_lines(stage: Stage) -> None:
@@ -82,8 +82,8 @@ def recap(outcome: Outcome) -> dict[str, dict[str, int]]:
     lines = outcome.output.partition("PLAY RECAP")[2].splitlines()[1:]
     counts = (line.split(":") for line in lines if " ok=" in line)
     return {
-        host.strip(): {key: int(number) for key, number in (each.split("=") for each in shown.split())}
-        for host, shown in counts
+        host.strip(): {key: int(number) for key, number in (each.split("=") for each in numbers.split())}
+        for host, numbers in counts
     }
 
 
@@ -138,10 +138,10 @@ def test_forty_hosts_that_did_not_begin_are_few_lines(stage: Stage) -> None:
     stage.environment["ANSIBLE_DISPLAY_OK_HOSTS"] = "false"
     outcome = stage.play(groups, "--forks=10", roles=[KUBELET])
     assert outcome.status == 2
-    shown = outcome.output.rpartition("TASK [nodecraft.kubeadm.node_kubelet : Change the kubelet]")[2]
-    behind = shown.partition("PLAY RECAP")[0].splitlines()
+    output = outcome.output.rpartition("TASK [nodecraft.kubeadm.node_kubelet : Change the kubelet]")[2]
+    behind = output.partition("PLAY RECAP")[0].splitlines()
     assert len(behind) <= 100
-    assert shown.count("Origin: ") <= 2
+    assert output.count("Origin: ") <= 2
     assert before_recap(outcome)[-1].startswith(
         "Failed: cp1 failed; rolled back: kubelet on cp1; 40 nodes did not begin."
     )

@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 NAMES = sorted(path.stem for path in (ROOT / "plugins/action").glob("*.py"))
 GROUPS = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]
-# By the one that starts a transaction or plans some, the one that asks the API, or the one that takes the steps of a rollout.
+# By the one that starts a transaction or plans some, the one that uses the API, or the one that takes the steps of a rollout.
 BASES = {
     "kubelet": "TransactionFollower",
     "static_pod": "TransactionFollower",

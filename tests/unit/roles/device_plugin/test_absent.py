@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What goes with the plugin, and what is told of what stays."""
+"""What goes with the plugin, and what is reported of what stays."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The objects with the plugin's configuration, files and token: how they are written, shown and replaced."""
+"""The objects with the plugin's configuration, files and token: how they are written, displayed and replaced."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def test_a_diff_shows_the_configuration_beside_the_former_one(play: Play) -> Non
     calls = [call for call in outcome.calls if call["arguments"].get("state") != "absent"]
     found = [(call["step"], each) for call in calls for each in objects(call) if each["kind"] == "ConfigMap"]
     assert [step for step, _each in found] == ["plan", "change"]
-    shown, made = (each for _step, each in found)
-    assert (shown["metadata"]["name"], shown["data"]) == (FORMER, made["data"])
+    displayed, made = (each for _step, each in found)
+    assert (displayed["metadata"]["name"], displayed["data"]) == (FORMER, made["data"])
 
 
 def test_a_token_of_some_hosts_only_is_refused_and_not_shown(stage: Stage) -> None:
@@ -77,7 +77,7 @@ def test_a_token_of_some_hosts_only_is_refused_and_not_shown(stage: Stage) -> No
 
 
 def secrets_of(token: str) -> list[str]:
-    """What must not be shown of a token: itself, and what it can be guessed from."""
+    """What must not be displayed of a token: itself, and what it can be guessed from."""
     return [
         token,
         base64.b64encode(token.encode()).decode(),

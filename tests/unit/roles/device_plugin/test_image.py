@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the playbook that builds our image asks of the program that builds images, and when it asks nothing."""
+"""Which commands the playbook that builds our image runs, and when it runs none."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def fixture_build(stage: Stage, state: Path) -> Build:
             "device_plugin_image_archive": str(state / "image.tar"),
             **{f"device_plugin_image_{name}": value for name, value in variables.items()},
         }
-        # An inventory may say that all hosts become root, and the controller may have no program for that.
+        # An inventory may set that all hosts become root, and the controller may have no program for that.
         controller = {"ansible_become": True, "ansible_become_exe": str(state / "no-sudo")}
         return stage.playbook(
             "device_plugin_image", {"controllers": {"localhost": controller}}, *options, variables=build_variables
@@ -59,7 +59,7 @@ def fixture_build(stage: Stage, state: Path) -> Build:
 
 
 def calls(state: Path) -> list[str]:
-    """What the programs were asked for, without the directory of this run."""
+    """The commands of the programs, without the directory of this run."""
     lines = (state / "calls").read_text(encoding="utf-8").splitlines() if (state / "calls").exists() else []
     return [line.partition(" --file")[0] for line in lines]
 

@@ -35,10 +35,10 @@ def mounted(container: Json) -> dict[str, tuple[bool, str | None]]:
 def test_ours_is_deployed_hardened_and_verified(play: Play) -> None:
     outcome = play(OURS, become=True)
     assert outcome.status == 0, outcome.output
-    # One host asks for all, and not as root.
+    # One host sends the requests for all, and not as root.
     assert {(call["host"], call["becomes"]) for call in outcome.calls} == {("w1", False)}
     assert max(outcome.tasks.values()) <= 20
-    # The others only hear which host asks.
+    # The others only get the name of that host.
     assert outcome.tasks["w2"] == outcome.tasks["w3"] <= 7
     assert list(written(outcome)) == ["Namespace", "ConfigMap", "DaemonSet"]
     labels = written(outcome)["Namespace"]["metadata"]["labels"]

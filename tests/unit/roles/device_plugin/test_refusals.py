@@ -8,7 +8,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role
 
 
 def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything_is_asked(play: Play) -> None:
-    """The plugin's own reader says that, on the controller."""
+    """The plugin's own reader refuses that, on the controller."""
     config = {"resources": [{"name": D, "discover": [{"fake": {"count": "x"}}], "preference": "best"}]}
     outcome = play({**OURS, "device_plugin_config": config, "device_plugin_expected": []})
     assert outcome.status != 0

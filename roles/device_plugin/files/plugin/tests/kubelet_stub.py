@@ -41,12 +41,12 @@ class Plugin:
         self.watch: asyncio.Task[None] | None = None
 
     async def call(self, method: str, request: t.Any, response: t.Any) -> t.Any:
-        ask = self.channel.unary_unary(
+        send = self.channel.unary_unary(
             f"/v1beta1.DevicePlugin/{method}",
             request_serializer=type(request).SerializeToString,
             response_deserializer=response.FromString,
         )
-        return await ask(request, timeout=10)
+        return await send(request, timeout=10)
 
     async def close(self) -> None:
         if self.watch and self.watch is not asyncio.current_task():
@@ -66,7 +66,7 @@ def holder(name: str, device: str, resource: str, namespace: str = "team", numa:
 class Kubelet:
     """Serves kubelet.sock in a directory, and pod-resources.sock beside the directory. pods: those that hold devices.
 
-    no_pod: the answer to a request for another pod.
+    no_pod: the response to a request for another pod.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -137,16 +137,16 @@ class Kubelet:
 
     async def allocate(self, resource: str, ids: t.Sequence[str]) -> t.Any:
         request = API.AllocateRequest(container_requests=[API.ContainerAllocateRequest(devices_ids=ids)])
-        answer = await self.plugins[resource].call("Allocate", request, API.AllocateResponse)
-        return answer.container_responses[0]
+        response = await self.plugins[resource].call("Allocate", request, API.AllocateResponse)
+        return response.container_responses[0]
 
     async def preferred(self, resource: str, available: t.Sequence[str], must: t.Sequence[str], size: int) -> list[str]:
         one = API.ContainerPreferredAllocationRequest(
             available_deviceIDs=available, must_include_deviceIDs=must, allocation_size=size
         )
         request = API.PreferredAllocationRequest(container_requests=[one])
-        answer = await self.plugins[resource].call("GetPreferredAllocation", request, API.PreferredAllocationResponse)
-        return list(answer.container_responses[0].deviceIDs)
+        response = await self.plugins[resource].call("GetPreferredAllocation", request, API.PreferredAllocationResponse)
+        return list(response.container_responses[0].deviceIDs)
 
     async def pre_start(self, resource: str, ids: t.Sequence[str]) -> None:
         request = API.PreStartContainerRequest(devices_ids=ids)
@@ -204,9 +204,9 @@ class Kubelet:
             response_deserializer=API.ListAndWatchResponse.FromString,
         )(API.Empty())
         try:
-            async for answer in stream:
+            async for response in stream:
                 last = self.plugins[plugin.resource]
-                last.devices = {device.ID: device for device in answer.devices}
+                last.devices = {device.ID: device for device in response.devices}
                 last.open = last.open or last is plugin
                 last.updates += 1
                 self._notify()
@@ -227,15 +227,15 @@ async def main(directory: Path) -> None:
     """Serve, and print the allocatable ids of all resources after each change."""
     kubelet = Kubelet(directory)
     await kubelet.start()
-    shown: dict[str, list[str]] = {}
+    printed: dict[str, list[str]] = {}
 
     def changed() -> bool:
-        return shown != {resource: kubelet.healthy(resource) for resource in kubelet.plugins}
+        return printed != {resource: kubelet.healthy(resource) for resource in kubelet.plugins}
 
     while True:
         await kubelet.until(changed, timeout=600)
-        shown = {resource: kubelet.healthy(resource) for resource in kubelet.plugins}
-        sys.stdout.write(json.dumps(shown) + "\n")
+        printed = {resource: kubelet.healthy(resource) for resource in kubelet.plugins}
+        sys.stdout.write(json.dumps(printed) + "\n")
         sys.stdout.flush()
 
 

@@ -88,9 +88,9 @@ async def get(port: int, target: str, method: str = "GET", **headers: str) -> tu
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     lines = [f"{method} {target} HTTP/1.0", *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items())]
     writer.write("\r\n".join([*lines, "", ""]).encode())
-    answer = (await reader.read()).decode()
+    response = (await reader.read()).decode()
     writer.close()
-    head, _empty, body = answer.partition("\r\n\r\n")
+    head, _empty, body = response.partition("\r\n\r\n")
     return int(head.split()[1]), body
 
 

@@ -263,16 +263,16 @@ def test_a_configuration_without_resources_is_valid() -> None:
 @pytest.mark.parametrize("document", ["README.md", "config.example.yaml"])
 def test_documented_configurations_are_valid(document: str) -> None:
     text = (Path(__file__).parents[1] / document).read_text(encoding="utf-8")
-    shown = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if document.endswith(".md") else [text]
-    (parsed,) = [config_parser.parse(one) for one in shown]
+    documents = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if document.endswith(".md") else [text]
+    (parsed,) = [config_parser.parse(one) for one in documents]
     assert parsed.scan == config.Scan()
     assert parsed.resources
 
 
 def test_the_defaults_are_those_that_the_documentation_shows() -> None:
     text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-    (shown,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    (resource,) = config_parser.parse(shown).resources
+    (example,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    (resource,) = config_parser.parse(example).resources
     checks = {"file": None, "exec": None, "http": None}
     assert replace(resource.health, **checks) == config.HealthRules()  # type: ignore[arg-type]
     assert (resource.sharing, resource.preference) == (config.Sharing(), "packed")

@@ -121,12 +121,12 @@ def test_d9_the_process_ends_during_an_allocation(tmp_path: Path, root: Path) ->
         async with cluster(tmp_path, host=SlowHost(str(root), lstat)) as (kubelet, plugin):
             await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
             hold.set()
-            answer = asyncio.create_task(kubelet.allocate(NAME, ["usb-A"]))
+            allocation = asyncio.create_task(kubelet.allocate(NAME, ["usb-A"]))
             await asyncio.to_thread(waited.wait, 5)
             plugin.runtime.stopped.set()
             await kubelet.until_healthy(FAKE, [])
             release.set()
-            assert (await answer).devices[0].host_path == "/dev/ttyUSB0"
+            assert (await allocation).devices[0].host_path == "/dev/ttyUSB0"
             assert plugin.task
             await plugin.task
             assert list((tmp_path / "kubelet").glob("nodecraft-*")) == []

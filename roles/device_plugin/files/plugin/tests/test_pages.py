@@ -188,14 +188,14 @@ def test_who_holds_what(tmp_path: Path) -> None:
                 "numa": [1],
                 "health": "Healthy",
             }
-            assert [(held["physical"], held["health"]) for held in view["holdings"][1:]] == [
+            assert [(holding["physical"], holding["health"]) for holding in view["holdings"][1:]] == [
                 ("gone-7", "Vanished"),
                 ("gpu-1", ""),
             ]
             assert (view["allocatable"], view["free"]) == ({FAKE: FAKES}, {FAKE: ["fake-1"]})
 
             status, body = await get(port, "/pod-resources?namespace=team&pod=a")
-            assert [held["pod"] for held in json.loads(body)["holdings"]] == ["a"]
+            assert [holding["pod"] for holding in json.loads(body)["holdings"]] == ["a"]
             for half in ("pod=a", "namespace=team"):
                 assert (await get(port, f"/pod-resources?{half}"))[0] == 400
             status, body = await get(port, "/pod-resources?namespace=team&pod=none")

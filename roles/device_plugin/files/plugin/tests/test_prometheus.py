@@ -130,7 +130,7 @@ class Prometheus:
         except OSError:
             return False
 
-    async def ask(self, expression: str) -> list[Sample]:
+    async def query(self, expression: str) -> list[Sample]:
         """The result of an expression: labels and value of each series."""
         status, body = await get(self.port, f"/api/v1/query?query={quote(expression)}")
         assert status == 200, f"{expression}: {body}"
@@ -143,7 +143,7 @@ class Prometheus:
         samples: list[Sample] = []
         try:
             async with asyncio.timeout(STARTED):
-                while not met(samples := await self.ask(expression)):
+                while not met(samples := await self.query(expression)):
                     await asyncio.sleep(0.05)
         except TimeoutError:
             raise AssertionError(f"{expression}: at last {samples}") from None
@@ -348,9 +348,9 @@ def test_the_dashboard_can_be_imported() -> None:
     ]
     assert len(set(cells)) == len(cells)
     assert max(x for x, _y in cells) < 24
-    asking = [
+    entries = [
         *panels,
         *(target for panel in panels for target in panel["targets"]),
         *DASHBOARD["templating"]["list"][1:],
     ]
-    assert all(entry["datasource"] == {"type": "prometheus", "uid": "${datasource}"} for entry in asking)
+    assert all(entry["datasource"] == {"type": "prometheus", "uid": "${datasource}"} for entry in entries)

@@ -34,8 +34,8 @@ KNOWN = Observation(now=100.0, own_socket=True, kubelet=OLD, registered_with=OLD
     ],
 )
 def test_next_step(change: dict[str, object], step: Step, reason: str) -> None:
-    step_taken, explanation = registration.next_step(dataclasses.replace(KNOWN, **change))  # type: ignore[arg-type]
-    assert step_taken is step
+    next_step, explanation = registration.next_step(dataclasses.replace(KNOWN, **change))  # type: ignore[arg-type]
+    assert next_step is step
     assert reason in explanation
     assert bool(explanation) == (step is not Step.READY)
 

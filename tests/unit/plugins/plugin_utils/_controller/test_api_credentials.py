@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the controller adds to a task that asks the API."""
+"""What the controller adds to a task that uses the API."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_an_encrypted_kubeconfig_of_the_controller(run: Run, tmp_path: Path) -> 
     assert run(kubeconfig="plain")["kubeconfig"] == str(tmp_path / "plain")
     assert (tmp_path / "plain").exists()
     assert run(kubeconfig=f"plain:{tmp_path}/encrypted")["kubeconfig"].startswith(f"{tmp_path}/plain:/")
-    # The module tells that it is not there.
+    # The module reports that it is not there.
     assert run(kubeconfig="/nope")["kubeconfig"] == "/nope"
     assert run(kubeconfig={"a": 1})["kubeconfig"] == {"a": 1}
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the steps of the role control_plane hand over, and whom they ask."""
+"""What the steps of the role control_plane return, and which hosts they query."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import registered
 
-HELD: Json = {"api_reachable": True, "holder": "us"}
+ACQUIRED: Json = {"api_reachable": True, "holder": "us"}
 NOTHING: Json = {API_SERVER: pod()}
 DOWN: Json = {API_SERVER: pod(ON, problem="is down")}
 SILENT: Json = {"api_reachable": False, "msg": "no answer."}
 
 
 class FakePass:
-    """A pass in which cp1 coordinates. hosts: their results. result: of each module that is asked, but for the review of rights."""
+    """A pass in which cp1 coordinates. hosts: their results. result: of each module that runs, but for the review of rights."""
 
     def __init__(self, hosts: dict[str, Json], own: str = "cp1", result: Json | None = None) -> None:
         self.host = self.delegate_host = own
         self.check_mode = False
-        self.is_run_once = True  # of the step summary, the only one that asks
+        self.is_run_once = True  # of the step summary, the only one that reads it
         self.play_hosts = self.batch_hosts = list(hosts)
         self.excluded_by_serial = list
         self.module_calls: list[tuple[str, Json]] = []
@@ -125,7 +125,7 @@ def decided(its_pass: FakePass, **settings: t.Any) -> FakePass:
 
 
 def test_one_host_decides_and_acquires_the_lease() -> None:
-    its_pass = FakePass(two(), result=HELD)
+    its_pass = FakePass(two(), result=ACQUIRED)
     found = its_pass.run_step("decide")
     assert (found["api_reachable"], found["planned"], found["turns"]) == (True, ["cp1", "cp2"], ["cp1", "cp2"])
     warnings = ["this run leaves out cp9: nothing is planned there"]
@@ -146,7 +146,7 @@ def reviewed(its_pass: FakePass) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("plan_only", [False, True])
 def test_missing_right_to_the_lease_is_refused_before_it_is_acquired(plan_only: bool) -> None:
-    its_pass = FakePass(two(), result=HELD)
+    its_pass = FakePass(two(), result=ACQUIRED)
     its_pass.missing = [{"verb": "update", "resource": "leases", "group": "g", "namespace": "kube-system", "names": []}]
     found = its_pass.run_step("decide", plan_only=plan_only)
     assert (found["failed"], its_pass.module_calls, reviewed(its_pass)) == (True, [], LEASE_RIGHTS)
@@ -157,13 +157,13 @@ def test_missing_right_to_the_lease_is_refused_before_it_is_acquired(plan_only: 
 
 def test_repair_does_not_review_rights() -> None:
     """It must not wait for an API server that is down."""
-    its_pass = FakePass({"cp1": host("cp1", DOWN)}, result=HELD)
+    its_pass = FakePass({"cp1": host("cp1", DOWN)}, result=ACQUIRED)
     its_pass.run_step("decide")
     assert its_pass.reviewed == []
 
 
 def test_a_host_that_is_repaired_passes_the_question_on() -> None:
-    its_pass = FakePass({"cp1": host("cp1", DOWN), "cp2": host("cp2")}, result=HELD)
+    its_pass = FakePass({"cp1": host("cp1", DOWN), "cp2": host("cp2")}, result=ACQUIRED)
     assert not its_pass.run_step("decide")["api_reachable"]
     its_pass.delegate_host = "cp2"
     found = its_pass.run_step("decide")
@@ -172,7 +172,7 @@ def test_a_host_that_is_repaired_passes_the_question_on() -> None:
 
 @pytest.mark.parametrize("hosts", [{"cp1": host("cp1", NOTHING)}, {"cp1": host("cp1", control_plane_lease=False)}])
 def test_no_lease_is_asked_for_without_a_change_unless_one_is_desired(hosts: dict[str, Json]) -> None:
-    its_pass = FakePass(hosts, result=HELD)
+    its_pass = FakePass(hosts, result=ACQUIRED)
     assert not its_pass.run_step("decide")["lease"]["held"]
     assert its_pass.module_calls == []
 
@@ -193,7 +193,7 @@ def test_without_the_lease_the_step_fails_for_all() -> None:
 
 
 def test_a_lease_that_is_looked_at_is_not_held() -> None:
-    its_pass = FakePass(two(), result={**HELD, "taken_over_from": "them"})
+    its_pass = FakePass(two(), result={**ACQUIRED, "taken_over_from": "them"})
     found = its_pass.run_step("decide", plan_only=True)
     assert (found["lease"]["held"], found["warnings"]) == (False, ["the Lease would be taken over from them."])
     assert its_pass.module_calls[0][0] == "rollout_lease in check mode"
@@ -202,7 +202,7 @@ def test_a_lease_that_is_looked_at_is_not_held() -> None:
 
 
 def test_a_plan_that_another_run_made_old_is_made_again_with_the_same_lease() -> None:
-    its_pass = decided(FakePass(two(), result={**HELD, "stale": True}))
+    its_pass = decided(FakePass(two(), result={**ACQUIRED, "stale": True}))
     assert [its_pass.as_host(name).run_step("admit")["files"][0]["file"] for name in ("cp1", "cp2")] == [
         "replan.yml"
     ] * 2
@@ -219,7 +219,7 @@ def test_first_pass_behind_another_run_is_refused_and_releases_the_lease(monkeyp
     monkeypatch.setattr(
         FakePass, "variable", lambda _pass, name, default=None: "additions" if name == "__play_pass" else default
     )
-    its_pass = FakePass(two(), result={**HELD, "stale": True})
+    its_pass = FakePass(two(), result={**ACQUIRED, "stale": True})
     found = its_pass.run_step("decide")
     assert found["failed"]
     assert "another run may have changed something" in found["msg"]
@@ -228,7 +228,7 @@ def test_first_pass_behind_another_run_is_refused_and_releases_the_lease(monkeyp
 
 
 def test_a_run_has_one_name_in_all_its_passes() -> None:
-    its_pass = FakePass(two(), result=HELD)
+    its_pass = FakePass(two(), result=ACQUIRED)
     its_pass.run_step("decide")
     its_pass.own["begin"].update({"pass_id": "later"})
     its_pass.run_step("decide")
@@ -238,7 +238,7 @@ def test_a_run_has_one_name_in_all_its_passes() -> None:
 
 def test_each_host_takes_its_own_part() -> None:
     hosts = {"cp1": host("cp1"), "cp2": host("cp2", DOWN), "cp3": host("cp3", NOTHING)}
-    its_pass = FakePass(hosts, result=HELD)
+    its_pass = FakePass(hosts, result=ACQUIRED)
     its_pass.delegate_host = "cp1"
     decided(its_pass)
     first, repair, nothing = (its_pass.as_host(name).run_step("admit") for name in hosts)
@@ -248,17 +248,17 @@ def test_each_host_takes_its_own_part() -> None:
     # What is down was not ready, so that the plan does not do.
     assert first["observes"] == repair["observes"] == ["cp1", "cp2", "cp3"]
     assert (first["turn_api"]["host"], first["end_api"]["host"]) == ("cp3", "cp1")
-    # Where the third speaks, those before it were lost.
+    # Where the third reports, those before it were lost.
     assert nothing["end_api"]["host"] == "cp3"
 
 
 def test_only_the_first_turn_goes_by_the_plan() -> None:
-    its_pass = decided(FakePass(two(), result=HELD))
+    its_pass = decided(FakePass(two(), result=ACQUIRED))
     assert [its_pass.as_host(name).run_step("admit")["observes"] for name in ("cp1", "cp2")] == [[], ["cp1", "cp2"]]
 
 
 def test_what_was_only_planned_is_decided_about_once_more() -> None:
-    its_pass = decided(FakePass(two(), result=HELD), plan_only=True)
+    its_pass = decided(FakePass(two(), result=ACQUIRED), plan_only=True)
     planned = its_pass.hosts()["cp1"]["decide"]
     its_pass.own["plan"]["static_pods"][API_SERVER]["rehearsal"] = {"verdict": "accepted", "seconds": 0}
     # Where the run ends with it, it is left undone.
@@ -286,7 +286,7 @@ def test_a_kubelet_that_does_not_work_stops_the_rollout_unless_this_run_repaired
     its_pass.kubelets = {"cp2": own}
     decided = its_pass.run_step("decide", plan_only=False)
     assert (decided.get("failed"), decided["turns"]) == (None, ["cp1", "cp2"])
-    # In check mode it was not repaired: what was planned is told.
+    # In check mode it was not repaired: what was planned is reported.
     its_pass.check_mode = True
     decided = its_pass.run_step("decide", plan_only=False)
     assert (decided.get("failed"), decided["turns"], decided["plan_only"]) == (None, [], True)
@@ -299,7 +299,7 @@ def test_a_host_whose_kubelet_does_not_work_counts_as_one_that_cannot_be_asked()
 
 
 def test_no_host_goes_on_before_all_have_planned() -> None:
-    its_pass = FakePass(two(), result=HELD)
+    its_pass = FakePass(two(), result=ACQUIRED)
     its_pass.run_step("decide")
     with pytest.raises(Refusal, match="cp2 is not planned yet"):
         its_pass.run_step("admit")
@@ -354,7 +354,7 @@ def test_host_with_unreadable_manifest_instead_of_etcd_is_unknown() -> None:
 
 
 def test_a_turn_renews_the_lease_and_names_what_to_change() -> None:
-    its_pass = decided(FakePass(two(), result=HELD)).as_host("cp1")
+    its_pass = decided(FakePass(two(), result=ACQUIRED)).as_host("cp1")
     assert its_pass.run_step("turn")["changes"] == [{"name": API_SERVER, "pass_id": "cp1"}]
     assert (its_pass.module_calls[-1][0], its_pass.module_calls[-1][1]["wait_timeout"]) == ("rollout_lease", 0)
     with pytest.raises(Refusal, match="cp1 is not changed yet"):
@@ -375,7 +375,7 @@ def test_a_turn_needs_the_lease_where_it_is_wanted(lease: bool, held: bool) -> N
 
 
 def test_the_host_that_speaks_releases_the_lease_and_tells_of_all() -> None:
-    its_pass = decided(FakePass(two(), result=HELD))
+    its_pass = decided(FakePass(two(), result=ACQUIRED))
     done = {"changed": True, "rehearsal": {"verdict": "accepted", "seconds": 0}, "failed": True, "msg": "bad"}
     its_pass._hosts["cp1"] = after_turn(its_pass.hosts()["cp1"], done)
     planned = its_pass.hosts()["cp2"]["plan"]["static_pods"][API_SERVER]

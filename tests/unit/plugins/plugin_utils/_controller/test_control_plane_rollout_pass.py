@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who is changed when, who keeps other runs out, who is asked before each turn, and what a failure leaves: the steps of the role in their course."""
+"""Which host is changed when, who keeps other runs out, what is observed before each turn, and what a failure leaves: the steps of the role in their order."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ LOST = "connection lost, end not seen"
 
 
 def lease_calls(found: ControlPlanes) -> list[tuple[str, str]]:
-    """In which state the Lease was asked for, and where."""
+    """The states of the Lease that were requested, and where."""
     return [(call.arguments["state"], call.on) for call in found.play.calls("rollout_lease")]
 
 
 def by_state(**results: t.Any) -> dict[str, t.Callable[[Call], Json]]:
-    """Answers for the Lease: acquired, renewed or released; well by default. What is renewed does not say who may be pushed out."""
+    """Results for the Lease: acquired, renewed or released; well by default. A renewal does not name whom it may take over from."""
 
     def result(call: Call) -> Json:
         state = call.arguments["state"]
@@ -99,14 +99,14 @@ def test_a_failure_leaves_later_nodes_untouched_and_its_mark(how: Json, ending: 
     acquired, *_renewed, halted = (call.arguments for call in found.play.calls("rollout_lease"))
     assert (halted["state"], halted["node"], halted["reason"]) == ("halted", "cp2", reason)
     assert halted["intents"] == acquired["intents"]
-    # Of a host that is lost another one tells.
+    # Another host reports one that is lost.
     assert list(found.result("end", "cp1")["others"]) == (["cp2"] if ending == LOST else [])
     assert list(found.statistics["control_plane_report"]) == ["cp1", "cp2", "cp3"]
 
 
 @pytest.mark.parametrize("forks", [1, 5])
 def test_a_node_that_was_lost_and_goes_on_is_told_of_by_another(forks: int) -> None:
-    """With ignore_unreachable it comes to its end, before the host that speaks."""
+    """With ignore_unreachable it comes to its end, before the host that reports for all."""
     found = role_run(None, None, changes={"cp1": GONE}, forks=forks, ignores_errors=True, ignores_unreachable=True)
     found.run()
     assert found.changed == ["cp1"]
@@ -197,7 +197,7 @@ def test_texts_are_taken_for_what_they_say() -> None:
 def test_the_lease_is_acquired_for_the_changes_and_renewed_before_each_turn() -> None:
     found = run(NOTHING, None, None, variables={"control_plane_lock_timeout": 3})
     assert found.changed == ["cp2", "cp3"]
-    # A control plane that has no turn asks.
+    # A control plane that has no turn sends the requests.
     assert lease_calls(found) == [("held", "cp1"), ("held", "cp1"), ("held", "cp1"), ("released", "cp1")]
     acquired, renewed, _again, released = (call.arguments for call in found.play.calls("rollout_lease"))
     assert (acquired["takeover"], acquired["resume"], acquired["open_transactions"]) == (False, False, [])
@@ -392,7 +392,7 @@ def test_rights_that_could_not_be_reviewed_are_in_the_report(result: Json) -> No
 
 
 def unready(name: str, **problems: str) -> t.Callable[[Call], Json]:
-    """What the nodes say of themselves. problems: of the static pods of one."""
+    """What the nodes report of themselves. problems: of the static pods of one."""
 
     def result(call: Call) -> Json:
         if call.on != name:
@@ -410,11 +410,11 @@ def test_a_node_that_is_not_ready_keeps_others_from_their_turn() -> None:
 
 
 def test_a_node_that_gets_ready_is_waited_for() -> None:
-    looks: list[t.Any] = [unready("cp2", etcd="starts"), unready("cp2", etcd="starts"), lambda _call: READY]
+    pod_results: list[t.Any] = [unready("cp2", etcd="starts"), unready("cp2", etcd="starts"), lambda _call: READY]
     plans = {"cp2": plan("cp2", NOTHING, others={ETCD: pod(problem="starts"), "kube-scheduler": pod(problem="down")})}
 
     def result(call: Call) -> Json:
-        found: Json = (looks.pop(0) if call.on == "cp2" and len(looks) > 1 else looks[-1])(call)
+        found: Json = (pod_results.pop(0) if call.on == "cp2" and len(pod_results) > 1 else pod_results[-1])(call)
         return found
 
     assert run(None, NOTHING, plans=plans, results={"static_pod_info": result}).changed == ["cp1"]

@@ -27,7 +27,7 @@ def role_run(
     persists: bool = True,
     **settings: t.Any,
 ) -> ControlPlanes:
-    """A run over two control planes. operations: on each. proof, written: what the modules answer. change: on the second one. known: of the API. key: the
+    """A run over two control planes. operations: on each. proof, written: results of the modules. change: on the second one. known: of the API. key: the
     argument of ours."""
     persistable = {"settings": {"args": {key: ENTRY}}, "others": []}
     pods = {API_SERVER: pod(*operations, persistable=persistable, **courses.REHEARSED)}
@@ -104,7 +104,7 @@ def test_a_failed_change_keeps_it_from_being_verified() -> None:
     found = run(ON, change=courses.FAILED, ignores_errors=True)
     assert config_calls(found) == []
     assert "because cp2 failed or was lost" in " ".join(found.failures.values())
-    # What it has left on cp2 its plan does not tell.
+    # Its plan does not have what it left on cp2.
     assert "args v" not in found.lines
 
 

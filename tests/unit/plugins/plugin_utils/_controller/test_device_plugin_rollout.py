@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is refused, looked at, written, waited for and told: the steps of the role in their course."""
+"""What is refused, read, written, waited for and reported: the steps of the role in their order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ARCHIVE: Json = {**OURS, "device_plugin_image_archive": "/image.tar"}
 def plugin_info(
     *objects: Json, selected: t.Sequence[str] = ("node-w1", "node-w2"), problems: t.Sequence[str] = ()
 ) -> ModuleResult:
-    """What the cluster tells, first of all without a problem, and what is wrong when it is waited for."""
+    """The state of the cluster: first without a problem, and what is wrong when it is waited for."""
 
     def result(call: Call) -> Json:
         is_last = bool(call.arguments.get("wait"))
@@ -162,7 +162,7 @@ def test_warnings_of_what_was_written_are_told() -> None:
     assert run(OURS, change=several).result("end", "w1")["warnings"] == ["old API"]
 
 
-# ---- who asks --------------------------------------------------------------------------------------------------------
+# ---- API hosts --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_module_defaults_of_the_play_count_for_the_modules_of_a_step() -> None:
     run(found, "node_taint", {"wait": True})
     run(found, "node_label", {})
     taint, label = (call.arguments for call in play.all_calls)
-    # What the step says comes first, and what is omitted is none.
+    # Arguments of the step come first, and what is omitted is none.
     assert (taint, label) == ({"kubeconfig": "/c", "context": "of taints", "wait": True}, {})
 
 

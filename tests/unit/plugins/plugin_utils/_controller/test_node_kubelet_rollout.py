@@ -26,7 +26,7 @@ SETTINGS = {
     "node_kubelet_api_host": "",
     "node_kubelet_check_api": False,
 }
-HELD: Json = {"stale": False}
+ACQUIRED: Json = {"stale": False}
 TURN_SECONDS = 214
 
 
@@ -64,13 +64,13 @@ def turn_of(its_pass: t.Any) -> Json:
 
 
 def test_a_lease_that_lasts_is_left_alone() -> None:
-    its_pass = FakePass(HELD, age=TURN_SECONDS / 2 - 5)
+    its_pass = FakePass(ACQUIRED, age=TURN_SECONDS / 2 - 5)
     assert turn_of(its_pass)["lease"]["at"] == pytest.approx(time.time() - TURN_SECONDS / 2 + 5, abs=60)
     assert its_pass.module_calls == []
 
 
 def test_one_that_might_run_out_is_renewed() -> None:
-    its_pass = FakePass(HELD, age=TURN_SECONDS / 2 + 5)
+    its_pass = FakePass(ACQUIRED, age=TURN_SECONDS / 2 + 5)
     assert turn_of(its_pass)["lease"]["at"] == pytest.approx(time.time(), abs=60)
     ((module, arguments),) = its_pass.module_calls
     assert module == "rollout_lease"

@@ -136,7 +136,7 @@ def test_missing_right_is_refused_before_the_first_change(check_mode: bool, forc
 
 
 def test_what_a_playbook_compares_at_its_end_counts() -> None:
-    """Another role may have repaired what kept the API server from a kubelet."""
+    """Another role may have repaired what prevented the API server from reaching a kubelet."""
     results = {"node_resource_info": [unread("w1")(Call("", "", "", {"kubelets": {"cp1": {}, "w1": {}}}, False)), {}]}
     found = role_run("cp1", "w1", plans=ALL_IDLE, variables=DESIRED, results=results)
     found.is_plan_only = True
@@ -182,7 +182,7 @@ def test_kubelet_out_of_reach_is_changed_with_a_warning() -> None:
 
 
 def listing_no_pods(call: Call, **nodes: Json) -> Json:
-    """An account that may not list pods is told nothing where they are asked for, too."""
+    """An account that may not list pods gets no result where they are requested, too."""
     lists_pods = call.arguments.get("requested", True) or call.arguments.get("restarted_nodes")
     return SILENT if lists_pods else nodes_result(call, **nodes)
 

@@ -21,12 +21,12 @@ def test_a_run_that_restarts_kubelets_holds_its_own_lease() -> None:
     found = run("cp1", "w1")
     assert lease_calls(found) == [("held", "cp1"), ("released", "cp1")]
     assert "warnings" not in found.result("end", "cp1")
-    taken, released = (call.arguments for call in found.play.calls("rollout_lease"))
-    assert taken["name"] == released["name"] == "nodecraft-kubeadm-kubelets"
-    assert taken["holder"] == released["holder"]
+    acquired, released = (call.arguments for call in found.play.calls("rollout_lease"))
+    assert acquired["name"] == released["name"] == "nodecraft-kubeadm-kubelets"
+    assert acquired["holder"] == released["holder"]
     # One turn and a half, with the waits of the defaults.
-    assert taken["duration"] == 1.5 * (600 + 2 * (300 + 10) + 120 + 180)
-    assert (taken["takeover"], taken["wait_timeout"], taken["open_transactions"]) == (False, 600, [])
+    assert acquired["duration"] == 1.5 * (600 + 2 * (300 + 10) + 120 + 180)
+    assert (acquired["takeover"], acquired["wait_timeout"], acquired["open_transactions"]) == (False, 600, [])
 
 
 @pytest.mark.parametrize("variables", [{"node_kubelet_lease": "no"}, {"node_kubelet_check_api": False}])
@@ -89,7 +89,7 @@ def stale(call: Call) -> Json:
 
 
 def test_what_another_run_set_meanwhile_is_told_in_the_turn() -> None:
-    """The module plans again in the turn. Without another run, or where it has changed nothing, nothing is told."""
+    """The module plans again in the turn. Without another run, or where it has changed nothing, nothing is reported."""
     setting = {"field": "config", "key": "maxPods"}
     plans = {name: {"operations": [{**setting, "before": 110, "after": 77}]} for name in ("cp1", "w1", "w2")}
     changes = {
@@ -115,10 +115,12 @@ def test_what_another_run_set_meanwhile_is_told_in_the_turn() -> None:
 
 def test_an_idle_kubelet_that_another_run_changed_meanwhile_ends_the_run() -> None:
     """It has no turn, in which it would be planned again."""
-    looks: list[Json] = [{}, DIFFERENT]
+    kubelet_results: list[Json] = [{}, DIFFERENT]
     results = {
         "rollout_lease": stale,
-        "node_resource_info": lambda call: nodes_result(call, **(looks.pop(0) if len(looks) > 1 else looks[0])),
+        "node_resource_info": lambda call: nodes_result(
+            call, **(kubelet_results.pop(0) if len(kubelet_results) > 1 else kubelet_results[0])
+        ),
     }
     settings = {"w1": {"node_kubelet_config": {"maxPods": 50}}}
     found = run("cp1", "w1", plans={"w1": IDLE}, each=settings, results=results)

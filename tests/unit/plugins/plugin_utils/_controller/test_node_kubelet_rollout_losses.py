@@ -20,7 +20,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_role_runs 
 
 
 def loses(node: str, **losses: t.Any) -> t.Callable[[Call], Json]:
-    """An API that tells of pods that a restarted kubelet ended."""
+    """An API that shows pods that a restarted kubelet ended."""
     return lambda call: nodes_result(
         call, **({node: {"losses": {**NO_LOSSES, **losses}}} if "running_before" in call.arguments else {})
     )

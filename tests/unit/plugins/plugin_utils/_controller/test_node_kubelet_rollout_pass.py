@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose kubelet is changed when, what stops that, what the API is asked, and what is reported: the steps of the role in their course."""
+"""Which kubelet is changed when, what stops that, which queries the API gets, and what is reported: the steps of the role in their order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_those_that_need_it_are_changed_one_after_the_other(forks: int) -> None:
     assert first["restarted_nodes"] == ["cp1", "w1", "w3"]
     assert [each["running_before"] for each in later] == [{"cp1": {}}, {"w1": {}}, {"w3": {}}]
     assert len(found.play.calls("node_resource_info")) == 1 + 2 * 3
-    # The others only hear who decides.
+    # The others only get the name of the coordinator.
     decided = found.result("decide", "w1")
     assert (decided["coordinator"], decided["api"], decided["planned"]) == (
         "cp1",
@@ -119,7 +119,7 @@ def test_check_mode_asks_and_changes_nothing_for_good() -> None:
     assert (query["restarted_nodes"], query["readmission"], query["limits"]) == (["cp1", "w1"], True, limits)
     assert [call.dry for call in found.play.calls("rollout_lease")] == [True]
     assert "started" not in found.report("w1")
-    # A turn that does not come is told of runs that change something only.
+    # A turn that does not come is reported only for runs that change something.
     stopped = run("cp1", "w1", check_mode=True, changes={"cp1": FAILED})
     assert "started" not in stopped.report("w1")
     assert "run again" not in stopped.lines
@@ -279,7 +279,7 @@ def test_a_worker_that_cannot_be_reached_may_be_excluded(gone: str, forks: int) 
     assert found.failures == {}
     assert found.changed == ["cp1", *(name for name in ("w0", "w2") if name != gone)]
     assert f"{gone}: skipped, because it cannot be reached" in found.lines
-    # One host tells it.
+    # One host reports it.
     assert found.lines.count("not in this run: w9") == 1
     assert (found.report(gone)["unreachable"], found.report(gone)["msg"]) == (
         True,

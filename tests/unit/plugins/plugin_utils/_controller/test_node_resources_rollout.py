@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who is asked for which nodes, what stops that, and what is reported: the steps of the role in their course."""
+"""Which host sends requests for which nodes, what stops that, and what is reported: the steps of the role in their order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAILS: Json = {"failed": True, "changed": False, "msg": "there are no usable cre
 
 
 def node(call: Call) -> Json:
-    """What a node tells of itself. Those called cp1, cp2 ... are control planes."""
+    """The result of kubelet_info on a node. Those called cp1, cp2 ... are control planes."""
     cluster = {"ca_sha256": "a", "server": "https://a:6443", "machine_id": f"id-{call.host}"}
     return {"node": f"node-{call.host}", "cluster": cluster, "control_plane": call.host.startswith("cp")}
 
@@ -66,7 +66,7 @@ def run(*names: str, **more: t.Any) -> NodeResources:
 
 
 def node_calls(found: NodeResources) -> list[tuple[str, list[str]]]:
-    """Which module was asked for which nodes, in its order."""
+    """Which module was run for which nodes, in order."""
     return [
         (call.module, sorted(call.arguments["per_node"])) for call in found.play.all_calls if call.module in MODULES
     ]
@@ -78,7 +78,7 @@ def test_each_module_is_asked_once_for_all_nodes() -> None:
     assert node_calls(found) == [(name, ["node-cp1", "node-w1"]) for name in MODULES]
     assert found.lines == "Changed: 2 operations on 2 of 2 nodes\ncp1, w1 Node + label a=b"
     assert found.report("w1")["labels"]["operations"] == [LABEL]
-    # Each host has what became of its own node, not the one that asked.
+    # Each host has what became of its own node, not the one that sent the requests.
     assert (found.result("apply", "cp1")["changed"], "diff" in found.result("apply", "cp1")) == (False, False)
     for host in ("cp1", "w1"):
         ended = found.result("end", host)
@@ -131,7 +131,7 @@ def test_what_was_not_waited_for_is_told() -> None:
 
 
 class Placed(dict[str, t.Any]):
-    """A variable that tells where it comes from."""
+    """A variable with the place where it comes from."""
 
     ansible_pos = ("w1.yml", 1, 1)
 
@@ -222,7 +222,7 @@ def test_no_node_is_asked_again_for_what_another_role_read() -> None:
         found.play.hostvars[name]["__node_kubelet_begin"] = {"plan": node(Call("", name, name, {}, dry=False))}
     found.run()
     assert node_calls(found)[0] == ("node_taint", ["node-cp1", "node-w1"])
-    # What that role excluded, or could not plan, is asked.
+    # What that role excluded, or could not plan, is read.
     found.play.hostvars["w1"]["__node_kubelet_begin"] = {"skipped": True}
     found.run()
     assert found.failures["w1 begin"] == "Nothing was changed: the name of w1 in Kubernetes is not known: gone"
@@ -238,7 +238,7 @@ def test_labels_of_the_kubelets_command_line_are_refused() -> None:
     desired: dict[str, Json] = {"w1": {"node_resources_labels": {zone: "b"}}}
     for known in (False, True):
         found = role_run("cp1", "w1", results={"kubelet_info": node_info}, each=desired)
-        if known:  # by the role node_kubelet, which does not tell the command line
+        if known:  # by the role node_kubelet, which does not return the command line
             found.play.hostvars["w1"]["__node_kubelet_begin"] = {"plan": node(Call("", "w1", "w1", {}, dry=False))}
         found.run()
         assert found.failures["w1 begin"].startswith(
@@ -334,7 +334,7 @@ def test_two_clusters_are_refused() -> None:
     assert (node_calls(found), "belong to 2 clusters" in found.failures["cp1 decide"]) == ([], True)
 
 
-# ---- who asks the API ------------------------------------------------------------------------------------------------
+# ---- API hosts ------------------------------------------------------------------------------------------------
 
 
 def test_a_control_plane_of_the_play_asks_before_one_of_the_inventory() -> None:
@@ -406,7 +406,7 @@ def test_missing_right_is_refused_where_kubelets_restart(
         }
     found.is_plan_only = plan_only
     found.run()
-    # Of the host that asks for all.
+    # Of the host that sends the requests for all.
     assert list(found.failures) == (["cp1 end"] if refused else [])
     message = found.failures.get("cp1 end", "")
     assert (f"cp1: {message}\nFailed: cp1 failed." in found.lines) is refused

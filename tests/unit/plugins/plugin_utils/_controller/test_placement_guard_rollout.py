@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who asks for the guard, of which cluster it is, and what is reported: the steps of the role in their course."""
+"""Which host applies the guard, of which cluster it is, and what is reported: the steps of the role in their order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def role_run(
     run_once: bool = False,
     **variables: t.Any,
 ) -> Guard:
-    """A play on hosts. each: variables of single hosts. change: what the module answers. variables: of all."""
+    """A play on hosts. each: variables of single hosts. change: the result of the module. variables: of all."""
     hosts = {name: {**variables, **(each or {}).get(name, {})} for name in names}
     play = FakePlay(hosts, {"kube_control_plane": planes}, results={"kubelet_info": result}, run_once=run_once)
     return Guard(play, changes=dict.fromkeys(names, change or WRITTEN))

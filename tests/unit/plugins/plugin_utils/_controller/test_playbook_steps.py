@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The steps of site and its parts: what a run asks for, what it does after its plan, and how it ends."""
+"""The steps of site and its parts: what a run requests, what it does after its plan, and how it ends."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class Site:
             self.play.hostvars[name]["__play_end"] = found
 
     def ended(self, host: str) -> Json:
-        """What the step end told on a host."""
+        """The result of the step end on a host."""
         return t.cast(Json, self.play.hostvars[host]["__play_end"])
 
     def why(self, host: str) -> str:
@@ -165,7 +165,7 @@ class Site:
         return str(ended.get("msg", ""))
 
     def summary(self) -> Json:
-        """What the last step tells of all hosts, from one that the play still reaches."""
+        """What the last step reports of all hosts, from one that the play still reaches."""
         host = next(name for name in self.play.all_hosts if name not in self.play.lost)
         return self.play.run_step("site", "summary", host, settings={"roles": self.roles})
 
@@ -264,7 +264,7 @@ def test_a_kubelet_that_is_down_is_repaired_first_or_stops_the_run(
 def test_labels_alone_are_a_change() -> None:
     site = Site([], [], results={"node_label": labels}).run()
     assert site.work == ["node_resources"]
-    # What was planned of a host that tells nothing of it is none.
+    # What was planned of a host that reports nothing of it is none.
     assert Site([], [], results={"node_label": {"changed": False, "nodes": {}}}).run().work == []
 
 
@@ -425,7 +425,7 @@ def test_a_host_that_was_not_planned_fails_where_another_one_did() -> None:
 
 
 def decided(in_pass: str, **more: t.Any) -> Json:
-    """What the step decide told all hosts."""
+    """The result of the step decide on all hosts."""
     return {"__play_decide": {"work": ["node_kubelet"], "in_pass": in_pass, "pass_id": "run", **more}}
 
 
@@ -469,7 +469,7 @@ def test_what_the_first_pass_changed_is_in_the_report_of_the_run() -> None:
     play.hostvars["w1"].update(decided("rest"))
     found = play.run_step("site", "end", "w1", settings={"roles": ROLES})
     assert (found["reports"]["node_kubelet"], found["lines"]) == (CHANGED, ["a line"])
-    # What is noted again goes on top, and what an earlier import left counts for nothing.
+    # What is recorded again goes on top, and what an earlier import left counts for nothing.
     record = play.run_step("site", "record", "w1", settings={"recorded_roles": ["node_kubelet"]})
     assert record["reports"] == {"node_kubelet": CHANGED}
     play.hostvars["w1"].update(decided("whole"))
@@ -495,7 +495,7 @@ def test_a_second_pass_that_is_refused_hides_nothing_of_the_first_one(in_pass: s
     found = site.play.run_step("site", "end", "cp1", settings={"roles": ROLES})
     api = found["reports"]["control_plane"][API_SERVER]
     assert api["operations"] == ([ON, OFF] if is_second else [OFF])
-    # What goes is not told as gone.
+    # What is to be removed is not reported as removed.
     assert (api.get("changed"), api.get("started")) == (is_second, False)
     # That it was refused has failed a task of this host.
     assert "failed" not in found

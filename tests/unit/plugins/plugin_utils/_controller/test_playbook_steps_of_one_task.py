@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The steps of rollback, resize and upgrade_check: what they refuse, whom they ask, and what they tell."""
+"""The steps of rollback, resize and upgrade_check: what they refuse, which hosts they query, and what they report."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_the_first_control_plane_that_answers_says_whose_cluster_it_is(
     found = play.run_step(role, "admit", "localhost", on="cp2", settings=settings)
     assert (found["api_reachable"], found["api"]) == (True, {"host": "cp2", "become": True})
     assert found["cluster"] == {"ca_sha256": "a", "machine_ids": {"node-cp2": "id-cp2"}}
-    # The last one that does not answer leaves the API to say what is wrong.
+    # After the last one that does not respond the API reports what is wrong.
     play.results["kubelet_info"] = {"failed": True, "msg": "no kubelet"}
     last = play.run_step(role, "admit", "localhost", on="cp2", settings=settings)
     assert (last["api_reachable"], last["cluster"]) == (True, {"ca_sha256": "", "machine_ids": {}})

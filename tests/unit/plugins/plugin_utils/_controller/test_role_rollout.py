@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which plays the roles refuse, and what the end of each tells."""
+"""Which plays the roles refuse, and what the end of each reports."""
 
 from __future__ import annotations
 

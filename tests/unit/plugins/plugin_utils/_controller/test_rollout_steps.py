@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a task of the action plugin may ask for, and what a step hands back."""
+"""What a task of the action plugin may request, and what a step returns."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.roll
         ("default", "", True),
         ("minimal", "", True),
         ("ansible.posix.jsonl", "", False),
-        # ansible-runner sets its own and hands the output to the one that was asked for.
+        # ansible-runner sets its own and hands the output to the one that the user configured.
         ("awx_display", "default", True),
         ("awx_display", "ansible.posix.json", False),
     ],

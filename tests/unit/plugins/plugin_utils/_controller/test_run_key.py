@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Digests that tell whether hosts have the same value."""
+"""Digests that show whether hosts have the same value."""
 
 from __future__ import annotations
 

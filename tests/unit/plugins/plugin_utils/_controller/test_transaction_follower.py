@@ -76,7 +76,7 @@ class Connection(ConnectionBase):
 
 
 class Run:
-    """One run of the follower against answers of the module and of C(node_transaction)."""
+    """One run of the follower against results of the module and of C(node_transaction)."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.lines: list[str] = []
@@ -139,7 +139,7 @@ def test_a_module_that_failed_is_not_followed(run: Run, transaction: t.Any) -> N
 def test_a_worker_whose_controller_was_killed_neither_asks_nor_confirms(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it was told, the next run would not be told any more."""
+    """An acknowledged outcome would not be reported to the next run."""
     parents = iter((7, 7, 1))
     monkeypatch.setattr(os, "getppid", lambda: next(parents))
     result = run(STARTED, {"phase": "waiting", "message": "waits", "running": True, "transaction": None})
@@ -207,7 +207,7 @@ def test_an_answer_that_says_nothing_is_asked_for_again_and_shown(run: Run, modu
     assert any(f"cannot be followed ({module_result['msg']})" in line for line in run.lines)
 
 
-# As the module says it: its failures have the key, which nothing has that never came to its own words.
+# As of the module: its failures have the key, which a result without a run of the module does not have.
 DECLINED = {"failed": True, "msg": f"transaction {ID} of kube-apiserver is not known on cp1.", "busy": False}
 
 
@@ -343,7 +343,7 @@ def test_a_word_that_comes_too_late_is_no_reason_to_stop_following(run: Run, mon
 
 
 class Site(t.NamedTuple):
-    """A server of TLS that the controller asks. authorities: who signed its certificate, and that one's issuer."""
+    """A server of TLS that the controller connects to. authorities: who signed its certificate, and that one's issuer."""
 
     server: Server
     authorities: tuple[Authority, Authority]

@@ -35,7 +35,7 @@ class Origin:
 
 
 class Placed(str):
-    """A text from a file, as ansible-core 2.19 and later say it, or as 2.18 does."""
+    """A text from a file, with its origin as ansible-core 2.19 and later tag it, or as 2.18 does."""
 
     def __init__(self, dummy: str) -> None:
         self._ansible_tags_mapping: t.Any = {}

@@ -54,7 +54,7 @@ Route = t.Callable[[Request], t.Awaitable[Reply]]
 async def start(address: str, port: int, routes: t.Mapping[str, Route]) -> asyncio.Server:
     """Serve GET requests. address: empty for all, of IPv4 and IPv6. routes: by path. Raises OSError when the port is not available."""
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             async with asyncio.timeout(_TIMEOUT):
                 reply = await _reply(await reader.readuntil(b"\r\n\r\n"), routes)
@@ -62,7 +62,7 @@ async def start(address: str, port: int, routes: t.Mapping[str, Route]) -> async
                 await writer.drain()
         writer.close()
 
-    return await asyncio.start_server(answer, address or None, port, limit=_LIMIT)
+    return await asyncio.start_server(handle, address or None, port, limit=_LIMIT)
 
 
 async def _reply(request: bytes, routes: t.Mapping[str, Route]) -> Reply:

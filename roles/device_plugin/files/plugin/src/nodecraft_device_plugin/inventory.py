@@ -102,9 +102,9 @@ def update(
             continue
         health = _checked(before.health if before else None, candidate.outcome, probed.get(candidate.id), rules)
         # An unusable or unreadable device has no nodes to allocate: its last known state stays.
-        kept = before.candidate if before and candidate.outcome.final else candidate
-        same = before and kept is before.candidate and health is before.health and before.missing_since is None
-        result[candidate.id] = before if before and same else Known(kept, health)
+        current = before.candidate if before and candidate.outcome.final else candidate
+        same = before and current is before.candidate and health is before.health and before.missing_since is None
+        result[candidate.id] = before if before and same else Known(current, health)
     for identifier, before in known.items():
         if identifier not in result:
             result |= _absent(identifier, before, discovery.failure, rules, now, forget_after)
@@ -166,18 +166,18 @@ def claim(
     owners: Owners = {}
     result = {}
     for resource, discovery in discoveries.items():
-        kept: dict[str, Candidate] = {}
+        accepted: dict[str, Candidate] = {}
         skipped = list(discovery.skipped)
         for candidate in discovery.candidates:
             reason = _conflict(candidate, (resource, candidate.id), owners, reserved)
-            if not reason and candidate.id in kept:
+            if not reason and candidate.id in accepted:
                 reason = f"duplicate device id {candidate.id}"
             if reason:
                 skipped.append(Skipped(candidate.found_as, reason))
                 continue
-            kept[candidate.id] = candidate
+            accepted[candidate.id] = candidate
             owners |= _owned(resource, candidate)
-        result[resource] = replace(discovery, candidates=tuple(kept.values()), skipped=tuple(skipped))
+        result[resource] = replace(discovery, candidates=tuple(accepted.values()), skipped=tuple(skipped))
     return result
 
 

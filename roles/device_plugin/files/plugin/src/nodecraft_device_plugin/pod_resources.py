@@ -59,8 +59,8 @@ async def read(socket: Path, inventories: t.Mapping[str, Inventory]) -> View:
 async def read_pod(socket: Path, namespace: str, pod: str, inventories: t.Mapping[str, Inventory]) -> View:
     """Query the kubelet for one pod; free is empty then. Raises wire.Unavailable, and wire.NotFound for an unknown pod."""
     request = API.GetPodResourcesRequest(pod_name=pod, pod_namespace=namespace)
-    answer = await wire.call(socket, f"{_LISTER}/Get", request, API.GetPodResourcesResponse, TIMEOUT)
-    holdings = tuple(_holdings(answer.pod_resources, inventories))
+    response = await wire.call(socket, f"{_LISTER}/Get", request, API.GetPodResourcesResponse, TIMEOUT)
+    holdings = tuple(_holdings(response.pod_resources, inventories))
     return View(holdings, _allocatable(await _read_allocatable(socket)), {})
 
 
@@ -72,21 +72,21 @@ async def _read_allocatable(socket: Path) -> t.Any:
 
 
 def join(listed: t.Any, allocatable_devices: t.Any, inventories: t.Mapping[str, Inventory]) -> View:
-    """A view from the kubelet's answers. inventories: of this plugin's resources. Pure."""
+    """A view from the kubelet's responses. inventories: of this plugin's resources. Pure."""
     holdings = tuple(holding for pod in listed.pod_resources for holding in _holdings(pod, inventories))
     allocatable = _allocatable(allocatable_devices)
-    held = {(holding.resource, holding.device_id) for holding in holdings}
+    allocated = {(holding.resource, holding.device_id) for holding in holdings}
     free = {
-        resource: tuple(identifier for identifier in ids if (resource, identifier) not in held)
+        resource: tuple(identifier for identifier in ids if (resource, identifier) not in allocated)
         for resource, ids in allocatable.items()
     }
     return View(holdings, allocatable, free)
 
 
-def _allocatable(answer: t.Any) -> dict[str, tuple[str, ...]]:
+def _allocatable(response: t.Any) -> dict[str, tuple[str, ...]]:
     """The ids of each resource, in order."""
     ids: dict[str, set[str]] = {}
-    for devices in answer.devices:
+    for devices in response.devices:
         ids.setdefault(devices.resource_name, set()).update(devices.device_ids)
     return {resource: tuple(sorted(ids[resource])) for resource in sorted(ids)}
 
@@ -127,14 +127,14 @@ def as_metrics(view: View, node: str) -> bytes:
     advertised = {(resource, identifier) for resource, ids in view.allocatable.items() for identifier in ids}
     registry = CollectorRegistry()
     labels = ("node", "namespace", "pod", "container", "resource", "device_id", "physical", "numa", "health")
-    held = Gauge(
+    allocated = Gauge(
         "device_plugin_allocated_device", "1 for each device that a container holds.", labels, registry=registry
     )
     for holding in view.holdings:
         # The kubelet advertises what the device's plugin reported as healthy.
         health = holding.health or ("Healthy" if (holding.resource, holding.device_id) in advertised else "Unknown")
         values = {**asdict(holding), "health": health, "numa": ",".join(map(str, holding.numa))}
-        held.labels(node=node, **values).set(1)
+        allocated.labels(node=node, **values).set(1)
     for name, text, counted in (
         ("allocatable", "Devices that the kubelet can allocate.", view.allocatable),
         ("free", "Devices that no container holds.", view.free),

@@ -47,14 +47,14 @@ def _numa_order(
     selected: t.Sequence[str], replicas: t.Mapping[str, int], size: int, numa: t.Mapping[str, int | None], sign: int
 ) -> dict[int | None, int]:
     """The rank of each NUMA node: those already selected, then those with enough devices for all, then the largest."""
-    taken = {numa.get(physical_of(identifier)) for identifier in selected}
+    used_nodes = {numa.get(physical_of(identifier)) for identifier in selected}
     capacity = Counter(numa.get(physical) for physical in replicas)
     missing = size - len(selected)
 
     def rank(node: int | None) -> tuple[bool, bool, int, int]:
         fits = capacity[node] >= missing
         return (
-            node not in taken,
+            node not in used_nodes,
             not fits,
             sign * capacity[node] if fits else -capacity[node],
             -1 if node is None else node,

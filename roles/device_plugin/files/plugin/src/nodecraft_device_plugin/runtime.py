@@ -81,12 +81,12 @@ class Runtime:
         self.served: dict[str, Served] = {}
         self.refused = ""
         self.stopped = asyncio.Event()
-        self._scan_wanted = asyncio.Event()
+        self._scan_requested = asyncio.Event()
         self._config_changed = asyncio.Event()
-        self._context = replace(context, rescan=self._scan_wanted.set)
+        self._context = replace(context, rescan=self._scan_requested.set)
         self.config = Config()
         self._text = ""
-        self._devices_watch = inotify.Watcher(self._scan_wanted.set)
+        self._devices_watch = inotify.Watcher(self._scan_requested.set)
         self._kubelet_watch = inotify.Watcher(self._wake_servers)
         self._config_watch = inotify.Watcher(self._config_changed.set, inotify.ENTRIES | inotify.CLOSE_WRITE)
 
@@ -174,7 +174,7 @@ class Runtime:
                 entry.server.replace(resource)
                 entry.appeared.set()
             self.served[resource.name] = entry
-        self._scan_wanted.set()
+        self._scan_requested.set()
         return list(before.values())
 
     def _begin(self, resource: Resource) -> Served:
@@ -203,14 +203,16 @@ class Runtime:
 
     async def _scan_loop(self) -> None:
         while True:
-            self._scan_wanted.clear()
+            self._scan_requested.clear()
             try:
                 with self.metrics.scan_seconds.time():
                     await self._scan()
             except Exception:  # The advertised devices stay, and the next scan may succeed.
                 logs.LOGGER.exception("unexpected")
-            await _until(self._scan_wanted, self.config.scan.recheck if self._pending() else self.config.scan.interval)
-            if self._scan_wanted.is_set():
+            await _until(
+                self._scan_requested, self.config.scan.recheck if self._pending() else self.config.scan.interval
+            )
+            if self._scan_requested.is_set():
                 # A new device causes several events.
                 await asyncio.sleep(self.config.scan.debounce)
 
@@ -318,7 +320,7 @@ class Runtime:
             entry.probed = {
                 identifier: Probe(outcome) for identifier, outcome in results.items() if identifier in present
             }
-            self._scan_wanted.set()
+            self._scan_requested.set()
         except Exception:  # The next checks may succeed.
             logs.LOGGER.exception("unexpected", extra={"fields": {"resource": entry.resource.name}})
 

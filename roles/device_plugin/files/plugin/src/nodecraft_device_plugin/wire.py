@@ -18,7 +18,7 @@ API = protocol.device_plugin
 VERSION = "v1beta1"
 # Go's gRPC servers refuse the default authority, which grpc derives from the socket's path.
 _CHANNEL = [("grpc.default_authority", "localhost"), ("grpc.use_local_subchannel_pool", 1)]
-# A kubelet that answers no ping has lost the stream.
+# A kubelet that does not respond to a ping has lost the stream.
 _SERVER = [("grpc.keepalive_time_ms", 60_000), ("grpc.keepalive_timeout_ms", 20_000)]
 
 
@@ -78,15 +78,15 @@ def _handlers(service: Service) -> t.Any:
             service.preferred(one.available_deviceIDs, one.must_include_deviceIDs, one.allocation_size)
             for one in request.container_requests
         ]
-        answers = [API.ContainerPreferredAllocationResponse(deviceIDs=ids) for ids in chosen]
-        return API.PreferredAllocationResponse(container_responses=answers)
+        responses = [API.ContainerPreferredAllocationResponse(deviceIDs=ids) for ids in chosen]
+        return API.PreferredAllocationResponse(container_responses=responses)
 
     async def allocate(request: t.Any, context: t.Any) -> t.Any:
         try:
-            answers = [_allocated(await service.allocate(one.devices_ids)) for one in request.container_requests]
+            responses = [_allocated(await service.allocate(one.devices_ids)) for one in request.container_requests]
         except Rejected as error:
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
-        return API.AllocateResponse(container_responses=answers)
+        return API.AllocateResponse(container_responses=responses)
 
     async def pre_start(request: t.Any, context: t.Any) -> t.Any:
         try:
