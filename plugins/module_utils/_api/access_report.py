@@ -26,7 +26,7 @@ def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None])
     for warning in version_warnings(client):
         warn(warning)
     missing = _find_missing(client, [Right.parse(entry) for entry in params["rights"]], params["concurrency"])
-    return {"user": _read_user_name(client), "missing": access.question(missing)}
+    return {"user": _read_user_name(client), "missing": access.to_option(missing)}
 
 
 def _find_missing(client: Client, rights: t.Sequence[Right], workers: int) -> list[Right]:

@@ -13,7 +13,7 @@ from http import HTTPStatus
 
 from .._engine.kubeconfig import Credentials
 from .._plan.documents import configuration
-from .._plan.kubernetes.clusters import OwnCluster, own_address
+from .._plan.kubernetes.clusters import OwnCluster, own_api_server_url
 from . import sources
 from .client import OUTAGE_TIMEOUT, Client
 from .credentials import pool_of
@@ -59,7 +59,7 @@ def _read_own_address() -> str | None:
     """Where the API server of this very node listens."""
     try:
         with open(MANIFEST, encoding="utf-8") as stream:
-            return own_address(configuration.load_first(stream.read()))
+            return own_api_server_url(configuration.load_first(stream.read()))
     except (OSError, ValueError, yaml.YAMLError):
         return None
 

@@ -20,7 +20,7 @@ from .._plan.device import placement as device_plugin
 from .._plan.device.check import NAME_LABEL, OURS, REVISION_LABEL, NodeCheck, Observation
 from .._plan.device.placement import Expectation, ExpectedAmounts, Placement
 from .._plan.kubernetes import names as node_names
-from .._plan.kubernetes.kubelet_lease import unheard_kubelets
+from .._plan.kubernetes.kubelet_lease import unverified_kubelets
 from .._plan.kubernetes.pods import full_name
 from .._plan.node import plan as node_plan
 from .._plan.pod import templates as pod_templates
@@ -162,7 +162,7 @@ class _NodeReader:
         if not nodes:
             return checks
         found = find_silent(self._client, nodes)
-        silence = found._replace(silent={**self.observed.silence.silent, **found.silent})
+        silence = found._replace(stale_seconds={**self.observed.silence.stale_seconds, **found.stale_seconds})
         self.observed = dataclasses.replace(self.observed, silence=silence)
         return self._check_all()
 
@@ -173,7 +173,7 @@ class _NodeReader:
         working = [name for name, check in checks.items() if not check.problem]
         return [
             *device_plugin_check.unverified(self.observed, [name for name in own_pods if name in pods]),
-            *unheard_kubelets(self.observed.silence.unheard, working),
+            *unverified_kubelets(self.observed.silence.unknown, working),
         ]
 
     def ended_pods(self) -> tuple[list[str], list[str]]:

@@ -9,24 +9,24 @@ from __future__ import annotations
 import typing as t
 
 from .._plan.kubernetes import kubelet_lease
-from .._plan.kubernetes.kubelet_lease import Silence
+from .._plan.kubernetes.kubelet_lease import StaleLeases
 from .client import ApiError, Client, Json
 
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"  # one for each node, by its name
 _POLL_INTERVAL = 2.0
 
 
-def find_silent(client: Client, nodes: t.Collection[str]) -> Silence:
+def find_silent(client: Client, nodes: t.Collection[str]) -> StaleLeases:
     """Which kubelets of these nodes do not renew their Leases. Sends no request without nodes."""
     if not nodes:
-        return Silence({}, {})
+        return StaleLeases({}, {})
     try:
         return _watch_leases(client, nodes)
     except ApiError as exc:
-        return Silence({}, dict.fromkeys(nodes, str(exc)))
+        return StaleLeases({}, dict.fromkeys(nodes, str(exc)))
 
 
-def _watch_leases(client: Client, nodes: t.Collection[str]) -> Silence:
+def _watch_leases(client: Client, nodes: t.Collection[str]) -> StaleLeases:
     """Watch Leases that seem old until they are renewed, because the clocks of node and API server may differ."""
     started = client.clock()
     before = leases = _list_renewed(client)
@@ -44,7 +44,7 @@ def _watch_leases(client: Client, nodes: t.Collection[str]) -> Silence:
     timeout = max((kubelet_lease.renewal_interval(before[name]) for name in unrenewed), default=0.0)
     client.poll(are_renewed, timeout, _POLL_INTERVAL, refresh=refresh)
     missing = [name for name in nodes if name not in before]
-    return Silence(
+    return StaleLeases(
         dict.fromkeys(unrenewed, client.clock() - started),
         dict.fromkeys(missing, "kube-node-lease has no Lease that they renewed"),
     )

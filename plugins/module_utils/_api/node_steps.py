@@ -16,7 +16,7 @@ from .._plan.common.errors import KubeadmError
 from .._plan.common.verdict import Verdict
 from .._plan.documents import json_patch
 from .._plan.documents.json_patch import PatchOperation
-from .._plan.kubernetes.kubelet_lease import describe_silence, unheard_kubelets
+from .._plan.kubernetes.kubelet_lease import describe_stale_lease, unverified_kubelets
 from .._plan.node import conditions as node_conditions
 from .._plan.node import plan as node_plan
 from .._plan.node import readmission
@@ -196,8 +196,8 @@ class NodeWatch:
         names = [target.name for target in targets if self._kind.needs_kubelet and target.desired]
         silent, unheard = find_silent(self._client, names)
         for name, seconds in silent.items():
-            self._note_unverified(f"whether the node {name} offers it: {describe_silence(seconds)}")
-        for text in unheard_kubelets(unheard, names):
+            self._note_unverified(f"whether the node {name} offers it: {describe_stale_lease(seconds)}")
+        for text in unverified_kubelets(unheard, names):
             self._note_unverified(text)
 
     def _can_report(self, target: NodeTarget) -> bool:

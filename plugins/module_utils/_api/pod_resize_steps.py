@@ -16,7 +16,7 @@ from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.verdict import Verdict
 from .._plan.kubernetes import names as node_names
 from .._plan.kubernetes import pods
-from .._plan.kubernetes.kubelet_lease import describe_silence, unheard_kubelets
+from .._plan.kubernetes.kubelet_lease import describe_stale_lease, unverified_kubelets
 from .._plan.pod import resize as pod_resize
 from .._plan.pod import resize_state as pod_resize_state
 from .._plan.pod import templates as pod_templates
@@ -318,17 +318,19 @@ class PodWatch:
         reasons = {
             name: f"its node {target.node} is not Ready, so no kubelet reports it"
             for name, target in known.items()
-            if pods.is_forsaken(target.latest)
+            if pods.is_unreported(target.latest)
         }
         others = {
             name: target for name, target in known.items() if name not in reasons and target.name not in self._watched
         }
         nodes = list(dict.fromkeys(target.node for target in others.values()))
         silent, unheard = find_silent(self._client, nodes)
-        reasons |= {name: describe_silence(silent[each.node]) for name, each in others.items() if each.node in silent}
+        reasons |= {
+            name: describe_stale_lease(silent[each.node]) for name, each in others.items() if each.node in silent
+        }
         for name, reason in reasons.items():
             self._note_unverified(f"whether the pod {name} has its resources: {reason}")
-        for text in unheard_kubelets(unheard, nodes):
+        for text in unverified_kubelets(unheard, nodes):
             self._note_unverified(text)
 
     def not_ready(self, targets: t.Mapping[str, PodTarget]) -> list[str]:

@@ -92,4 +92,6 @@ class Steps:
             return ClusterFound(api_reachable=False)
         reachable = [here] if node.cluster else []
         api, *_others = self._play.api_hosts(self._play.control_planes(), named, reachable=reachable)
-        return ClusterFound(api=api, cluster=clusters.expected({node.node: node.cluster} if node.cluster else {}))
+        return ClusterFound(
+            api=api, cluster=clusters.expected_identity({node.node: node.cluster} if node.cluster else {})
+        )

@@ -190,7 +190,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             return "", []
         purpose = "control_plane needs until its last write"
         result, refusal = self._review_rights(rights, control_planes.cluster(hosts), purpose)
-        return refusal, [f"not verified: {what}" for what in access.unverified(result, purpose)]
+        return refusal, [f"not verified: {what}" for what in access.unverified_rights(result, purpose)]
 
     def _lease_admission(self, hosts: Hosts[StaticPodHost], plan_age: int) -> rollout_lease.Admission:
         """Acquire the Lease."""

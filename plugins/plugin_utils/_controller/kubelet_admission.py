@@ -231,7 +231,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         has_control_plane = any(host.is_control_plane for host in hosts.values())
         # Read only where it counts: what is for control planes need not be defined on the host that sends the request.
         settings = {} if has_control_plane else {name: self._play.variable(name) for name in _PLANE_SETTINGS}
-        found = coverage.judge(
+        found = coverage.check(
             {name: node.labels for name, node in info.nodes.items()} if info and info.nodes is not None else None,
             [host.plan.node for host in hosts.values()],
             excluded=excluded,
@@ -240,7 +240,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             settings=settings,
         )
         report_lines = [
-            *filter(None, [coverage.told_missing(found.missing)]),
+            *filter(None, [coverage.missing_nodes_line(found.missing)]),
             *report.limits(kubelets.unverified_nodes(info, why)),
         ]
         warnings = [found.warning] if found.warning else []

@@ -127,7 +127,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
             return "", []
         purpose = "node_resources needs after the kubelets are restarted"
         result, refusal = self._review_rights(rights, resources.arguments("labels", hosts).get("cluster"), purpose)
-        return f"Nothing was changed: {refusal}" if refusal else "", access.unverified(result, purpose)
+        return f"Nothing was changed: {refusal}" if refusal else "", access.unverified_rights(result, purpose)
 
     def _kubelet_plan(self, host: str, kind: type[R]) -> R:
         """What the role node_kubelet planned in this run; an empty plan without."""

@@ -122,7 +122,7 @@ class RoleRollout(RoleEnd[H]):
 
     def _excluded_refusal(self, hosts: Hosts[H]) -> str:
         """Why hosts that cannot be reached must not be skipped; empty when they may. hosts: all that use the role."""
-        objection = coverage.objection(
+        objection = coverage.unreachable_refusal(
             rollout.excluded(hosts),
             self._play.control_planes(),
             hosts=hosts,
@@ -135,10 +135,10 @@ class RoleRollout(RoleEnd[H]):
         self, rights: t.Sequence[access.Right], cluster: Json | None, purpose: str
     ) -> tuple[AccessResult, str]:
         """Review rights where the step runs. Returns the result, and why nothing may be changed; empty when the account has all rights, or no API
-        server responds. purpose: what they are for, as C(access.refusal) takes it."""
+        server responds. purpose: what they are for, as C(access.missing_rights_message) takes it."""
         own = {"cluster": cluster} if cluster else {}
-        result = self._modules.run("access_info", {"rights": access.question(rights), **own}, AccessResult)
-        return result, access.refusal(result, purpose)
+        result = self._modules.run("access_info", {"rights": access.to_option(rights), **own}, AccessResult)
+        return result, access.missing_rights_message(result, purpose)
 
     @property
     def _coordinator(self) -> H:

@@ -284,7 +284,7 @@ def test_d12_a_thousand_devices(plugin: Plugin, record: Recorder) -> None:
         seconds.append(restart_kubelet(plugin, watch, ids))
     check_observations(watch)
     # The API server writes a thousand as 1k.
-    until(lambda: quantities.same(plugin.allocatable(MANY), str(len(MANY_IDS))), "all of them in allocatable", 30)
+    until(lambda: quantities.is_equal(plugin.allocatable(MANY), str(len(MANY_IDS))), "all of them in allocatable", 30)
     entry.outcome, entry.list_seconds = "recovered", max(seconds)
     entry.reached = f"allocatable was {len(MANY_IDS)}"
     assert plugin.identity() == life

@@ -22,7 +22,7 @@ from ..._plan.documents.command_line import Argument, Source
 from ..._plan.kubelet import config as kubelet_config
 from ..._plan.kubelet.config import ConfigDocument, Settings
 from ..._plan.kubernetes import flags, versions
-from ..._plan.kubernetes.clusters import ClusterIdentity, fingerprints
+from ..._plan.kubernetes.clusters import ClusterIdentity, certificate_fingerprints
 from ..transaction.state import Run
 
 KUBECONFIG = "/etc/kubernetes/kubelet.conf"
@@ -33,16 +33,16 @@ _CERT_DIR = "/var/lib/kubelet/pki"
 
 def kubeconfig_of(arguments: t.Sequence[str]) -> str:
     """The kubeconfig of a kubelet with this command line."""
-    return flags.last(arguments, "kubeconfig") or KUBECONFIG
+    return flags.last_value(arguments, "kubeconfig") or KUBECONFIG
 
 
 def read_identity(arguments: t.Sequence[str], *, root: str = "/") -> ClusterIdentity:
     """The cluster of a kubelet with this command line. root: what the kubelet sees as the root of its files."""
     cluster = read_cluster(kubeconfig_of(arguments), root)
     return ClusterIdentity(
-        ca_sha256=fingerprints(cluster.authority.decode("ascii", "replace")),
+        ca_sha256=certificate_fingerprints(cluster.authority.decode("ascii", "replace")),
         server=cluster.server,
-        machine_id=_machine_id(flags.last(arguments, "machine-id-file") or _MACHINE_IDS, root),
+        machine_id=_machine_id(flags.last_value(arguments, "machine-id-file") or _MACHINE_IDS, root),
     )
 
 
@@ -66,7 +66,7 @@ def joined_at(arguments: t.Sequence[str], root: str = "/") -> float:
     A rotation adds a client certificate beside the older ones, so the oldest one is from that time. Removing old ones does not write the
     kubelet's kubeconfig again, which kubeadm join does: the earlier of the two counts.
     """
-    directory = flags.last(arguments, "cert-dir") or _CERT_DIR
+    directory = flags.last_value(arguments, "cert-dir") or _CERT_DIR
     pattern = os.path.join(root, directory.lstrip("/"), "kubelet-client-[0-9]*.pem")
     with contextlib.suppress(OSError, ValueError):  # ValueError: without any certificate
         oldest = min(os.stat(path).st_mtime for path in glob.glob(pattern))
@@ -181,8 +181,8 @@ def _read_paths(arguments: t.Sequence[str], settings: Settings) -> KubeletPaths:
     """The paths of its configuration and flags that differ from the kubelet's defaults."""
     logs, root, kubeconfig = (
         settings.field(("podLogsDir",)),
-        flags.last(arguments, "root-dir"),
-        flags.last(arguments, "kubeconfig"),
+        flags.last_value(arguments, "root-dir"),
+        flags.last_value(arguments, "kubeconfig"),
     )
     paths: KubeletPaths = {}
     if logs:
@@ -211,7 +211,7 @@ def minor_version_of(program: str, run: Run) -> tuple[int, int]:
 
 def version_warnings(kubelet: Kubelet, images: t.Mapping[str, t.Any], run: Run) -> list[str]:
     """Versions that are not tested: those of Kubernetes' own components, by their images, or the kubelet's where there is none of them."""
-    found = versions.of_images(images) or {"kubelet": [printed_version(kubelet.program, run)]}
+    found = versions.component_versions(images) or {"kubelet": [printed_version(kubelet.program, run)]}
     return versions.warnings(kubelet.node_name, found)
 
 
@@ -225,7 +225,7 @@ def healthz_of(settings: Settings) -> Probe | None:
 
 def registered_name(arguments: t.Sequence[str]) -> str:
     """The name under which a kubelet with this command line registers its Node."""
-    name = flags.last(arguments, "hostname-override") or os.uname().nodename
+    name = flags.last_value(arguments, "hostname-override") or os.uname().nodename
     return name.strip().lower()
 
 
@@ -253,7 +253,7 @@ def read_settings(arguments: t.Sequence[str], root: str) -> Settings:
 
     root: what is the root of the file system for it.
     """
-    main, directory = flags.last(arguments, "config"), flags.last(arguments, "config-dir")
+    main, directory = flags.last_value(arguments, "config"), flags.last_value(arguments, "config-dir")
     fragments = fragment_paths(os.path.join(root, directory.lstrip("/"))) if directory else []
     paths = [*([main] if main else []), *(f"/{os.path.relpath(path, root)}" for path in fragments)]
     return Settings(

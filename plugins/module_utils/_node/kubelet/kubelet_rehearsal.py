@@ -74,7 +74,7 @@ def _files_outside(plan: kubelet.KubeletPlan) -> list[str]:
     """Files outside of VISIBLE that the kubelet reads before the rehearsal ends: its configuration, its certificates."""
     settings, command = plan.after.settings, plan.after.command
     named = [
-        flags.last(command, "config"),
+        flags.last_value(command, "config"),
         kubelet_layout.config_dir(command),
         *(settings.field(path) for path in (("tlsCertFile",), ("tlsPrivateKeyFile",), _CLIENT_CA)),
     ]

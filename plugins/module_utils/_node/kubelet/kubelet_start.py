@@ -42,7 +42,7 @@ def require_credential(unit: KubeletUnit) -> list[str]:
     """Refuse to restart a kubelet that works only because its client certificate is in memory. Where it can request another one with a bootstrap
     kubeconfig, warn. A relative path is not checked: its base is unknown."""
     command = unit.layout.command
-    kubeconfig, bootstrap = (flags.last(command, name) or "" for name in ("kubeconfig", "bootstrap-kubeconfig"))
+    kubeconfig, bootstrap = (flags.last_value(command, name) or "" for name in ("kubeconfig", "bootstrap-kubeconfig"))
     missing = _missing_file(kubeconfig) if os.path.isabs(kubeconfig) else ""
     if not missing:
         return []
@@ -112,7 +112,7 @@ def _setting_name(path: tuple[str, ...], settings: Settings) -> str:
 
 def refuse_unread_directory(arguments: t.Sequence[str]) -> None:
     """Refuse a fragment where a kubelet with this command line would not find it."""
-    directory = flags.last(arguments, "config-dir") or ""
+    directory = flags.last_value(arguments, "config-dir") or ""
     if os.path.islink(directory):
         raise Refusal(
             f"{directory} on {os.uname().nodename} is a link, and a kubelet reads no file of a --config-dir that is one. Make it a directory: what is in"

@@ -10,7 +10,7 @@ import dataclasses
 import typing as t
 
 from ..common.times import parse_time
-from ..kubernetes.kubelet_lease import Silence, describe_silence
+from ..kubernetes.kubelet_lease import StaleLeases, describe_stale_lease
 from ..kubernetes.pods import Pod, container_statuses, full_name, is_ending
 from ..node import extended_resources as node_resources
 from ..node import labels as node_labels
@@ -45,7 +45,7 @@ class Observation:
     now: float
     events: t.Mapping[tuple[str, str], str] = dataclasses.field(default_factory=dict)
     told: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
-    silence: Silence = Silence({}, {})
+    silence: StaleLeases = StaleLeases({}, {})
 
     @property
     def min_ready_seconds(self) -> float:
@@ -126,9 +126,9 @@ def _cause(node: Node, pod: Pod | None, observed: Observation) -> str:
     """What keeps the plugin itself from working on a node; empty when it works."""
     if not node_plan.is_ready(node):
         return "the node is not Ready, so its kubelet starts no pod and reports nothing new"
-    seconds = observed.silence.silent.get(node_plan.node_name(node))
+    seconds = observed.silence.stale_seconds.get(node_plan.node_name(node))
     if seconds is not None:
-        return describe_silence(seconds)
+        return describe_stale_lease(seconds)
     if observed.daemon_set is None:
         return f"there is no DaemonSet {observed.name}"
     if pod is None or is_ending(pod):

@@ -221,7 +221,7 @@ class Settings:
         if not found:
             return value_at(self.config, path)
         texts = [flag.text for flag in found]
-        text = flags.joined(texts) if found[-1].name in _ADDED else texts[-1]
+        text = flags.join_values(texts) if found[-1].name in _ADDED else texts[-1]
         return like if like is not None and text in texts_of(like) else text
 
     def pairs(self, name: str) -> dict[str, str] | None:
@@ -246,7 +246,7 @@ class Settings:
 
     def taint_list(self) -> list[dict[str, t.Any]]:
         """The same as it is configured. A flag replaces the list of the files."""
-        text = flags.last([argument.text for argument in self.arguments], REGISTER_WITH_TAINTS)
+        text = flags.last_value([argument.text for argument in self.arguments], REGISTER_WITH_TAINTS)
         return list(self.config.get("registerWithTaints") or []) if text is None else parse_taints(text)
 
     def value(self, field: str, key: str, like: t.Any = None) -> t.Any:

@@ -37,7 +37,7 @@ def differences(asked: t.Any, running: t.Mapping[str, t.Any]) -> list[ConfigDiff
     asked: C(feature_gates) and C(config) as the module C(kubelet) takes them. What is null there is not compared, because
     any default is right then. running: the kubelet's own KubeletConfiguration. Raises Refusal for what is no such desired state.
     """
-    gates = {gate: option_values.gate(gate, value) for gate, value in _mapping(asked, GATES).items()}
+    gates = {gate: option_values.parse_gate(gate, value) for gate, value in _mapping(asked, GATES).items()}
     now = running.get("featureGates") or {}
     # A gate that is omitted has its default, which may be either.
     found = [

@@ -60,13 +60,13 @@ class Desired:
 def parse_desired(params: t.Mapping[str, t.Any]) -> Desired:
     """Turn module parameters into a desired state. Raises Refusal for values that no kubelet could take."""
     values: Values = {
-        GATES: {gate: option_values.gate(gate, value) for gate, value in (params[GATES] or {}).items()},
+        GATES: {gate: option_values.parse_gate(gate, value) for gate, value in (params[GATES] or {}).items()},
         CONFIG: _config(params[CONFIG] or {}),
         ARGS: {flags.normalise(name): _argument(name, value) for name, value in (params[ARGS] or {}).items()},
         TAINTS: {kubelet_config.taint_key(taint): _taint(taint) for taint in params[TAINTS] or []},
     }
-    option_values.refuse_twice(ARGS, [flags.normalise(name) for name in params[ARGS] or {}])
-    option_values.refuse_twice(TAINTS, [kubelet_config.taint_key(taint) for taint in params[TAINTS] or []])
+    option_values.refuse_duplicates(ARGS, [flags.normalise(name) for name in params[ARGS] or {}])
+    option_values.refuse_duplicates(TAINTS, [kubelet_config.taint_key(taint) for taint in params[TAINTS] or []])
     options = {option: params[option] for option in SETTINGS}
     complete = ownership.complete_fields(options, params["state"], purge=params["purge"])
     return Desired(values, params["state"], complete, params["adopt"], params["force"])
@@ -77,7 +77,7 @@ def _argument(name: str, value: t.Any) -> list[str] | None:
         raise Refusal(
             f"args: --{name} decides what this node is and where its kubelet keeps its data; it is not changed here."
         )
-    return option_values.argument(name, value, _OWN_OPTION)
+    return option_values.parse_argument(name, value, _OWN_OPTION)
 
 
 def _config(config: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -93,7 +93,7 @@ def _config(config: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     leaves = kubelet_config.leaves(config)
     for path, value in leaves.items():
         if isinstance(value, str):
-            option_values.no_empty_text(CONFIG, kubelet_config.key_of(path), value)
+            option_values.require_text(CONFIG, kubelet_config.key_of(path), value)
     return {kubelet_config.key_of(path): value for path, value in leaves.items()}
 
 

@@ -43,17 +43,17 @@ class Layout:
 
 def config_file(arguments: t.Sequence[str]) -> str | None:
     """The configuration file that a command line names."""
-    return flags.last(arguments, "config")
+    return flags.last_value(arguments, "config")
 
 
 def root_dir(arguments: t.Sequence[str]) -> str:
     """The directory in which a kubelet with this command line keeps its state."""
-    return flags.last(arguments, "root-dir") or _DEFAULT_ROOT
+    return flags.last_value(arguments, "root-dir") or _DEFAULT_ROOT
 
 
 def config_dir(arguments: t.Sequence[str]) -> str | None:
     """The directory of fragments that a command line names."""
-    return flags.last(arguments, "config-dir")
+    return flags.last_value(arguments, "config-dir")
 
 
 def layout(

@@ -89,7 +89,7 @@ def refusal(hosts: Hosts[KubeletHost], reachable: t.Collection[str]) -> str:
     """Why the hosts that take part cannot be changed in one run; empty when they can. reachable: the hosts that the play still has."""
     if found := rollout.planning_refusal(hosts, reachable):
         return found
-    conflict = clusters.conflict({name: host.plan.cluster for name, host in hosts.items()})
+    conflict = clusters.cluster_conflict({name: host.plan.cluster for name, host in hosts.items()})
     return rollout.wrong_names(hosts, "node_kubelet_node_name") or rollout.different_settings(hosts, SHARED) or conflict
 
 
@@ -139,7 +139,7 @@ def with_turn(admission: Admission, decision: KubeletDecision, host: str) -> Adm
 
 def cluster(hosts: Hosts[KubeletHost]) -> Json:
     """By what the API is verified to be that of these nodes, as the modules that use it take it."""
-    return clusters.expected({host.plan.node: host.plan.cluster for host in hosts.values()})
+    return clusters.expected_identity({host.plan.node: host.plan.cluster for host in hosts.values()})
 
 
 def rights(hosts: Hosts[KubeletHost], turns: t.Sequence[str], settings: KubeletSettings) -> list[access.Right]:

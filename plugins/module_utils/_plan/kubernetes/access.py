@@ -44,7 +44,7 @@ class Right:
         return f"{self.verb} {self.resource}{names}{f' in {self.namespace}' if self.namespace else ''}"
 
     def review(self, name: str = "") -> Json:
-        """The object whose creation tells whether the account has the right. name: for one object only."""
+        """The object whose creation shows whether the account has the right. name: for one object only."""
         resource, dummy, subresource = self.resource.partition("/")
         attributes = {
             "verb": self.verb,
@@ -73,7 +73,7 @@ def of_lease(name: str, namespace: str) -> list[Right]:
 
 
 def of_kubelets(nodes: t.Sequence[str], *, reads_pods: bool) -> list[Right]:
-    """To read nodes, and what their kubelets use. nodes: their names. reads_pods: whether pods that would be rejected are looked for."""
+    """To read nodes, and what their kubelets use. nodes: their names. reads_pods: whether to find pods that would be rejected."""
     names = tuple(nodes)
     rights = [Right("get", "nodes", names=names), Right("list", "nodes"), Right("get", "nodes/proxy", names=names)]
     return [*rights, *([Right("list", "pods")] if reads_pods else [])]
@@ -96,38 +96,38 @@ def of_config_maps(config: str, record: str, namespace: str) -> list[Right]:
     ]
 
 
-def question(rights: t.Iterable[Right]) -> list[Json]:
+def to_option(rights: t.Iterable[Right]) -> list[Json]:
     """Rights as the option of the module C(access_info)."""
     return [{**dataclasses.asdict(right), "names": list(right.names)} for right in rights]
 
 
 @dataclasses.dataclass(frozen=True)
 class AccessResult(ModuleResult):
-    """The result of the module C(access_info). missing: the rights that the account lacks; None when the API server does not tell."""
+    """The result of the module C(access_info). missing: the rights that the account lacks; None when the API server does not report them."""
 
     user: str = ""
     missing: tuple[Right, ...] | None = typed.tuple_of(Right.parse, None)
 
 
-def refusal(result: AccessResult, purpose: str) -> str:
+def missing_rights_message(result: AccessResult, purpose: str) -> str:
     """Why a run must not begin; empty when the account has all rights, or this is not known. purpose: what needs them."""
     if not result.missing:
         return ""
     lacking = ", ".join(map(str, result.missing))
     return (
         f"the account {result.user or 'of these credentials'} lacks rights that {purpose}: {lacking}. These rules grant them, in a"
-        f" ClusterRole that is bound to the account (docs/credentials.md has all): {'; '.join(rules(result.missing))}."
+        f" ClusterRole that is bound to the account (docs/credentials.md has all): {'; '.join(rbac_rules(result.missing))}."
     )
 
 
-def unverified(result: AccessResult, purpose: str) -> list[str]:
-    """What of the rights is not known, because the API server did not tell. The arguments are those of refusal()."""
+def unverified_rights(result: AccessResult, purpose: str) -> list[str]:
+    """What of the rights is not known, because the API server did not report it. The arguments are those of missing_rights_message()."""
     if result.missing is not None:
         return []
     return [f"whether the account has the rights that {purpose}: {result.msg or 'the API does not answer'}"]
 
 
-def rules(rights: t.Iterable[Right]) -> list[str]:
+def rbac_rules(rights: t.Iterable[Right]) -> list[str]:
     """The rules that grant rights, as YAML in one line each."""
     verbs: dict[tuple[str, str], dict[str, None]] = {}
     for right in rights:

@@ -23,7 +23,7 @@ _SEPARATOR = ","
 
 @dataclasses.dataclass(frozen=True)
 class ClusterIdentity:
-    """What tells the cluster of a node. Every value is empty where it is not known.
+    """What identifies the cluster of a node. Every value is empty where it is not known.
 
     ca_sha256: the digests of the trusted certificates, sorted and joined with commas. server: the URL of the API server as this node
     reaches it, which may differ from node to node. machine_id: as the kubelet reports it.
@@ -45,7 +45,7 @@ class ClusterIdentity:
         return frozenset(self.ca_sha256.split(_SEPARATOR))
 
 
-def by_cluster(nodes: t.Mapping[str, ClusterIdentity]) -> list[list[str]]:
+def group_by_cluster(nodes: t.Mapping[str, ClusterIdentity]) -> list[list[str]]:
     """The names of nodes, those of one cluster together, in their order. A node of which nothing is known stands alone."""
     found: list[list[str]] = []
     for name, identity in nodes.items():
@@ -59,7 +59,7 @@ def by_cluster(nodes: t.Mapping[str, ClusterIdentity]) -> list[list[str]]:
     return found
 
 
-def expected(nodes: t.Mapping[str, ClusterIdentity]) -> dict[str, t.Any]:
+def expected_identity(nodes: t.Mapping[str, ClusterIdentity]) -> dict[str, t.Any]:
     """By what an API is verified to be that of some nodes, as the modules that use it take it. nodes: by their names in Kubernetes."""
     return {
         "ca_sha256": _SEPARATOR.join(dict.fromkeys(identity.ca_sha256 for identity in nodes.values())),
@@ -67,14 +67,14 @@ def expected(nodes: t.Mapping[str, ClusterIdentity]) -> dict[str, t.Any]:
     }
 
 
-def conflict(nodes: t.Mapping[str, ClusterIdentity | None]) -> str:
+def cluster_conflict(nodes: t.Mapping[str, ClusterIdentity | None]) -> str:
     """Why nodes cannot be changed in one run, with what to do; empty when they belong to one cluster. nodes: by name, None for one that was not
-    asked."""
+    read."""
     identities = {name: identity for name, identity in nodes.items() if identity}
-    found = by_cluster(identities)
+    found = group_by_cluster(identities)
     if len(found) < 2:
         return ""
-    each = "; ".join(f"{', '.join(names)} ({_described(identities[names[0]])})" for names in found)
+    each = "; ".join(f"{', '.join(names)} ({_describe_identity(identities[names[0]])})" for names in found)
     limits = " and ".join(f"--limit {','.join(names)}" for names in found)
     return (
         f"The hosts of this run belong to {len(found)} clusters: {each}. One run changes one cluster, with its Lease and its credentials:"
@@ -82,13 +82,13 @@ def conflict(nodes: t.Mapping[str, ClusterIdentity | None]) -> str:
     )
 
 
-def _described(identity: ClusterIdentity) -> str:
+def _describe_identity(identity: ClusterIdentity) -> str:
     if identity == ClusterIdentity(machine_id=identity.machine_id):
         return "not known: the kubeconfig of its kubelet cannot be read"
     return f"{identity.server or 'no server'}, authority {identity.ca_sha256[:12] or 'not named'}"
 
 
-def fingerprints(certificates: str) -> str:
+def certificate_fingerprints(certificates: str) -> str:
     """The SHA-256 digests of the certificates in a PEM text, over their DER form, sorted and joined with commas."""
     return _SEPARATOR.join(sorted({_digest(body) for body in _CERTIFICATE.findall(certificates)} - {""}))
 
@@ -108,25 +108,25 @@ _PORT = "6443"
 
 @dataclasses.dataclass(frozen=True)
 class OwnCluster:
-    """What nodes say of their cluster. ca_sha256: the authorities that their kubelets trust. machine_ids: by the names of their Nodes."""
+    """The cluster of nodes, as they identify it. ca_sha256: the authorities that their kubelets trust. machine_ids: by the names of their Nodes."""
 
     ca_sha256: frozenset[str]
     machine_ids: t.Mapping[str, str]
 
     @classmethod
     def parse(cls, option: t.Mapping[str, t.Any] | None) -> OwnCluster | None:
-        """What a task says; None when it says nothing, so that any API will do."""
+        """The option of a task; None without it, so that any API will do."""
         digests = frozenset(filter(None, ((option or {}).get("ca_sha256") or "").split(",")))
         machines = {name: text for name, text in ((option or {}).get("machine_ids") or {}).items() if text}
         return cls(digests, machines) if option is not None else None
 
     def trusts(self, authority: str) -> bool:
-        """Whether whatever the certificates in a PEM text vouch for, the kubelets would believe, too."""
-        found = frozenset(filter(None, fingerprints(authority).split(",")))
+        """Whether the kubelets trust all authorities in a PEM text."""
+        found = frozenset(filter(None, certificate_fingerprints(authority).split(",")))
         return bool(found) and found <= self.ca_sha256
 
     def check_machines(self, nodes: t.Mapping[str, Json], url: str, source: str) -> None:
-        """Hold the Node objects of an API against the machines. Raises Refusal when they are others, or when none is known there.
+        """Compare the Node objects of an API with the machines. Raises Refusal when they are others, or when none is known there.
 
         nodes: by their names; one that does not exist is skipped.
         """
@@ -146,8 +146,8 @@ class OwnCluster:
         )
 
 
-def own_address(manifest: t.Any) -> str | None:
-    """The URL by which a node reaches its own API server; None where its manifest does not tell."""
+def own_api_server_url(manifest: t.Any) -> str | None:
+    """The URL by which a node reaches its own API server; None where its manifest does not have it."""
     try:
         arguments = manifest["spec"]["containers"][0].get("command") or []
         flags = dict(str(argument).partition("=")[::2] for argument in arguments)
@@ -156,9 +156,9 @@ def own_address(manifest: t.Any) -> str | None:
         return None
     address = flags.get("--advertise-address")
     if address and not address.startswith("$("):  # of a variable only the kubelet may know the value
-        return f"https://{_host(address)}:{flags.get('--secure-port') or _PORT}"
+        return f"https://{_bracket_host(address)}:{flags.get('--secure-port') or _PORT}"
     return f"https://{endpoint}" if endpoint else None
 
 
-def _host(address: str) -> str:
+def _bracket_host(address: str) -> str:
     return f"[{address}]" if ":" in address else address

@@ -43,16 +43,16 @@ class Absence:
     refusal: str = ""
 
 
-def absence(found: t.Sequence[str], grouped: t.Sequence[str], settings: t.Mapping[str, t.Any]) -> Absence:
-    """Judge a run in which no host is a control plane. found: the control planes that the API knows. grouped: the hosts that the inventory
-    names as such. settings: variables that are for control planes; an empty one asks for nothing."""
+def check_absence(found: t.Sequence[str], grouped: t.Sequence[str], settings: t.Mapping[str, t.Any]) -> Absence:
+    """Check a run in which no host is a control plane. found: the control planes that the API knows. grouped: the hosts that the inventory
+    names as such. settings: variables that are for control planes; an empty one has no effect."""
     if not found:
         return Absence()
     names = ", ".join(found)
-    asked = [name for name, value in settings.items() if value]
-    if asked and not grouped:
+    ineffective = [name for name, value in settings.items() if value]
+    if ineffective and not grouped:
         return Absence(
-            refusal=f"{', '.join(asked)} would have no effect: the cluster has the control planes {names}, but no host of this run is one, and the"
+            refusal=f"{', '.join(ineffective)} would have no effect: the cluster has the control planes {names}, but no host of this run is one, and the"
             f" inventory names none. Put them into the group {GROUP}, name their group in {GROUP}_group, or remove the settings."
         )
     return Absence(
@@ -66,6 +66,6 @@ def absence(found: t.Sequence[str], grouped: t.Sequence[str], settings: t.Mappin
 
 
 def role_label(node: t.Mapping[str, t.Any] | None) -> str | None:
-    """The label of a Node that says that it is a control plane; None without one."""
+    """The label of a Node that marks it as a control plane; None without one."""
     labels = ((node or {}).get("metadata") or {}).get("labels") or {}
     return next((label for label in _LABELS if label in labels), None)

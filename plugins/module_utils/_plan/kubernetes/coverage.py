@@ -13,7 +13,7 @@ from ..common.batch import join_first
 from . import control_plane_nodes
 
 
-def objection(
+def unreachable_refusal(
     unreachable: t.Mapping[str, str],
     grouped: t.Collection[str],
     *,
@@ -28,38 +28,36 @@ def objection(
     """
     if not unreachable:
         return ""
-    told = join_first([f"{host} ({why.rstrip('.')})" if why else host for host, why in unreachable.items()])
+    skipped = join_first([f"{host} ({why.rstrip('.')})" if why else host for host, why in unreachable.items()])
     planes = [host for host in unreachable if host in grouped]
-    way_out = "Repair that, or name the hosts of the run with --limit"
+    remedy = "Repair that, or name the hosts of the run with --limit"
     if planes:
-        return (
-            f"cannot be reached: {told}. A control plane is never skipped, and {join_first(planes)} is one. {way_out}."
-        )
+        return f"cannot be reached: {skipped}. A control plane is never skipped, and {join_first(planes)} is one. {remedy}."
     if limit < 0 or len(unreachable) > limit:
         return (
-            f"cannot be reached: {told}. {variable} is {limit}, and {len(unreachable)} would be skipped. {way_out}, or set"
+            f"cannot be reached: {skipped}. {variable} is {limit}, and {len(unreachable)} would be skipped. {remedy}, or set"
             f" {variable} to the number that may be skipped."
         )
     if not grouped:
         return (
-            f"cannot be reached: {told}. Whether that is a control plane, which is never skipped, is not known, because the inventory has"
+            f"cannot be reached: {skipped}. Whether that is a control plane, which is never skipped, is not known, because the inventory has"
             f" none in the group {control_plane_nodes.GROUP}. Put them there, or name their group in {control_plane_nodes.GROUP}_group."
         )
     if len(unreachable) == len(hosts):
-        return f"cannot be reached: {told}. No host of this run is left. {way_out}."
+        return f"cannot be reached: {skipped}. No host of this run is left. {remedy}."
     return ""
 
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-    """What is to be said of a run, by the nodes that the API knows; all is empty when it reaches all of them."""
+    """How a run covers the nodes that the API knows; all is empty when it reaches all of them."""
 
     warning: str = ""
     refusal: str = ""
     missing: tuple[str, ...] = ()
 
 
-def judge(
+def check(
     nodes: t.Mapping[str, t.Mapping[str, str]] | None,
     reached: t.Collection[str],
     *,
@@ -68,14 +66,14 @@ def judge(
     has_control_plane: bool = False,
     settings: t.Mapping[str, t.Any] | None = None,
 ) -> Coverage:
-    """Judge a run. nodes: all nodes that the API knows, by name, with their labels; None when it does not tell. reached: the nodes of
+    """Check which nodes a run covers. nodes: all that the API knows, by name, with their labels; None when they are not known. reached: the nodes of
     the run.
 
     excluded: its hosts that cannot be reached. grouped: the hosts that the inventory names as control planes. has_control_plane: whether a
     node of the run is one. settings: variables that are for control planes.
     """
     if nodes is None:
-        return Coverage(refusal=_unknown(excluded)) if excluded else Coverage()
+        return Coverage(refusal=_unknown_nodes_refusal(excluded)) if excluded else Coverage()
     planes = sorted(
         name for name, labels in nodes.items() if control_plane_nodes.role_label({"metadata": {"labels": labels}})
     )
@@ -83,21 +81,21 @@ def judge(
     absence = (
         control_plane_nodes.Absence()
         if has_control_plane
-        else control_plane_nodes.absence(planes, grouped, settings or {})
+        else control_plane_nodes.check_absence(planes, grouped, settings or {})
     )
     # A host that the inventory names as a control plane takes no part, or would have been reached.
-    strangers = [name for name in planes if name not in reached and name not in grouped]
-    if excluded and strangers and not absence.refusal:
+    missing_planes = [name for name in planes if name not in reached and name not in grouped]
+    if excluded and missing_planes and not absence.refusal:
         return Coverage(
-            refusal=f"{join_first(excluded)} cannot be reached, and the cluster has the control plane {join_first(strangers)}, which this run does not"
-            f" reach. A control plane is never skipped: put {join_first(strangers)} into the group {control_plane_nodes.GROUP} under that name, or"
+            refusal=f"{join_first(excluded)} cannot be reached, and the cluster has the control plane {join_first(missing_planes)}, which this run does not"
+            f" reach. A control plane is never skipped: put {join_first(missing_planes)} into the group {control_plane_nodes.GROUP} under that name, or"
             " repair the hosts that cannot be reached.",
             missing=missing,
         )
     return Coverage(absence.warning, absence.refusal, missing)
 
 
-def _unknown(excluded: t.Sequence[str]) -> str:
+def _unknown_nodes_refusal(excluded: t.Sequence[str]) -> str:
     return (
         f"{join_first(excluded)} cannot be reached, and the API does not show which nodes are control planes, which are never skipped."
         " Repair that, or name the hosts of the run with --limit."
@@ -109,6 +107,6 @@ def missing_nodes(nodes: t.Iterable[str], run: t.Collection[str]) -> list[str]:
     return sorted(set(nodes).difference(run))
 
 
-def told_missing(missing: t.Sequence[str]) -> str:
+def missing_nodes_line(missing: t.Sequence[str]) -> str:
     """A line about them; empty when there are none."""
     return f"not in this run: {join_first(missing)}" if missing else ""

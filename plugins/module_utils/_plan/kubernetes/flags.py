@@ -82,7 +82,7 @@ def parse(arguments: t.Sequence[str]) -> list[Flag]:
 
 
 def can_follow(value: str) -> bool:
-    """Whether a value is told from a flag when it is the item after its flag."""
+    """Whether a value that is the item after its flag is not taken for a flag."""
     return _VALUE.match(value) is not None
 
 
@@ -97,13 +97,13 @@ def value(flags: t.Iterable[Flag], name: str) -> str | None:
     return found[-1] if found else None
 
 
-def last(arguments: t.Sequence[str], name: str, default: str | None = None) -> str | None:
+def last_value(arguments: t.Sequence[str], name: str, default: str | None = None) -> str | None:
     """C(value) of a flag in a list of arguments."""
     found = value(parse(arguments), name)
     return default if found is None else found
 
 
-def joined(texts: t.Iterable[str]) -> str:
+def join_values(texts: t.Iterable[str]) -> str:
     """The value of a flag that is a list or a mapping: each occurrence adds to those before."""
     return ",".join(filter(None, texts))
 
@@ -120,32 +120,34 @@ class Edit:
     text: str = ""
 
 
-def edits(arguments: t.Sequence[str], given: t.Iterable[Flag], name: str, wanted: t.Sequence[str]) -> list[Edit]:
-    """What gives a flag exactly these values, in this order: replaced, those that are more added behind, what is too much removed.
+def plan_edits(arguments: t.Sequence[str], given: t.Iterable[Flag], name: str, desired: t.Sequence[str]) -> list[Edit]:
+    """The edits that give a flag exactly these values, in this order: replaced, those that are more added behind, what is too much removed.
 
     given: the flags among C(arguments). New ones come behind the flag's last occurrence, else behind all arguments. The edits go from the
     back to the front, so that none moves the place of one after it.
     """
     found = [flag for flag in given if flag.name == name]
     behind = found[-1].index + found[-1].split + 1 if found else len(arguments)
-    added = [Edit("add", behind + n, f"--{name}={value}") for n, value in enumerate(wanted[len(found) :])]
+    added = [Edit("add", behind + n, f"--{name}={value}") for n, value in enumerate(desired[len(found) :])]
     removed = [
         Edit("remove", index)
-        for flag in reversed(found[len(wanted) :])
+        for flag in reversed(found[len(desired) :])
         for index in ((flag.index + 1, flag.index) if flag.split else (flag.index,))
     ]
-    kept = [(flag, value) for flag, value in zip(found, wanted) if flag.text != value]
-    replaced = [edit for flag, value in reversed(kept) for edit in _replacement(flag, arguments[flag.index], value)]
+    other_values = [(flag, value) for flag, value in zip(found, desired) if flag.text != value]
+    replaced = [
+        edit for flag, value in reversed(other_values) for edit in _replacement(flag, arguments[flag.index], value)
+    ]
     return [*added, *removed, *replaced]
 
 
 def _replacement(flag: Flag, written: str, value: str) -> list[Edit]:
     if flag.split and can_follow(value):
         return [Edit("replace", flag.index + 1, value)]
-    # What looks like a flag has to be tied to its own.
+    # A value that looks like a flag needs the equals sign.
     spelling = "-v" if _SHORT.fullmatch(written) else written.partition("=")[0]
-    tied = Edit("replace", flag.index, f"{spelling}={value}")
-    return [Edit("remove", flag.index + 1), tied] if flag.split else [tied]
+    joined = Edit("replace", flag.index, f"{spelling}={value}")
+    return [Edit("remove", flag.index + 1), joined] if flag.split else [joined]
 
 
 # ---- feature gates ---------------------------------------------------------------------------------------------------
@@ -176,10 +178,10 @@ def gate_key(gates: t.Mapping[str, str], gate: str) -> str:
 
 def gate_values(gates: t.Mapping[str, str]) -> dict[str, t.Any]:
     """Gate -> bool, without prefixes; a text that is no boolean is given as it is."""
-    return {_bare(gate): gate_value(text) for gate, text in gates.items()}
+    return {_strip_prefix(gate): gate_value(text) for gate, text in gates.items()}
 
 
-def _bare(gate: str) -> str:
+def _strip_prefix(gate: str) -> str:
     return gate[len(_GATE_PREFIX) :] if gate.startswith(_GATE_PREFIX) else gate
 
 

@@ -17,11 +17,11 @@ Json = t.Mapping[str, t.Any]
 _DURATION, _LATE = 40.0, 2.0
 
 
-class Silence(t.NamedTuple):
-    """Of kubelets that seem to run. silent: for how many seconds they were seen not to renew their Leases, by node. unheard: why that is not known."""
+class StaleLeases(t.NamedTuple):
+    """Of kubelets that seem to run. stale_seconds: for how long they did not renew their Leases, by node. unknown: why that is not known, by node."""
 
-    silent: t.Mapping[str, float]
-    unheard: t.Mapping[str, str]
+    stale_seconds: t.Mapping[str, float]
+    unknown: t.Mapping[str, str]
 
 
 def renewal_interval(lease: Json) -> float:
@@ -37,14 +37,14 @@ def was_just_renewed(lease: Json, now: float) -> bool:
         return False
 
 
-def describe_silence(seconds: float) -> str:
-    """What is wrong with a kubelet that was not heard of for so long."""
+def describe_stale_lease(seconds: float) -> str:
+    """What is wrong with a kubelet that did not renew its Lease for so long."""
     return f"its kubelet has stopped or does not reach the API server: it has not renewed the Lease of its node for {seconds:.0f} s"
 
 
-def unheard_kubelets(unheard: t.Mapping[str, str], nodes: t.Collection[str]) -> list[str]:
-    """Of which nodes it is not known whether their kubelets run, each reason once. unheard: as in C(Silence). nodes: those that seem to work."""
+def unverified_kubelets(unknown: t.Mapping[str, str], nodes: t.Collection[str]) -> list[str]:
+    """Of which nodes it is not known whether their kubelets run, each reason once. unknown: as in C(StaleLeases). nodes: those that seem to work."""
     by_reason: dict[str, list[str]] = {}
-    for node in sorted(set(nodes) & set(unheard)):
-        by_reason.setdefault(unheard[node], []).append(node)
+    for node in sorted(set(nodes) & set(unknown)):
+        by_reason.setdefault(unknown[node], []).append(node)
     return [f"whether the kubelet still runs on {join_first(names)}: {why}" for why, names in by_reason.items()]

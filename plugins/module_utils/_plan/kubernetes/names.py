@@ -88,7 +88,7 @@ def check_resource(name: t.Any) -> str:
     return str(name)
 
 
-def is_extended(name: str) -> bool:
+def is_extended_resource(name: str) -> bool:
     """Whether a resource of a node is an extended one: neither Kubernetes' own nor unusable by pods."""
     try:
         check_resource(name)

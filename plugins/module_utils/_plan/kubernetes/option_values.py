@@ -17,7 +17,7 @@ _FLAG_NAME = re.compile(r"[a-z][a-zA-Z0-9._-]*")
 _BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
-def gate(name: str, value: t.Any) -> bool | None:
+def parse_gate(name: str, value: t.Any) -> bool | None:
     """A feature gate's value. Raises Refusal for what is neither a boolean nor null."""
     if not _GATE_NAME.fullmatch(name):
         raise Refusal(f"feature_gates: invalid name {name!r}: must be letters and digits.")
@@ -30,7 +30,7 @@ def gate(name: str, value: t.Any) -> bool | None:
     return parsed
 
 
-def argument(name: str, value: t.Any, own_options: t.Mapping[str, str]) -> list[str] | None:
+def parse_argument(name: str, value: t.Any, own_options: t.Mapping[str, str]) -> list[str] | None:
     """A flag's values. own_options: flags that an option of their own sets. Raises Refusal for what no flag can take."""
     if not _FLAG_NAME.fullmatch(name):
         raise Refusal(f"args: invalid name {name!r}: must be a flag without leading dashes and without a value.")
@@ -55,11 +55,11 @@ def _argument_text(name: str, value: t.Any) -> str:
         raise Refusal(
             f"args: invalid value {value!r} of {name}: must be a string, a number, a boolean, a list of them, or null."
         )
-    return no_empty_text("args", name, value)
+    return require_text("args", name, value)
 
 
-def no_empty_text(option: str, name: str, value: str) -> str:
-    """The text, when it says something. Raises Refusal otherwise."""
+def require_text(option: str, name: str, value: str) -> str:
+    """The text, when it is not empty. Raises Refusal otherwise."""
     # A template that yields None arrives as '' on ansible-core 2.18 and as None later: '' must not mean two things.
     if not value.strip():
         raise Refusal(f"{option}: invalid value '' of {name}: must be null to remove it, not an empty string.")
@@ -70,7 +70,7 @@ def no_empty_text(option: str, name: str, value: str) -> str:
     return value
 
 
-def refuse_twice(option: str, keys: t.Sequence[str]) -> None:
+def refuse_duplicates(option: str, keys: t.Sequence[str]) -> None:
     """Refuse a list that names something twice."""
     for key in keys:
         if keys.count(key) > 1:

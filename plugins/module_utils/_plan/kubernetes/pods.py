@@ -40,14 +40,14 @@ def is_ready(pod: Pod) -> bool:
     return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
 
 
-def is_forsaken(pod: Pod) -> bool:
-    """Whether its kubelet no longer reports it: the controller that then says so for the Node gives no reason, a kubelet always does."""
+def is_unreported(pod: Pod) -> bool:
+    """Whether its kubelet no longer reports it: the controller that then writes its condition gives no reason, a kubelet always does."""
     conditions = pod.get("status", {}).get("conditions") or []
     ready = [condition for condition in conditions if condition.get("type") == "Ready"]
     return any(condition.get("status") == "False" and not condition.get("reason") for condition in ready)
 
 
-def running(pod: Pod) -> set[str]:
+def running_containers(pod: Pod) -> set[str]:
     """The names of its containers that run at this moment, init containers among them."""
     return {str(each["name"]) for each in container_statuses(pod) if "running" in (each.get("state") or {})}
 
@@ -58,10 +58,10 @@ def container_statuses(pod: Pod) -> list[dict[str, t.Any]]:
     return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
 
 
-def requesting(pod: Pod, resource: str) -> set[str]:
+def containers_requesting(pod: Pod, resource: str) -> set[str]:
     """The names of its containers that request a resource, init containers among them."""
     found = [*(pod["spec"].get("initContainers") or []), *(pod["spec"].get("containers") or [])]
-    return {str(each["name"]) for each in found if _requests(each).get(resource)}
+    return {str(each["name"]) for each in found if _container_requests(each).get(resource)}
 
 
 def is_static(pod: Pod) -> bool:
@@ -74,43 +74,43 @@ def priority(pod: Pod) -> int:
     return int(pod["spec"].get("priority") or 0)
 
 
-def controller(pod: Pod) -> str:
+def controller_kind(pod: Pod) -> str:
     """The kind of object that made the pod; empty for none."""
     owners = pod["metadata"].get("ownerReferences") or []
     return next((str(owner["kind"]) for owner in owners if owner.get("controller")), "")
 
 
-def requests(pod: Pod) -> dict[str, Fraction]:
+def sum_requests(pod: Pod) -> dict[str, Fraction]:
     """What a pod requests of each resource, as the scheduler and the kubelet count it.
 
     Containers run together, and so do init containers that stay (sidecars); other init containers run before them, one
     after the other, beside the sidecars that were started before. What a pod requests as a whole goes before that, and its
     overhead comes on top.
     """
-    total = {**_of_containers(pod), **_requests(pod["spec"])}
-    _add(total, _amounts(pod["spec"].get("overhead")))
+    total = {**_of_containers(pod), **_container_requests(pod["spec"])}
+    _add_amounts(total, _amounts(pod["spec"].get("overhead")))
     return total
 
 
 def _of_containers(pod: Pod) -> dict[str, Fraction]:
     total: dict[str, Fraction] = {}
     for container in pod["spec"].get("containers") or []:
-        _add(total, _requests(container))
+        _add_amounts(total, _container_requests(container))
     peak: dict[str, Fraction] = {}
     sidecars: dict[str, Fraction] = {}
     for container in pod["spec"].get("initContainers") or []:
-        own = _requests(container)
+        own = _container_requests(container)
         if container.get("restartPolicy") == "Always":
-            _add(total, own)
-            _add(sidecars, own)
+            _add_amounts(total, own)
+            _add_amounts(sidecars, own)
             own = {}
         moment = dict(sidecars)
-        _add(moment, own)
+        _add_amounts(moment, own)
         peak = {name: max(peak.get(name, Fraction(0)), moment.get(name, Fraction(0))) for name in {*peak, *moment}}
     return {name: max(total.get(name, Fraction(0)), peak.get(name, Fraction(0))) for name in {*total, *peak}}
 
 
-def _requests(requester: t.Mapping[str, t.Any]) -> dict[str, Fraction]:
+def _container_requests(requester: t.Mapping[str, t.Any]) -> dict[str, Fraction]:
     return _amounts((requester.get("resources") or {}).get("requests"))
 
 
@@ -118,17 +118,17 @@ def _amounts(found: t.Mapping[str, t.Any] | None) -> dict[str, Fraction]:
     return {name: quantities.parse(str(amount)) for name, amount in (found or {}).items()}
 
 
-def _add(total: dict[str, Fraction], more: t.Mapping[str, Fraction]) -> None:
+def _add_amounts(total: dict[str, Fraction], more: t.Mapping[str, Fraction]) -> None:
     for name, amount in more.items():
         total[name] = total.get(name, Fraction(0)) + amount
 
 
-def requested(pods: t.Iterable[Pod]) -> dict[str, Fraction]:
+def total_requests(pods: t.Iterable[Pod]) -> dict[str, Fraction]:
     """What the active ones among pods request together."""
     total: dict[str, Fraction] = {}
     for pod in pods:
         if is_active(pod):
-            _add(total, requests(pod))
+            _add_amounts(total, sum_requests(pod))
     return total
 
 
@@ -162,22 +162,22 @@ def why_not_drained(node: t.Mapping[str, t.Any], found: t.Iterable[Pod]) -> str 
 
 
 def _is_drained(pod: Pod) -> bool:
-    return is_active(pod) and not is_static(pod) and controller(pod) != "DaemonSet"
+    return is_active(pod) and not is_static(pod) and controller_kind(pod) != "DaemonSet"
 
 
 Labels = t.Mapping[str, str]
 
 
-def selects(selector: t.Mapping[str, t.Any] | None, labels: Labels) -> bool:
+def selector_matches(selector: t.Mapping[str, t.Any] | None, labels: Labels) -> bool:
     """Whether a LabelSelector selects an object with these labels. One that is empty, or not there, selects all."""
     found = selector or {}
-    wanted = found.get("matchLabels") or {}
-    return all(labels.get(key) == value for key, value in wanted.items()) and all(
-        meets(requirement, labels) for requirement in found.get("matchExpressions") or []
+    match_labels = found.get("matchLabels") or {}
+    return all(labels.get(key) == value for key, value in match_labels.items()) and all(
+        matches_requirement(requirement, labels) for requirement in found.get("matchExpressions") or []
     )
 
 
-def meets(requirement: t.Mapping[str, t.Any], labels: Labels) -> bool:
+def matches_requirement(requirement: t.Mapping[str, t.Any], labels: Labels) -> bool:
     """Whether labels meet one requirement of C(matchExpressions)."""
     value, values = labels.get(requirement["key"]), requirement.get("values") or []
     operator = requirement["operator"]
@@ -189,12 +189,12 @@ def meets(requirement: t.Mapping[str, t.Any], labels: Labels) -> bool:
         return value in values
     if operator == "NotIn":
         return value not in values
-    return _compares(operator, value, values)
+    return _compare_numbers(operator, value, values)
 
 
-def _compares(operator: str, value: str | None, values: t.Sequence[str]) -> bool:
+def _compare_numbers(operator: str, value: str | None, values: t.Sequence[str]) -> bool:
     try:
-        here, there = int(value or ""), int(values[0])
+        actual, limit = int(value or ""), int(values[0])
     except (ValueError, IndexError):
         return False
-    return here > there if operator == "Gt" else here < there
+    return actual > limit if operator == "Gt" else actual < limit

@@ -64,8 +64,8 @@ def canonical(text: str) -> str:
     return str(value.numerator) if value.denominator == 1 else text
 
 
-def count(name: str, value: t.Any) -> str:
-    """How much of an extended resource a user asks for, in canonical form.
+def parse_count(name: str, value: t.Any) -> str:
+    """How much of an extended resource a user requests, in canonical form.
 
     value: a whole number, or a text that is a quantity. Raises Refusal for everything else.
     """
@@ -83,8 +83,8 @@ def count(name: str, value: t.Any) -> str:
     return str(amount.numerator)
 
 
-def amount(option: str, name: str, value: t.Any) -> str:
-    """How much of a resource that can be divided a user asks for, as written. Raises Refusal for what is no such amount."""
+def parse_amount(option: str, name: str, value: t.Any) -> str:
+    """How much of a resource that can be divided a user requests, as written. Raises Refusal for what is no such amount."""
     refusal = Refusal(
         f"{option}: invalid value {value!r} of {name}: must be a quantity from 0 on, such as 500m, 0.5, 2 or 600Mi."
     )
@@ -92,20 +92,20 @@ def amount(option: str, name: str, value: t.Any) -> str:
         raise refusal
     text = str(value).strip()
     try:
-        worth = parse(text)
+        quantity = parse(text)
     except ValueError:
         raise refusal from None
-    if worth < 0:
+    if quantity < 0:
         raise refusal
     return text
 
 
-def rounded_up(amount: Fraction, step: Fraction) -> Fraction:
+def round_up(amount: Fraction, step: Fraction) -> Fraction:
     """The next multiple of a step, which is what Kubernetes makes of an amount."""
     return math.ceil(amount / step) * step
 
 
-def same(one: str | None, other: str | None) -> bool:
+def is_equal(one: str | None, other: str | None) -> bool:
     """Whether two quantities are worth the same. None: there is none."""
     if one is None or other is None:
         return one is other

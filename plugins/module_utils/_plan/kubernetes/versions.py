@@ -23,9 +23,9 @@ def parse(text: str) -> tuple[int, int] | None:
     return (int(match.group(1)), int(match.group(2))) if match else None
 
 
-def of_images(images: t.Mapping[str, t.Any]) -> dict[str, list[str]]:
-    """What the images of static pods tell of the versions of Kubernetes' components, by their names."""
-    return {name: [_of_image(images[name])] for name in COMPONENTS if name in images}
+def component_versions(images: t.Mapping[str, t.Any]) -> dict[str, list[str]]:
+    """The versions of Kubernetes' components by the images of static pods, by their names."""
+    return {name: [_image_version(images[name])] for name in COMPONENTS if name in images}
 
 
 def tag_of(image: str) -> str:
@@ -33,21 +33,21 @@ def tag_of(image: str) -> str:
     return image.partition("@")[0].rpartition("/")[2].partition(":")[2]
 
 
-def _of_image(image: t.Any) -> str:
+def _image_version(image: t.Any) -> str:
     """The tag of an image; the whole reference where it has none."""
     return tag_of(str(image)) or f"image: {image or 'not found'}"
 
 
 def warnings(where: str, found: t.Mapping[str, t.Iterable[str]]) -> list[str]:
-    """One warning of all versions that are outside the tested range or cannot be told, or none.
+    """One warning of all versions that are outside the tested range or not known, or none.
 
     where: a node, or the address of an API server. found: by component its versions, or what was found instead of one.
     """
     untested = [
-        f"{component} {told}"
+        f"{component} {problem}"
         for component, texts in found.items()
-        for told in map(_untested, sorted(set(texts), key=_in_order))
-        if told
+        for problem in map(_describe_untested, sorted(set(texts), key=_sort_key))
+        if problem
     ]
     if not untested:
         return []
@@ -57,11 +57,11 @@ def warnings(where: str, found: t.Mapping[str, t.Iterable[str]]) -> list[str]:
     ]
 
 
-def _in_order(text: str) -> tuple[tuple[int, int], str]:
+def _sort_key(text: str) -> tuple[tuple[int, int], str]:
     return parse(text) or (0, 0), text
 
 
-def _untested(text: str) -> str | None:
+def _describe_untested(text: str) -> str | None:
     version = parse(text)
     if version is None:
         return f"of unknown version ({text})"

@@ -25,7 +25,7 @@ OF_A_PLUGIN = "a device plugin advertises it, so the kubelet would overwrite any
 
 def _parse(option: t.Mapping[str, t.Any], state: str) -> Keys:
     return {
-        node_names.check_resource(name): None if value is None else quantities.count(name, value)
+        node_names.check_resource(name): None if value is None else quantities.parse_count(name, value)
         for name, value in option.items()
     }
 
@@ -42,7 +42,9 @@ def allocatable(node: Node) -> Keys:
 
 def _amounts(node: Node, field: str) -> Keys:
     amounts = node.get("status", {}).get(field) or {}
-    return {name: quantities.canonical(amount) for name, amount in amounts.items() if node_names.is_extended(name)}
+    return {
+        name: quantities.canonical(amount) for name, amount in amounts.items() if node_names.is_extended_resource(name)
+    }
 
 
 def _part(node: Node, keys: t.Container[str]) -> Keys:
@@ -99,7 +101,7 @@ def described(node: Node, on_node: t.Iterable[Pod] | None) -> dict[str, dict[str
     capacity, allocatable, requested: numbers as text, or None. device_plugin: whether the kubelet has it from one.
     """
     offered, available = capacity(node), allocatable(node)
-    wanted, plugins = pods.requested(on_node or ()), RESOURCES.foreign(node)
+    wanted, plugins = pods.total_requests(on_node or ()), RESOURCES.foreign(node)
     return {
         name: {
             "capacity": offered.get(name),

@@ -36,7 +36,7 @@ _REMOVED = {
 
 def set_again(arguments: t.Sequence[str]) -> dict[str, str]:
     """The labels that a kubelet with this command line sets whenever it starts, by their values there."""
-    text = flags.joined(flags.values(flags.parse(arguments), "node-labels"))
+    text = flags.join_values(flags.values(flags.parse(arguments), "node-labels"))
     entries = (entry.strip().partition("=") for entry in text.split(","))
     return {key.strip(): value.strip() for key, _equals, value in entries if key.strip() in _SET_AGAIN}
 

@@ -75,7 +75,7 @@ def rejected(found: t.Iterable[Pod], node: Conditions) -> list[Rejection]:
     for pod in sorted(found, key=lambda pod: (not pods.is_static(pod), pod["metadata"].get("creationTimestamp") or "")):
         if not pods.is_active(pod):
             continue
-        takes = {name: amount for name, amount in {**pods.requests(pod), PODS: Fraction(1)}.items() if name in left}
+        takes = {name: amount for name, amount in {**pods.sum_requests(pod), PODS: Fraction(1)}.items() if name in left}
         reason = (
             _taint_reason(pod, node)
             or affinity_reason(pod, node.name, node.labels)
@@ -102,7 +102,7 @@ def _taint_reason(pod: Pod, node: Conditions) -> str | None:
 
 def _device_reason(pod: Pod, takes: t.Iterable[str], node: Conditions) -> str | None:
     for name in sorted(set(takes) & set(node.devices)):
-        idle = sorted(pods.requesting(pod, name) - pods.running(pod))
+        idle = sorted(pods.containers_requesting(pod, name) - pods.running_containers(pod))
         if idle:
             return (
                 f"container {', '.join(idle)} does not run and requests {name}, which a restarted kubelet does not have until the device"
@@ -151,8 +151,8 @@ def _term_matches(term: t.Mapping[str, t.Any], name: str, labels: Labels) -> boo
     expressions, fields = term.get("matchExpressions") or [], term.get("matchFields") or []
     if not expressions and not fields:
         return False  # an empty term matches nothing
-    return all(pods.meets(entry, labels) for entry in expressions) and all(
-        pods.meets(entry, {"metadata.name": name}) for entry in fields
+    return all(pods.matches_requirement(entry, labels) for entry in expressions) and all(
+        pods.matches_requirement(entry, {"metadata.name": name}) for entry in fields
     )
 
 

@@ -193,7 +193,7 @@ def refusal(hosts: Hosts[NodeHost]) -> str:
     if twice:
         same = ", ".join(name for name, node in nodes.items() if node == twice[0])
         return f"{same} are the same node, {twice[0]}. Each host of the play must be another node."
-    return clusters.conflict({name: host.settings.cluster for name, host in hosts.items()})
+    return clusters.cluster_conflict({name: host.settings.cluster for name, host in hosts.items()})
 
 
 def rights(hosts: Hosts[NodeHost]) -> list[access.Right]:
@@ -220,7 +220,7 @@ def arguments(kind: str, hosts: Hosts[NodeHost]) -> dict[str, t.Any]:
         found["allow_eviction"] = settings[0].node_resources_allow_eviction
     if identities:
         # By what the API is verified to be that of the nodes. One whose name stands in the inventory was not asked.
-        found["cluster"] = clusters.expected(identities)
+        found["cluster"] = clusters.expected_identity(identities)
     return found
 
 

@@ -142,7 +142,7 @@ def evicted(found: t.Iterable[Pod], taints: t.Sequence[Taint]) -> list[Eviction]
     for pod in sorted(found, key=lambda pod: (-pods.priority(pod), pods.full_name(pod))):
         after = _patience(pod, taints)
         if after is not None and pods.is_active(pod):
-            going.append(Eviction(pods.full_name(pod), after, pods.controller(pod)))
+            going.append(Eviction(pods.full_name(pod), after, pods.controller_kind(pod)))
     return going
 
 

@@ -51,7 +51,7 @@ class PodPlan:
 
 def parse_desired(containers: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, dict[str, str]]:
     """What is asked of which containers. Raises Refusal for what no running pod can be given."""
-    option_values.refuse_twice("containers", [entry["name"] for entry in containers])
+    option_values.refuse_duplicates("containers", [entry["name"] for entry in containers])
     return {entry["name"]: _parse_amounts(entry["name"], entry.get("resources") or {}) for entry in containers}
 
 
@@ -88,7 +88,7 @@ def _parse_amount(container: str, kind: str, resource: str, value: t.Any) -> str
             " Write an amount, or leave it out to keep what is there."
         )
     name = f"{field} of {container}"
-    amount = quantities.amount("containers", name, value)
+    amount = quantities.parse_amount("containers", name, value)
     _refuse_finer(name, resource, amount)
     return amount
 
@@ -156,7 +156,7 @@ def plan(pod: Pod, desired: Desired, *, allow_restart: bool) -> PodPlan:
         for container, amounts in desired.items()
         for field, after in amounts.items()
         for before in [amounts_of(found[container][1]).get(field)]
-        if not quantities.same(before, after)
+        if not quantities.is_equal(before, after)
     )
     restarts = _restarts(found, operations)
     if restarts and not allow_restart:

@@ -199,7 +199,7 @@ def _shows(field: str, has: str | None, wanted: str) -> bool:
 
 
 def _counted(field: str, wanted: str) -> Fraction:
-    return quantities.rounded_up(quantities.parse(wanted), STEPS[field.partition(".")[2]])
+    return quantities.round_up(quantities.parse(wanted), STEPS[field.partition(".")[2]])
 
 
 def _container_statuses(pod: Pod) -> dict[str, t.Mapping[str, t.Any]]:

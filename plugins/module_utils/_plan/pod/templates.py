@@ -116,7 +116,7 @@ def differences(
         said = template.get(container, {})
         for field in dict.fromkeys([*said, *desired.get(container, {})]):
             has = [own[container].get(field) for own in everyone if container in own]
-            others = _distinct(amount for amount in has if not quantities.same(amount, said.get(field)))
+            others = _distinct(amount for amount in has if not quantities.is_equal(amount, said.get(field)))
             if others:
                 found.append(TemplateDifference(field, container, said.get(field), tuple(others)))
     return tuple(found)
@@ -145,7 +145,7 @@ def _changes(container: pod_resize.Container, amounts: Amounts) -> list[tuple[st
     found = [
         (field, made.get(field), after)
         for field, after in amounts.items()
-        if not quantities.same(made.get(field), after)
+        if not quantities.is_equal(made.get(field), after)
     ]
     changing = [change[0] for change in found]
     for resource in RESIZABLE:

@@ -75,13 +75,13 @@ def parse_desired(params: t.Mapping[str, t.Any]) -> Desired:
         )
     values: Values = {
         "feature_gates": {
-            gate: option_values.gate(gate, value) for gate, value in (params["feature_gates"] or {}).items()
+            gate: option_values.parse_gate(gate, value) for gate, value in (params["feature_gates"] or {}).items()
         },
         "admission_plugins": {
             plugin: _plugin(plugin, value) for plugin, value in (params["admission_plugins"] or {}).items()
         },
         "args": {
-            flags.normalise(name): option_values.argument(name, value, _OWN_OPTION)
+            flags.normalise(name): option_values.parse_argument(name, value, _OWN_OPTION)
             for name, value in (params["args"] or {}).items()
         },
         "env": {name: _environment(name, value) for name, value in (params["env"] or {}).items()},
@@ -95,9 +95,9 @@ def parse_desired(params: t.Mapping[str, t.Any]) -> Desired:
             f"admission_plugins was given for {params['name']}, but only kube-apiserver has admission plugins."
         )
     files = tuple(wanted_file(entry) for entry in params["files"] or [])
-    option_values.refuse_twice("args", [flags.normalise(name) for name in params["args"] or {}])
-    option_values.refuse_twice("volumes", [volume["name"] for volume in params["volumes"] or []])
-    option_values.refuse_twice("files", [entry.path for entry in files])
+    option_values.refuse_duplicates("args", [flags.normalise(name) for name in params["args"] or {}])
+    option_values.refuse_duplicates("volumes", [volume["name"] for volume in params["volumes"] or []])
+    option_values.refuse_duplicates("files", [entry.path for entry in files])
     options = {option: params[option] for option in SETTINGS}
     complete = ownership.complete_fields(options, params["state"], purge=params["purge"])
     return Desired(params["name"], values, files, params["state"], complete, params["restore_removed"])
@@ -122,7 +122,7 @@ def _environment(name: str, value: t.Any) -> str | None:
         return "true" if value else "false"
     if not isinstance(value, (str, int, float)):
         raise Refusal(f"env: invalid value of {name}: must be a string, a number or a boolean.")
-    return option_values.no_empty_text("env", name, str(value))
+    return option_values.require_text("env", name, str(value))
 
 
 def _volume(volume: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:

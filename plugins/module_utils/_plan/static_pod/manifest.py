@@ -390,7 +390,7 @@ class ManifestEditor:
         if manifest.shell is not None:
             why = f"the component is started by a shell ({manifest.shell}), so --{name} would not reach it. Start it directly."
             manifest.refuse(manifest.argument_path(0), why)
-        for edit in flags.edits(manifest.command_line, manifest.given_flags, name, wanted):
+        for edit in flags.plan_edits(manifest.command_line, manifest.given_flags, name, wanted):
             if edit.op == "add":  # into the list of the item before
                 name_of_list, before = self._manifest.argument_place(edit.index - 1)
                 self._yaml.insert((*self._path, name_of_list, before + 1), edit.text)

@@ -46,11 +46,11 @@ def desired_resources(given: t.Mapping[str, t.Any]) -> _Flat:
 
 def _amount(key: str, value: t.Any) -> str | int:
     """The form in which it stands in a manifest without quotes, as kubeadm writes it."""
-    text = quantities.amount(RESOURCES, key, value)
+    text = quantities.parse_amount(RESOURCES, key, value)
     worth = quantities.parse(text)
     if _SUFFIX.search(text):
         return text
-    return int(worth) if worth.denominator == 1 else f"{int(quantities.rounded_up(worth * 1000, quantities.ONE))}m"
+    return int(worth) if worth.denominator == 1 else f"{int(quantities.round_up(worth * 1000, quantities.ONE))}m"
 
 
 def desired_probes(given: t.Mapping[str, t.Any]) -> _Flat:

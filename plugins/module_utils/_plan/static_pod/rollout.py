@@ -67,7 +67,7 @@ def refusal(hosts: Hosts[StaticPodHost], host: str, reachable: t.Collection[str]
     found = (
         rollout.planning_refusal(hosts, reachable)
         or rollout.wrong_names(hosts, "control_plane_node_name")
-        or clusters.conflict({name: each.plan.cluster for name, each in hosts.items()})
+        or clusters.cluster_conflict({name: each.plan.cluster for name, each in hosts.items()})
         or rollout.different_settings(hosts, SHARED)
     )
     if found:
@@ -121,7 +121,7 @@ def impaired(hosts: Hosts[StaticPodHost]) -> list[str]:
 def cluster(hosts: Hosts[StaticPodHost]) -> dict[str, t.Any]:
     """By what the API is verified to be that of these nodes, as the modules that use it take it."""
     plans = [host.plan for host in hosts.values()]
-    return clusters.expected({plan.node: plan.cluster for plan in plans if plan.cluster})
+    return clusters.expected_identity({plan.node: plan.cluster for plan in plans if plan.cluster})
 
 
 def unknown_readiness(pods: t.Collection[str], unreadable: t.Sequence[str]) -> str:

@@ -79,7 +79,9 @@ def blocker(component: str, arguments: t.Sequence[str | None], program: str | No
         return "its manifest has no command, so only its image knows what is started"
     if None in arguments:
         return "an argument is made from a value that only the kubelet knows (valueFrom)"
-    if flags.last([argument for argument in arguments if argument is not None], "service-account-signing-endpoint"):
+    if flags.last_value(
+        [argument for argument in arguments if argument is not None], "service-account-signing-endpoint"
+    ):
         return "--service-account-signing-endpoint is contacted at start, which a rehearsal without network cannot do"
     return None
 
@@ -91,25 +93,27 @@ def command(component: str, arguments: t.Sequence[str]) -> list[str]:
     overrides = (
         _api_server_overrides(arguments) if component == "kube-apiserver" else _other_overrides(component, arguments)
     )
-    if flags.last(arguments, "bind-address", "0.0.0.0") != "0.0.0.0":  # noqa: S104  # compared, not bound
+    if flags.last_value(arguments, "bind-address", "0.0.0.0") != "0.0.0.0":  # noqa: S104  # compared, not bound
         overrides.append("--bind-address=0.0.0.0")  # the sandbox's network has no other address
     return [*arguments, *overrides]
 
 
 def _api_server_overrides(arguments: t.Sequence[str]) -> list[str]:
     overrides = [f"--audit-webhook-config-file={END}"]
-    if flags.last(arguments, "audit-policy-file") is None:  # without a policy the webhook is not set up
+    if flags.last_value(arguments, "audit-policy-file") is None:  # without a policy the webhook is not set up
         overrides.append(f"--audit-policy-file={AUDIT_POLICY}")
-    if flags.last(arguments, "audit-log-path", "-") != "-":  # the sandbox is read-only
+    if flags.last_value(arguments, "audit-log-path", "-") != "-":  # the sandbox is read-only
         overrides.append("--audit-log-path=-")
-    if flags.last(arguments, "advertise-address") is None:
+    if flags.last_value(arguments, "advertise-address") is None:
         overrides.append("--advertise-address=192.0.2.1")  # the sandbox has no default route to choose one from
     return overrides
 
 
 def _other_overrides(component: str, arguments: t.Sequence[str]) -> list[str]:
     overrides = [f"--tls-cert-file={END}", f"--tls-private-key-file={END}"]
-    if flags.last(arguments, "secure-port") == "0":  # no serving port, no certificate: it would run until the limit
+    if (
+        flags.last_value(arguments, "secure-port") == "0"
+    ):  # no serving port, no certificate: it would run until the limit
         overrides.append(f"--secure-port={_DEFAULT_PORTS[component]}")
     return overrides
 

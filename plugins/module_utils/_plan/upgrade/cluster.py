@@ -11,7 +11,7 @@ import typing as t
 
 from ..kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE
 from ..kubeadm_config.settings import COMPONENTS
-from ..kubernetes.pods import Labels, selects
+from ..kubernetes.pods import Labels, selector_matches
 from . import prerequisites
 from .findings import BROKEN, COLLECTION, CONFIG_MAP, WARNS, Finding, NotChecked
 
@@ -120,10 +120,10 @@ def _written(webhook: Json, labels: t.Mapping[str, Labels]) -> tuple[str, ...]:
         resource
         for namespace, groups in _WRITTEN.items()
         # A selector of namespaces leaves out nothing that has none.
-        if namespace == _CLUSTER_SCOPED or selects(webhook.get("namespaceSelector"), labels.get(namespace, {}))
+        if namespace == _CLUSTER_SCOPED or selector_matches(webhook.get("namespaceSelector"), labels.get(namespace, {}))
         for group, resources in groups.items()
         for resource, operations in resources.items()
-        if any(selects(webhook.get("objectSelector"), each) for each in _LABELS.get(resource, ({},)))
+        if any(selector_matches(webhook.get("objectSelector"), each) for each in _LABELS.get(resource, ({},)))
         and any(_is_asked(rule, namespace, group, resource, operations) for rule in webhook.get("rules") or [])
     )
     return tuple(dict.fromkeys(found))

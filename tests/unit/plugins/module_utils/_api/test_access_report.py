@@ -21,7 +21,7 @@ LIST = Right("list", "pods")
 
 
 def review(api: FakeApi, *rights: Right) -> dict[str, t.Any]:
-    params = {"rights": access.question(rights), "concurrency": 4}
+    params = {"rights": access.to_option(rights), "concurrency": 4}
     return read_all(params, connect=lambda: client_of(api.url, Clock()), warn=pytest.fail)
 
 
@@ -39,7 +39,7 @@ def review(api: FakeApi, *rights: Right) -> dict[str, t.Any]:
 def test_denied_rights_are_missing(serve: Serve, granted: set[tuple[str, str]], missing: list[Right]) -> None:
     api = serve()
     api.granted = granted
-    assert review(api, GET, LIST) == {"user": "runner", "missing": access.question(missing)}
+    assert review(api, GET, LIST) == {"user": "runner", "missing": access.to_option(missing)}
 
 
 def test_names_are_reviewed_only_where_all_are_denied(serve: Serve) -> None:
@@ -58,7 +58,7 @@ def test_no_rights_at_all_are_refused(serve: Serve) -> None:
 def test_account_that_cannot_be_reviewed_lacks_that_right(serve: Serve) -> None:
     api = serve()
     api.responses[access.REVIEWS] = ErrorResponse(403, 'User "x" cannot create resource "selfsubjectaccessreviews"')
-    assert review(api, GET)["missing"] == access.question([access.REVIEW])
+    assert review(api, GET)["missing"] == access.to_option([access.REVIEW])
 
 
 @pytest.mark.parametrize("status", [401, 404])
@@ -80,4 +80,4 @@ def test_account_without_a_name_is_reviewed_all_the_same(serve: Serve, response:
 def test_answer_that_does_not_allow_denies(serve: Serve) -> None:
     api = serve()
     api.responses[access.REVIEWS] = json.loads('{"status": {"evaluationError": "webhook is down"}}')
-    assert review(api, LIST)["missing"] == access.question([LIST])
+    assert review(api, LIST)["missing"] == access.to_option([LIST])

@@ -37,19 +37,19 @@ def test_review_names_what_the_right_is_about(right: Right, name: str, attribute
 
 
 def test_rights_survive_the_option_of_the_module() -> None:
-    assert [Right.parse(entry) for entry in access.question([PROXY, LEASE])] == [PROXY, LEASE]
+    assert [Right.parse(entry) for entry in access.to_option([PROXY, LEASE])] == [PROXY, LEASE]
 
 
 def test_account_with_all_rights_is_not_refused() -> None:
-    assert access.refusal(typed.parse(AccessResult, {"user": "u", "missing": []}), "x needs") == ""
+    assert access.missing_rights_message(typed.parse(AccessResult, {"user": "u", "missing": []}), "x needs") == ""
 
 
 @pytest.mark.parametrize(("user", "words"), [("u", "the account u lacks"), (None, "of these credentials lacks")])
 def test_refusal_names_account_rights_and_rules(user: str | None, words: str) -> None:
-    missing = access.question(
+    missing = access.to_option(
         [Right("get", "nodes/proxy"), Right("get", "nodes", names=("w1",)), LEASE, Right("list", "nodes")]
     )
-    message = access.refusal(typed.parse(AccessResult, {"user": user, "missing": missing}), "x needs")
+    message = access.missing_rights_message(typed.parse(AccessResult, {"user": user, "missing": missing}), "x needs")
     assert words in message
     assert (
         "lacks rights that x needs: get nodes/proxy, get nodes w1, update leases l in kube-system, list nodes."

@@ -10,9 +10,9 @@ import hashlib
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import (
     ClusterIdentity,
-    by_cluster,
-    conflict,
-    fingerprints,
+    certificate_fingerprints,
+    cluster_conflict,
+    group_by_cluster,
 )
 
 
@@ -27,11 +27,13 @@ def digest(content: bytes) -> str:
 
 
 def test_certificates_are_told_by_their_der_form() -> None:
-    assert fingerprints(pem(b"a") + "# a comment\n" + pem(b"b") + pem(b"a")) == ",".join(
+    assert certificate_fingerprints(pem(b"a") + "# a comment\n" + pem(b"b") + pem(b"a")) == ",".join(
         sorted((digest(b"a"), digest(b"b")))
     )
-    assert fingerprints("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n" + pem(b"a")) == digest(b"a")
-    assert fingerprints("") == ""
+    assert certificate_fingerprints(
+        "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n" + pem(b"a")
+    ) == digest(b"a")
+    assert certificate_fingerprints("") == ""
 
 
 @pytest.mark.parametrize(
@@ -62,18 +64,18 @@ def told(authority: str, server: str = "https://x:6443") -> ClusterIdentity:
 
 def test_a_cluster_whose_authority_is_being_replaced_is_one() -> None:
     nodes = {name: ClusterIdentity(authority) for name, authority in {"a": "1", "b": "2", "c": "3", "d": "1,2"}.items()}
-    assert by_cluster(nodes) == [["a", "b", "d"], ["c"]]
+    assert group_by_cluster(nodes) == [["a", "b", "d"], ["c"]]
 
 
 def test_nodes_of_one_cluster_are_in_no_conflict() -> None:
-    assert conflict({"cp1": told("a"), "w1": told("a", "https://127.0.0.1:6443"), "w2": None}) == ""
-    assert conflict({"w1": told("", "")}) == ""
-    assert conflict({}) == ""
+    assert cluster_conflict({"cp1": told("a"), "w1": told("a", "https://127.0.0.1:6443"), "w2": None}) == ""
+    assert cluster_conflict({"w1": told("", "")}) == ""
+    assert cluster_conflict({}) == ""
 
 
 def test_a_conflict_names_the_hosts_of_each_cluster_and_what_to_do() -> None:
     nodes = {"a1": told("1" * 64), "b1": told("", "https://y:6443"), "a2": told("1" * 64), "c1": told("", "")}
-    assert conflict(nodes) == (
+    assert cluster_conflict(nodes) == (
         "The hosts of this run belong to 3 clusters: a1, a2 (https://x:6443, authority 111111111111);"
         " b1 (https://y:6443, authority not named);"
         " c1 (not known: the kubeconfig of its kubelet cannot be read)."

@@ -10,7 +10,10 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import OwnCluster, own_address
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import (
+    OwnCluster,
+    own_api_server_url,
+)
 
 
 def certificate(text: str) -> str:
@@ -92,4 +95,4 @@ def manifest(*arguments: str, **annotations: str) -> t.Any:
     ],
 )
 def test_the_address(found: t.Any, url: str | None) -> None:
-    assert own_address(found) == url
+    assert own_api_server_url(found) == url

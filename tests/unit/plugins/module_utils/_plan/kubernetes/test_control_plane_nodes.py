@@ -9,7 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.control_plane_nodes import (
     Absence,
-    absence,
+    check_absence,
     component_of_pod,
     role_label,
 )
@@ -77,12 +77,12 @@ SET: dict[str, t.Any] = {"control_plane_components": {"etcd": {}}, "control_plan
 def test_a_run_without_control_planes(
     found: list[str], grouped: list[str], settings: dict[str, t.Any], warns: bool, refuses: bool
 ) -> None:
-    judged = absence(found, grouped, settings)
+    judged = check_absence(found, grouped, settings)
     assert (bool(judged.warning), bool(judged.refusal)) == (warns, refuses)
 
 
 def test_what_is_said_of_it() -> None:
-    told = absence(["cp1", "cp2"], [], SET)
+    told = check_absence(["cp1", "cp2"], [], SET)
     assert told == Absence(
         refusal="control_plane_components would have no effect: the cluster has the control planes cp1, cp2, but no host of this run is one,"
         " and the inventory names none. Put them into the group kube_control_plane, name their group in kube_control_plane_group, or"

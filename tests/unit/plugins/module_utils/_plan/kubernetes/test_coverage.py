@@ -9,10 +9,10 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.coverage import (
     Coverage,
-    judge,
+    check,
     missing_nodes,
-    objection,
-    told_missing,
+    missing_nodes_line,
+    unreachable_refusal,
 )
 
 HOSTS = ("cp1", "cp2", "w1", "w2")
@@ -23,7 +23,9 @@ def objects(
     *unreachable: str, limit: int = 1, grouped: t.Sequence[str] = GROUPED, hosts: t.Sequence[str] = HOSTS
 ) -> str:
     """What is objected to a run without these hosts."""
-    return objection(dict.fromkeys(unreachable, "timed out."), grouped, hosts=hosts, limit=limit, variable="most")
+    return unreachable_refusal(
+        dict.fromkeys(unreachable, "timed out."), grouped, hosts=hosts, limit=limit, variable="most"
+    )
 
 
 # ---- hosts that cannot be reached ------------------------------------------------------------------------------------
@@ -66,30 +68,30 @@ def nodes(*names: str) -> dict[str, dict[str, str]]:
 
 
 def test_a_run_that_reaches_all_says_nothing() -> None:
-    assert judge(nodes("cp1", "w1"), ["cp1", "w1"], has_control_plane=True) == Coverage()
+    assert check(nodes("cp1", "w1"), ["cp1", "w1"], has_control_plane=True) == Coverage()
 
 
 def test_nodes_that_it_does_not_name_are_told() -> None:
-    found = judge(nodes("cp1", "w1", "w3", "w2"), ["cp1"], excluded=["w1"], grouped=["cp1"], has_control_plane=True)
+    found = check(nodes("cp1", "w1", "w3", "w2"), ["cp1"], excluded=["w1"], grouped=["cp1"], has_control_plane=True)
     assert found == Coverage(missing=("w2", "w3"))
 
 
 def test_without_a_control_plane_its_settings_are_judged() -> None:
-    found = judge(nodes("cp1", "w1"), ["w1"], settings={"gates": {"A": True}})
+    found = check(nodes("cp1", "w1"), ["w1"], settings={"gates": {"A": True}})
     assert "gates would have no effect: the cluster has the control planes cp1" in found.refusal
-    assert "the cluster has cp1" in judge(nodes("cp1", "w1"), ["w1"]).warning
+    assert "the cluster has cp1" in check(nodes("cp1", "w1"), ["w1"]).warning
 
 
 def test_a_host_that_is_excluded_may_not_be_a_control_plane_under_another_name() -> None:
     known = nodes("cp1", "cp3", "w1")
-    found = judge(known, ["cp1"], excluded=["10.0.0.7"], grouped=["cp1"], has_control_plane=True)
+    found = check(known, ["cp1"], excluded=["10.0.0.7"], grouped=["cp1"], has_control_plane=True)
     assert "10.0.0.7 cannot be reached, and the cluster has the control plane cp3" in found.refusal
     # One that the inventory names takes no part in this run, or would have been reached.
-    assert judge(known, ["cp1"], excluded=["w1"], grouped=["cp1", "cp3"], has_control_plane=True).refusal == ""
-    assert judge(known, ["cp1"], grouped=["cp1"], has_control_plane=True).refusal == ""
+    assert check(known, ["cp1"], excluded=["w1"], grouped=["cp1", "cp3"], has_control_plane=True).refusal == ""
+    assert check(known, ["cp1"], grouped=["cp1"], has_control_plane=True).refusal == ""
 
 
 def test_a_long_list_is_cut() -> None:
     many = missing_nodes([f"w{number:03}" for number in range(500)], ["w000"])
-    assert (len(many), told_missing(many)[-22:]) == (499, "w009, w010 and 489 more"[-22:])
-    assert told_missing([]) == ""
+    assert (len(many), missing_nodes_line(many)[-22:]) == (499, "w009, w010 and 489 more"[-22:])
+    assert missing_nodes_line([]) == ""

@@ -45,9 +45,9 @@ def test_a_bare_flag_means_true() -> None:
 
 def test_the_last_value_counts() -> None:
     arguments = ["--x=1", "--x", "2", "--y=3"]
-    assert flags.last(arguments, "x") == "2"
-    assert flags.last(arguments, "z") is None
-    assert flags.last(arguments, "z", "4") == "4"
+    assert flags.last_value(arguments, "x") == "2"
+    assert flags.last_value(arguments, "z") is None
+    assert flags.last_value(arguments, "z", "4") == "4"
     assert flags.values(flags.parse(arguments), "x") == ["1", "2"]
 
 
@@ -84,11 +84,11 @@ EDITS = {
 
 @pytest.mark.parametrize(("arguments", "wanted", "edits"), EDITS.values(), ids=EDITS)
 def test_edits_go_from_back_to_front(arguments: list[str], wanted: list[str], edits: list[Edit]) -> None:
-    assert flags.edits(arguments, flags.parse(arguments), "x", wanted) == edits
+    assert flags.plan_edits(arguments, flags.parse(arguments), "x", wanted) == edits
 
 
 def test_short_flag_gets_a_value_of_its_own() -> None:
-    assert flags.edits(["-v4"], flags.parse(["-v4"]), "v", ["6"]) == [Edit("replace", 0, "-v=6")]
+    assert flags.plan_edits(["-v4"], flags.parse(["-v4"]), "v", ["6"]) == [Edit("replace", 0, "-v=6")]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ LONG = "n" * 64
 @pytest.mark.parametrize("name", ["example.com/dongle", "a/b", f"example.com/{LONG[1:]}", "x.io/A_b.c-1"])
 def test_resources_that_pods_can_request(name: str) -> None:
     assert node_names.check_resource(name) == name
-    assert node_names.is_extended(name)
+    assert node_names.is_extended_resource(name)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_resources_that_pods_can_request(name: str) -> None:
 def test_resources_that_no_pod_can_request(name: t.Any) -> None:
     with pytest.raises(Refusal, match="no pod could request"):
         node_names.check_resource(name)
-    assert not isinstance(name, str) or not node_names.is_extended(name)
+    assert not isinstance(name, str) or not node_names.is_extended_resource(name)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ LABELS = {"tier": "web", "size": "7"}
     ],
 )
 def test_which_objects_are_selected(selector: t.Any, selected: bool) -> None:
-    assert pods.selects(selector, LABELS) is selected
+    assert pods.selector_matches(selector, LABELS) is selected
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_which_objects_are_selected(selector: t.Any, selected: bool) -> None:
     ],
 )
 def test_one_requirement(key: str, operator: str, values: list[str] | None, met: bool) -> None:
-    assert pods.meets({"key": key, "operator": operator, "values": values}, LABELS) is met
+    assert pods.matches_requirement({"key": key, "operator": operator, "values": values}, LABELS) is met

@@ -43,12 +43,12 @@ def test_a_minor_version(text: str, minor: tuple[int, int] | None) -> None:
     ],
 )
 def test_what_an_image_tells(image: str | None, told: str) -> None:
-    assert versions.of_images({"kube-apiserver": image}) == {"kube-apiserver": [told]}
+    assert versions.component_versions({"kube-apiserver": image}) == {"kube-apiserver": [told]}
 
 
 def test_only_components_of_kubernetes_are_held_against_its_versions() -> None:
     images = {"etcd": "registry.k8s.io/etcd:3.7.0-0", "kube-vip": "x/kube-vip:v0.8.0", "kube-scheduler": "x/s:v1.32.0"}
-    assert versions.of_images(images) == {"kube-scheduler": ["v1.32.0"]}
+    assert versions.component_versions(images) == {"kube-scheduler": ["v1.32.0"]}
 
 
 @pytest.mark.parametrize(

@@ -241,7 +241,7 @@ def test_a_taint() -> None:
 
 def test_requests_of_a_pod_as_a_whole_and_its_overhead() -> None:
     found = pod(requests={"cpu": "1", D: "1"}, resources={"requests": {"cpu": "3"}}, overhead={"cpu": "250m"})
-    assert pods.requests(found) == {"cpu": Fraction(13, 4), D: 1}
+    assert pods.sum_requests(found) == {"cpu": Fraction(13, 4), D: 1}
 
 
 def test_requests_of_init_containers_and_sidecars() -> None:
@@ -249,6 +249,6 @@ def test_requests_of_init_containers_and_sidecars() -> None:
         return {"resources": {"requests": {D: amount}}, **more}
 
     init = [container("1", restartPolicy="Always"), container("5"), container("1", restartPolicy="Always")]
-    assert pods.requests(pod(requests={D: "2"}, initContainers=init)) == {D: Fraction(6)}
-    assert pods.requests(pod(requests={D: "4"}, initContainers=init[:1])) == {D: Fraction(5)}
-    assert pods.requested([pod(requests={D: "4"}), pod(requests={D: "4"}, phase="Failed")]) == {D: Fraction(4)}
+    assert pods.sum_requests(pod(requests={D: "2"}, initContainers=init)) == {D: Fraction(6)}
+    assert pods.sum_requests(pod(requests={D: "4"}, initContainers=init[:1])) == {D: Fraction(5)}
+    assert pods.total_requests([pod(requests={D: "4"}), pod(requests={D: "4"}, phase="Failed")]) == {D: Fraction(4)}
