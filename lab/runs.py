@@ -41,7 +41,7 @@ LIFECYCLE_TAINTS = {
     )
 }
 # Each prints, as JSON, one part of the state of the node that it runs on.
-KUBELET_SNAPSHOT = ROOT / "extensions/molecule/node_kubelet/look.py"
+KUBELET_SNAPSHOT = ROOT / "extensions/molecule/node_kubelet/kubelet_snapshot.py"
 SNAPSHOTS = (ROOT / "extensions/molecule/common/snapshot.py", KUBELET_SNAPSHOT)
 
 KUBEADM_GRACE = 30  # terminationGracePeriodSeconds of static pods as kubeadm makes them
@@ -155,7 +155,7 @@ class Lab:
         log.unlink(missing_ok=True)
         started: list[subprocess.Popen[str]] = []
         over = threading.Event()
-        variables: Json = {"lab_kubernetes": self.kubernetes, "lab_sample_wanted": "false"}
+        variables: Json = {"lab_kubernetes": self.kubernetes, "lab_sample_enabled": "false"}
 
         def wait_for_image() -> Json:
             with Waiting("the image of the device plugin is built (once)", 90):

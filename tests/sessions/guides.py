@@ -28,7 +28,7 @@ def run_guides(session: nox.Session) -> None:
 
 def prepare_device_plugin(session: nox.Session, name: str, kubernetes: str) -> None:
     """What the image of the device plugin is built from on a machine without a registry."""
-    extra = {"lab_name": name, "lab_kubernetes": kubernetes, "lab_sample_wanted": False}
+    extra = {"lab_name": name, "lab_kubernetes": kubernetes, "lab_sample_enabled": False}
     session.run(
         *("ansible-playbook", "lab/device_plugins.yml", f"--extra-vars={json.dumps(extra)}"),
         env={**LAB_SETTINGS, "PYTHONPATH": str(COLLECTIONS)},

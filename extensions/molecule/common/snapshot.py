@@ -26,7 +26,7 @@ def process(directory: Path) -> dict[str, object] | None:
     """A process of the control plane; None for any other."""
     try:
         arguments = (directory / "cmdline").read_text(encoding="utf-8").split("\0")[:-1]
-        # The start time tells a process from a later one with the same number.
+        # The start time differs from that of a later process with the same number.
         started = (directory / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
     except (OSError, UnicodeDecodeError):
         return None

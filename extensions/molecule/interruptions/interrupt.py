@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Start a command, wait until it says a certain thing, and end it in a rude way.
+"""Start a command, wait for a line of its output, and interrupt or kill it.
 
-Prints, as JSON, what it said until then and what another command, run just before the end, came to.
+Prints, as JSON, its output until then and the result of another command, run just before the end.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import time
 import typing as t
 from pathlib import Path
 
-LONGEST_END = 120  # seconds that the command may take to end once it was told to
+END_TIMEOUT = 120  # seconds that the command may take to end after the signal
 # A worker of ansible-core that is interrupted while it hands over a line dies with the lock of the queue, and the main
 # process then waits for that lock for ever (seen in one of five tries right at the line, in none of thirty a moment later).
-LET_GO = 1.0
+PAUSE = 1.0
 
 
 def descendants(pid: int) -> list[int]:
@@ -41,7 +41,7 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def end(process: subprocess.Popen[str], how: str) -> None:
+def end_process(process: subprocess.Popen[str], how: str) -> None:
     """Ctrl-C reaches the foreground group, as from a terminal; KILL leaves nothing alive."""
     if how == "INT":
         os.killpg(process.pid, signal.SIGINT)
@@ -65,38 +65,38 @@ def main() -> None:
         "--meanwhile", type=json.loads, default=[], help="a command, as a JSON list, to run just before the end"
     )
     parser.add_argument("command", nargs="+")
-    wanted = parser.parse_args()
-    said: list[str] = []
+    args = parser.parse_args()
+    lines: list[str] = []
     with subprocess.Popen(
-        wanted.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, process_group=0
+        args.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, process_group=0
     ) as process:
         output = t.cast(t.TextIO, process.stdout)
         for line in output:
-            said.append(line)
-            if re.search(wanted.when, line):
+            lines.append(line)
+            if re.search(args.when, line):
                 break
         else:
-            sys.exit(f"it ended without saying {wanted.when}:\n{''.join(said)}")
+            sys.exit(f"it ended without saying {args.when}:\n{''.join(lines)}")
         meanwhile = (
-            subprocess.run(wanted.meanwhile, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-            if wanted.meanwhile
+            subprocess.run(args.meanwhile, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            if args.meanwhile
             else None
         )
-        time.sleep(LET_GO)
+        time.sleep(PAUSE)
         alive = process.poll() is None
-        end(process, wanted.how)
-        guard = threading.Timer(LONGEST_END, end, (process, "KILL"))
+        end_process(process, args.how)
+        guard = threading.Timer(END_TIMEOUT, end_process, (process, "KILL"))
         guard.start()
-        said.append(output.read())
+        lines.append(output.read())
         if not guard.is_alive():
-            sys.exit(f"it did not end within {LONGEST_END} s of {wanted.how}:\n{''.join(said)}")
+            sys.exit(f"it did not end within {END_TIMEOUT} s of {args.how}:\n{''.join(lines)}")
         guard.cancel()
     json.dump(
         {
-            "said": "".join(said),
+            "output": "".join(lines),
             "alive": alive,
             "rc": process.returncode,
-            "meanwhile": {"rc": meanwhile.returncode, "said": meanwhile.stdout} if meanwhile else None,
+            "meanwhile": {"rc": meanwhile.returncode, "output": meanwhile.stdout} if meanwhile else None,
         },
         sys.stdout,
     )

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stop and start the kubelet of this node so many times, and print, as JSON, what became of its resources: COUNT LONGEST WANTED.
+"""Stop and start the kubelet of this node so many times, and print, as JSON, what became of its resources: COUNT LONGEST EXPECTED.
 
-WANTED: amounts by resource, as JSON. LONGEST: seconds until one time is given up.
+EXPECTED: amounts by resource, as JSON. LONGEST: seconds until one time is given up.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def run(*command: str) -> str:
 
 
 def read_node() -> dict[str, t.Any]:
-    """The Node object; empty when the API did not answer."""
-    shown = run(*KUBECTL, "get", "node", NODE, "--output=json")
-    return json.loads(shown) if shown else {}
+    """The Node object; empty when the API did not respond."""
+    node_json = run(*KUBECTL, "get", "node", NODE, "--output=json")
+    return json.loads(node_json) if node_json else {}
 
 
-def blur() -> None:
-    """Make the next kubelet write the status: it writes nothing while all is as it finds it, so a look would not show."""
+def outdate_status() -> None:
+    """Make the next kubelet write the status: it writes nothing while all is as it finds it, so a read would not show."""
     node = read_node()
     node["status"]["nodeInfo"]["kubeletVersion"] = UNWRITTEN
     # Whatever else is written meanwhile: the kubelet corrects it.
@@ -41,30 +41,30 @@ def blur() -> None:
     subprocess.run(command, input=json.dumps(node), stdout=subprocess.DEVNULL, text=True, check=True)
 
 
-def restart(wanted: dict[str, str], longest: float) -> dict[str, object]:
+def restart(expected: dict[str, str], longest: float) -> dict[str, object]:
     """Seconds until a kubelet that was restarted wrote that all is there; None when it did not."""
     began = time.monotonic()
     run("systemctl", "stop", "kubelet")
     try:
-        blur()
+        outdate_status()
     finally:
         run("systemctl", "start", "kubelet")
     seen: list[dict[str, str]] = []
     while time.monotonic() < began + longest:
         status = read_node().get("status")
         if status and status["nodeInfo"]["kubeletVersion"] != UNWRITTEN:
-            found = {name: status["allocatable"].get(name, "0") for name in wanted}
+            found = {name: status["allocatable"].get(name, "0") for name in expected}
             seen += [] if seen[-1:] == [found] else [found]
-            if found == wanted:
+            if found == expected:
                 return {"back": round(time.monotonic() - began, 1), "seen": seen}
         time.sleep(0.3)
     return {"back": None, "seen": seen}
 
 
-def main(count: str, longest: str, wanted: str) -> None:
+def main(count: str, longest: str, expected: str) -> None:
     """Do it."""
     began = time.monotonic()
-    times = [restart(json.loads(wanted), float(longest)) for dummy in range(int(count))]
+    times = [restart(json.loads(expected), float(longest)) for dummy in range(int(count))]
     sys.stdout.write(json.dumps({"seconds": round(time.monotonic() - began, 1), "times": times}))
 
 

@@ -20,7 +20,7 @@ PORT = 8443
 
 
 def openssl(*arguments: str, data: bytes = b"") -> bytes:
-    """What openssl answers."""
+    """The output of openssl."""
     return subprocess.run(["openssl", *arguments], input=data, check=True, capture_output=True).stdout
 
 
@@ -68,7 +68,7 @@ def documents(issuer: str) -> dict[str, object]:
 
 
 def serve(address: str, issuer: str) -> None:
-    """Answer until the end."""
+    """Serve until the end."""
     served = documents(issuer)
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -95,7 +95,7 @@ def token(issuer: str, audience: str, seconds: int) -> str:
 
 
 def main() -> None:
-    """Answer a request."""
+    """Do what the first argument names."""
     parser = argparse.ArgumentParser()
     parser.add_argument("action", choices=["make", "serve", "token"])
     parser.add_argument("--address", required=True)

@@ -25,13 +25,13 @@ PLACES = (
     "/var/lib/kubelet/instance-config.yaml",
     "/var/lib/kubelet/kubeadm-flags.env",
 )
-# The look at the control plane has these, which a change of a kubelet does not touch.
+# The snapshot of the control plane has these, which a change of a kubelet does not touch.
 MANIFESTS = Path("/etc/kubernetes/manifests")
 PODS = "kubepods"  # the control group below which the kubelet has those of all pods
 START_TIME = 19  # the field of /proc/PID/stat, counted from the one after the name
 
 
-def described(path: Path) -> list[object]:
+def file_state(path: Path) -> list[object]:
     """A file's content, mode and owner."""
     status = path.stat()
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -67,7 +67,7 @@ def in_container(directory: Path) -> dict[str, object] | None:
         place = place_in_pod((directory / "cgroup").read_text(encoding="utf-8"))
         if place is None:
             return None
-        # The start time tells a process from a later one with the same number.
+        # The start time differs from that of a later process with the same number.
         started = int((directory / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[START_TIME])
     except OSError:
         return None
@@ -87,7 +87,7 @@ def first_of_each(processes: list[dict[str, object]]) -> list[dict[str, object]]
     return list(first.values())
 
 
-def look(proc: Path = Path("/proc"), places: Sequence[str] = PLACES) -> dict[str, object]:
+def take_snapshot(proc: Path = Path("/proc"), places: Sequence[str] = PLACES) -> dict[str, object]:
     """All of it."""
     paths = [path for place in map(Path, places) for path in (place, *sorted(place.rglob("*")))]
     found = [path for path in paths if MANIFESTS not in path.parents]
@@ -98,7 +98,7 @@ def look(proc: Path = Path("/proc"), places: Sequence[str] = PLACES) -> dict[str
     )
     inside = [entry for entry in map(in_container, processes) if entry is not None]
     return {
-        "files": {str(path): described(path) for path in found if path.is_file()},
+        "files": {str(path): file_state(path) for path in found if path.is_file()},
         "directories": [str(path) for path in found if path.is_dir()],
         "kubelets": [{"pid": int(directory.name), "arguments": arguments(directory)} for directory in kubelets],
         "runtimes": [int(directory.name) for directory in runtimes],
@@ -110,4 +110,4 @@ def look(proc: Path = Path("/proc"), places: Sequence[str] = PLACES) -> dict[str
 
 
 if __name__ == "__main__":
-    json.dump(look(), sys.stdout)
+    json.dump(take_snapshot(), sys.stdout)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ask for pods that are never made, again and again until a file is there, and print how often each was asked for and refused.
+"""Request pods by dry run, again and again until a file is there, and print how often each was requested and refused.
 
 KUBECONFIG FILE NODE...: one pod names no node, the others name one each.
 """
@@ -17,9 +17,9 @@ from kubernetes import client, config
 CONTAINER = client.V1Container(name="pause", image="lab.local/pause:1")
 
 
-def refusal(api: client.CoreV1Api, node: str | None) -> str:
-    """Why a pod is refused; empty when it is taken."""
-    metadata = client.V1ObjectMeta(generate_name="asks-")
+def creation_error(api: client.CoreV1Api, node: str | None) -> str:
+    """Why a pod is refused; empty when it is accepted."""
+    metadata = client.V1ObjectMeta(generate_name="requested-")
     pod = client.V1Pod(metadata=metadata, spec=client.V1PodSpec(containers=[CONTAINER], node_name=node))
     try:
         api.create_namespaced_pod("default", pod, dry_run="All")
@@ -29,19 +29,19 @@ def refusal(api: client.CoreV1Api, node: str | None) -> str:
 
 
 def main(kubeconfig: str, stop: str, *nodes: str) -> None:
-    """Ask until it is enough."""
+    """Request pods until the file is there."""
     config.load_kube_config(kubeconfig)
-    api, asked = client.CoreV1Api(), 0
+    api, requests = client.CoreV1Api(), 0
     refused: dict[str, list[str]] = {"none": [], **{node: [] for node in nodes}}
     while not Path(stop).exists():
-        asked += 1
+        requests += 1
         for node, messages in refused.items():
-            message = refusal(api, None if node == "none" else node)
+            message = creation_error(api, None if node == "none" else node)
             if message:
                 messages.append(message)
         time.sleep(0.2)
     counts = {node: len(messages) for node, messages in refused.items()}
-    json.dump({"asked": asked, "refused": counts, "words": sorted(set(refused["none"]))}, sys.stdout)
+    json.dump({"requests": requests, "refused": counts, "messages": sorted(set(refused["none"]))}, sys.stdout)
 
 
 if __name__ == "__main__":

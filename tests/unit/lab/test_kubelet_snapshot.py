@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which processes and files a look at a node compares, on a /proc and in places of a test's own."""
+"""Which processes and files a snapshot of a node compares, on a /proc and in places of a test's own."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.lab.runs import KUBELET_SNAPSHOT
 
-SPEC = importlib.util.spec_from_file_location("kubelet_look", KUBELET_SNAPSHOT)
+SPEC = importlib.util.spec_from_file_location("kubelet_snapshot", KUBELET_SNAPSHOT)
 assert SPEC is not None
 assert SPEC.loader is not None
-look = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(look)
+kubelet_snapshot = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(kubelet_snapshot)
 
 UID = "5d1c6f9e-8b0a-4f7e-9a53-0c1d2e3f4a5b"
 STATIC = "0123456789abcdef0123456789abcdef"
@@ -45,7 +45,7 @@ def proc(tmp_path: Path) -> Path:
 
 
 def in_pods(proc: Path) -> t.Any:
-    return look.look(proc)["in_pods"]
+    return kubelet_snapshot.take_snapshot(proc)["in_pods"]
 
 
 def test_the_first_process_of_each_container(proc: Path) -> None:
@@ -53,7 +53,9 @@ def test_the_first_process_of_each_container(proc: Path) -> None:
         {"pod": UID, "container": PROXY, "pid": 90, "started": 510, "command": "/usr/local/bin/kube-proxy"},
         {"pod": UID, "container": PAUSE, "pid": 70, "started": 500, "command": "/pause"},
     ]
-    assert look.look(proc)["kubelets"] == [{"pid": 50, "arguments": ["/usr/bin/kubelet", "--config=x"]}]
+    assert kubelet_snapshot.take_snapshot(proc)["kubelets"] == [
+        {"pid": 50, "arguments": ["/usr/bin/kubelet", "--config=x"]}
+    ]
 
 
 @pytest.mark.parametrize("pid", [80, 95])
@@ -103,34 +105,32 @@ def test_a_process_that_ended_meanwhile_is_not_there(proc: Path) -> None:
     ],
 )
 def test_pod_and_container_stand_in_the_control_group(cgroup: str, place: tuple[str, str] | None) -> None:
-    assert look.place_in_pod(cgroup) == place
+    assert kubelet_snapshot.place_in_pod(cgroup) == place
 
 
 def test_all_files_below_a_place_but_manifests_are_looked_at(
     proc: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     etc, single = tmp_path / "etc", tmp_path / "instance-config.yaml"
-    monkeypatch.setattr(look, "MANIFESTS", etc / "manifests")
+    monkeypatch.setattr(kubelet_snapshot, "MANIFESTS", etc / "manifests")
     for path in (etc / "pki" / "etcd" / "ca.crt", etc / "admin.conf", etc / "manifests" / "etcd.yaml", single):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("a\n", encoding="utf-8")
     places = [str(etc), str(single), str(tmp_path / "missing")]
-    before = look.look(proc, places)
-    assert list(before["files"]) == [
-        str(etc / "admin.conf"),
-        str(etc / "pki" / "etcd" / "ca.crt"),
-        str(single),
-    ]
+    before = kubelet_snapshot.take_snapshot(proc, places)
+    assert list(before["files"]) == [str(etc / "admin.conf"), str(etc / "pki" / "etcd" / "ca.crt"), str(single)]
     assert before["directories"] == [str(path) for path in (etc, etc / "manifests", etc / "pki", etc / "pki" / "etcd")]
     (etc / "pki" / "etcd" / "ca.crt").write_text("a\nb\n", encoding="utf-8")
-    assert look.look(proc, places) != before
+    assert kubelet_snapshot.take_snapshot(proc, places) != before
 
 
 def test_what_a_node_has_of_kubernetes_and_its_runtime_is_looked_at() -> None:
-    assert {"/etc/containerd", "/etc/kubernetes", "/var/lib/kubelet/instance-config.yaml"} <= set(look.PLACES)
+    assert {"/etc/containerd", "/etc/kubernetes", "/var/lib/kubelet/instance-config.yaml"} <= set(
+        kubelet_snapshot.PLACES
+    )
 
 
 def test_another_container_runtime_differs(proc: Path) -> None:
     process(proc, 40, 80, "/usr/bin/containerd", "0::/system.slice/containerd.service\n")
     process(proc, 41, 90, "/usr/bin/containerd-shim-runc-v2", "0::/system.slice/containerd.service\n")
-    assert look.look(proc)["runtimes"] == [40]
+    assert kubelet_snapshot.take_snapshot(proc)["runtimes"] == [40]

@@ -20,13 +20,13 @@ Json = dict[str, t.Any]
 DONGLE = "example.com/dongle"
 # Seconds until every way has come to its end. The controller of DaemonSets stops at the first pod that is refused, and tries the other
 # nodes again later, each time after twice the wait.
-LONGEST_WAIT = 180
+WAIT_TIMEOUT = 180
 EVERYTHING = [{"operator": "Exists"}]
 KINDS = ("Pod", "Deployment", "Job", "DaemonSet")
 
 
 def template(way: str, *, dongles: int = 0, **spec: t.Any) -> Json:
-    """What the pods of a way look like."""
+    """The template of the pods of a way."""
     container: Json = {"name": "pause", "image": "lab.local/pause:1", "imagePullPolicy": "IfNotPresent"}
     if dongles:
         container["resources"] = {"limits": {DONGLE: dongles}}
@@ -49,11 +49,11 @@ def object_of(kind: str, way: str, pod: Json) -> Json:
 def ways_to(node: str) -> dict[str, Json]:
     """Every way that is an object, by name."""
     on_it = {"nodeSelector": {"kubernetes.io/hostname": node}}
-    asked: dict[str, tuple[str, Json]] = {}
+    kinds: dict[str, tuple[str, Json]] = {}
     for kind in KINDS:
-        asked[f"plain-{kind.lower()}"] = (kind, {})
-        asked[f"named-{kind.lower()}"] = (kind, {"nodeName": node})
-    asked |= {
+        kinds[f"plain-{kind.lower()}"] = (kind, {})
+        kinds[f"named-{kind.lower()}"] = (kind, {"nodeName": node})
+    kinds |= {
         # Its controller makes no pod for a node whose taint it does not tolerate.
         "named-daemonset": ("DaemonSet", {"nodeName": node, "tolerations": EVERYTHING}),
         "named-requesting-pod": ("Pod", {"nodeName": node, "dongles": 1}),
@@ -65,11 +65,11 @@ def ways_to(node: str) -> dict[str, Json]:
         "binding-subresource": ("Pod", {"schedulerName": "none"}),
         "bindings": ("Pod", {"schedulerName": "none"}),
     }
-    return {way: object_of(kind, way, template(way, **options)) for way, (kind, options) in asked.items()}
+    return {way: object_of(kind, way, template(way, **options)) for way, (kind, options) in kinds.items()}
 
 
-def finds_no_place(pod: Json) -> bool:
-    """Whether the scheduler has looked at a pod and found no node for it."""
+def is_unschedulable(pod: Json) -> bool:
+    """Whether the scheduler found no node for a pod."""
     conditions = pod.get("status", {}).get("conditions", [])
     return any(each["type"] == "PodScheduled" and each.get("reason") == "Unschedulable" for each in conditions)
 
@@ -82,16 +82,16 @@ class Namespace:
         self.api = dynamic.DynamicClient(client.ApiClient())
         self.name = name
         self.send("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-        while "refused" in self.ask("serviceaccounts/default"):  # No pod is taken without it.
+        while "refused" in self.read("serviceaccounts/default"):  # No pod is taken without it.
             time.sleep(0.1)
 
     def send(self, verb: str, path: str, body: Json | None = None) -> Json:
-        """One request; the message of a refusal instead of an answer."""
+        """One request; the message of a refusal instead of a response."""
         try:
-            answer = self.api.request(verb, path, body=body, serialize=False)
+            response = self.api.request(verb, path, body=body, serialize=False)
         except DynamicApiError as exc:
             return {"refused": json.loads(exc.body)["message"]}
-        return dict(json.loads(answer.data))
+        return dict(json.loads(response.data))
 
     def create(self, thing: Json) -> Json:
         """Make an object."""
@@ -99,7 +99,7 @@ class Namespace:
         base = f"/api/{group}" if "/" not in group else f"/apis/{group}"
         return self.send("POST", f"{base}/namespaces/{self.name}/{thing['kind'].lower()}s", thing)
 
-    def ask(self, what: str, group: str = "api/v1") -> Json:
+    def read(self, what: str, group: str = "api/v1") -> Json:
         """Read something."""
         return self.send("GET", f"/{group}/namespaces/{self.name}/{what}")
 
@@ -112,13 +112,13 @@ class Namespace:
     def pods(self) -> dict[str, list[Json]]:
         """The pods of each way."""
         found: dict[str, list[Json]] = {}
-        for pod in self.ask("pods")["items"]:
+        for pod in self.read("pods")["items"]:
             found.setdefault(pod["metadata"].get("labels", {}).get("way", ""), []).append(pod)
         return found
 
-    def refusals(self) -> dict[str, str]:
-        """What controllers were told when they asked for the pods of a way."""
-        events = [each for each in self.ask("events")["items"] if each["reason"] == "FailedCreate"]
+    def creation_errors(self) -> dict[str, str]:
+        """The errors that controllers got when they created the pods of a way."""
+        events = [each for each in self.read("events")["items"] if each["reason"] == "FailedCreate"]
         # The ReplicaSet of a Deployment has its name before its own.
         return {
             event["involvedObject"]["name"].rpartition("-")[0]
@@ -128,36 +128,36 @@ class Namespace:
         }
 
     def daemon_sets(self) -> dict[str, int]:
-        """On how many nodes each DaemonSet wants a pod; 0 while its controller has not looked yet."""
-        found = self.ask("daemonsets", "apis/apps/v1")["items"]
+        """On how many nodes each DaemonSet has to have a pod; 0 before its controller counted."""
+        found = self.read("daemonsets", "apis/apps/v1")["items"]
         return {each["metadata"]["name"]: int(each["status"].get("desiredNumberScheduled", 0)) for each in found}
 
 
-def look(namespace: Namespace, made: t.Mapping[str, Json]) -> dict[str, Json]:
-    """What became of each way up to now. made: the answers to what was asked for."""
-    pods, refusals, wanted = namespace.pods(), namespace.refusals(), namespace.daemon_sets()
+def collect_outcomes(namespace: Namespace, responses: t.Mapping[str, Json]) -> dict[str, Json]:
+    """What became of each way up to now. responses: to the requests that created them."""
+    pods, creation_errors, desired_numbers = namespace.pods(), namespace.creation_errors(), namespace.daemon_sets()
     found = {}
-    for way, answer in made.items():
+    for way, response in responses.items():
         nodes = sorted(pod["spec"]["nodeName"] for pod in pods.get(way, []) if "nodeName" in pod["spec"])
-        refused = answer.get("refused") or refusals.get(way, "")
-        waiting = sum(finds_no_place(pod) for pod in pods.get(way, []))
+        refused = response.get("refused") or creation_errors.get(way, "")
+        waiting = sum(is_unschedulable(pod) for pod in pods.get(way, []))
         # A DaemonSet that is refused on one node still has its pods on the others.
-        missing = wanted.get(way, 1) - len(nodes) - waiting - bool(refused)
-        found[way] = {"nodes": nodes, "refused": refused, "ended": missing <= 0 and wanted.get(way, 1) > 0}
+        missing = desired_numbers.get(way, 1) - len(nodes) - waiting - bool(refused)
+        found[way] = {"nodes": nodes, "refused": refused, "ended": missing <= 0 and desired_numbers.get(way, 1) > 0}
     return found
 
 
 def main(kubeconfig: str, node: str, name: str) -> None:
     """Try them all."""
     namespace = Namespace(kubeconfig, name)
-    made = {way: namespace.create(thing) for way, thing in ways_to(node).items()}
-    made["binding-subresource"] = namespace.bind("pods/binding-subresource/binding", "binding-subresource", node)
-    made["bindings"] = namespace.bind("bindings", "bindings", node)
-    end = time.monotonic() + LONGEST_WAIT
-    found = look(namespace, made)
+    responses = {way: namespace.create(thing) for way, thing in ways_to(node).items()}
+    responses["binding-subresource"] = namespace.bind("pods/binding-subresource/binding", "binding-subresource", node)
+    responses["bindings"] = namespace.bind("bindings", "bindings", node)
+    end = time.monotonic() + WAIT_TIMEOUT
+    found = collect_outcomes(namespace, responses)
     while not all(way["ended"] for way in found.values()) and time.monotonic() < end:
         time.sleep(0.3)
-        found = look(namespace, made)
+        found = collect_outcomes(namespace, responses)
     namespace.send("DELETE", f"/api/v1/namespaces/{name}")
     json.dump(found, sys.stdout)
 
