@@ -92,7 +92,7 @@ class StaticPodPlans:
         """The result of the module. plans: those that were made, or why not, by the name of the static pod."""
         failed = [plan for plan in plans.values() if plan["failed"]]
         identity = node.kubelet.cluster if node else ClusterIdentity()
-        config = node.config.told if node else {"problem": "the node was not read"}
+        config = node.config.observed if node else {"problem": "the node was not read"}
         others, unreadable = self._others(node.kubelet, plans) if node else ({}, [])
         return {
             "static_pods": dict(plans),
@@ -154,7 +154,7 @@ class _PlanSteps(StaticPodSteps):
         """Read as the module C(static_pod) does, and own what came with kubeadm-config: a change reads it from the record then."""
         observed = super().read(dry=dry)
         pod, persisted = observed.pod, self._node.config.persisted.of(self._name)
-        record = kubeadm_config.adopted(pod.record, pod.manifest.values(), persisted)
+        record = kubeadm_config.adopt_persisted(pod.record, pod.manifest.values(), persisted)
         if record == pod.record or observed.previous.open is not None:
             return observed
         written = pod.written_image if pod.record else pod.manifest.container.get("image")

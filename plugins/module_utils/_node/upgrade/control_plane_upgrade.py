@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the check of a control plane goes by before an upgrade: its node, its space, and the programs of the new version."""
+"""A control plane that is checked before an upgrade: its node, its disk space, and the programs of the new version."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _COPIES = os.path.join(_KUBERNETES, "tmp")
 
 @dataclasses.dataclass(frozen=True)
 class ControlPlane:
-    """What the check of a control plane goes by.
+    """A control plane that is checked.
 
-    wanted: options of the module C(static_pod) by the name of the static pod, as the inventory asks for them; None when it asks for nothing.
+    desired: options of the module C(static_pod) by the name of the static pod, as the inventory sets them; None when it sets none.
     """
 
     node_name: str
@@ -42,7 +42,7 @@ class ControlPlane:
     programs: NewPrograms
     runtime: Runtime
     patches: str | None
-    wanted: t.Mapping[str, Json] | None
+    desired: t.Mapping[str, Json] | None
     purge: bool
     run: Run
     host: Host
@@ -64,17 +64,17 @@ class ControlPlane:
         )
 
 
-def space_for_copies(configuration: ClusterConfiguration) -> list[Finding]:
+def check_space_for_copies(configuration: ClusterConfiguration) -> list[Finding]:
     """kubeadm copies all of etcd's data and the manifests to a directory of its own before it changes them."""
     try:
-        sizes = [_size(path) for path in _files_below(configuration.etcd_data_dir)]
+        sizes = [_file_size(path) for path in _files_below(configuration.etcd_data_dir)]
     except OSError as exc:
         return [prerequisites.unread_data(configuration.etcd_data_dir, exc.strerror)]
     # Where it is there already, it may be on another disk, and kubeadm uses it as it is.
-    place = _COPIES if os.path.isdir(_COPIES) else _KUBERNETES
-    space = space_at(place)
+    directory = _COPIES if os.path.isdir(_COPIES) else _KUBERNETES
+    space = space_at(directory)
     return prerequisites.space_objection(
-        place, space.bytes, sum(sizes), free_files=space.files, files=len(sizes), read_only=space.read_only
+        directory, space.bytes, sum(sizes), free_files=space.files, files=len(sizes), read_only=space.read_only
     )
 
 
@@ -86,11 +86,11 @@ def _files_below(directory: str) -> t.Iterator[str]:
         if error.filename == directory or not isinstance(error, FileNotFoundError):
             raise error
 
-    for place, dummy, names in os.walk(directory, onerror=fail) if directory else ():
-        yield from (os.path.join(place, name) for name in names)
+    for parent, dummy, names in os.walk(directory, onerror=fail) if directory else ():
+        yield from (os.path.join(parent, name) for name in names)
 
 
-def _size(path: str) -> int:
+def _file_size(path: str) -> int:
     """The bytes of a file; none when etcd removed it meanwhile."""
     try:
         return os.lstat(path).st_size

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a control plane tells of its static pods and of kubeadm-config, so that a run can say what of it an upgrade keeps."""
+"""The static pods of a control plane and kubeadm-config, compared to report which settings an upgrade keeps."""
 
 from __future__ import annotations
 
@@ -37,48 +37,55 @@ ApiRequest = t.Callable[[str, str], ApiResponse]
 
 @dataclasses.dataclass(frozen=True)
 class KubeadmConfig:
-    """What the API server of this node tells. told: as C(_plan/kubeadm_config/blockers) takes it. persisted: what is ours there. key: with which
-    contents of files are told, so that they can be compared and not guessed."""
+    """The ConfigMap as this node's API server returns it. observed: for C(_plan/kubeadm_config/blockers). persisted: what is ours there. key: of the
+    digests of files' contents, so that they can be compared and not guessed."""
 
-    told: Json
+    observed: Json
     persisted: Persisted
     key: bytes
 
 
 def read(kubeconfig: str, request: ApiRequest = api_request) -> KubeadmConfig:
-    """Ask for it, in three requests. Where that fails, the reason is told."""
-    known: Json = {"problem": None, "text": None, "record": None, "control_planes": [], "managers": [], "immutable": []}
+    """Read it in three requests. Where that fails, observed has the problem."""
+    observed: Json = {
+        "problem": None,
+        "text": None,
+        "record": None,
+        "control_planes": [],
+        "managers": [],
+        "immutable": [],
+    }
     try:
-        config_map = _get(f"{_CONFIG_MAPS}/kubeadm-config", kubeconfig, request)
-        own = _get(f"{_CONFIG_MAPS}/{NAME}", kubeconfig, request)
-        nodes = _get(_NODES, kubeconfig, request).get("items") or []
-        known["text"] = (config_map.get("data") or {}).get(KIND)
-        known["record"] = (own.get("data") or {}).get(KEY)
-        known["immutable"] = [
-            name for name, found in (("kubeadm-config", config_map), (NAME, own)) if found.get("immutable")
+        config_map = _get_object(f"{_CONFIG_MAPS}/kubeadm-config", kubeconfig, request)
+        own = _get_object(f"{_CONFIG_MAPS}/{NAME}", kubeconfig, request)
+        nodes = _get_object(_NODES, kubeconfig, request).get("items") or []
+        observed["text"] = (config_map.get("data") or {}).get(KIND)
+        observed["record"] = (own.get("data") or {}).get(KEY)
+        observed["immutable"] = [
+            name for name, each in (("kubeadm-config", config_map), (NAME, own)) if each.get("immutable")
         ]
-        known["control_planes"] = [node["metadata"]["name"] for node in nodes]
-        known["managers"] = blockers.managers(nodes)
-        persisted = Persisted.parse(known["record"])
+        observed["control_planes"] = [node["metadata"]["name"] for node in nodes]
+        observed["managers"] = blockers.managers(nodes)
+        persisted = Persisted.parse(observed["record"])
     except KubeadmError as exc:
-        return KubeadmConfig({**known, "problem": str(exc)}, Persisted(), b"")
-    return KubeadmConfig(known, persisted, _key(known["text"]))
+        return KubeadmConfig({**observed, "problem": str(exc)}, Persisted(), b"")
+    return KubeadmConfig(observed, persisted, _read_digest_key(observed["text"]))
 
 
-def _get(path: str, kubeconfig: str, request: ApiRequest) -> Json:
+def _get_object(path: str, kubeconfig: str, request: ApiRequest) -> Json:
     response = request(kubeconfig, path)
     if response.status == 404:
         return {}
     try:
-        found = json.loads(response.body) if response.status == 200 else None
+        data = json.loads(response.body) if response.status == 200 else None
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        data = None
+    if not isinstance(data, dict):
         raise KubeadmError(f"{response.problem} ({path}, asked with {kubeconfig} on {os.uname().nodename})")
-    return found
+    return data
 
 
-def _key(text: str | None) -> bytes:
+def _read_digest_key(text: str | None) -> bytes:
     try:
         directory = ClusterConfiguration.parse(text or "").certificates_dir
         return read_bytes(os.path.join(directory, _KEY_FILE)) or b""
@@ -95,66 +102,66 @@ def version_of_api_server(manifest_dir: str, node_name: str) -> str:
     return image_tag(pod.manifest)
 
 
-def adopted(record: Record, live: Values, entries: t.Mapping[tuple[str, str], Entry]) -> Record:
-    """The record of a static pod with what kubeadm took over from kubeadm-config, where this collection had put it.
+def adopt_persisted(record: Record, live: Values, entries: t.Mapping[tuple[str, str], Entry]) -> Record:
+    """The record of a static pod with the values that kubeadm took from kubeadm-config, where this collection had put them.
 
-    A control plane that joined later has these values from its first minute on, and no record says whose they are. entries: of this static pod.
+    A control plane that joined later has these values from the start, and no record of them. entries: of this static pod.
     """
-    found = {field: dict(keys) for field, keys in record.items()}
+    result = {field: dict(keys) for field, keys in record.items()}
     for (field, key), entry in entries.items():
-        if live.get(field, {}).get(key) == entry.value != entry.original and key not in found.get(field, {}):
-            found.setdefault(field, {})[key] = Owned(entry.value, entry.original)
-    return found
+        if live.get(field, {}).get(key) == entry.value != entry.original and key not in result.get(field, {}):
+            result.setdefault(field, {})[key] = Owned(entry.value, entry.original)
+    return result
 
 
-def describe(plan: StaticPodPlan, desired: Desired, known: KubeadmConfig, env: t.Collection[str] | None) -> Json:
-    """What of a static pod could stand in kubeadm-config when its plan is carried out, see C(_plan/kubeadm_config/settings).
+def describe(plan: StaticPodPlan, desired: Desired, config: KubeadmConfig, env: t.Collection[str] | None) -> Json:
+    """The settings of a static pod that kubeadm-config could hold after its plan, see C(_plan/kubeadm_config/settings).
 
-    Each setting also gets C(files): of those that it names, by their paths on the node, what tells their contents apart.
+    Each setting also gets C(files): the digests of those that it names, by their paths on the node.
     """
-    found = settings.settings(plan.after.values(), plan.record, desired.values, known.persisted.of(desired.name), env)
-    files = _Files(plan, [file.path for file in desired.files], known.key)
-    for field, keys in found["settings"].items():
+    result = settings.settings(plan.after.values(), plan.record, desired.values, config.persisted.of(desired.name), env)
+    files = _DigestedFiles(plan, [file.path for file in desired.files], config.key)
+    for field, keys in result["settings"].items():
         for key, entry in keys.items():
-            entry["files"] = files.of(field, key, entry["value"])
-    return found
+            entry["files"] = files.digests_of(field, key, entry["value"])
+    return result
 
 
-class _Files:
+class _DigestedFiles:
     """The files that settings name, as they are after a plan."""
 
     def __init__(self, plan: StaticPodPlan, named: t.Iterable[str], key: bytes) -> None:
         self._files = ComponentFiles.planned(plan)
-        # What join_files has put on a control plane before it joined is in no record there.
-        self._ours = sorted({*plan.record.get("files", {}), *named})
+        # Files that join_files copied to a control plane before it joined are in no record there.
+        self._paths = sorted({*plan.record.get("files", {}), *named})
         self._staged = {change.path: change.after for change in plan.files}
         self._key = key
 
-    def of(self, field: str, key: str, value: t.Any) -> dict[str, str]:
-        """By path, what tells the content of each file."""
+    def digests_of(self, field: str, key: str, value: t.Any) -> dict[str, str]:
+        """By path, the digest of each file."""
         if value is None or field not in ("args", "volumes"):
             return {}
         if field == "volumes":
-            return self._of_volume(value)
-        found: dict[str, str] = {}
+            return self._digests_of_volume(value)
+        digests: dict[str, str] = {}
         for path in files_to_read(key, value):
             try:
-                place = self._files.host_path(path)
+                host_path = self._files.host_path(path)
             except KubeadmError:
-                place = path
-            beside = [each for each in self._ours if os.path.dirname(each) == os.path.dirname(place)]
-            found.update({each: self._digest(each) for each in [place, *beside]})
-        return found
+                host_path = path
+            beside = [each for each in self._paths if os.path.dirname(each) == os.path.dirname(host_path)]
+            digests.update({each: self._digest(each) for each in [host_path, *beside]})
+        return digests
 
-    def _of_volume(self, value: t.Mapping[str, t.Any]) -> dict[str, str]:
+    def _digests_of_volume(self, value: t.Mapping[str, t.Any]) -> dict[str, str]:
         path = value.get("host_path")
         if path is None or not value.get("read_only"):  # the component writes there
             return {}
         if path in self._staged or os.path.isfile(path):
             return {path: self._digest(path)}
-        inside = {each: self._digest(each) for each in self._ours if each.startswith(f"{path.rstrip('/')}/")}
-        is_made = bool(inside) or os.path.exists(path) or str(value.get("path_type")).endswith("OrCreate")
-        return inside if is_made else {path: MISSING}
+        inside = {each: self._digest(each) for each in self._paths if each.startswith(f"{path.rstrip('/')}/")}
+        exists = bool(inside) or os.path.exists(path) or str(value.get("path_type")).endswith("OrCreate")
+        return inside if exists else {path: MISSING}
 
     def _digest(self, path: str) -> str:
         try:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The proof of a new kubeadm-config on a control plane: what kubeadm generates from it differs in exactly what shall stand there, and works."""
+"""The check of a new kubeadm-config on a control plane: what kubeadm generates from it differs in exactly the changed settings, and works."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .upgrade_programs import installed_kubeadm
 class Check:
     """One run of the module. Nothing is written to the node.
 
-    params: C(before) and C(after), the two texts; C(settings), by static pod, field and key what shall stand there; C(changes), what differs between
+    params: C(before) and C(after), the two texts; C(settings), by static pod, field and key the new values; C(changes), what differs between
     the texts, each with component, field and key.
     """
 
@@ -51,7 +51,7 @@ class Check:
         self._ready_timeout = ready_timeout
 
     def read_all(self) -> dict[str, t.Any]:
-        """Check it. Raises Refusal when the proof fails, KubeadmError when it cannot be made."""
+        """Check it. Raises Refusal when the check fails, KubeadmError when it cannot be made."""
         began = self._clock()
         kubelet = read_running_kubelet(self._run, self._host, self._ready_timeout)
         version = version_of_api_server(kubelet.manifest_dir, kubelet.node_name)
@@ -63,7 +63,7 @@ class Check:
         before, after = (
             self._generated(program, self._params[side], version, endpoint) for side in ("before", "after")
         )
-        self._refuse_complaints(before, after)
+        self._refuse_strict_errors(before, after)
         pods = {name: self._pod(name, kubelet.manifest_dir, kubelet.node_name) for name in after.manifests}
         source = f"what kubeadm {version} generates"
         old, new = (
@@ -92,12 +92,12 @@ class Check:
 
     def _program(self, version: str, node: str) -> str:
         """The node's own kubeadm. Raises Refusal where it is of another version than the API server."""
-        found = installed_kubeadm(self._run)
-        if found is None:
+        installed = installed_kubeadm(self._run)
+        if installed is None:
             raise Refusal(
                 f"there is no kubeadm on {node}, so what it would generate is not known. Install kubeadm {version} there."
             )
-        path, kubeadm_version = found
+        path, kubeadm_version = installed
         if kubeadm_version != version:
             raise Refusal(
                 f"{path} on {node} is {kubeadm_version} and its API server {version}, so it would not generate the same. Install kubeadm {version}."
@@ -120,16 +120,16 @@ class Check:
         return static_pods.parse_static_pod(name, path, node_name)
 
     @staticmethod
-    def _refuse_complaints(before: Generated, after: Generated) -> None:
-        """What kubeadm passes over already is not ours to judge."""
-        new = [complaint for complaint in after.complaints if complaint not in before.complaints]
+    def _refuse_strict_errors(before: Generated, after: Generated) -> None:
+        """Refuse new fields that kubeadm ignores; those that it ignores already are accepted."""
+        new = [error for error in after.strict_errors if error not in before.strict_errors]
         if new:
             raise Refusal(f"kubeadm-config was not changed: kubeadm ignores what would be written: {'; '.join(new)}")
 
     def _rehearse(
         self, pod: StaticPod, generated: Manifest, runtime: Runtime, host: Host, node_name: str
     ) -> dict[str, t.Any]:
-        """Start the component as it would be after an upgrade to its own version. Raises Refusal when it does not take that."""
+        """Start the component as it would be after an upgrade to its own version. Raises Refusal when it does not accept that."""
         plan = unchanged(generated, pod.manifest)
         verdict = programs.rehearse(
             pod,

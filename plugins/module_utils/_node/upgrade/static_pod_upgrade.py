@@ -39,7 +39,7 @@ _CONFIG_FILES = (
 )
 
 
-# What is not read is not rehearsed, whatever images are there.
+# The advice for a static pod that cannot be read, and so not rehearsed.
 _MANIFEST = "repair its manifest on this node, or bring the static pod back"
 
 
@@ -58,15 +58,15 @@ class _Trial:
         """Its settings."""
         return self.plan.after.values()
 
-    def without(self, blame: t.Sequence[Setting]) -> _Trial:
+    def without(self, settings: t.Sequence[Setting]) -> _Trial:
         """The same without settings."""
         return dataclasses.replace(
-            self, plan=dataclasses.replace(self.plan, after=upgrade.without(self.plan.after, blame))
+            self, plan=dataclasses.replace(self.plan, after=upgrade.without(self.plan.after, settings))
         )
 
 
 def check_static_pod(name: str, text: str, baseline: str | None, node: ControlPlane, found: UpgradeFindings) -> None:
-    """Add what the new version makes of one static pod. text: its new manifest. baseline: the one that kubeadm generates today, if it can."""
+    """Add the findings about one static pod. text: its new manifest. baseline: the one that kubeadm generates today, if it can."""
     try:
         pod = node.read_pod(name)
     except KubeadmError as exc:
@@ -74,7 +74,7 @@ def check_static_pod(name: str, text: str, baseline: str | None, node: ControlPl
         return
     source = f"what kubeadm {node.programs.target} generates"
     generated = Manifest.parse(text, source, name)
-    plan, named = _planned(pod, generated, node, found)
+    plan, named = _plan_desired(pod, generated, node, found)
     sides = Sides(
         component=name,
         live=pod.manifest,
@@ -89,13 +89,13 @@ def check_static_pod(name: str, text: str, baseline: str | None, node: ControlPl
     )
     found.findings += upgrade.etcd_step(sides)
     compared = upgrade.compare(sides)
-    found.findings += _ending(name, plan.after if plan else pod.manifest, node)
+    found.findings += _api_version_findings(name, plan.after if plan else pod.manifest, node)
     broken = UpgradeFindings()
     try:
         with node.programs.component(
             name, str(generated.container["image"]), str(generated.entrypoint), node.runtime
         ) as program:
-            _rehearse(sides, pod, plan, program, node, broken)
+            _rehearse_both(sides, pod, plan, program, node, broken)
     except KubeadmError as exc:
         broken.skip(name, str(exc))
     if broken.not_rehearsed:
@@ -103,16 +103,16 @@ def check_static_pod(name: str, text: str, baseline: str | None, node: ControlPl
     found.add(broken, upgrade.worst([*compared, *broken.findings]))
 
 
-def _ending(name: str, manifest: Manifest, node: ControlPlane) -> list[Finding]:
-    """Files of a component whose API version ends."""
+def _api_version_findings(name: str, manifest: Manifest, node: ControlPlane) -> list[Finding]:
+    """Findings about files of a component with an API version that is removed."""
     files = ComponentFiles(manifest)
     named = {flag: files.flag(flag) for flag in _CONFIG_FILES}
     paths = [(flag, path) for flag, path in named.items() if path]
     paths += [(_ADMISSION, path) for path in _plugin_files(files, named[_ADMISSION])]
-    return [each for flag, path in paths for each in _ending_file(name, flag, path, files, node.programs.target)]
+    return [each for flag, path in paths for each in _findings_of_file(name, flag, path, files, node.programs.target)]
 
 
-def _ending_file(name: str, flag: str, path: str, files: ComponentFiles, target: str) -> list[Finding]:
+def _findings_of_file(name: str, flag: str, path: str, files: ComponentFiles, target: str) -> list[Finding]:
     try:
         return api_versions.ending(name, flag, path, files.read(path), target)
     except KubeadmError as exc:
@@ -121,23 +121,23 @@ def _ending_file(name: str, flag: str, path: str, files: ComponentFiles, target:
 
 
 def _plugin_files(files: ComponentFiles, path: str | None) -> list[str]:
-    """The files that an admission configuration names; none of one that cannot be read, which is found itself."""
+    """The files that an admission configuration names; none of one that cannot be read, which is a finding itself."""
     try:
         return api_versions.plugin_files(path, files.read(path)) if path else []
     except KubeadmError:
         return []
 
 
-def _planned(
+def _plan_desired(
     pod: StaticPod, generated: Manifest, node: ControlPlane, found: UpgradeFindings
 ) -> tuple[StaticPodPlan | None, frozenset[Setting]]:
     """The desired state on top of the new manifest, and the settings that it names; no plan where site would refuse it."""
-    if node.wanted is None or pod.name not in node.wanted:
+    if node.desired is None or pod.name not in node.desired:
         return None, frozenset()
     named: Values = {}
     try:
         fixed = {"name": pod.name, "state": "present", "purge": node.purge, "restore_removed": True}
-        desired = parse_desired({**node.wanted[pod.name], **fixed})
+        desired = parse_desired({**node.desired[pod.name], **fixed})
         named = desired.values
         paths = {entry.path for entry in desired.files} | set(pod.record.get("files", {}))
         users, groups = static_pods.read_accounts(desired.files)
@@ -148,13 +148,13 @@ def _planned(
         live = Sides(
             pod.name, pod.manifest, pod.record, None, generated, None, frozenset(), frozenset(), node.configuration
         )
-        blame = refusals.blamed(str(exc), named)
-        found.findings.append(upgrade.broken_by_site(live, blame[0] if blame else None, str(exc)))
+        offending = refusals.blamed(str(exc), named)
+        found.findings.append(upgrade.broken_by_site(live, offending[0] if offending else None, str(exc)))
         return None, frozenset()
     return plan, frozenset((field, key) for field, keys in named.items() for key in keys)
 
 
-def _rehearse(
+def _rehearse_both(
     sides: Sides,
     pod: StaticPod,
     plan: StaticPodPlan | None,
@@ -167,21 +167,23 @@ def _rehearse(
     verdict, refused = rehearse_all(_Trial(pod, generated, program, node))
     found.note(pod.name, "generated", verdict)
     if not refused:  # many files are opened after the point at which a rehearsal ends
-        refused = _unreachable(generated)
-    found.findings += [upgrade.broken_by_kubeadm(sides, blame, message) for blame, message in refused]
+        refused = _find_unreachable(generated)
+    found.findings += [upgrade.broken_by_kubeadm(sides, setting, message) for setting, message in refused]
     if plan is None or not plan.operations:
         return
     verdict, again = rehearse_all(_Trial(pod, plan, program, node))
     found.note(pod.name, "desired", verdict)
-    known = [blame for blame, dummy in refused if blame not in sides.named]
-    found.findings += [upgrade.broken_by_site(sides, blame, message) for blame, message in again if blame not in known]
+    known = [setting for setting, dummy in refused if setting not in sides.named]
+    found.findings += [
+        upgrade.broken_by_site(sides, setting, message) for setting, message in again if setting not in known
+    ]
 
 
-def _unreachable(generated: StaticPodPlan) -> list[tuple[Setting | None, str]]:
+def _find_unreachable(generated: StaticPodPlan) -> list[tuple[Setting | None, str]]:
     """The argument that names a file which the component could not open, if there is one, and what is wrong."""
     try:
         refuse_unreachable_files(generated)
     except Refusal as exc:
-        blame = refusals.blamed(str(exc), generated.after.values())
-        return [(blame[0] if blame else None, str(exc))]
+        offending = refusals.blamed(str(exc), generated.after.values())
+        return [(offending[0] if offending else None, str(exc))]
     return []

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a node is checked for before an upgrade besides its components: each check ends with a KubeadmError where it could not be made."""
+"""The checks of a node before an upgrade besides its components: each raises KubeadmError where it cannot be made."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..kubelet.kubelet_units import KUBELET_NAME, KubeletUnit
 from ..runtime.container_runtime import Runtime
 from ..runtime.programs import Program
 from ..transaction.state import Run
-from .upgrade_manifests import CONFIG, Kubeadm, words
+from .upgrade_manifests import CONFIG, Kubeadm, failure_reason
 from .upgrade_programs import GateTrial, NewPrograms, rehearse_all, start_program
 
 _IDS_PER_POD = ("userNamespaces", "idsPerPod")
@@ -34,7 +34,7 @@ _NO_PROGRAM = 127
 
 @dataclasses.dataclass(frozen=True)
 class Node:
-    """What the checks of every node go by."""
+    """A node that is checked."""
 
     unit: KubeletUnit
     runtime: Runtime
@@ -68,7 +68,7 @@ def user_namespaces(node: Node) -> t.Iterator[Finding]:
 
 
 def _configured_ids(run: Run) -> IdRange | None:
-    """The range of the user kubelet, read as a kubelet reads it; None where that takes its own: without the user, or without getsubids."""
+    """The range of the user kubelet, read as a kubelet reads it; None where that has a default: without the user, or without getsubids."""
     try:
         pwd.getpwnam(KUBELET_NAME)
     except KeyError:
@@ -86,7 +86,7 @@ def _configured_ids(run: Run) -> IdRange | None:
 
 
 def _read_ids(path: str) -> list[IdRange]:
-    """What an earlier kubelet gave to a pod: one range, or none."""
+    """The range that an earlier kubelet allocated to a pod, if any."""
     try:
         with open_to_read(path) as stream:
             text = stream.read()
@@ -107,10 +107,10 @@ OF_NODES: dict[str, t.Callable[[Node], t.Iterator[Finding]]] = {
 
 def check_certificates(kubeadm: Kubeadm, found: UpgradeFindings) -> None:
     """Add the certificates of a control plane that end too early, as the new kubeadm reads them."""
-    found.check(findings.CERTIFICATES, _certificates(kubeadm))
+    found.check(findings.CERTIFICATES, _certificate_findings(kubeadm))
 
 
-def _certificates(kubeadm: Kubeadm) -> t.Iterator[Finding]:
+def _certificate_findings(kubeadm: Kubeadm) -> t.Iterator[Finding]:
     status, output = kubeadm(["certs", "check-expiration", f"--config={CONFIG}", "--output=json"])
     try:
         if status == 0:
@@ -119,7 +119,7 @@ def _certificates(kubeadm: Kubeadm) -> t.Iterator[Finding]:
             return
     except (ValueError, LookupError, TypeError):
         pass
-    raise NotChecked(f"{kubeadm.program} certs check-expiration: {words(output)}")
+    raise NotChecked(f"{kubeadm.program} certs check-expiration: {failure_reason(output)}")
 
 
 # ---- kube-proxy ----------------------------------------------------------------------------------------------------------

@@ -48,14 +48,14 @@ class _Trial:
         """Its settings."""
         return upgrade.values(self.plan.after)
 
-    def without(self, blame: t.Sequence[Setting]) -> _Trial:
+    def without(self, settings: t.Sequence[Setting]) -> _Trial:
         """The same without settings."""
-        return dataclasses.replace(self, plan=upgrade.without(self.plan, blame))
+        return dataclasses.replace(self, plan=upgrade.without(self.plan, settings))
 
 
 @dataclasses.dataclass(frozen=True)
 class KubeletUpgrade:
-    """The kubelet of a node, and what its check goes by.
+    """The kubelet of a node that is checked.
 
     version: of the programs. api_server: the new kube-apiserver, which validates the gates of a kubelet that is not started.
     """
@@ -66,10 +66,10 @@ class KubeletUpgrade:
     api_server: t.Callable[[], t.ContextManager[Program]]
     clock: t.Callable[[], float]
 
-    def check(self, wanted: t.Mapping[str, t.Any] | None, found: UpgradeFindings) -> str:
+    def check(self, desired: t.Mapping[str, t.Any] | None, found: UpgradeFindings) -> str:
         """Add what is found. Returns the version of today's kubelet.
 
-        wanted: options of the module C(kubelet) that the inventory asks for; None when it asks for none.
+        desired: options of the module C(kubelet) that the inventory sets; None when it sets none.
         """
         unit, target, run = self.unit, self.programs.target, self.programs.run
         version = printed_version(unit.binary, run)
@@ -77,13 +77,13 @@ class KubeletUpgrade:
         fails = unit.layout.settings.field(("failCgroupV1",))
         cgroup = prerequisites.cgroup_objection(target, has_v2=os.path.exists(_CGROUP_V2), fails=fails)
         today = upgrade.as_kubeadm_leaves(upgrade.unchanged(unit.state), self.version)
-        plan = None if wanted is None else self._planned(wanted, found)
+        plan = None if desired is None else self._plan_desired(desired, found)
         if prerequisites.may_rehearse_kubelet(target):
-            # Where the kubelet does not start, it says so itself.
+            # Where the kubelet does not start, the rehearsal finds that.
             found.findings += [finding for finding in cgroup if finding.impact != BROKEN]
             trial = _Trial(unit, today, self.programs.path(KUBELET_NAME), run, self.clock)
-            desired = dataclasses.replace(trial, plan=plan) if plan and plan.operations else None
-            refused, again = _rehearse_both(KUBELET_NAME, trial, desired, found)
+            desired_trial = dataclasses.replace(trial, plan=plan) if plan and plan.operations else None
+            refused, again = _rehearse_both(KUBELET_NAME, trial, desired_trial, found)
         else:
             found.findings += cgroup
             found.skip(
@@ -91,14 +91,14 @@ class KubeletUpgrade:
                 f"a kubelet of {target} is newer than those that this collection is tested with, and is not started",
             )
             refused, again = self._validate_gates(today, plan, found)
-        found.findings += _broken(unit, today, plan, refused, again)
+        found.findings += _broken_findings(unit, today, plan, refused, again)
         return version
 
-    def _planned(self, wanted: t.Mapping[str, t.Any], found: UpgradeFindings) -> KubeletPlan | None:
+    def _plan_desired(self, desired: t.Mapping[str, t.Any], found: UpgradeFindings) -> KubeletPlan | None:
         """The desired state for the new kubelet, which will have been restarted by then; None where site would refuse it."""
         state = dataclasses.replace(self.unit.state, version=self.version[:2], newer=(), running=None)
         try:
-            plan = kubelet.plan(parse_desired({**_DEFAULTS, **wanted}), state)
+            plan = kubelet.plan(parse_desired({**_DEFAULTS, **desired}), state)
             return upgrade.as_kubeadm_leaves(plan, self.version)
         except Refusal as exc:
             message = f"site would not work after the upgrade: {exc}"
@@ -141,17 +141,17 @@ def _rehearse_both(name: str, today: Trial, desired: Trial | None, found: Upgrad
     return refused, again
 
 
-def _broken(
+def _broken_findings(
     unit: KubeletUnit, today: KubeletPlan, plan: KubeletPlan | None, refused: Refused, again: Refused
 ) -> list[Finding]:
     """What breaks today's kubelet, and what only the desired state breaks."""
     values = upgrade.values((plan or today).after)
     findings = []
-    for blame, message in refused:
-        stays = blame is None or blame[1] in values.get(blame[0], {})
-        findings.append(upgrade.broken(unit.layout, blame, message, by_site=False, still_named=stays))
-    known = [blame for blame, dummy in refused]
-    for blame, message in again:
-        if plan and blame not in known:
-            findings.append(upgrade.broken(plan.after, blame, message, by_site=True, still_named=True))
+    for setting, message in refused:
+        is_named = setting is None or setting[1] in values.get(setting[0], {})
+        findings.append(upgrade.broken(unit.layout, setting, message, by_site=False, still_named=is_named))
+    known = [setting for setting, dummy in refused]
+    for setting, message in again:
+        if plan and setting not in known:
+            findings.append(upgrade.broken(plan.after, setting, message, by_site=True, still_named=True))
     return findings

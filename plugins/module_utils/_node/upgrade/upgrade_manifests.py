@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A kubeadm of any version on the configuration of the cluster, and the manifests that it generates: offline, in the sandbox, by a dry run."""
+"""Running a kubeadm of any version on the configuration of the cluster: offline, in the sandbox, and the manifests that it generates."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .upgrade_programs import refuse_relative
 _DIRECTORY = "/upgrade-check"
 CONFIG = f"{_DIRECTORY}/kubeadm.yaml"
 _KLOG = re.compile(r"^[IWEF]\d{4} \S+ +\d+ \S+\] ")
-_LINES = 3  # of what kubeadm says when it fails
+_MOST_LINES = 3  # of a failed kubeadm's output
 
 
 class Kubeadm(t.NamedTuple):
-    """One kubeadm.
+    """One kubeadm program.
 
     program: its path. config: the file that it finds at CONFIG. configuration: the cluster's, from which that is made. patches: the
     directory that it names; None for none.
@@ -48,7 +48,7 @@ class Kubeadm(t.NamedTuple):
         writable: t.Mapping[str, str] | None = None,
         environment: t.Mapping[str, str] | None = None,
     ) -> tuple[int, str]:
-        """Run it: (status, all that it said). writable: directories by what it knows them as.
+        """Run it: (status, all its output). writable: directories by their paths in the sandbox.
 
         Raises KubeadmError when it could not be started.
         """
@@ -65,7 +65,7 @@ class Kubeadm(t.NamedTuple):
         visible = dict.fromkeys(
             (*VISIBLE, self.configuration.certificates_dir, *([self.patches] if self.patches else []))
         )
-        shown = [
+        mounted = [
             path for path in visible if not any(path.startswith(f"{other}/") for other in visible if other != path)
         ]
         return {
@@ -78,54 +78,54 @@ class Kubeadm(t.NamedTuple):
                     {"source": source, "target": target, "missing": None, "writable": True}
                     for target, source in writable.items()
                 ),
-                *({"source": path, "target": path, "missing": "directory"} for path in shown),
+                *({"source": path, "target": path, "missing": "directory"} for path in mounted),
             ],
             "staged": {CONFIG: base64_of(self.config.encode("utf-8"))},
         }
 
 
-def words(output: str) -> str:
-    """Why a kubeadm failed: the last lines of its errors, without what its log puts before them."""
+def failure_reason(output: str) -> str:
+    """Why a kubeadm failed: the last lines of its errors, without their log prefixes."""
     lines = [_KLOG.sub("", line).strip() for line in output.splitlines()]
-    said = [line for line in lines if line and not line.startswith(("[", "To see the stack trace"))]
-    return "; ".join(said[-_LINES:]) or "it printed nothing"
+    errors = [line for line in lines if line and not line.startswith(("[", "To see the stack trace"))]
+    return "; ".join(errors[-_MOST_LINES:]) or "it printed nothing"
 
 
 _OUTPUT = "/upgrade-check-manifests"
-# Of what YAML itself says, the line and the key stand in further lines.
-_COMPLAINT = re.compile(r"strict decoding error: ([^\n]*(?:\n +[^\n]+)*)")
+# A YAML error continues on indented lines.
+_STRICT_ERROR = re.compile(r"strict decoding error: ([^\n]*(?:\n +[^\n]+)*)")
 _ENDPOINT = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
-_NOTED = re.compile(r"(?P<address>.+):(?P<port>\d+)")
+_ENDPOINT_VALUE = re.compile(r"(?P<address>.+):(?P<port>\d+)")
 _DEFAULT_PORT = 6443
 _CONTROL_PLANE, _ETCD = ("control-plane", "all"), ("etcd", "local")
 
 
 class NotGenerated(KubeadmError):
-    """A kubeadm was started and generated nothing; the message has its own words."""
+    """A kubeadm was started and generated nothing; the message has its errors."""
 
 
 class Generated(t.NamedTuple):
-    """What a kubeadm generates: the manifests by the name of their static pod, and what it passed over in its configuration."""
+    """What a kubeadm generates: the manifests by the name of their static pod, and the fields that it ignored in its configuration."""
 
     manifests: dict[str, str]
-    complaints: list[str]
+    strict_errors: list[str]
 
 
 def endpoint_of(api_server: Manifest, node_name: str, runtime: Runtime) -> Endpoint:
-    """Where kubeadm tells an API server to be: as it noted itself, or else by the arguments."""
-    noted = _NOTED.fullmatch(str(api_server.values()["annotations"].get(_ENDPOINT) or ""))
+    """The endpoint of an API server: from kubeadm's annotation, or else from the arguments."""
+    annotated = _ENDPOINT_VALUE.fullmatch(str(api_server.values()["annotations"].get(_ENDPOINT) or ""))
     args = api_server.values()["args"]
-    port = noted["port"] if noted else (args.get("secure-port") or [""])[-1]
+    port = annotated["port"] if annotated else (args.get("secure-port") or [""])[-1]
     return Endpoint(
         node_name=node_name,
-        address=noted["address"].strip("[]") if noted else (args.get("advertise-address") or [""])[-1],
+        address=annotated["address"].strip("[]") if annotated else (args.get("advertise-address") or [""])[-1],
         port=int(port) if port.isdecimal() else _DEFAULT_PORT,
         socket=f"unix://{runtime.socket}",
     )
 
 
 def refuse_patches(path: str | None) -> None:
-    """Refuse a directory of patches that kubeadm would not take as it stands. Raises Refusal."""
+    """Refuse a directory of patches that kubeadm would not accept. Raises Refusal."""
     if path is None:
         return
     refuse_relative("patches", path)
@@ -144,12 +144,12 @@ def generate(kubeadm: Kubeadm) -> Generated:
     Raises NotGenerated when it does not, KubeadmError when it could not be started.
     """
     phases = [_CONTROL_PLANE] if kubeadm.configuration.has_external_etcd else [_CONTROL_PLANE, _ETCD]
-    complaints: list[str] = []
+    strict_errors: list[str] = []
     with tempfile.TemporaryDirectory(prefix="upgrade-check-") as output:
         for phase in phases:
-            complaints += _run_phase(kubeadm, phase, output)
+            strict_errors += _run_phase(kubeadm, phase, output)
         manifests = {name[: -len(".yaml")]: _read(os.path.join(output, name)) for name in sorted(os.listdir(output))}
-    return Generated(manifests, list(dict.fromkeys(complaints)))
+    return Generated(manifests, list(dict.fromkeys(strict_errors)))
 
 
 def _read(path: str) -> str:
@@ -158,12 +158,12 @@ def _read(path: str) -> str:
 
 
 def _run_phase(kubeadm: Kubeadm, phase: t.Sequence[str], directory: str) -> list[str]:
-    """Run one phase; what kubeadm passed over. directory: where the manifests come."""
+    """Run one phase. Returns the fields that kubeadm ignored. directory: for the manifests."""
     status, output = kubeadm(
         ["init", "phase", *phase, f"--config={CONFIG}", "--dry-run"],
         writable={_OUTPUT: directory},
         environment={"KUBEADM_INIT_DRYRUN_DIR": _OUTPUT},
     )
     if status != 0:
-        raise NotGenerated(f"{kubeadm.program} init phase {' '.join(phase)}: {words(output)}")
-    return [" ".join(complaint.split()) for complaint in _COMPLAINT.findall(output)]
+        raise NotGenerated(f"{kubeadm.program} init phase {' '.join(phase)}: {failure_reason(output)}")
+    return [" ".join(error.split()) for error in _STRICT_ERROR.findall(output)]

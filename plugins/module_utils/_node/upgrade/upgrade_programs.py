@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The programs of the version to upgrade to, of a directory or of images that the node has; rehearsed until they have named all that they refuse."""
+"""The programs of the new version, from a directory or from images on the node; rehearsed until they have named all that they refuse."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from ..runtime.sandbox_runs import base64_of, run_in_sandbox
 from ..transaction.state import Run
 
 KUBEADM, KUBELET = "kubeadm", "kubelet"
-_MOST_NAMES = 12  # of what a directory holds that are shown
-_VERSION_OF = {KUBEADM: ("version", "--output=short")}
+_MOST_NAMES = 12  # of a directory that a message lists
+_VERSION_ARGUMENTS = {KUBEADM: ("version", "--output=short")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +42,7 @@ class NewPrograms:
     run: Run
 
     def check(self, needed: t.Iterable[str]) -> None:
-        """Refuse a directory without these, and any program in it that is not what it is said to be. Raises Refusal."""
+        """Refuse a directory without these, and any program in it of another version. Raises Refusal."""
         refuse_relative("programs", self.directory)
         try:
             names = os.listdir(self.directory)
@@ -55,7 +55,7 @@ class NewPrograms:
         if missing:
             raise Refusal(
                 f"invalid programs {self.directory} on {os.uname().nodename}: must hold {' and '.join(missing)} of {self.target}; found:"
-                f" {_listed(names)}. Unpack or copy it there first."
+                f" {_list_names(names)}. Unpack or copy it there first."
             )
         for name in (KUBEADM, KUBELET, KUBE_PROXY, *versions.COMPONENTS):
             if name in names:
@@ -64,13 +64,13 @@ class NewPrograms:
     def _check_one(self, name: str) -> None:
         path = self.path(name)
         objection = _file_objection(path) or prerequisites.program_objection(
-            name, path, self._told(name, path), self.target
+            name, path, self._version_output(name, path), self.target
         )
         if objection:
             raise Refusal(f"invalid programs on {os.uname().nodename}: {objection}")
 
-    def _told(self, name: str, path: str) -> str:
-        status, output, error = self.run([path, *_VERSION_OF.get(name, ("--version",))])
+    def _version_output(self, name: str, path: str) -> str:
+        status, output, error = self.run([path, *_VERSION_ARGUMENTS.get(name, ("--version",))])
         return output if status == 0 else error or output
 
     def path(self, name: str) -> str:
@@ -97,11 +97,13 @@ class NewPrograms:
             yield program
 
     def _check_release(self, name: str, path: str, image: str) -> None:
-        """etcd has a version of its own, which the image tells."""
+        """Check the program of a component with its own version, such as etcd: the image's tag has it."""
         objection = _file_objection(path)
-        wanted = prerequisites.parse(versions.tag_of(image))
-        if not objection and wanted is not None:
-            objection = prerequisites.program_objection(name, path, self._told(name, path), prerequisites.shown(wanted))
+        required = prerequisites.parse(versions.tag_of(image))
+        if not objection and required is not None:
+            objection = prerequisites.program_objection(
+                name, path, self._version_output(name, path), prerequisites.shown(required)
+            )
         if objection:
             raise KubeadmError(objection.rstrip("."))
 
@@ -109,7 +111,7 @@ class NewPrograms:
 def start_program(
     program: Program, command: t.Sequence[str], run: Run, *, files: t.Mapping[str, str] | None = None
 ) -> tuple[int, str]:
-    """Start a program in the sandbox where there is nothing but its image: (status, all that it printed).
+    """Start a program in the sandbox with its image alone: (status, all its output).
 
     files: by their path in C(rehearsal.DIRECTORY). Raises KubeadmError when it could not be started.
     """
@@ -126,15 +128,15 @@ def start_program(
         return run_in_sandbox(command[0], request, run)
 
 
-def _listed(names: t.Collection[str]) -> str:
-    """What a directory holds, of many the first."""
-    shown = sorted(names)[:_MOST_NAMES]
-    more = [f"{len(names) - len(shown)} more"] if len(names) > len(shown) else []
-    return ", ".join([*shown, *more]) or "nothing"
+def _list_names(names: t.Collection[str]) -> str:
+    """The names in a directory, of many the first."""
+    listed = sorted(names)[:_MOST_NAMES]
+    more = [f"{len(names) - len(listed)} more"] if len(names) > len(listed) else []
+    return ", ".join([*listed, *more]) or "nothing"
 
 
 def refuse_relative(option: str, path: str) -> None:
-    """Refuse a path that means another place in the sandbox, or at the next login. Raises Refusal."""
+    """Refuse a relative path: its base differs in the sandbox, and at the next login. Raises Refusal."""
     if not os.path.isabs(path):
         raise Refusal(f"invalid {option} {path!r}: must be an absolute path on each node, such as /opt/{option}.")
 
@@ -152,16 +154,16 @@ def _file_objection(path: str) -> str:
 
 
 def installed_kubeadm(run: Run) -> tuple[str, str] | None:
-    """The path of the node's own kubeadm and what it says of its version; None where it has none."""
+    """The path and the version of the node's own kubeadm; None where it has none."""
     for directory in PATH.split(":"):
         path = os.path.join(directory, KUBEADM)
         if os.path.isfile(path):
-            status, output, dummy = run([path, *_VERSION_OF[KUBEADM]])
+            status, output, dummy = run([path, *_VERSION_ARGUMENTS[KUBEADM]])
             return (path, output.strip()) if status == 0 else None
     return None
 
 
-MOST_REFUSALS = 12  # of one component that are told; each costs a start of it
+MOST_REFUSALS = 12  # of one component; each costs a start of it
 
 Refused = list[tuple[t.Optional[Setting], str]]
 
@@ -173,17 +175,17 @@ class Trial(t.Protocol):
         """Start it in the sandbox."""
 
     def values(self) -> Values:
-        """What it is started with."""
+        """The settings it is started with."""
 
-    def without(self, blame: t.Sequence[Setting]) -> Trial:
-        """The same without settings. Raises Refusal where it cannot be had."""
+    def without(self, settings: t.Sequence[Setting]) -> Trial:
+        """The same without settings. Raises Refusal where that is impossible."""
 
 
 @dataclasses.dataclass(frozen=True)
 class GateTrial:
-    """A program that is started with feature gates, of which those that it refuses are taken out.
+    """A program that is started with feature gates, of which those that it refuses are removed.
 
-    gates: by name. start: starts it with such gates, and gives the verdict.
+    gates: by name. start: starts it with gates, and returns the verdict.
     """
 
     gates: t.Mapping[str, t.Any]
@@ -200,16 +202,16 @@ class GateTrial:
         """Its gates."""
         return {GATES: dict(self.gates)}
 
-    def without(self, blame: t.Sequence[Setting]) -> GateTrial:
+    def without(self, settings: t.Sequence[Setting]) -> GateTrial:
         """The same without some of them."""
-        gone = {key for field, key in blame if field == GATES}
+        gone = {key for field, key in settings if field == GATES}
         return dataclasses.replace(self, gates={gate: value for gate, value in self.gates.items() if gate not in gone})
 
 
 def rehearse_all(trial: Trial) -> tuple[Verdict, Refused]:
     """Rehearse a component and, since it names the first thing only that it refuses, again without what it named.
 
-    Returns the first verdict, and each refused setting with the component's words; None where these do not tell which it is.
+    Returns the first verdict, and each refused setting with the component's error; None where that does not name it.
     """
     first = verdict = trial.rehearse()
     refused: Refused = []
@@ -217,14 +219,14 @@ def rehearse_all(trial: Trial) -> tuple[Verdict, Refused]:
         if verdict.verdict != REFUSED:
             break
         named = refusals.blamed(verdict.message, trial.values())
-        blame = [setting for setting in named if setting not in dict(refused)]
-        if named and not blame:  # it was taken out in vain
+        offending = [setting for setting in named if setting not in dict(refused)]
+        if named and not offending:  # removing it did not help
             break
-        refused += [(setting, verdict.message) for setting in blame] or [(None, verdict.message)]
-        if not blame or number == MOST_REFUSALS:
+        refused += [(setting, verdict.message) for setting in offending] or [(None, verdict.message)]
+        if not offending or number == MOST_REFUSALS:
             break
         try:
-            trial = trial.without(blame)
+            trial = trial.without(offending)
         except Refusal:
             break
         verdict = trial.rehearse()

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the module C(upgrade_check) finds on a node."""
+"""The result of the module C(upgrade_check) on a node."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..runtime.container_runtime import runtime_at
 from ..static_pod.static_pods import API_SERVER
 from ..transaction.state import Run
 from . import upgrade_checks, upgrade_static_pods
-from .control_plane_upgrade import ControlPlane, space_for_copies
+from .control_plane_upgrade import ControlPlane, check_space_for_copies
 from .upgrade_kubelet import KubeletUpgrade
 from .upgrade_programs import KUBEADM, KUBELET, NewPrograms
 
@@ -31,10 +31,10 @@ _RUNTIME = "unix:///run/containerd/containerd.sock"
 def read_all(
     params: t.Mapping[str, t.Any], *, run: Run, host: Host = NODE, clock: t.Callable[[], float] = time.monotonic
 ) -> dict[str, t.Any]:
-    """Check the node. params: of the module. Raises Refusal for what the check cannot be made from."""
+    """Check the node. params: of the module. Raises Refusal for invalid parameters."""
     began = clock()
     target, configuration = params["target"], ClusterConfiguration.parse(params["cluster_configuration"])
-    wanted_version = prerequisites.target_of(target, configuration.version)
+    target_version = prerequisites.target_of(target, configuration.version)
     unit = read_unit(run, host)
     is_control_plane = control_planes.has_api_server(unit, host)
     programs = NewPrograms(params["programs"], target, run)
@@ -42,7 +42,7 @@ def read_all(
     found = UpgradeFindings()
     runtime = runtime_at(str(unit.layout.settings.field(("containerRuntimeEndpoint",)) or _RUNTIME), run)
     for name, check in upgrade_checks.OF_NODES.items():
-        if findings.applies(name, wanted_version):
+        if findings.applies(name, target_version):
             found.check(name, check(upgrade_checks.Node(unit, runtime, target, run)))
     version = None
     if is_control_plane:
@@ -53,20 +53,20 @@ def read_all(
             programs=programs,
             runtime=runtime,
             patches=params["patches"],
-            wanted=params["static_pods"],
+            desired=params["static_pods"],
             purge=params["purge"],
             run=run,
             host=host,
             clock=clock,
         )
-        found.findings += api_version_findings(configuration, wanted_version)
-        found.findings += space_for_copies(configuration)
+        found.findings += api_version_findings(configuration, target_version)
+        found.findings += check_space_for_copies(configuration)
         version = upgrade_static_pods.check(node, found)
         proxy = params["kube_proxy_configuration"]
         upgrade_checks.rehearse_proxy(proxy, configuration, programs, runtime, clock, found)
     image = configuration.image(API_SERVER, target)
     api_server = functools.partial(programs.component, API_SERVER, image, API_SERVER, runtime)
-    kubelet = KubeletUpgrade(unit, programs, wanted_version, api_server, clock).check(params["kubelet"], found)
+    kubelet = KubeletUpgrade(unit, programs, target_version, api_server, clock).check(params["kubelet"], found)
     return {
         "node": unit.node_name,
         "target": target,

@@ -22,7 +22,7 @@ from .upgrade_programs import KUBEADM, installed_kubeadm
 
 
 def check(node: ControlPlane, found: UpgradeFindings) -> str | None:
-    """Add what is found. Returns the version of the API server today, as its image tells it."""
+    """Add the findings. Returns the version of the API server today, from its image's tag."""
     refuse_patches(node.patches)
     api_server = node.read_pod(API_SERVER)
     endpoint = endpoint_of(api_server.manifest, node.node_name, node.runtime)
@@ -36,10 +36,10 @@ def check(node: ControlPlane, found: UpgradeFindings) -> str | None:
         _skip_others(node, {}, "there is no new manifest", found)
         return image_tag(api_server.manifest)
     found.findings += [
-        Finding(KUBEADM, WARNS, f"kubeadm ignores it: {complaint}", set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE)
-        for complaint in new.complaints
+        Finding(KUBEADM, WARNS, f"kubeadm ignores it: {error}", set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE)
+        for error in new.strict_errors
     ]
-    old = _baseline(node, endpoint, image_tag(api_server.manifest))
+    old = _generate_baseline(node, endpoint, image_tag(api_server.manifest))
     for name, text in new.manifests.items():
         check_static_pod(name, text, old.get(name), node, found)
     _skip_others(node, new.manifests, "the new kubeadm generates no manifest of it", found)
@@ -47,13 +47,13 @@ def check(node: ControlPlane, found: UpgradeFindings) -> str | None:
 
 
 def _skip_others(node: ControlPlane, names: t.Container[str], reason: str, found: UpgradeFindings) -> None:
-    """Note the static pods of a control plane that are none of these, and so were not rehearsed."""
+    """Report the static pods of a control plane that are none of these, and so were not rehearsed."""
     for name in (ETCD, *versions.COMPONENTS):
         if name not in names and not (name == ETCD and node.configuration.has_external_etcd):
             found.skip(name, reason, "see what the new kubeadm makes of kubeadm-config")
 
 
-def _baseline(node: ControlPlane, endpoint: Endpoint, tag: str) -> dict[str, str]:
+def _generate_baseline(node: ControlPlane, endpoint: Endpoint, tag: str) -> dict[str, str]:
     """What kubeadm generates for the version of today: by the node's own kubeadm where it is of that version. Empty when it cannot.
 
     tag: of the API server's image. In the middle of an upgrade the ConfigMap has another version.

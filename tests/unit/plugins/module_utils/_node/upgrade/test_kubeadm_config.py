@@ -53,7 +53,7 @@ NODES: Json = {
 def test_what_is_read_of_the_api() -> None:
     own = {"data": {"record": PERSISTED.dump()}}
     found = kubeadm_config.read("admin.conf", api(config={**CONFIG, "immutable": True}, own=own, nodes=NODES))
-    assert found.told == {
+    assert found.observed == {
         "problem": None,
         "text": TEXT,
         "record": PERSISTED.dump(),
@@ -66,7 +66,7 @@ def test_what_is_read_of_the_api() -> None:
 
 def test_what_is_not_there_is_none_and_no_problem() -> None:
     found = kubeadm_config.read("admin.conf", api(nodes=NODES))
-    assert (found.told["problem"], found.told["text"], found.told["record"]) == (None, None, None)
+    assert (found.observed["problem"], found.observed["text"], found.observed["record"]) == (None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_is_not_there_is_none_and_no_problem() -> None:
 )
 def test_what_cannot_be_read_is_a_problem(answers: Json, why: str) -> None:
     found = kubeadm_config.read("admin.conf", api(**answers))
-    assert why in found.told["problem"]
+    assert why in found.observed["problem"]
     assert found.persisted == Persisted()
 
 
@@ -108,12 +108,12 @@ def test_contents_are_told_apart_with_what_only_control_planes_have(tmp_path: Pa
     ],
 )
 def test_what_came_with_kubeadm_config_is_ours(record: t.Any, live: t.Any, adopted: t.Any) -> None:
-    assert kubeadm_config.adopted(record, {"args": {"v": live}}, PERSISTED.of(API_SERVER)) == adopted
+    assert kubeadm_config.adopt_persisted(record, {"args": {"v": live}}, PERSISTED.of(API_SERVER)) == adopted
 
 
 def test_a_value_that_was_there_before_us_is_not() -> None:
     same = {("args", "v"): Entry(["4"], ["4"], None)}
-    assert kubeadm_config.adopted({}, {"args": {"v": ["4"]}}, same) == {}
+    assert kubeadm_config.adopt_persisted({}, {"args": {"v": ["4"]}}, same) == {}
 
 
 def described(known: KubeadmConfig = KNOWN, **desired: t.Any) -> Json:

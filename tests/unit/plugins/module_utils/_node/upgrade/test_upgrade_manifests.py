@@ -58,7 +58,7 @@ def test_what_kubeadm_passes_over_is_told_with_its_line() -> None:
     run = UpgradeRun()
     run.manifests["v1.37.2"] = {"etcd": "a"}
     run.complaint = 'W1 x.go:1] error: strict decoding error: yaml: unmarshal errors:\n  line 7: key "apiServer" already set in map\nother\n'
-    assert generate(run).complaints == ['yaml: unmarshal errors: line 7: key "apiServer" already set in map']
+    assert generate(run).strict_errors == ['yaml: unmarshal errors: line 7: key "apiServer" already set in map']
 
 
 def test_an_external_etcd_is_none_of_its() -> None:

@@ -30,40 +30,40 @@ class Trial:
 
     def rehearse(self) -> Verdict:
         Trial.starts += 1
-        words = f"unknown flag: --{self.flags[0]}" if self.flags else ""
-        return Verdict(REFUSED if words else ACCEPTED, words)
+        error = f"unknown flag: --{self.flags[0]}" if self.flags else ""
+        return Verdict(REFUSED if error else ACCEPTED, error)
 
     def values(self) -> dict[str, dict[str, t.Any]]:
         return {"args": {flag: ["1"] for flag in self.flags if flag != "unnamed"}}
 
-    def without(self, blame: t.Sequence[tuple[str, str]]) -> Trial:
-        gone = [key for dummy, key in blame]
+    def without(self, settings: t.Sequence[tuple[str, str]]) -> Trial:
+        gone = [key for dummy, key in settings]
         if any(key in self.fixed for key in gone):
             raise Refusal("it cannot be changed alone")
         left = [flag for flag in self.flags if flag not in gone or flag in self.vain]
         return Trial(left, fixed=self.fixed, vain=self.vain)
 
 
-def heard(trial: Trial) -> list[str | None]:
-    return [blame[1] if blame else None for blame, dummy in rehearse_all(trial)[1]]
+def refused_flags(trial: Trial) -> list[str | None]:
+    return [setting[1] if setting else None for setting, dummy in rehearse_all(trial)[1]]
 
 
-def test_all_is_heard() -> None:
+def test_rehearsal_is_repeated_until_all_refusals_are_named() -> None:
     verdict, refused = rehearse_all(Trial(["a", "b"]))
     assert verdict.verdict == REFUSED
     assert refused == [(("args", "a"), "unknown flag: --a"), (("args", "b"), "unknown flag: --b")]
     assert rehearse_all(Trial([])) == (Verdict(ACCEPTED, ""), [])
 
 
-def test_what_is_not_known_or_cannot_be_taken_out_ends_it() -> None:
-    assert heard(Trial(["a", "unnamed", "b"])) == ["a", None]
-    assert heard(Trial(["a", "b"], fixed=["a"])) == ["a"]
-    assert len(heard(Trial([f"f{number}" for number in range(20)]))) == MOST_REFUSALS
+def test_unnamed_or_fixed_setting_ends_the_rehearsals() -> None:
+    assert refused_flags(Trial(["a", "unnamed", "b"])) == ["a", None]
+    assert refused_flags(Trial(["a", "b"], fixed=["a"])) == ["a"]
+    assert len(refused_flags(Trial([f"f{number}" for number in range(20)]))) == MOST_REFUSALS
 
 
-def test_what_is_taken_out_in_vain_is_heard_once() -> None:
+def test_setting_refused_after_its_removal_is_named_once() -> None:
     before = Trial.starts
-    assert heard(Trial(["a", "b"], vain=["b"])) == ["a", "b"]
+    assert refused_flags(Trial(["a", "b"], vain=["b"])) == ["a", "b"]
     assert Trial.starts == before + 3
 
 

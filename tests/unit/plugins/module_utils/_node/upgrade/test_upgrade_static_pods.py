@@ -79,7 +79,7 @@ class Check:
             programs=NewPrograms(str(self.programs), self.target, self.run),
             runtime=runtime_at(RUNTIME, self.run),
             patches=None,
-            wanted={NAME: entry},
+            desired={NAME: entry},
             purge=True,
             run=self.run,
             host=self.node.host,
