@@ -107,7 +107,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
         """Work out what to do with it."""
         now = self._api.server_time()
         if self._params["state"] == "held":
-            plan = rollout_lease.hold(observed.lease, self._request, now)
+            plan = rollout_lease.acquire(observed.lease, self._request, now)
         elif self._params["state"] == "halted":
             halt = rollout_lease.Halt(self._params["node"], self._params["reason"], *self._request.intents)
             plan = rollout_lease.halt(observed.lease, self._request, now, halt)
@@ -170,7 +170,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
         if left <= 0:
             self._result.busy = True
             now = self._api.server_time()
-            raise KubeadmError(rollout_lease.late(observed.lease, self._request.name, now, waited))
+            raise KubeadmError(rollout_lease.timeout_message(observed.lease, self._request.name, now, waited))
         self._api.sleep(min(_POLL_INTERVAL, left, lease_left))
 
 

@@ -53,7 +53,7 @@ class Steps:
 
     def refusal_message(self, reason: str) -> str:
         """Why a run ends before a role writes anything. reason: as it stands, which knows of one pass only."""
-        return site.refused(reason, self._in_pass)
+        return site.refusal_message(reason, self._in_pass)
 
     @property
     def _in_pass(self) -> str:
@@ -62,8 +62,8 @@ class Steps:
         return found
 
     def _outdated_refusal(self, *, is_stale: bool) -> str:
-        """Why a first pass is refused behind another run, as C(site.outdated)."""
-        return site.outdated(self._in_pass, is_stale=is_stale)
+        """Why a first pass is refused behind another run, as C(site.outdated_refusal)."""
+        return site.outdated_refusal(self._in_pass, is_stale=is_stale)
 
     @staticmethod
     def _refuse(reason: str, prefix: str = "") -> None:

@@ -56,7 +56,7 @@ class Confirmer(LockWaiter):
     def fail_change(self, result: dict[str, t.Any], url: str, problem: str) -> None:
         """Make a failure of a plan that would change something."""
         if (result.get("changed") or result.get("open_transaction")) and not result.get("failed"):
-            refusal = confirmation.unreachable(result["name"], result["node"], url, problem)
+            refusal = confirmation.unreachable_message(result["name"], result["node"], url, problem)
             result.update(failed=True, changed=False, msg=refusal)
 
     def confirms(self) -> bool:
@@ -75,11 +75,11 @@ class Confirmer(LockWaiter):
             return f"confirm_ca_cert {authority} is not a file on this controller"
         try:
             with _https_opener(authority).open(options.confirm_url, timeout=_REACH_SECONDS) as response:
-                return confirmation.problem_with(response.status)
+                return confirmation.status_problem(response.status)
         except CredentialError as exc:
             return f"confirm_ca_cert {authority}: {exc}"
         except urllib.error.HTTPError as exc:
-            return confirmation.problem_with(exc.code)
+            return confirmation.status_problem(exc.code)
         except (OSError, ValueError, http.client.HTTPException) as exc:
             return str(exc) or type(exc).__name__
 

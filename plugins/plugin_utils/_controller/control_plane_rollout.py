@@ -147,10 +147,10 @@ class ControlPlaneRollout(ControlPlaneDecision):
             *first,
             *(f"WARNING: {warning}" for warning in warnings if warning),
             *(self._unverified_lines(hosts, reports) if decision.turns else ()),
-            *report.left_alone(control_planes.left_alone(reports)),
+            *report.left_alone_lines(control_planes.left_alone(reports)),
             *(control_planes.undone_by_upgrade(reports) if persistence is None else ()),
             *persistence_lines[len(first) :],
-            *report.limits(_unrehearsed(last) if last.written else ()),
+            *report.unverified_lines(_unrehearsed(last) if last.written else ()),
             resumption,
         ]
         others = {name: self.with_parts(reports[name], {}) for name in control_planes.lost(hosts)}
@@ -181,11 +181,11 @@ class ControlPlaneRollout(ControlPlaneDecision):
 
     def _unverified_lines(self, hosts: Hosts[StaticPodHost], reports: control_planes.Reports) -> list[str]:
         """A line for each part that could not be verified before API servers and etcds were stopped, beside those in the reports."""
-        lines = report.limits(control_planes.unverified(hosts, self._skipped(hosts)))
+        lines = report.unverified_lines(control_planes.unverified(hosts, self._skipped(hosts)))
         for host, name, what in control_planes.assumed_ready(hosts):
             reported = reports.get(host, {}).get(name)
             if reported is None or what not in reported.unverified:
-                lines += report.limits([what], f"{host} {name}")
+                lines += report.unverified_lines([what], f"{host} {name}")
         return lines
 
     def _release_lease(self, hosts: Hosts[StaticPodHost], decision: StaticPodDecision) -> tuple[str, str]:

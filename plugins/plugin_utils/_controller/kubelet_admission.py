@@ -63,7 +63,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         hosts = self._pass.hosts()
         planned = rollout.participants(hosts)
         decision = KubeletDecision(
-            coordinator=coordinator, planned=list(planned), excluded=list(rollout.excluded(hosts))
+            coordinator=coordinator, planned=list(planned), excluded=list(rollout.excluded_hosts(hosts))
         )
         refusal = self._excluded_refusal(hosts) or kubelets.refusal(planned, self._play.play_hosts)
         if refusal:
@@ -187,7 +187,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             objections=found_objections.by_host,
             mismatches=mismatches,
             offers={name: kubelets.offers(info, hosts[name].plan.node) for name in turns},
-            told=[*found.told, *report.limits(kubelets.unverified_idle(hosts, info))],
+            told=[*found.told, *report.unverified_lines(kubelets.unverified_idle(hosts, info))],
             warnings=[*found.warnings, *kubelets.unreached(hosts, turns, info)],
         )
 
@@ -241,7 +241,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         )
         report_lines = [
             *filter(None, [coverage.missing_nodes_line(found.missing)]),
-            *report.limits(kubelets.unverified_nodes(info, why)),
+            *report.unverified_lines(kubelets.unverified_nodes(info, why)),
         ]
         warnings = [found.warning] if found.warning else []
         if found.refusal:

@@ -71,7 +71,7 @@ class LockWaiter(ActionBase):
                 return result
             reason = str(result.get("msg", ""))
             if not remaining:
-                return {**result, "msg": messages.gave_up(reason, timeout)}
+                return {**result, "msg": messages.lock_timeout_message(reason, timeout)}
             if reason != last_reason:
                 show_progress(
                     f"{task_vars.get('inventory_hostname')}: waits up to {timeout} s: {reason.rstrip('.')}",

@@ -131,14 +131,14 @@ class NodeKubeletRollout(KubeletAdmission):
         found = kubelets.judged(name, own, self._coordinator, stopped, has_turn=has_turn)
         planned = ((each, self._pass.host(each)) for each in decision.planned)
         own_report = dict(found.raw) if found else {}
-        if rollout.speaker(planned) != name:
+        if rollout.choose_reporter(planned) != name:
             return PassEnd(report=own_report)
         return self._reporter_end(own_report, decision)
 
     def _stopping_hosts(self, decision: KubeletDecision) -> list[str]:
         """Who stopped the rollout, where this host was waiting for its turn. Read no further than needed."""
         own = self._pass.own
-        if own.has_begun:
+        if own.has_started:
             return []
         if own.turn and own.turn.failed:
             return list(own.turn.stopped_by)
@@ -163,7 +163,7 @@ class NodeKubeletRollout(KubeletAdmission):
         lines = [
             *admission.told,
             *(each for host in hosts.values() if host.verification for each in host.verification.warnings),
-            *report.left_alone(kubelets.left_alone(included)),
+            *report.left_alone_lines(kubelets.left_alone(included)),
         ]
         others = {name: typed.as_mapping(reports[name]) or {} for name in lost}
         return PassEnd(report=own_report, lines=lines, others=others, warnings=self._release_lease(admission))

@@ -20,7 +20,7 @@ from ...module_utils._plan.node import labels
 from ...module_utils._plan.node import rollout as resources
 from ...module_utils._plan.node.rollout import Applied, NodeHost, NodesDecision, NodeSettings, NodesResult
 from ...module_utils._plan.transaction import rollout
-from ...module_utils._plan.transaction.report import Part, left_alone, limits
+from ...module_utils._plan.transaction.report import Part, left_alone_lines, unverified_lines
 from ...module_utils._plan.transaction.results import KubeletInfo, PartResult, Report
 from ...module_utils._plan.transaction.rollout import PassEnd, PassStart
 from .base_steps import UNCHANGED
@@ -80,7 +80,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         named = self._pass.own.settings.node_resources_api_host
         api = self._play.api_hosts(candidates, named, reachable=self._play.play_hosts)
         return NodesDecision(
-            coordinator=coordinator, served=list(served), excluded=list(rollout.excluded(hosts)), api=tuple(api)
+            coordinator=coordinator, served=list(served), excluded=list(rollout.excluded_hosts(hosts)), api=tuple(api)
         )
 
     def apply(self) -> Applied:
@@ -158,7 +158,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         # Without purge an empty variable reverts nothing. The first of two passes purges nothing by itself and reports all the same.
         purges = boolean(self._play.variable("node_resources_purge", True))
         unverified = resources.unverified(self._pass.hosts(decision.served), applied)
-        lines = [*left_alone(resources.left_alone(outcomes) if purges else ()), *limits(unverified)]
+        lines = [*left_alone_lines(resources.left_alone(outcomes) if purges else ()), *unverified_lines(unverified)]
         report, diff = own.report(), own.diff(applied) or None
         return PassEnd(report=report, lines=lines if outcomes else [], changed=own.is_changed, diff=diff)
 

@@ -104,7 +104,7 @@ class PlayView:
         impaired: t.Collection[str] = (),
     ) -> list[ApiHost]:
         """Who may use the API, best first. The arguments are those of C(_plan/transaction/api_host)."""
-        return api_host.ranked(
+        return api_host.rank_api_hosts(
             candidates,
             named,
             variables=[os.environ.get(name, "") for name in api_host.CREDENTIAL_VARIABLES],

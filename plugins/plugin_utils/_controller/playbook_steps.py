@@ -37,7 +37,7 @@ class RollbackSteps(Steps):
         """Read what is to be reverted, and on which hosts to read its state."""
         play = self._play
         ignored = play.variable("rollback_ignored_variables", [])
-        self._refuse(rollback.misnamed(play.variable_names(), ignored), UNCHANGED)
+        self._refuse(rollback.unknown_variables(play.variable_names(), ignored), UNCHANGED)
         request = self._request()
         planes, hosts = play.group(control_plane_nodes.GROUP), play.all_play_hosts
         return RollbackStart(
@@ -55,13 +55,13 @@ class RollbackSteps(Steps):
         for host in self._play.play_hosts:
             pods = parse_register(self._play, pods_register, PodUndos, host)
             kubelet = parse_register(self._play, kubelet_register, KubeletUndo, host)
-            undos[host], unread[host] = rollback.undos_of(pods, kubelet), pods.unreadable_files
-        self._refuse(rollback.objection(self._request(), undos, self._play.all_play_hosts, unread), UNCHANGED)
+            undos[host], unread[host] = rollback.undos_by_component(pods, kubelet), pods.unreadable_files
+        self._refuse(rollback.rollback_refusal(self._request(), undos, self._play.all_play_hosts, unread), UNCHANGED)
         return StepResult()
 
     def _request(self) -> rollback.RollbackRequest:
-        nodes = rollback.listed(self._play.variable("rollback_nodes")) or self._play.all_play_hosts
-        return rollback.RollbackRequest(rollback.listed(self._play.variable("rollback_components")), nodes)
+        nodes = rollback.parse_names(self._play.variable("rollback_nodes")) or self._play.all_play_hosts
+        return rollback.RollbackRequest(rollback.parse_names(self._play.variable("rollback_components")), nodes)
 
 
 class ResizeSteps(Steps):
@@ -98,7 +98,7 @@ class UpgradeCheckSteps(Steps):
 
     def _accepted(self) -> list[str]:
         """The names of what need not be rehearsed."""
-        return rollback.listed(self._play.variable(upgrade_checks.ACCEPT))
+        return rollback.parse_names(self._play.variable(upgrade_checks.ACCEPT))
 
     def admit(self) -> ClusterFound:
         """Read from a control plane which cluster it belongs to."""

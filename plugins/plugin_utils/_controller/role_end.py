@@ -48,11 +48,13 @@ class RoleSummary(Steps, t.Generic[H]):
         part = {name: host for name, host in self._hosts.items() if host.start.pass_id}
         # Behind a failure the batch may have no host left.
         here = {name: part[name] for name in self._play.batch_hosts if name in part} or part
-        if not self._play.is_run_once and rollout.speaker(here.items()) != self._play.host:
+        if not self._play.is_run_once and rollout.choose_reporter(here.items()) != self._play.host:
             return RunSummary()
         reports, hosts = self.reports_by_host(), list(part)
         why = {name: host.end.why for name, host in self._hosts.items() if not reports.get(name)}
-        left = [] if self._play.check_mode else [report.left_host(name, each) for name, each in why.items() if each]
+        left = (
+            [] if self._play.check_mode else [report.host_not_started(name, each) for name, each in why.items() if each]
+        )
         later = sum(not self._pass.host(name).start.pass_id for name in self._play.excluded_by_serial())
         run = Run(hosts=hosts, parts=left, notes=self.notes(), causes=self.causes(), later=later, **self._run_fields)
         found = RunSummary.of(run.with_role(**self.run_fields(reports)), self.statistics(reports))
@@ -112,7 +114,7 @@ class RoleSummary(Steps, t.Generic[H]):
         for each in result.operations or ():
             variable = self.variable_of(each.field)
             place = self._play.origin_of(host, variable) if each.no_longer_desired else ""
-            texts.append(report.operation(each, f"; {variable} is from {place}" if place else ""))
+            texts.append(report.describe_operation(each, f"; {variable} is from {place}" if place else ""))
         return Part(host, component, result, tuple(texts))
 
     def variable_of(self, field: str) -> str:
@@ -145,9 +147,9 @@ class RoleEnd(RoleSummary[H]):
         ended = self._end()
         given = dict(ended.report or {})
         parts = self.parts_of(given)
-        missed = {} if self._play.check_mode else rollout.left(parts, ())
+        missed = {} if self._play.check_mode else rollout.parts_not_started(parts, ())
         if missed:
-            parts = {**parts, **rollout.left(parts, list(stopped_by()))}
+            parts = {**parts, **rollout.parts_not_started(parts, list(stopped_by()))}
         own = self._pass.own
         # One that has failed already does not fail again.
         why = "" if own.has_failed else self.why_failed(parts) or self._why_left(given, stopped_by)
@@ -166,7 +168,7 @@ class RoleEnd(RoleSummary[H]):
             and not self._play.check_mode
         )
         stopped = list(stopped_by()) if is_unknown else []
-        return report.pending_host(number) if number else rollout.not_planned(stopped) if stopped else ""
+        return report.pending_message(number) if number else rollout.not_planned_message(stopped) if stopped else ""
 
     def pending(self, own_report: Json) -> int:
         """How many operations a plan has. own_report: of this host. What there is once is one thing to change."""
@@ -192,7 +194,7 @@ class RoleEnd(RoleSummary[H]):
 
     def acknowledge_outcomes(self, own_report: Mapped | None) -> None:
         """The same, of a report of this host."""
-        for outcome in rollout.reported(self.parts_of(dict(own_report or {}))):
+        for outcome in rollout.reported_transactions(self.parts_of(dict(own_report or {}))):
             self._modules.run("node_transaction", outcome, ModuleResult)
 
     def why_failed(self, parts: Report) -> str:

@@ -72,7 +72,7 @@ class RoleRollout(RoleEnd[H]):
         """With the plan of this host, which fails or is lost with the module that plans."""
         arguments = self._play.variable(f"__{self._role}_arguments", {})
         plan = self._modules.run(self._planner, arguments, ModuleResult, is_plan=True, is_complete=True)
-        return rollout.with_plan(start, plan)
+        return rollout.add_plan(start, plan)
 
     def _checked_settings(self) -> t.Any:
         """The settings of the step begin in their types. Raises Refusal for those that cannot be used."""
@@ -123,7 +123,7 @@ class RoleRollout(RoleEnd[H]):
     def _excluded_refusal(self, hosts: Hosts[H]) -> str:
         """Why hosts that cannot be reached must not be skipped; empty when they may. hosts: all that use the role."""
         objection = coverage.unreachable_refusal(
-            rollout.excluded(hosts),
+            rollout.excluded_hosts(hosts),
             self._play.control_planes(),
             hosts=hosts,
             limit=self._pass.own.settings.max_unreachable,

@@ -63,7 +63,7 @@ class RolloutPass(t.Generic[H]):
     @property
     def coordinator(self) -> str:
         """The host that decides and sends requests for all."""
-        return rollout.coordinator(self.all_hosts())
+        return rollout.choose_coordinator(self.all_hosts())
 
 
 def read_register(play: PlayView, name: str, host: str = "") -> Json:

@@ -12,7 +12,7 @@ import typing as t
 
 from ...module_utils._plan.common.typed import Mapped
 from ...module_utils._plan.transaction import rollout, site
-from ...module_utils._plan.transaction.report import Part, Run, left_host, pending_host
+from ...module_utils._plan.transaction.report import Part, Run, host_not_started, pending_message
 from ...module_utils._plan.transaction.rollout import PassEnd, RunSummary, StepResult
 from ...module_utils._plan.transaction.site import PassRecord, SiteDecision, SiteEnd
 from .base_steps import BEGIN, Steps
@@ -41,7 +41,7 @@ class SiteEndSteps(Steps):
     def _merge_reports(name: str, first: Mapped, last: Mapped) -> Json:
         """The report of a host in a role that ran twice."""
         role = _ROLES[name]
-        merged = site.both(role.parts_of(dict(first)), role.parts_of(dict(last)))
+        merged = site.merge_reports(role.parts_of(dict(first)), role.parts_of(dict(last)))
         return role.with_parts(merged, dict(last or first))
 
     def _record(self) -> PassRecord:
@@ -99,13 +99,13 @@ class SiteEndSteps(Steps):
             return ""
         number = sum(roles[name].pending(dict(each)) for name, each in reports.items())
         number += sum(guard.pending(dict(guard.own.end.report or {})) for guard in guards)
-        pending = pending_host(number) if number and self._fails_on_pending else ""
+        pending = pending_message(number) if number and self._fails_on_pending else ""
         why = next(filter(None, (end.why for end in ends.values())), self._remaining_work() or pending)
         is_started = any(
             part.changed for name, each in reports.items() for part in _ROLES[name].parts_of(dict(each)).values()
         )
-        is_waiting = why == rollout.not_changed(self._stopping_hosts)
-        return rollout.not_complete(self._stopping_hosts) if is_started and is_waiting else why
+        is_waiting = why == rollout.not_changed_message(self._stopping_hosts)
+        return rollout.not_complete_message(self._stopping_hosts) if is_started and is_waiting else why
 
     def acknowledge(self) -> StepResult:
         """Fail this host where the end found a reason."""
@@ -118,11 +118,11 @@ class SiteEndSteps(Steps):
             return ""
         decision = self._decision
         if not decision.pass_id:
-            return rollout.not_planned(self._stopping_hosts)
+            return rollout.not_planned_message(self._stopping_hosts)
         # A first pass that is refused has changed nothing, and is run again as it was.
         is_waiting = decision.in_pass == site.ADDITIONS and not decision.failed
         role = next(iter(self._record().preserved or {}), "") if is_waiting else ""
-        return site.not_removed(role, self._stopping_hosts) if role else ""
+        return site.not_removed_message(role, self._stopping_hosts) if role else ""
 
     @functools.cached_property
     def _stopping_hosts(self) -> list[str]:
@@ -181,4 +181,4 @@ def _unstarted_parts(host: str, end: SiteEnd) -> list[Part]:
     """Of a host that fails although nothing of it has: a part whose turn did not come."""
     reports = [_ROLES[name].parts_of(dict(each)) for name, each in end.reports.items()]
     is_known = not end.why or any(map(site.has_failed, reports))
-    return [] if is_known else [left_host(host, end.why)]
+    return [] if is_known else [host_not_started(host, end.why)]

@@ -19,7 +19,7 @@ from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.common.typed import Mapped
 from ...module_utils._plan.transaction import messages as outcome
 from ...module_utils._plan.transaction.messages import CONFIRMING, Transaction
-from ...module_utils._plan.transaction.results import News, StartedChange
+from ...module_utils._plan.transaction.results import StartedChange, TransactionProgress
 from .confirmer import Confirmer
 from .lock_waiter import show_progress
 
@@ -55,15 +55,15 @@ class TransactionFollower(Confirmer):
         name, node = started.name, started.node
         transaction = typed.parse(Transaction, ended)
         unverified = transaction.unverified
-        limits = [outcome.not_verified(name, node, what) for what in unverified]
+        limits = [outcome.unverified_warning(name, node, what) for what in unverified]
         notes = [f"{node}: {name}: {note}" for note in transaction.notes]
-        failure = outcome.failure(name, node, ended)
+        failure = outcome.failure_message(name, node, ended)
         result.update(
             transaction=ended,
             # What the preflight could not verify was warned of already.
             unverified=list(dict.fromkeys([*started.unverified, *unverified])),
             warnings=[*started.warnings, *notes, *limits],
-            changed=outcome.changed(transaction.outcome),
+            changed=outcome.has_changed_node(transaction.outcome),
             **({"failed": True, "msg": failure} if failure else {}),
         )
         return result
@@ -104,7 +104,7 @@ class TransactionFollower(Confirmer):
         silence = f" (the last question had no answer: {problem})" if problem else ""
         return None, f"it was followed for longer than it can take{silence}"
 
-    def _confirmation(self, started: StartedChange, news: News, started_at: float) -> dict[str, t.Any]:
+    def _confirmation(self, started: StartedChange, news: TransactionProgress, started_at: float) -> dict[str, t.Any]:
         """Arguments of the next call of the follower for a change that waits to be confirmed; without a confirmation it polls again soon."""
         if news.phase != CONFIRMING or not self.confirms():
             return {"wait": _POLL_SECONDS, "confirm": None}
@@ -117,7 +117,7 @@ class TransactionFollower(Confirmer):
             )
         return {"wait": _RETRY_SECONDS, "confirm": None if problem else started.transaction.id}
 
-    def _poll(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[News | None, str]:
+    def _poll(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[TransactionProgress | None, str]:
         """One call of the follower; None and why, when it had no result: the node is at work all the same.
 
         Raises Refusal when the follower itself declines. A confirmation that came too early or too late is no reason to stop following.
@@ -126,7 +126,7 @@ class TransactionFollower(Confirmer):
             result = self._execute_module(_FOLLOWER, module_args=arguments, task_vars=task_vars)
         except AnsibleError as exc:
             return None, str(exc)
-        news = typed.parse(News, result)
+        news = typed.parse(TransactionProgress, result)
         if "phase" in result:
             return news, ""
         problem = str(result.get("msg", result))

@@ -33,7 +33,7 @@ def read_any_kubelet(run: Run, host: Host, ready_timeout: float = TRANSIENT_TIME
     if not problem:
         return kubelet or _read_from_files(run)
     kubelet = kubelet or _read_from_files(run)
-    problem = messages.down("kubelet", kubelet.node_name, problem, (), read_unit_log(run, KUBELET_UNIT))
+    problem = messages.down_message("kubelet", kubelet.node_name, problem, (), read_unit_log(run, KUBELET_UNIT))
     return dataclasses.replace(kubelet, problem=problem)
 
 
@@ -48,7 +48,7 @@ def read_running_kubelet(run: Run, host: Host, ready_timeout: float = TRANSIENT_
             raise exc from None
         if not problem:  # it came back meanwhile
             return read_kubelet(run, proc=host.proc)
-        raise KubeadmError(messages.needs_kubelet(problem)) from exc
+        raise KubeadmError(messages.kubelet_needed_message(problem)) from exc
 
 
 def _observe(run: Run, host: Host) -> tuple[Kubelet | None, str]:

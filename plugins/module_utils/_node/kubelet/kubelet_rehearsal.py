@@ -36,19 +36,19 @@ def rehearse(
     """
     began = clock()
     started = binary or unit.binary
-    command = rehearsal.kubelet_command(plan.after.command)
+    command = rehearsal.build_kubelet_command(plan.after.command)
     status, output = _start_in_sandbox(started, plan, command, run)
-    first = rehearsal.judge(KUBELET_NAME, status, output)
+    first = rehearsal.parse_verdict(KUBELET_NAME, status, output)
     verdict, message = first.verdict, first.message
     others = rehearsal.strict_errors(output)
     if verdict == ACCEPTED and plan.fragment is not None:
-        alone = rehearsal.kubelet_command([unit.binary, f"--config={plan.fragment.path}"])
+        alone = rehearsal.build_kubelet_command([unit.binary, f"--config={plan.fragment.path}"])
         status, output = _start_in_sandbox(started, plan, alone, run)
         errors = rehearsal.strict_errors(output)
         if errors:
-            verdict, message = REFUSED, "; ".join(rehearsal.unquoted(error) for error in errors)
+            verdict, message = REFUSED, "; ".join(rehearsal.unquote(error) for error in errors)
         elif not rehearsal.has_loaded_configuration(output):
-            problem = rehearsal.judge(KUBELET_NAME, status, output).message
+            problem = rehearsal.parse_verdict(KUBELET_NAME, status, output).message
             verdict, message = REFUSED, f"{plan.fragment.path} was not decoded on its own: {problem}"
     return Verdict(verdict, message, round(clock() - began, 2), tuple(command), first.warnings), others
 

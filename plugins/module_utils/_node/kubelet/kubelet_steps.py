@@ -101,7 +101,7 @@ class KubeletSteps(TransactionSteps[Desired]):
     def _check_start(self, unit: KubeletUnit, plan: KubeletPlan) -> list[str]:
         """Warnings about what the kubelet needs when it starts again. Raises Refusal where one that works would not find it."""
         if self._problem:
-            return [messages.may_repair(self._problem)]
+            return [messages.repair_message(self._problem)]
         files = kubelet_start.require_files(unit, plan.after.settings, force=self._desired.force)
         return [*kubelet_start.require_credential(unit), *files]
 

@@ -144,7 +144,7 @@ def unread_files(unit: KubeletUnit, host: Host) -> list[str]:
 def warnings_of(unit: KubeletUnit) -> list[str]:
     """Warnings about any kubelet: a version that is not tested, and a credential with which its Node cannot be read."""
     problem = find_problem(unit.kubeconfig)
-    unread = [messages.unread_node(unit.node_name, problem)] if problem else []
+    unread = [messages.unread_node_message(unit.node_name, problem)] if problem else []
     return [*versions.warnings(unit.node_name, {KUBELET_NAME: [unit.version]}), *unread]
 
 

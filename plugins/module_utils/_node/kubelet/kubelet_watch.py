@@ -78,7 +78,7 @@ def read_problem(unit: KubeletUnit, host: Host, run: Run, ready_timeout: float) 
     )
     if observation.process is not None and observation.probes_ok:
         return "", unverified
-    return messages.down(KUBELET_NAME, unit.node_name, observation.missing(), observation.probes, log), []
+    return messages.down_message(KUBELET_NAME, unit.node_name, observation.missing(), observation.probes, log), []
 
 
 def _read_drain_problem(unit: KubeletUnit) -> str | None:

@@ -114,7 +114,7 @@ class ImageSteps:
         if self._is_known:
             return ()
         self._result["unverified"] = [observed.runtime.unverified_image(self._image)]
-        return [messages.not_verified(self._image, observed.node, what) for what in self._result["unverified"]]
+        return [messages.unverified_warning(self._image, observed.node, what) for what in self._result["unverified"]]
 
     def report(self, observed: Observed | None, plan: TaskPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""

@@ -119,7 +119,7 @@ def rehearse(
     """
     arguments = plan.after.expected_arguments()
     known = [argument for argument in arguments if argument is not None]
-    reason = rehearsal.blocker(pod.name, arguments, plan.after.entrypoint)
+    reason = rehearsal.find_blocker(pod.name, arguments, plan.after.entrypoint)
     if reason:
         return Verdict(SKIPPED, reason)
     began = clock()
@@ -127,18 +127,18 @@ def rehearse(
     with own_program as started, tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
         request = {
             "binary": started.binary,
-            "arguments": rehearsal.command(pod.name, known),
+            "arguments": rehearsal.build_command(pod.name, known),
             "environment": {
                 "PATH": PATH,
                 **{name: value for name, value in plan.after.environment.items() if value is not None},
             },
             "root": root,
-            **_sandbox_files(started.root, plan if rehearsal.shows_files(pod.name) else None),
+            **_sandbox_files(started.root, plan if rehearsal.mounts_volumes(pod.name) else None),
         }
         status, output = run_in_sandbox(pod.name, request, run)
-    verdict = rehearsal.judge(pod.name, status, output)
+    verdict = rehearsal.parse_verdict(pod.name, status, output)
     # Reported as the manifest has it: an expanded argument may hold the value of an environment variable.
-    command = rehearsal.command(pod.name, plan.after.arguments)
+    command = rehearsal.build_command(pod.name, plan.after.arguments)
     message, *warnings = (hide_secrets(text, plan.after.hidden) for text in (verdict.message, *verdict.warnings))
     return Verdict(verdict.verdict, message, round(clock() - began, 2), tuple(command), tuple(warnings))
 

@@ -182,7 +182,7 @@ class TransactionSteps(t.Generic[Desired]):
             if not dry:
                 if waited:
                     # The controller may be gone meanwhile. While it is there, it starts another call.
-                    raise Busy(messages.waited(self._name))
+                    raise Busy(messages.lock_wait_message(self._name))
                 self._recover()
             # Before anything is read that the change of another component upsets; start_engine() checks again, with the node's lock.
             engine_service.refuse_busy_node(self._name, run=self._run)
@@ -217,9 +217,9 @@ class TransactionSteps(t.Generic[Desired]):
         """Report once how a transaction ended that no run has reported; and one that waits to be resumed."""
         notes = list(previous.problems)
         if previous.open is not None:
-            notes.append(messages.left_open(self._name, node, previous.open["id"], previous.open["phase"]))
+            notes.append(messages.open_message(self._name, node, previous.open["id"], previous.open["phase"]))
         if previous.unreported is not None:
-            notes.append(messages.report(self._name, node, previous.unreported))
+            notes.append(messages.report_message(self._name, node, previous.unreported))
             if self._params["acknowledge"] and not dry:
                 journal_history.mark_reported(self._name, previous.unreported["id"])
         return notes
@@ -232,22 +232,24 @@ class TransactionSteps(t.Generic[Desired]):
         """Record for the result what was not verified. Returns it as warnings. until_changed: whether a change itself will show it."""
         self._context.unverified += unverified
         self._context.verified_by_change += unverified if until_changed else ()
-        return [messages.not_verified(self._name, str(self._context.node), what) for what in unverified]
+        return [messages.unverified_warning(self._name, str(self._context.node), what) for what in unverified]
 
     def _record_unverifiable(self, unverified: t.Sequence[str]) -> list[str]:
         """The same of what the change itself will show."""
         self._context.unverified += unverified
         self._context.verified_by_change += unverified
-        return [messages.will_not_be_verified(self._name, str(self._context.node), what) for what in unverified]
+        return [messages.unverifiable_warning(self._name, str(self._context.node), what) for what in unverified]
 
     def _with_reverts(self, verdict: Verdict, previous: PreviousTransactions, operations: t.Sequence[t.Any]) -> Verdict:
         """The verdict of a rehearsal, which names what is only refused because it is reverted."""
-        return rehearsal.with_reverts(verdict, () if previous.rollback else operations, self._desired.values)
+        return rehearsal.name_reverts(verdict, () if previous.rollback else operations, self._desired.values)
 
     def _unhealthy_error(self, missing: str, probes: t.Any, log: t.Sequence[str]) -> KubeadmError:
         """The failure of a component that is to stay as it is and is not healthy."""
         last = journal_history.last_outcome(self._name)
-        return KubeadmError(messages.unwell(self._name, str(self._context.node), missing, probes, list(log), last))
+        return KubeadmError(
+            messages.unhealthy_message(self._name, str(self._context.node), missing, probes, list(log), last)
+        )
 
     def finish(self, observed: object, plan: object, *, dry: bool) -> t.Sequence[str]:
         """The node's engine verifies a change."""

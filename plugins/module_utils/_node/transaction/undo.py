@@ -32,7 +32,7 @@ def find_rollback(name: str, node: str) -> Rollback | None:
     Raises KubeadmError when a journal or a copy in it is damaged that would have to be known: nothing older is
     reverted in its place.
     """
-    return previous_change.choose(_ended_changes(name, node))
+    return previous_change.choose_change(_ended_changes(name, node))
 
 
 def warnings(rollback: Rollback | None, name: str, node: str) -> list[str]:
@@ -60,9 +60,13 @@ def describe(
     try:
         rollback = find_rollback(name, node)
         _refuse_open(name, node)
-        return None if rollback is None or rollback.is_done else previous_change.describe(rollback, *plan(rollback))
+        return (
+            None
+            if rollback is None or rollback.is_done
+            else previous_change.describe_rollback(rollback, *plan(rollback))
+        )
     except KubeadmError as exc:
-        return previous_change.describe(rollback, (), (), blocked_by=str(exc))
+        return previous_change.describe_rollback(rollback, (), (), blocked_by=str(exc))
 
 
 def _refuse_open(name: str, node: str) -> None:
@@ -106,7 +110,7 @@ def _written_file(entry: FileEntry, record: str) -> WrittenFile:
     return WrittenFile(
         path=entry["path"],
         former=load_version(entry["before"]),
-        left=load_version(entry["after"]),
+        written=load_version(entry["after"]),
         now=read_version(entry["path"]),
         kind=RECORD if entry["path"] == record else COMPONENT,
         switch=entry["switch"],

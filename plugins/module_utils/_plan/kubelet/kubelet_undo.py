@@ -43,7 +43,7 @@ def plan(rollback: Rollback | None, state: State, *, force: bool, warnings: t.Se
         files=tuple(files),
         fragment=next((file for file in former.fragments if file not in former.foreign_fragments), None),
         policies=kubelet.changed_policies(live, after, state),
-        operations=previous_change.operations(
+        operations=previous_change.revert_operations(
             _changes(live, after, files, state.record, rollback.record), rollback.component_files
         ),
         record=rollback.record,

@@ -90,14 +90,18 @@ def refusal(hosts: Hosts[KubeletHost], reachable: t.Collection[str]) -> str:
     if found := rollout.planning_refusal(hosts, reachable):
         return found
     conflict = clusters.cluster_conflict({name: host.plan.cluster for name, host in hosts.items()})
-    return rollout.wrong_names(hosts, "node_kubelet_node_name") or rollout.different_settings(hosts, SHARED) or conflict
+    return (
+        rollout.node_name_mismatch(hosts, "node_kubelet_node_name")
+        or rollout.different_settings(hosts, SHARED)
+        or conflict
+    )
 
 
 def batches(hosts: Hosts[KubeletHost], size: int) -> list[list[str]]:
     """Who is changed at the same time. size: so many nodes that are no control planes at most."""
     turns = [name for name, host in hosts.items() if host.has_turn]
     planes = [name for name in turns if hosts[name].is_control_plane]
-    return rollout.batches(planes, [name for name in turns if name not in set(planes)], size)
+    return rollout.build_batches(planes, [name for name in turns if name not in set(planes)], size)
 
 
 def file_of_turns(hosts: Hosts[KubeletHost]) -> str:
@@ -359,7 +363,7 @@ def meanwhile(name: str, host: KubeletHost) -> list[str]:
     planned, change = host.plan.operations, host.change
     if planned is None or change is None or change.operations is None:
         return []
-    return rollout.meanwhile(f"{name} kubelet", planned, change.operations)
+    return rollout.describe_meanwhile(f"{name} kubelet", planned, change.operations)
 
 
 def lease_renewed_at(lease: LeaseState, before: Hosts[KubeletHost]) -> float:
@@ -589,12 +593,12 @@ def judged(
     if name in admission.objections:
         return known.with_values(failed=True, msg=f"Nothing was changed, because {admission.objections[name]}")
     others = [each for each in stopped if each != name]
-    if has_turn and others and not host.has_begun:
-        return known.with_values(**rollout.not_begun(others))
+    if has_turn and others and not host.has_started:
+        return known.with_values(**rollout.not_started_result(others))
     if host.state == rollout.REFUSED:
-        return known.with_values(**{**rollout.not_begun(()), "msg": host.turn.msg})
+        return known.with_values(**{**rollout.not_started_result(()), "msg": host.turn.msg})
     if host.state == rollout.LOST:
         known = known.with_values(failed=True)
-    if has_turn and host.has_begun:
+    if has_turn and host.has_started:
         return known.with_values(started=True)
     return known if found else None

@@ -288,7 +288,7 @@ def _of_node(settings: NodeSettings, kind: str, applied: Applied) -> NodeResult 
         failed = applied.failed_nodes
         is_missed = failed and settings.node not in failed and getattr(settings, kind) is not None
         return (
-            typed.parse(NodeResult, {**rollout.not_begun(applied.failed_hosts), "operations": []})
+            typed.parse(NodeResult, {**rollout.not_started_result(applied.failed_hosts), "operations": []})
             if is_missed
             else None
         )

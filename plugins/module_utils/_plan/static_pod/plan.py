@@ -287,7 +287,7 @@ def plan_undo(name: str, rollback: Rollback | None, state: State, warnings: t.Se
         after=after,
         # It is unknown by now whether a content was sensitive.
         files=tuple(PolicyFileChange(file.path, file.now, file.former, True, False) for file in files),
-        operations=previous_change.operations(
+        operations=previous_change.revert_operations(
             (without_secrets(change, ()) for change in changes), rollback.component_files
         ),
         record=rollback.record,

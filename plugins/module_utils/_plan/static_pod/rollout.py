@@ -66,7 +66,7 @@ def refusal(hosts: Hosts[StaticPodHost], host: str, reachable: t.Collection[str]
     """
     found = (
         rollout.planning_refusal(hosts, reachable)
-        or rollout.wrong_names(hosts, "control_plane_node_name")
+        or rollout.node_name_mismatch(hosts, "control_plane_node_name")
         or clusters.cluster_conflict({name: each.plan.cluster for name, each in hosts.items()})
         or rollout.different_settings(hosts, SHARED)
     )
@@ -86,7 +86,7 @@ def kubelet_refusal(hosts: Hosts[StaticPodHost], repaired: t.Collection[str]) ->
     all work. repaired: the hosts whose kubelets this run has changed since everything was planned."""
     problems = [host.plan.kubelet_problem for name, host in hosts.items() if name not in repaired]
     told = "; ".join(filter(None, problems))
-    return messages.needs_kubelet(told) if told else ""
+    return messages.kubelet_needed_message(told) if told else ""
 
 
 def order(host: StaticPodHost) -> list[str]:
@@ -265,7 +265,7 @@ def reports(hosts: Hosts[StaticPodHost], *, dry: bool) -> dict[str, dict[str, Co
     found = {name: _report(host) for name, host in hosts.items()}
     for name, why in ({} if dry else _not_begun(hosts)).items():
         for pod in order(hosts[name]):
-            found[name][pod] = found[name][pod].with_values(**{**rollout.not_begun(()), "msg": why})
+            found[name][pod] = found[name][pod].with_values(**{**rollout.not_started_result(()), "msg": why})
     return {name: report for name, report in found.items() if report}
 
 
@@ -362,7 +362,7 @@ def _reason(hosts: Hosts[StaticPodHost], host: str) -> str:
             stopped.update(dict.fromkeys(each.turn.stopped_by or [name]))
         elif each.has_stopped or each.is_gone or each.state == rollout.UNFINISHED:
             stopped[name] = None
-    return rollout.not_changed(list(stopped) or [name for name, each in hosts.items() if each.causes])
+    return rollout.not_changed_message(list(stopped) or [name for name, each in hosts.items() if each.causes])
 
 
 def undone_by_upgrade(reports_by_host: Reports) -> list[str]:

@@ -12,7 +12,7 @@ import typing as t
 
 from ..transaction.results import LeaseResult
 from ..transaction.rollout import DONE, FAILED, LOST, UNFINISHED, Hosts
-from ..transaction.rollout import meanwhile as lines_of
+from ..transaction.rollout import describe_meanwhile as lines_of
 from . import rollout
 from .static_pod_results import LeaseState, PlannedChange, StaticPodHost, StaticPodSettings
 

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which host asks the API for a role, and as whom.
+"""Which host queries the API for a role, and as which user.
 
-What is named counts: a host, or credentials in the environment of the controller. Else a control plane of the inventory asks with its own
+What is named counts: a host, or credentials in the environment of the controller. Else a control plane of the inventory does with its own
 admin.conf, if possible one that does not restart its API server meanwhile.
 """
 
@@ -17,7 +17,7 @@ from ..common.plain import is_true
 ADMIN_CONF = "/etc/kubernetes/admin.conf"
 CONTROL_PLANES = "kube_control_plane"
 
-# Of the controller; with one of them it asks itself.
+# Of the controller; with one of them it queries the API itself.
 CREDENTIAL_VARIABLES = ("K8S_AUTH_KUBECONFIG", "K8S_AUTH_HOST")
 
 CONTROLLER = "localhost"
@@ -25,7 +25,7 @@ _BECOME = "ansible_become"
 
 
 class ApiHost(t.NamedTuple):
-    """Who asks. become: whether as root, which admin.conf is readable for."""
+    """The host that queries the API. become: whether as root, which admin.conf is readable for."""
 
     host: str
     become: bool
@@ -36,7 +36,7 @@ class ApiHost(t.NamedTuple):
         return cls(**value)
 
 
-def ranked(
+def rank_api_hosts(
     candidates: t.Sequence[str],
     named: str = "",
     *,
@@ -46,12 +46,12 @@ def ranked(
     changing: t.Collection[str] = (),
     impaired: t.Collection[str] = (),
 ) -> list[ApiHost]:
-    """Who may ask the API, the best first, one at least. candidates: the control planes.
+    """The hosts that may query the API, the best first, one at least. candidates: the control planes.
 
     named: the host that the user names. variables: the values of CREDENTIAL_VARIABLES on the controller.
-    hostvars: the variables of each host. reachable: the hosts that answered in this run and were not lost. changing: those that have their
+    hostvars: the variables of each host. reachable: the hosts that were reached in this run and not lost. changing: those that have their
     turn. impaired: those whose API server is not ready.
-    Where nothing is left, the controller asks, and says that it has no credentials.
+    Where nothing is left, the controller does, and reports that it has no credentials.
     """
 
     def rank(host: str) -> tuple[bool, bool, bool]:
@@ -63,11 +63,11 @@ def ranked(
         hosts = [CONTROLLER]
     else:
         hosts = sorted(candidates, key=rank)  # those that are equal stay in their order
-    return [_api_host(host, hostvars, own=host in candidates) for host in hosts]
+    return [_as_api_host(host, hostvars, own=host in candidates) for host in hosts]
 
 
-def _api_host(host: str, hostvars: t.Mapping[str, t.Mapping[str, t.Any]], *, own: bool) -> ApiHost:
-    """own: whether it asks with its own admin.conf."""
+def _as_api_host(host: str, hostvars: t.Mapping[str, t.Mapping[str, t.Any]], *, own: bool) -> ApiHost:
+    """own: whether it uses its own admin.conf."""
     if host not in hostvars or (host == CONTROLLER and not own):
         return ApiHost(host, own)  # the variable of all hosts is also the controller's
     return ApiHost(host, is_true(hostvars[host].get(_BECOME, own)))

@@ -22,12 +22,12 @@ Json = dict[str, t.Any]
 
 LEASE_NAME = "nodecraft-kubeadm-control-plane"
 LEASE_NAMESPACE = "kube-system"
-WAIT_TIMEOUT = 600  # seconds for which another run is waited for, unless a task says otherwise
+WAIT_TIMEOUT = 600  # seconds for which another run is waited for, unless a task sets another timeout
 HALTED = "nodecraft.kubeadm/halted"
 LAST_HOLDER = "nodecraft.kubeadm/last-holder"
 
 _TAKEOVER = "control_plane_lease_takeover or node_kubelet_lease_takeover"
-_MARGIN = 5.0  # seconds by which the clocks of several API servers, and the whole seconds of their answers, may differ
+_MARGIN = 5.0  # seconds by which the clocks of several API servers, and the whole seconds of their times, may differ
 _LONGEST_REASON = 500  # characters; an annotation is no log
 # The digest of a desired state, which may hold secrets, stands where others read it. A password that is the only unknown part of a value
 # can be guessed from a plain checksum at millions of attempts a second. Every run of every controller has to get the same digest, so there
@@ -58,7 +58,7 @@ def slow_digest(value: t.Any) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Lease:
-    """The Lease as it was read. name: its own. holder: empty when it is not held. renewed: None when its holder never said so."""
+    """The Lease as it was read. name: its own. holder: empty when it is not held. renewed: None when its holder never renewed it."""
 
     holder: str
     last_holder: str
@@ -74,11 +74,11 @@ class Lease:
 
 @dataclasses.dataclass(frozen=True)
 class LeaseRequest:
-    """What a run wants of the Lease.
+    """A run's request for the Lease.
 
-    name: of the Lease. holder: who asks. duration: seconds for which it needs it. intents: digests of what it wants of the nodes.
-    open_transactions: changes that nodes still have open, in words. plan_age: seconds since it planned.
-    gone: a holder that is known to have ended. takeover, resume: the words of a human that another holder is gone, and that a halted intent may be tried again.
+    name: of the Lease. holder: the run. duration: seconds for which it needs it. intents: digests of what it desires of the nodes.
+    open_transactions: changes that nodes still have open, as text. plan_age: seconds since it planned.
+    gone: a holder that is known to have ended. takeover, resume: a human confirms that another holder is gone, and that a halted intent may be tried again.
     """
 
     holder: str
@@ -121,7 +121,7 @@ def parse(found: Json | None, name: str = LEASE_NAME) -> Lease:
         holder=spec.get("holderIdentity") or "",
         last_holder=annotations.get(LAST_HOLDER, ""),
         duration=float(spec.get("leaseDurationSeconds") or 0),
-        renewed=_seconds(spec.get("renewTime"), name),
+        renewed=_parse_renew_time(spec.get("renewTime"), name),
         halt=_parse_halt(annotations.get(HALTED), name),
         name=name,
     )
@@ -139,7 +139,7 @@ def _parse_halt(text: str | None, name: str) -> Halt | None:
         ) from exc
 
 
-def _seconds(text: str | None, name: str) -> float | None:
+def _parse_renew_time(text: str | None, name: str) -> float | None:
     """A time of the Lease."""
     if not text:
         return None
@@ -154,22 +154,29 @@ def _seconds(text: str | None, name: str) -> float | None:
 # ---- planning ----------------------------------------------------------------------------------------------------------
 
 
-def hold(found: Json | None, request: LeaseRequest, now: float) -> LeasePlan:
+def acquire(found: Json | None, request: LeaseRequest, now: float) -> LeasePlan:
     """Take the Lease, renew it, or wait for it. Raises Refusal when its mark, or an open change, stands in the way."""
     lease = parse(found, request.name)
     if lease.holder == request.holder:
-        return LeasePlan(_written(found, request, now), operations=_operations(lease, holder=request.holder))
+        return LeasePlan(_acquired_body(found, request, now), operations=_operations(lease, holder=request.holder))
     _refuse_halted(lease, request)
     # A run that ended at the very moment of our plan changed something that it may not show.
-    stale = lease.last_holder not in ("", request.holder) and _ago(lease, now) <= request.plan_age + _MARGIN
+    stale = (
+        lease.last_holder not in ("", request.holder)
+        and _seconds_since_renewal(lease, now) <= request.plan_age + _MARGIN
+    )
     if lease.holder and not request.takeover:
         if lease.left(now) > 0 and lease.holder != request.gone:
             return LeasePlan(
-                None, _operations(lease, holder=request.holder), (_held(lease, now),), lease.left(now), stale=True
+                None,
+                _operations(lease, holder=request.holder),
+                (_holder_message(lease, now),),
+                lease.left(now),
+                stale=True,
             )
-        _refuse_open(lease, request, now)
+        _refuse_open_transactions(lease, request, now)
     return LeasePlan(
-        _written(found, request, now),
+        _acquired_body(found, request, now),
         _operations(lease, holder=request.holder),
         stale=stale or bool(lease.holder),
         taken_over_from=lease.holder,
@@ -180,27 +187,27 @@ def release(found: Json | None, request: LeaseRequest, now: float, *, completed:
     """Release the Lease. completed: the rollout came to its end, so that the mark of a former one has no meaning any more."""
     lease = parse(found, request.name)
     if lease.holder != request.holder:
-        return LeasePlan(None, warnings=_lost(lease, now))
+        return LeasePlan(None, warnings=_loss_warnings(lease, now))
     halt = None if completed else lease.halt
-    return LeasePlan(_freed(found, request, now, halt), _operations(lease, holder="", halt=halt))
+    return LeasePlan(_released_body(found, request, now, halt), _operations(lease, holder="", halt=halt))
 
 
 def halt(found: Json | None, request: LeaseRequest, now: float, mark: Halt) -> LeasePlan:
     """Release the Lease and leave the mark of a rollout that failed."""
     lease = parse(found, request.name)
     if lease.holder not in ("", request.holder):
-        return LeasePlan(None, warnings=_lost(lease, now))
+        return LeasePlan(None, warnings=_loss_warnings(lease, now))
     mark = dataclasses.replace(mark, reason=mark.reason[:_LONGEST_REASON], by=request.holder, at=format_micro_time(now))
     if not lease.holder and lease.halt and dataclasses.replace(lease.halt, at=mark.at) == mark:
-        return LeasePlan(None)  # said already, and the answer was lost
-    return LeasePlan(_freed(found, request, now, mark), _operations(lease, holder="", halt=mark))
+        return LeasePlan(None)  # written already, and the response was lost
+    return LeasePlan(_released_body(found, request, now, mark), _operations(lease, holder="", halt=mark))
 
 
-def late(found: Json | None, name: str, now: float, waited: float) -> str:
-    """What a run says that waited in vain for the Lease of this name."""
+def timeout_message(found: Json | None, name: str, now: float, waited: float) -> str:
+    """The error of a run that waited in vain for the Lease of this name."""
     lease = parse(found, name)
     return (
-        f"waited {waited:.0f} s, and {_held(lease, now)} Run again when it is done. When you know that it is dead, set"
+        f"waited {waited:.0f} s, and {_holder_message(lease, now)} Run again when it is done. When you know that it is dead, set"
         f" takeover: true (in the roles: {_TAKEOVER})."
     )
 
@@ -214,37 +221,37 @@ def _refuse_halted(lease: Lease, request: LeaseRequest) -> None:
         )
 
 
-def _refuse_open(lease: Lease, request: LeaseRequest, now: float) -> None:
+def _refuse_open_transactions(lease: Lease, request: LeaseRequest, now: float) -> None:
     if request.open_transactions:
         raise Refusal(
-            f"{_described(lease, now)}, and its run left changes open: {', '.join(request.open_transactions)}. Run again when they"
+            f"{_describe_lease(lease, now)}, and its run left changes open: {', '.join(request.open_transactions)}. Run again when they"
             " have ended, which nodes do by themselves. When you know that this run is dead, set takeover: true (in the"
             f" roles: {_TAKEOVER})."
         )
 
 
-def _lost(lease: Lease, now: float) -> tuple[str, ...]:
-    return (f"the Lease was lost: {_held(lease, now)}",) if lease.holder else ()
+def _loss_warnings(lease: Lease, now: float) -> tuple[str, ...]:
+    return (f"the Lease was lost: {_holder_message(lease, now)}",) if lease.holder else ()
 
 
-def _held(lease: Lease, now: float) -> str:
-    return f"the run {lease.holder} is in progress: {_described(lease, now)}."
+def _holder_message(lease: Lease, now: float) -> str:
+    return f"the run {lease.holder} is in progress: {_describe_lease(lease, now)}."
 
 
-def _described(lease: Lease, now: float) -> str:
+def _describe_lease(lease: Lease, now: float) -> str:
     name = f"the Lease {LEASE_NAMESPACE}/{lease.name}"
     if lease.renewed is None:
         return f"{name} has a holder and no renewTime, so it never expires"
     left = lease.left(now)
     ending = f"expires in {left:.0f} s" if left > 0 else f"expired {-left:.0f} s ago"
-    ago = _ago(lease, now)
+    ago = _seconds_since_renewal(lease, now)
     renewed = (
         f"was renewed {ago:.0f} s ago" if ago >= 0 else f"has a renewTime {-ago:.0f} s ahead of the API server's clock"
     )
     return f"{name} {renewed} and {ending}"
 
 
-def _ago(lease: Lease, now: float) -> float:
+def _seconds_since_renewal(lease: Lease, now: float) -> float:
     return float("inf") if lease.renewed is None else now - lease.renewed
 
 
@@ -254,20 +261,20 @@ def _operations(lease: Lease, *, holder: str, halt: Halt | None = None) -> tuple
         {"field": "lease", "key": "holderIdentity", "before": lease.holder or None, "after": holder or None}
     ]
     if not holder and lease.halt != halt:
-        found.append({"field": "lease", "key": "halted", "before": _shown(lease.halt), "after": _shown(halt)})
+        found.append({"field": "lease", "key": "halted", "before": _halt_value(lease.halt), "after": _halt_value(halt)})
     return tuple(found)
 
 
-def _shown(mark: Halt | None) -> Json | None:
+def _halt_value(mark: Halt | None) -> Json | None:
     return dataclasses.asdict(mark) if mark else None
 
 
 # ---- writing -----------------------------------------------------------------------------------------------------------
 
 
-def _written(found: Json | None, request: LeaseRequest, now: float) -> Json:
-    """The Lease as ours; what others noted in it stays."""
-    body, spec = _copied(found, request.name)
+def _acquired_body(found: Json | None, request: LeaseRequest, now: float) -> Json:
+    """The Lease as ours; what others wrote into it stays."""
+    body, spec = _copy_body(found, request.name)
     if spec.get("holderIdentity") != request.holder:
         spec["acquireTime"] = format_micro_time(now)
         spec["leaseTransitions"] = spec.get("leaseTransitions", -1) + 1
@@ -276,8 +283,8 @@ def _written(found: Json | None, request: LeaseRequest, now: float) -> Json:
     return body
 
 
-def _freed(found: Json | None, request: LeaseRequest, now: float, mark: Halt | None) -> Json:
-    body, spec = _copied(found, request.name)
+def _released_body(found: Json | None, request: LeaseRequest, now: float, mark: Halt | None) -> Json:
+    body, spec = _copy_body(found, request.name)
     spec.setdefault("leaseDurationSeconds", request.duration)
     spec.update(holderIdentity="", renewTime=format_micro_time(now))
     annotations = body["metadata"]["annotations"]
@@ -288,7 +295,7 @@ def _freed(found: Json | None, request: LeaseRequest, now: float, mark: Halt | N
     return body
 
 
-def _copied(found: Json | None, name: str) -> tuple[Json, Json]:
+def _copy_body(found: Json | None, name: str) -> tuple[Json, Json]:
     body: Json = copy.deepcopy(found) if found else {"metadata": {"name": name, "namespace": LEASE_NAMESPACE}}
     body.update(apiVersion="coordination.k8s.io/v1", kind="Lease")
     body["metadata"]["annotations"] = body["metadata"].get("annotations") or {}

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How a transaction ends, in the words of its journal, and what that means for the task that asked for it.
+"""How a transaction ends, with the outcomes of its journal, and what that means for the task that requested it.
 
-The engine has the same words in its own C(journal.py), because nothing else is packed with it; a contract holds them against each other.
+The engine has the same outcomes in its own C(journal.py), because nothing else is packed with it; a contract holds them against each other.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class Transaction:
         return self.proof.unverified if self.proof else ()
 
 
-def worded(outcome: str) -> str:
-    """An outcome in a sentence."""
+def outcome_text(outcome: str) -> str:
+    """An outcome as part of a sentence."""
     return outcome.replace("_", " ")
 
 
-def failure(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str | None:
-    """Why a task failed, with the component's own last words; None when the change was committed."""
+def failure_message(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str | None:
+    """Why a task failed, with the component's own error; None when the change was committed."""
     ended = typed.parse(Transaction, transaction)
     if ended.outcome == COMMITTED:
         return None
@@ -77,11 +77,11 @@ def failure(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str | N
     if ended.outcome == ALARM:
         shows = "kubelet_info" if name == "kubelet" else "static_pod_info"
         ending = f"{ending}, {shows} shows what runs and what the files say"
-    words = f" {name} logged last: {_telling(ended.log)}" if ended.log else ""
-    return f"{name} on {node}: {ended.reason}; {ending} (transaction {ended.id}).{words}"
+    logged = f" {name} logged last: {_error_line(ended.log)}" if ended.log else ""
+    return f"{name} on {node}: {ended.reason}; {ending} (transaction {ended.id}).{logged}"
 
 
-def unwell(
+def unhealthy_message(
     name: str,
     node: str,
     missing: str,
@@ -89,28 +89,30 @@ def unwell(
     log: t.Sequence[str],
     last: t.Mapping[str, t.Any] | None,
 ) -> str:
-    """Why a task that has nothing to change failed: the component does not run what its manifest says, or is not ready."""
-    seen = f" ({'; '.join(probes)})" if probes else ""
-    said = f" {name} logged last: {_telling(log)}." if log else ""
+    """Why a task that has nothing to change failed: the component does not run as its manifest has it, or is not ready."""
+    results = f" ({'; '.join(probes)})" if probes else ""
+    logged = f" {name} logged last: {_error_line(log)}." if log else ""
     ended = typed.parse(Transaction, last or {})
     former = (
-        f" Its last transaction, {ended.id}, ended {worded(ended.outcome)}: {ended.reason}." if ended.reason else ""
+        f" Its last transaction, {ended.id}, ended {outcome_text(ended.outcome)}: {ended.reason}."
+        if ended.reason
+        else ""
     )
     return (
-        f"{name} on {node}: there is nothing to change, but it {missing}{seen}.{said}{former}"
+        f"{name} on {node}: there is nothing to change, but it {missing}{results}.{logged}{former}"
         " Set what repairs it, or repair its files."
     )
 
 
-def down(name: str, node: str, missing: str, probes: t.Sequence[str], log: t.Sequence[str]) -> str:
-    """What is wrong with a component that does not work, with its last words."""
-    seen = f" ({'; '.join(probes)})" if probes else ""
-    said = f"; it logged last: {_telling(log)}" if log else ""
-    return f"{name} on {node} {missing}{seen}{said}"
+def down_message(name: str, node: str, missing: str, probes: t.Sequence[str], log: t.Sequence[str]) -> str:
+    """What is wrong with a component that does not work, with its own error."""
+    results = f" ({'; '.join(probes)})" if probes else ""
+    logged = f"; it logged last: {_error_line(log)}" if log else ""
+    return f"{name} on {node} {missing}{results}{logged}"
 
 
-def needs_kubelet(problem: str) -> str:
-    """Why a static pod is not changed where no kubelet would start it. problem: as down() tells it."""
+def kubelet_needed_message(problem: str) -> str:
+    """Why a static pod is not changed where no kubelet would start it. problem: of down_message()."""
     return (
         f"{problem.rstrip('.')}. Nothing was changed, because no kubelet would start the changed component. When a setting of this collection"
         " keeps the kubelet down, the role node_kubelet repairs it, and so does site, which begins with it; otherwise check"
@@ -118,12 +120,12 @@ def needs_kubelet(problem: str) -> str:
     )
 
 
-def may_repair(problem: str) -> str:
-    """What is said of a change of a kubelet that does not work now. problem: as down() tells it."""
+def repair_message(problem: str) -> str:
+    """The warning about a change of a kubelet that does not work now. problem: of down_message()."""
     return f"{problem.rstrip('.')}. The change is tried anyway: it may be what repairs that."
 
 
-def unread_node(node: str, problem: str) -> str:
+def unread_node_message(node: str, problem: str) -> str:
     """What is not known of a node whose kubelet has a credential that cannot be used here. problem: why, with its file."""
     return (
         f"{node}: {problem}. So the API is not asked about this node: whether its Node makes it a control plane is not known, and what"
@@ -131,54 +133,54 @@ def unread_node(node: str, problem: str) -> str:
     )
 
 
-def _telling(log: t.Sequence[str]) -> str:
-    """The line of a log that most likely tells why a component ended."""
-    for mark in ("command failed", "panic:", "Error:", "unknown flag", "invalid argument"):
+def _error_line(log: t.Sequence[str]) -> str:
+    """The line of a log that most likely has the reason why a component ended."""
+    for marker in ("command failed", "panic:", "Error:", "unknown flag", "invalid argument"):
         for line in reversed(log):
-            if mark in line:
+            if marker in line:
                 return line.strip()
     errors = [line for line in log if line[:1] in ("E", "F")]
     return (errors or list(log))[-1].strip()
 
 
-def report(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str:
-    """What is to know of a transaction that ended without a follower."""
+def report_message(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str:
+    """The message about a transaction that ended without a follower."""
     ended = typed.parse(Transaction, transaction)
     ending = (
-        failure(name, node, transaction)
+        failure_message(name, node, transaction)
         or f"{name} on {node}: transaction {ended.id} of an earlier run, which was not followed to its end, was committed at {ended.ended}."
     )
     limits = [f"Not verified: {what}." for what in ended.unverified]
     return " ".join([ending, *limits, *(f"Note: {note}." for note in ended.notes)])
 
 
-def not_verified(name: str, node: str, what: str) -> str:
+def unverified_warning(name: str, node: str, what: str) -> str:
     """The warning about a part of a component that could not be verified. what: an entry of C(Transaction.unverified)."""
     return f"{node}: {name}: not verified: {what}"
 
 
-def will_not_be_verified(name: str, node: str, what: str) -> str:
+def unverifiable_warning(name: str, node: str, what: str) -> str:
     """The warning before a change about what cannot be verified after it. what: as an entry of C(Transaction.unverified)."""
     return f"{node}: {name}: cannot be verified after this change: {what}"
 
 
-def waited(name: str) -> str:
+def lock_wait_message(name: str) -> str:
     """Why a call that waited for another run to end does not go on."""
     return f"the run that kept {name} waiting has ended. A call that waited changes nothing. Run again."
 
 
-def gave_up(reason: str, seconds: int) -> str:
-    """Why a task failed that only waited. reason: what is at work on the node."""
+def lock_timeout_message(reason: str, seconds: int) -> str:
+    """Why a task failed that only waited. reason: what runs on the node."""
     return f"waited for {seconds} s (lock_timeout), nothing was changed: {reason}"
 
 
-def changed(outcome: str) -> bool:
+def has_changed_node(outcome: str) -> bool:
     """Whether the node differs from before."""
     return outcome in (*STANDING, ALARM)
 
 
-def left_open(name: str, node: str, identifier: str, phase: str) -> str:
-    """What check mode says of a transaction whose engine does not run."""
+def open_message(name: str, node: str, identifier: str, phase: str) -> str:
+    """The message of check mode about a transaction whose engine does not run."""
     return (
         f"{name} on {node}: transaction {identifier} is open in phase {phase} and its engine does not run (it was stopped, or"
         " the node was rebooted). A run without check mode resumes it and ends it before it plans."

@@ -27,33 +27,33 @@ COMPONENT, RECORD = "component", "record"
 class WrittenFile:
     """One file that a change wrote; None for a version in which it does not exist.
 
-    former: before the change. left: after it. now: as it stands. kind: RECORD for our own note of what is ours.
+    former: before the change. written: after it. now: as it stands. kind: RECORD for our own record of what is ours.
     switch: whether it is the manifest of a static pod.
     """
 
     path: str
     former: FileVersion | None
-    left: FileVersion | None
+    written: FileVersion | None
     now: FileVersion | None
     kind: str = COMPONENT
     switch: bool = False
 
     @property
-    def is_left(self) -> bool:
-        """Whether it still holds what the change wrote. A chmod is no edit."""
-        return _content(self.now) == _content(self.left)
+    def is_unedited(self) -> bool:
+        """Whether it still has what the change wrote. A chmod is no edit."""
+        return _content(self.now) == _content(self.written)
 
     @property
-    def is_former(self) -> bool:
-        """Whether it holds what stood there before the change."""
-        if _content(self.former) == _content(self.left):  # the change was one of mode or owner
+    def is_reverted(self) -> bool:
+        """Whether it has what stood there before the change."""
+        if _content(self.former) == _content(self.written):  # the change was one of mode or owner
             return self.now == self.former
         return _content(self.now) == _content(self.former)
 
     @property
     def change(self) -> str:
         """What reverting the change does to it: created, removed or changed."""
-        return "created" if self.left is None else "removed" if self.former is None else "changed"
+        return "created" if self.written is None else "removed" if self.former is None else "changed"
 
 
 def _content(version: FileVersion | None) -> bytes | None:
@@ -83,7 +83,7 @@ class Rollback:
     @property
     def is_done(self) -> bool:
         """Whether everything but our own record is as it was before the change."""
-        return all(file.is_former for file in self.component_files)
+        return all(file.is_reverted for file in self.component_files)
 
     @property
     def stands(self) -> bool:
@@ -97,7 +97,7 @@ class Rollback:
 
     def refuse_foreign_edits(self) -> None:
         """Raise Refusal when a file is not what the change left."""
-        foreign = [file.path for file in self.files if not file.is_left]
+        foreign = [file.path for file in self.files if not file.is_unedited]
         if foreign:
             raise Refusal(
                 f"state: previous would revert transaction {self.transaction}, but {', '.join(foreign)} on {self.node} is not what"
@@ -106,8 +106,8 @@ class Rollback:
             )
 
 
-def choose(ended: t.Iterable[Rollback]) -> Rollback | None:
-    """The newest change that stands; None when there is none, or when it reverted another one: asking again is no redo.
+def choose_change(ended: t.Iterable[Rollback]) -> Rollback | None:
+    """The newest change that stands; None when there is none, or when it reverted another one: a second request is no redo.
 
     ended: the transactions of one component that may stand, newest first. None is passed over but those that left nothing.
     """
@@ -116,7 +116,7 @@ def choose(ended: t.Iterable[Rollback]) -> Rollback | None:
 
 
 def refuse_settings(params: t.Mapping[str, t.Any], options: t.Iterable[str]) -> None:
-    """Raise Refusal for settings that are named beside C(state=previous). An empty one names nothing."""
+    """Raise Refusal for settings that are given beside C(state=previous). An empty one counts as none."""
     given = [option for option in options if params[option]]
     if given:
         raise Refusal(
@@ -125,31 +125,31 @@ def refuse_settings(params: t.Mapping[str, t.Any], options: t.Iterable[str]) -> 
         )
 
 
-def operations(changes: t.Iterable[Change], files: t.Iterable[WrittenFile]) -> tuple[Change, ...]:
+def revert_operations(changes: t.Iterable[Change], files: t.Iterable[WrittenFile]) -> tuple[Change, ...]:
     """The settings that change; when no setting does, the files: a plan without operations would change nothing."""
     return tuple(changes) or tuple(Change("files", file.path, None, "reverted") for file in files)
 
 
-# ---- what is shown -------------------------------------------------------------------------------------------------------
+# ---- the report -------------------------------------------------------------------------------------------------------
 
 
-def describe(
+def describe_rollback(
     rollback: Rollback | None,
     changes: t.Iterable[Change],
-    shown: t.Iterable[t.Mapping[str, str]],
+    diffs: t.Iterable[t.Mapping[str, str]],
     blocked_by: str | None = None,
 ) -> dict[str, t.Any]:
-    """What an info module says of the rollback. shown: the differences that may be shown, in Ansible's form.
+    """What an info module returns about the rollback. diffs: the differences that may be displayed, in Ansible's form.
 
     blocked_by: why the change would not be reverted.
     """
-    diffs = {entry["after_header"]: _unified(entry["before"], entry["after"]) for entry in shown}
+    by_path = {entry["after_header"]: _unified_diff(entry["before"], entry["after"]) for entry in diffs}
     return {
         "transaction": rollback.transaction if rollback else None,
         "requested": rollback.requested if rollback else None,
         "ended": rollback.ended if rollback else None,
         "files": [
-            {"path": file.path, "change": file.change, "diff": diffs.get(file.path)}
+            {"path": file.path, "change": file.change, "diff": by_path.get(file.path)}
             for file in (rollback.files if rollback else ())
         ],
         "operations": [change.to_result() for change in changes],
@@ -157,6 +157,6 @@ def describe(
     }
 
 
-def _unified(before: str, after: str) -> str:
+def _unified_diff(before: str, after: str) -> str:
     lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), n=1, lineterm=""))
     return "\n".join(lines[2:])  # without the names of the files

@@ -21,8 +21,8 @@ from . import messages
 from .messages import Transaction
 from .results import ComponentResult, PartResult
 
-# Where the variable comes from that says all of a field on a host, as text behind a revert; empty where that is not known.
-Places = t.Callable[[str, str], str]
+# The source of the variable that sets all of a field on a host, as text behind a revert; empty where that is not known.
+VariableSource = t.Callable[[str, str], str]
 
 _LOST = "lost when kubeadm wrote the manifest again"
 _KUBELET, _NODE = "kubelet", "Node"
@@ -39,17 +39,17 @@ _NAMES = {
 }
 _OPERATIONS_WIDTH = 100  # characters of operations in a line
 # Lines of causes: 150 hosts with one each pushed the plan off the screen. Ansible has printed the error of each host by then.
-_CAUSES = 30
+_MOST_CAUSES = 30
 _EMPTY = '""'
 _UNSEEN, _GONE = "end not seen", "connection lost, end not seen"
 _FAILED, _PENDING = "Failed", "Pending"
 _APPLY = "Apply: the same command without --check"
-_HOSTS = "\0"  # stands for the hosts of which a text is told
+_HOSTS = "\0"  # stands for the hosts that a text is about
 
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """What became of a part of a host. component: as it is shown. operations: the same as those of the result, as text."""
+    """What became of a part of a host. component: as it is displayed. operations: the same as those of the result, as text."""
 
     host: str
     component: str
@@ -64,7 +64,7 @@ class Part:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A run, of which something is told.
+    """A run that is reported.
 
     hosts: those of the play, in its order. parts: what became of them. causes: why steps failed, by host. notes: lines of the roles on what is no
     change of a host. objects: whether what no single host has was changed, by its name. dry: whether nothing was to be changed.
@@ -90,7 +90,7 @@ class Run:
         objects: t.Mapping[str, bool] | None = None,
         resume: str = "",
     ) -> Run:
-        """The same with what one more role tells."""
+        """The same with the report of one more role."""
         merged = {
             host: [*self.causes.get(host, ()), *(causes or {}).get(host, ())]
             for host in (*self.causes, *(causes or ()))
@@ -120,14 +120,14 @@ class Run:
 
     @property
     def waiting_hosts(self) -> list[str]:
-        """The hosts that did not fail, and of which a part did not begin."""
+        """The hosts that did not fail, and of which a part was not started."""
         return self._ordered({part.host for part in self.parts if part.is_waiting} - set(self.failed_hosts))
 
     @property
     def incomplete_hosts(self) -> list[str]:
-        """Those of them of which another part was changed: these did begin."""
-        begun = {part.host for part in self.parts if part.operations and not part.is_waiting}
-        return [host for host in self.waiting_hosts if host in begun]
+        """Those of them of which another part was changed: these were started."""
+        started = {part.host for part in self.parts if part.operations and not part.is_waiting}
+        return [host for host in self.waiting_hosts if host in started]
 
     @property
     def has_failed(self) -> bool:
@@ -141,22 +141,22 @@ class Run:
 # ---- the lines -------------------------------------------------------------------------------------------------------
 
 
-def lines(run: Run) -> list[str]:
+def report_lines(run: Run) -> list[str]:
     """All lines of a run."""
     return [
         *([_headline(run)] if run.parts or not (run.notes or any(run.objects.values())) else []),
-        *_changes(run),
-        *_waiting(run),
-        *_others(run),
-        *_warnings(run.parts),
-        *dict.fromkeys(run.notes),  # each look and pass tells its own
-        *_causes(run),
-        *_last(run),
+        *_change_lines(run),
+        *_waiting_lines(run),
+        *_other_lines(run),
+        *_warning_lines(run.parts),
+        *dict.fromkeys(run.notes),  # each observation and pass adds its own
+        *_cause_lines(run),
+        *_outcome_lines(run),
     ]
 
 
-def as_data(run: Run) -> dict[str, t.Any]:
-    """The same for programs: C(outcome), and by host how many operations were made and are C(pending), and whether it C(failed)."""
+def report_data(run: Run) -> dict[str, t.Any]:
+    """The same for programs: C(outcome), and by host how many operations were made and are C(count_pending), and whether it C(failed)."""
     hosts: dict[str, dict[str, t.Any]] = {
         host: {"changed": 0, "pending": 0, "failed": False} for host in (*run.hosts, *(part.host for part in run.parts))
     }
@@ -168,25 +168,25 @@ def as_data(run: Run) -> dict[str, t.Any]:
     return {"outcome": _outcome(run), "hosts": hosts}
 
 
-def pending(run: Run) -> int:
+def count_pending(run: Run) -> int:
     """How many operations were not made, and objects not changed."""
     return sum(map(run.pending, run.parts)) + (sum(run.objects.values()) if run.dry else 0)
 
 
-def left_host(host: str, why: str) -> Part:
-    """What is told of a host of which nothing else is: it did not begin."""
+def host_not_started(host: str, why: str) -> Part:
+    """The part of a host that has no other: it was not started."""
     return Part(host, "", PartResult(failed=True, started=False, msg=why))
 
 
-def pending_host(number: int) -> str:
+def pending_message(number: int) -> str:
     """Why a host fails that has something to change in check mode."""
-    return f"{_PENDING}: {_number(number, 'operation')} {'is' if number == 1 else 'are'} not applied."
+    return f"{_PENDING}: {_count_text(number, 'operation')} {'is' if number == 1 else 'are'} not applied."
 
 
 def _outcome(run: Run) -> str:
     if run.has_failed:
         return "failed"
-    if pending(run):
+    if count_pending(run):
         return "pending"
     return "changed" if any(map(run.done, run.parts)) or any(run.objects.values()) else "unchanged"
 
@@ -196,60 +196,60 @@ def _headline(run: Run) -> str:
     count = run.pending if run.dry else run.done
     number = sum(map(count, run.parts))
     changed = {part.host for part in run.parts if count(part)}
-    nodes = f"{len(changed)} of {_number(len(run.hosts), 'node')}"
+    nodes = f"{len(changed)} of {_count_text(len(run.hosts), 'node')}"
     title, objects = (
         "Plan" if run.dry else "Changed",
         join_first(name for name, is_changed in run.objects.items() if is_changed),
     )
     if objects and not (number or run.has_failed):
-        return f"{title}: {objects}; nothing to change on {_number(len(run.hosts), 'node')}"
+        return f"{title}: {objects}; nothing to change on {_count_text(len(run.hosts), 'node')}"
     if not number:
-        is_open = any(_state(run, part) in (_UNSEEN, _GONE) for part in run.parts if part.operations)
+        is_open = any(_change_state(run, part) in (_UNSEEN, _GONE) for part in run.parts if part.operations)
         what = (
             "No change was seen to end" if is_open else "Nothing was changed" if run.has_failed else "Nothing to change"
         )
-        return f"{what} on {_number(len(run.hosts), 'node')}"
+        return f"{what} on {_count_text(len(run.hosts), 'node')}"
     reverts = sum(each.no_longer_desired for part in run.parts if count(part) for each in part.result.operations or ())
-    of_these = f", {_number(reverts, 'of them a revert', 'of them reverts')}" if reverts else ""
+    of_these = f", {_count_text(reverts, 'of them a revert', 'of them reverts')}" if reverts else ""
     refused = "; nothing was refused" if run.dry and not run.has_failed else ""
-    rehearsed = _rehearsed(run)
+    rehearsed = _rehearsed_components(run)
     return (
-        f"{title}: {_number(number, 'operation')} on {nodes}{f' and {objects}' if objects else ''}{of_these}{refused}"
+        f"{title}: {_count_text(number, 'operation')} on {nodes}{f' and {objects}' if objects else ''}{of_these}{refused}"
         f"{f'; rehearsed: {rehearsed}' if rehearsed else ''}"
     )
 
 
-def _rehearsed(run: Run) -> str:
+def _rehearsed_components(run: Run) -> str:
     """What was started with its new settings before anything was written: static pods by name, kubelets by number."""
     found = collections.Counter(
         part.component for part in run.parts if part.operations and _verdict(part.result) == ACCEPTED
     )
     return ", ".join(
-        _number(number, name) if name == _KUBELET else f"{number} x {name}" if number > 1 else name
+        _count_text(number, name) if name == _KUBELET else f"{number} x {name}" if number > 1 else name
         for name, number in found.items()
     )
 
 
-def _changes(run: Run) -> list[str]:
+def _change_lines(run: Run) -> list[str]:
     """A line for each change, of all hosts that have the same."""
     groups: dict[tuple[str, tuple[str, ...], str], list[Part]] = {}
-    begun = {part.host for part in run.parts if part.operations and not part.is_waiting}
+    started = {part.host for part in run.parts if part.operations and not part.is_waiting}
     for part in run.parts:
-        if part.operations and part.host in begun:
-            groups.setdefault((part.component, part.operations, _state(run, part)), []).append(part)
+        if part.operations and part.host in started:
+            groups.setdefault((part.component, part.operations, _change_state(run, part)), []).append(part)
     rows = [(join_first(each.host for each in parts), *key, parts) for key, parts in groups.items()]
     host_width, width = (max((len(row[column]) for row in rows), default=0) for column in (0, 1))
     found: list[str] = []
     for hosts, component, operations, state, parts in rows:
         begin = f"  {hosts:<{host_width}}  {component:<{width}}  "
-        ending = "; ".join(filter(None, [state, *_details([part.result for part in parts])]))
-        texts = _packed(operations)
+        ending = "; ".join(filter(None, [state, *_change_details([part.result for part in parts])]))
+        texts = _wrap_operations(operations)
         texts[-1] += f"  ({ending})" if ending else ""
         found += [f"{'' if number else begin:<{len(begin)}}{text}" for number, text in enumerate(texts)]
     return found
 
 
-def _packed(operations: t.Sequence[str]) -> list[str]:
+def _wrap_operations(operations: t.Sequence[str]) -> list[str]:
     """Operations in as few lines as are readable."""
     found = [operations[0]]
     for each in operations[1:]:
@@ -260,11 +260,11 @@ def _packed(operations: t.Sequence[str]) -> list[str]:
     return found
 
 
-def _state(run: Run, part: Part) -> str:
-    """How far a change is; empty where its operations say enough."""
+def _change_state(run: Run, part: Part) -> str:
+    """How far a change is; empty where its operations are enough."""
     result = part.result
     if result.transaction and not run.dry:
-        return messages.worded(result.transaction.outcome) if result.transaction.outcome else _UNSEEN
+        return messages.outcome_text(result.transaction.outcome) if result.transaction.outcome else _UNSEEN
     if result.failed and result.unreachable:
         return _GONE
     if result.failed:
@@ -275,26 +275,28 @@ def _state(run: Run, part: Part) -> str:
     return "" if run.dry or result.changed else "not done"
 
 
-def _details(results: t.Sequence[PartResult]) -> list[str]:
+def _change_details(results: t.Sequence[PartResult]) -> list[str]:
     """What else is known of changes with the same state: of whom an outage was, what became of pods, what is reverted, and where a snapshot is."""
     ended = [each.transaction for each in results if each.transaction and each.transaction.outcome]
-    found = [_away(ended)] if ended else []
+    found = [_outage_text(ended)] if ended else []
     components = [each for each in results if isinstance(each, ComponentResult)]
     pods = [each.pods for each in components if each.pods]
     if pods:
         lost, restarted = sum(len(each.lost) for each in pods), sum(len(each.restarted) for each in pods)
         limit = (
             "" if len(pods) == len(components) else ", not known of all"
-        )  # a failure ends a batch before it is looked at
-        found.append(f"{_number(sum(each.watched for each in pods), 'pod')}, {lost} lost, {restarted} restarted{limit}")
-    for word in ("reverts", "snapshot"):
-        values = [value for each in components if (value := getattr(each, word))]
-        found += [f"{word} {join_first(values)}"] if values else []
+        )  # a failure ends a batch before it is counted
+        found.append(
+            f"{_count_text(sum(each.watched for each in pods), 'pod')}, {lost} lost, {restarted} restarted{limit}"
+        )
+    for key in ("reverts", "snapshot"):
+        values = [value for each in components if (value := getattr(each, key))]
+        found += [f"{key} {join_first(values)}"] if values else []
     return found
 
 
-def _away(ended: t.Sequence[Transaction]) -> str:
-    """How long components did not answer."""
+def _outage_text(ended: t.Sequence[Transaction]) -> str:
+    """How long components did not respond."""
     seconds = [each.outage_seconds for each in ended]
     known = [each for each in seconds if each is not None]
     if not known:
@@ -303,8 +305,8 @@ def _away(ended: t.Sequence[Transaction]) -> str:
     return f"away {most}{'' if len(known) == len(seconds) else ', not known of all'}"
 
 
-def _waiting(run: Run) -> list[str]:
-    """Who was not changed, and why: one line for each reason. Of a host that failed, the cause says it, and of one that did begin, its changes do."""
+def _waiting_lines(run: Run) -> list[str]:
+    """Who was not changed, and why: one line for each reason. A host that failed has a cause, and one that was started has changes."""
     hosts: dict[str, list[str]] = {}
     waiting = set(run.waiting_hosts).difference(run.incomplete_hosts)
     for part in run.parts:
@@ -317,7 +319,7 @@ def _waiting(run: Run) -> list[str]:
     ]
 
 
-def _others(run: Run) -> list[str]:
+def _other_lines(run: Run) -> list[str]:
     """One line for all hosts without changes, and one for those of which nothing is known."""
     known = {part.host for part in run.parts}
     changing = {part.host for part in run.parts if part.operations or part.result.failed}
@@ -327,38 +329,38 @@ def _others(run: Run) -> list[str]:
     unknown = [host for host in run.hosts if has_parts and host not in known and host not in run.failed_hosts]
     found = [f"  {host}: {why}" for host, why in skipped.items()]
     if idle and changing:
-        found.append(f"  {_number(len(idle), 'other node')}: nothing to change")
+        found.append(f"  {_count_text(len(idle), 'other node')}: nothing to change")
     if unknown:
         found.append(f"  {join_first(unknown)}: nothing was planned")
     return found
 
 
-def _warnings(parts: t.Iterable[Part]) -> list[str]:
-    """What is to be known of changes beside their end, each once, with the hosts of which it is said."""
+def _warning_lines(parts: t.Iterable[Part]) -> list[str]:
+    """The warnings about changes, each once, with its hosts."""
     hosts: dict[str, dict[str, None]] = {}
     for part in parts:
-        for text in _of_part(part):
+        for text in _part_warnings(part):
             hosts.setdefault(text, {})[part.host] = None
     return [text.replace(_HOSTS, join_first(found)) for text, found in hosts.items()]
 
 
-def _of_part(part: Part) -> t.Iterator[str]:
+def _part_warnings(part: Part) -> t.Iterator[str]:
     result = part.result
     what = f"{_HOSTS} {part.component}"
     if result.problem:
         yield f"{what}: before the change, {result.problem}"
     previous = result.previous_transaction
     if previous:
-        yield f"{what}: a change of an earlier run that was not followed to its end: {messages.worded(previous.outcome)}; {_away([previous])}"
-        yield from limits(previous.unverified, what)
+        yield f"{what}: a change of an earlier run that was not followed to its end: {messages.outcome_text(previous.outcome)}; {_outage_text([previous])}"
+        yield from unverified_lines(previous.unverified, what)
     if part.component == _NODE and result.msg and not (result.failed or result.unreachable):
         yield f"{what}: {result.msg}"
     if not isinstance(result, ComponentResult):
         return
-    named = {(each.field, each.key) for each in result.operations or ()}
+    changed = {(each.field, each.key) for each in result.operations or ()}
     for field, keys in result.lost.items():
         for key in keys:
-            again = "" if (field, key) in named else "; not set again, because it is not desired"
+            again = "" if (field, key) in changed else "; not set again, because it is not desired"
             yield f"{what}: {field} {key} {_LOST}{again}"
     verdict = result.rehearsal
     if verdict and verdict.verdict == SKIPPED and part.operations:
@@ -367,7 +369,7 @@ def _of_part(part: Part) -> t.Iterator[str]:
         yield f"WARNING: {text} ({_HOSTS})"
     if verdict is None and part.operations and not part.is_waiting:
         yield f"WARNING: {what}: not rehearsed: its rehearsal is not known"
-    yield from limits(result.unverified, what)
+    yield from unverified_lines(result.unverified, what)
 
 
 def _verdict(result: PartResult) -> str:
@@ -376,7 +378,7 @@ def _verdict(result: PartResult) -> str:
     return verdict.verdict if verdict else ""
 
 
-def _causes(run: Run) -> list[str]:
+def _cause_lines(run: Run) -> list[str]:
     """Why hosts failed, each cause once."""
     hosts: dict[str, dict[str, None]] = {}
     for host in run.failed_hosts:
@@ -385,23 +387,23 @@ def _causes(run: Run) -> list[str]:
         ]
         for text in filter(None, [*own, *run.causes.get(host, ())]):
             hosts.setdefault(text, {})[host] = None
-    told = [f"{join_first(found)}: {text}" for text, found in hosts.items()]
-    more = len(told) - _CAUSES
+    causes = [f"{join_first(found)}: {text}" for text, found in hosts.items()]
+    more = len(causes) - _MOST_CAUSES
     # A line that only counts takes the place of two causes at least.
-    return told if more < 2 else [*told[:_CAUSES], f"{more} more causes: see the errors of the hosts above"]
+    return causes if more < 2 else [*causes[:_MOST_CAUSES], f"{more} more causes: see the errors of the hosts above"]
 
 
-def _last(run: Run) -> list[str]:
+def _outcome_lines(run: Run) -> list[str]:
     """The outcome, and how to go on."""
     if run.has_failed:
-        return [f"{_FAILED}: {_ended(run)} {again(run)}"]
-    number = pending(run)
+        return [f"{_FAILED}: {_failure_summary(run)} {next_command(run)}"]
+    number = count_pending(run)
     if not (run.dry and number):
         return []
-    return [f"{_PENDING}: {_number(number, 'operation')} not applied. {_APPLY}" if run.fails_on_pending else _APPLY]
+    return [f"{_PENDING}: {_count_text(number, 'operation')} not applied. {_APPLY}" if run.fails_on_pending else _APPLY]
 
 
-def _ended(run: Run) -> str:
+def _failure_summary(run: Run) -> str:
     """Who failed, and what was rolled back."""
     back = [
         f"{part.component} on {part.host}"
@@ -415,17 +417,17 @@ def _ended(run: Run) -> str:
         f"rolled back: {join_first(back)}" if back else "",
         f"{_count_hosts(waiting, failed)} did not begin" if waiting else "",
         f"{_count_hosts(incomplete, failed)} not complete" if incomplete else "",
-        f"{_number(run.later, 'node')} of later batches did not begin" if run.later else "",
+        f"{_count_text(run.later, 'node')} of later batches did not begin" if run.later else "",
     )
     return f"{'; '.join(filter(None, found))}."
 
 
 def _count_hosts(hosts: t.Sequence[str], failed: str) -> str:
     """How many hosts these are, or which, where none failed."""
-    return _number(len(hosts), "node") if failed else join_first(hosts)
+    return _count_text(len(hosts), "node") if failed else join_first(hosts)
 
 
-def again(run: Run) -> str:
+def next_command(run: Run) -> str:
     """How to go on after a run that failed. Where it has changed nothing, it is run again as it was."""
     left = [host for host in run.hosts if host in (*run.failed_hosts, *run.waiting_hosts)]
     more = f" with {run.resume}" if run.resume else ""
@@ -434,12 +436,12 @@ def again(run: Run) -> str:
     return f"To continue when that is repaired, run again{more or ' with'} --limit {','.join(left)}"
 
 
-def _number(number: int, word: str, plural: str = "") -> str:
+def _count_text(number: int, word: str, plural: str = "") -> str:
     """A number of things."""
     return f"{number} {word if number == 1 else plural or f'{word}s'}"
 
 
-def limits(unverified: t.Iterable[str], what: str = "") -> list[str]:
+def unverified_lines(unverified: t.Iterable[str], what: str = "") -> list[str]:
     """A line for each part that could not be verified. what: it is a part of; empty for the run as a whole."""
     return [f"WARNING: {what}{': ' if what else ''}not verified: {each}" for each in unverified]
 
@@ -447,7 +449,7 @@ def limits(unverified: t.Iterable[str], what: str = "") -> list[str]:
 # ---- what no variable names ------------------------------------------------------------------------------------------
 
 
-def left_alone(found: t.Iterable[tuple[str, str, str]]) -> list[str]:
+def left_alone_lines(found: t.Iterable[tuple[str, str, str]]) -> list[str]:
     """What this collection owns and no variable names any more, a line each. found: host, setting, and what reverts it."""
     hosts: dict[tuple[str, str], list[str]] = {}
     for host, setting, remedy in found:
@@ -467,10 +469,10 @@ def owned_settings(result: ComponentResult) -> t.Iterator[tuple[str, str]]:
 # ---- an operation ----------------------------------------------------------------------------------------------------
 
 
-def operation(change: Change, place: str = "") -> str:
+def describe_operation(change: Change, place: str = "") -> str:
     """One operation, such as C(~ --v=2 -> 4). place: where the variable comes from, of a revert."""
     name = _NAMES.get(change.field, f"{change.field} {{}}: ").format(change.key)
-    before, after = (_value(change.field, value) for value in (change.before, change.after))
+    before, after = (_format_value(change.field, value) for value in (change.before, change.after))
     reason = f" (no longer desired{place})" if change.no_longer_desired else ""
     if change.before is None:
         text = f"+ {name}{after}"
@@ -481,7 +483,7 @@ def operation(change: Change, place: str = "") -> str:
     return f"{text.removesuffix(': ').removesuffix(': enabled')}{reason}"
 
 
-def _value(field: str, value: t.Any) -> str:
+def _format_value(field: str, value: t.Any) -> str:
     """A value as an administrator writes it. Of a file, and of what has several lines in a manifest, only that it differs."""
     if value is None or isinstance(value, bool):
         return "unset" if value is None else str(value).lower()

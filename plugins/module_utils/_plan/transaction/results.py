@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Results of the modules that a rollout runs, as far as it decides by them. Their documentation says what each key is."""
+"""Results of the modules that a rollout runs, as far as it decides by them. Their documentation describes each key."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class ExtendedResource:
 
 @dataclasses.dataclass(frozen=True)
 class NodeInfo:
-    """What C(node_resource_info) tells of a node; None for what was not asked."""
+    """What C(node_resource_info) returns for a node; None for what was not requested."""
 
     labels: Mapped = dataclasses.field(default_factory=dict)
     extended_resources: t.Mapping[str, ExtendedResource] = typed.mapping_of(ExtendedResource)
@@ -139,12 +139,12 @@ class NodeInfo:
 
 @dataclasses.dataclass(frozen=True)
 class NodesInfo(ModuleResult):
-    """The result of C(node_resource_info). nodes: None where the API does not tell."""
+    """The result of C(node_resource_info). nodes: None where they are not known."""
 
     nodes: t.Mapping[str, NodeInfo] | None = typed.mapping_of(NodeInfo, is_optional=True)
 
     def of(self, node: str) -> NodeInfo:
-        """What it tells of a node; an empty one where it does not."""
+        """The information on a node; an empty one without any."""
         return (self.nodes or {}).get(node) or NodeInfo()
 
 
@@ -200,7 +200,7 @@ class StartedChange(ModuleResult):
 
 
 @dataclasses.dataclass(frozen=True)
-class News(ModuleResult):
+class TransactionProgress(ModuleResult):
     """The result of the module C(node_transaction). transaction: how it ended; None before that."""
 
     phase: str = ""

@@ -13,7 +13,7 @@ import typing as t
 from ..common import typed
 from ..common.ownership import Change
 from ..common.typed import ModuleResult
-from .report import operation
+from .report import describe_operation
 from .rollout import StepResult
 
 KUBELET = "kubelet"
@@ -78,15 +78,15 @@ class RollbackRequest:
         return [name for name in STATIC_PODS if name in self.components]
 
     def reads_static_pods(self, host: str, planes: t.Collection[str]) -> bool:
-        """Whether the static pods of a host are looked at. A kubelet that is down tells nothing of them, so only those that are named are."""
+        """Whether the static pods of a host are read. A kubelet that is down reports nothing of them, so only those that are named are."""
         return host in self.nodes and host in planes and bool(self.static_pods or not self.components)
 
     def reads_kubelet(self, host: str) -> bool:
-        """Whether the kubelet of a host is looked at."""
+        """Whether the kubelet of a host is read."""
         return host in self.nodes and (KUBELET in self.components or not self.components)
 
 
-def listed(value: t.Any) -> list[str]:
+def parse_names(value: t.Any) -> list[str]:
     """Names as a variable has them: a list, or text with commas, as variables of the command line are."""
     if isinstance(value, str):
         return [name.strip() for name in value.split(",") if name.strip()]
@@ -101,13 +101,13 @@ class _HostUndo:
     text: str
 
 
-def undos_of(pods: PodUndos, kubelet: KubeletUndo) -> dict[str, Undo]:
+def undos_by_component(pods: PodUndos, kubelet: KubeletUndo) -> dict[str, Undo]:
     """The rollbacks of a host by component."""
     found = {**{pod.name: pod.undo for pod in pods.static_pods}, KUBELET: kubelet.undo}
     return {component: undo for component, undo in found.items() if undo}
 
 
-def misnamed(names: t.Iterable[str], ignored: t.Collection[str]) -> str:
+def unknown_variables(names: t.Iterable[str], ignored: t.Collection[str]) -> str:
     """Why variables are refused; empty when all are known. With rollback_node in place of rollback_nodes all nodes would be reverted."""
     found = sorted(name for name in names if name.startswith("rollback_") and name not in (*KNOWN, *ignored))
     if not found:
@@ -118,7 +118,7 @@ def misnamed(names: t.Iterable[str], ignored: t.Collection[str]) -> str:
     )
 
 
-def objection(
+def rollback_refusal(
     request: RollbackRequest,
     undos: t.Mapping[str, t.Mapping[str, Undo]],
     hosts: t.Collection[str],
@@ -128,22 +128,22 @@ def objection(
 
     undos: host -> component -> its rollback. hosts: of the play. unread: host -> files that may be manifests and cannot be read.
     """
-    strangers = [node for node in request.nodes if node not in hosts]
-    if strangers:
-        return f"rollback_nodes names {', '.join(strangers)}, which is not a host of this run."
-    found = _shown(request, undos)
+    unknown_nodes = [node for node in request.nodes if node not in hosts]
+    if unknown_nodes:
+        return f"rollback_nodes names {', '.join(unknown_nodes)}, which is not a host of this run."
+    found = _requested_undos(request, undos)
     if not request.components:
         there = "; ".join(undo.text for undo in found) or "none"
         files = ", ".join(f"{path} on {host}" for host, paths in unread.items() for path in paths)
         unknown = f" Whether there is one of {files} is not known: it cannot be read." if files else ""
         return f"Set rollback_components to those whose last change is to be reverted. There is {there}.{unknown}"
-    strange = [name for name in request.components if name not in (*STATIC_PODS, KUBELET)]
-    if strange:
-        return f"invalid rollback_components {', '.join(strange)}: must be of {', '.join(STATIC_PODS)} and {KUBELET}."
+    invalid = [name for name in request.components if name not in (*STATIC_PODS, KUBELET)]
+    if invalid:
+        return f"invalid rollback_components {', '.join(invalid)}: must be of {', '.join(STATIC_PODS)} and {KUBELET}."
     blocked = [each.text for each in found if each.undo.blocked_by]
     if blocked:
         return " ".join(blocked)
-    different = [undo.text for component in request.components for undo in _different(component, found)]
+    different = [undo.text for component in request.components for undo in _differing_undos(component, found)]
     if different:
         return (
             f"Different last changes are not reverted at once: {'; '.join(different)}. Revert one node after the other, with rollback_nodes or"
@@ -152,7 +152,7 @@ def objection(
     return ""
 
 
-def _different(component: str, undos: t.Sequence[_HostUndo]) -> list[_HostUndo]:
+def _differing_undos(component: str, undos: t.Sequence[_HostUndo]) -> list[_HostUndo]:
     """The rollbacks of a component, if they are not all the same."""
     own = [undo for undo in undos if undo.component == component]
     return (
@@ -163,16 +163,16 @@ def _different(component: str, undos: t.Sequence[_HostUndo]) -> list[_HostUndo]:
     )
 
 
-def _shown(request: RollbackRequest, undos: t.Mapping[str, t.Mapping[str, Undo]]) -> list[_HostUndo]:
+def _requested_undos(request: RollbackRequest, undos: t.Mapping[str, t.Mapping[str, Undo]]) -> list[_HostUndo]:
     return [
-        _undo(host, component, undo)
+        _host_undo(host, component, undo)
         for host in request.nodes
         for component, undo in undos.get(host, {}).items()
         if component in request.components or not request.components
     ]
 
 
-def _undo(host: str, component: str, undo: Undo) -> _HostUndo:
-    changes = [operation(each) for each in undo.operations]
+def _host_undo(host: str, component: str, undo: Undo) -> _HostUndo:
+    changes = [describe_operation(each) for each in undo.operations]
     last = f" (transaction {undo.transaction}, ended {undo.ended})" if undo.transaction else ""
     return _HostUndo(host, component, undo, f"{host} {component}: {undo.blocked_by or ', '.join(changes)}{last}")

@@ -21,7 +21,7 @@ from ..common.plain import is_true
 from ..common.typed import Mapped, ModuleResult
 from . import report
 from .api_host import ApiHost
-from .report import Run, operation
+from .report import Run, describe_operation
 from .results import ChangeResult, Item, PartResult, Report
 
 S = t.TypeVar("S")
@@ -45,9 +45,9 @@ STEPS = (
     "report",
     "summary",
 )
-# Those of which a failure is no result of a change. A turn that does not begin says so itself.
+# Those of which a failure is no result of a change. A turn that does not start has its own result.
 _DECIDING = ("decide", "admit", "apply", "verify", "compare")
-# Of a plan that failed, what others read: Ansible shows all that its task hands on, which were 9,000 characters for a gate that does not exist.
+# Of a plan that failed, what others read: Ansible prints all that its task hands on, which were 9,000 characters for a gate that does not exist.
 _OF_FAILED_PLAN = (
     "failed",
     "unreachable",
@@ -62,7 +62,7 @@ _OF_FAILED_PLAN = (
     "open_transaction",
     "previous_transaction",
 )
-# How far a host is whose turn it was, is or will be: it has not begun; it may not begin; it began and has no end; its connection broke; and so on.
+# How far a host is whose turn it was, is or will be: it is not started; it may not start; it was started and has no end; its connection broke; and so on.
 WAITING, REFUSED, UNFINISHED, LOST, FAILED, DONE = "waiting", "refused", "unfinished", "lost", "failed", "done"
 
 
@@ -107,7 +107,7 @@ class StepResult:
 @dataclasses.dataclass(frozen=True)
 class PassStart(StepResult):
     """Of the step begin: whether the host uses the role. settings: what the others have to know of it. excluded: why the run does without it; empty when
-    it takes part. plan: what the module says that plans the host, with which the step fails; None without one."""
+    it takes part. plan: the result of the module that plans the host, with which the step fails; None without one."""
 
     at_work: bool = False
     settings: t.Any = None
@@ -117,7 +117,7 @@ class PassStart(StepResult):
 
 @dataclasses.dataclass(frozen=True)
 class PassEnd(StepResult):
-    """Of the step end. report: what became of the host. others: the same of hosts that cannot tell it. lines: what is told of no single host. changed,
+    """Of the step end. report: what became of the host. others: the same of hosts that cannot report it. lines: the report of no single host. changed,
     diff: of what another host has sent for this one. why: the host fails; empty when it does not. The next task fails with it: a failure shows all that
     its task hands on."""
 
@@ -131,7 +131,7 @@ class PassEnd(StepResult):
 
 @dataclasses.dataclass(frozen=True)
 class PassSummary(StepResult):
-    """Of the step summary, beside its lines. passes: of which pass of which host they tell."""
+    """Of the step summary, beside its lines. passes: the passes that they report, by host."""
 
     passes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
@@ -149,10 +149,10 @@ class RunSummary(PassSummary):
     @classmethod
     def of(cls, run: Run, reports: Mapped) -> RunSummary:
         """The last screen of a run. reports: what the statistics of the run have, by name."""
-        statistics = {**reports, "nodecraft_kubeadm_pending": report.pending(run)}
+        statistics = {**reports, "nodecraft_kubeadm_pending": report.count_pending(run)}
         return cls(
-            lines=report.lines(run),
-            **report.as_data(run),
+            lines=report.report_lines(run),
+            **report.report_data(run),
             # AWX keeps the statistics of the whole run only: reports of several roles come together there, and numbers are added.
             ansible_stats={"data": statistics, "per_host": False, "aggregate": True},
         )
@@ -167,9 +167,9 @@ class LinesEnd(StepResult):
     ansible_stats: Mapped | None = None
 
     @classmethod
-    def of(cls, name: str, told: Mapped, lines: t.Sequence[str]) -> LinesEnd:
-        """With a report among the statistics of the run. name: of the report. told: it, for programs. lines: for people."""
-        return cls(lines=lines, ansible_stats={"data": {name: told}, "per_host": False, "aggregate": False})
+    def of(cls, name: str, data: Mapped, lines: t.Sequence[str]) -> LinesEnd:
+        """With a report among the statistics of the run. name: of the report. data: it, for programs. lines: for people."""
+        return cls(lines=lines, ansible_stats={"data": {name: data}, "per_host": False, "aggregate": False})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Decision(StepResult):
 
 @dataclasses.dataclass(frozen=True)
 class ClusterReaders(StepResult):
-    """Who may tell whose cluster it is: the control planes."""
+    """The hosts that may identify the cluster: the control planes."""
 
     api: tuple[ApiHost, ...] = typed.tuple_of(ApiHost.parse)
 
@@ -229,12 +229,12 @@ class HostResults(t.Generic[S, P]):
 
     @functools.cached_property
     def summary(self) -> PassSummary:
-        """Of which passes a summary told that this host took part in; of none before that."""
+        """The passes of this host that a summary has reported; none before that."""
         return self.result("summary", PassSummary)
 
     @functools.cached_property
     def settings(self) -> S:
-        """What the host told of itself when the pass began."""
+        """The settings of the host when the pass began."""
         found: S = typed.parse(self.settings_type, self.start.settings or {})
         return found
 
@@ -246,7 +246,7 @@ class HostResults(t.Generic[S, P]):
 
     def result(self, task: str, kind: type[K]) -> K:
         """The result of a module's task; an empty one where it did not run. It may be of an earlier pass: that it is of this one, the steps before and
-        after it tell."""
+        after it show."""
         return typed.parse(kind, self._registered(task))
 
     @functools.cached_property
@@ -290,7 +290,7 @@ class HostResults(t.Generic[S, P]):
         return list(dict.fromkeys([*reasons, *(each.msg or "no answer" for each in self.changes if each.unreachable)]))
 
     def _tries(self, step: str) -> t.Iterator[StepResult]:
-        """The results of a step in this pass, which has several where its task loops. That of a module does not tell its pass."""
+        """The results of a step in this pass, which has several where its task loops. That of a module does not have its pass."""
         results = (typed.parse(StepResult, each) for each in self._items(step))
         return (each for each in results if each.pass_id in ("", self.start.pass_id))
 
@@ -315,10 +315,10 @@ class HostResults(t.Generic[S, P]):
         return self.is_at_work and not self.start.excluded
 
     @property
-    def has_begun(self) -> bool:
+    def has_started(self) -> bool:
         """Whether something was changed on the host, or may have been.
 
-        A turn alone is no beginning: the play ends for all hosts of a batch when one of them may not begin.
+        A turn alone is no start: the play ends for all hosts of a batch when one of them may not begin.
         """
         return bool(self.changes)
 
@@ -334,7 +334,7 @@ class HostResults(t.Generic[S, P]):
 
     @functools.cached_property
     def state(self) -> str:
-        """How far the host is, one of the words above."""
+        """How far the host is, one of the states above."""
         if self.turn is None:
             return WAITING
         if self.turn.failed:
@@ -355,13 +355,13 @@ def participants(hosts: Hosts[H]) -> dict[str, H]:
     return {name: host for name, host in hosts.items() if host.takes_part}
 
 
-def excluded(hosts: Hosts[t.Any]) -> dict[str, str]:
+def excluded_hosts(hosts: Hosts[t.Any]) -> dict[str, str]:
     """The hosts that use the role and cannot be reached, with the reason."""
     return {name: host.start.excluded for name, host in hosts.items() if host.start.excluded}
 
 
-def coordinator(hosts: t.Iterable[tuple[str, HostResults[t.Any, t.Any]]]) -> str:
-    """The host that decides and asks for all; empty without one. hosts: in the order of the play, read no further than needed.
+def choose_coordinator(hosts: t.Iterable[tuple[str, HostResults[t.Any, t.Any]]]) -> str:
+    """The host that decides and queries the API for all; empty without one. hosts: in the order of the play, read no further than needed.
 
     Where no host can be reached, the first one that uses the role refuses the run.
     """
@@ -377,7 +377,7 @@ def coordinator(hosts: t.Iterable[tuple[str, HostResults[t.Any, t.Any]]]) -> str
 # ---- before the first write ------------------------------------------------------------------------------------------
 
 
-def with_plan(start: PassStart, plan: ModuleResult) -> PassStart:
+def add_plan(start: PassStart, plan: ModuleResult) -> PassStart:
     """The beginning of a pass with the plan of its host, with which it fails or is lost."""
     if plan.unreachable and getattr(start.settings, "max_unreachable", False):
         return dataclasses.replace(start, excluded=plan.msg or "no answer")
@@ -432,8 +432,8 @@ def different_values(values: t.Mapping[str, Mapped], names: t.Sequence[str]) -> 
     return f"{'; '.join(found)}. These variables must be the same on all hosts of the play."
 
 
-def wrong_names(hosts: Hosts[t.Any], variable: str) -> str:
-    """Which hosts go by another name in Kubernetes than a variable says; empty for none. The name of a node stands in its plan."""
+def node_name_mismatch(hosts: Hosts[t.Any], variable: str) -> str:
+    """Which hosts have another name in Kubernetes than a variable sets; empty for none. The name of a node stands in its plan."""
     found = [
         f"{variable} of {name} is {host.settings.node_name}, but its kubelet is registered as {host.plan.node}"
         for name, host in hosts.items()
@@ -442,12 +442,12 @@ def wrong_names(hosts: Hosts[t.Any], variable: str) -> str:
     return f"{'; '.join(found)}. Correct the variable or the address of the host." if found else ""
 
 
-def batches(planes: t.Sequence[str], others: t.Sequence[str], size: int) -> list[list[str]]:
+def build_batches(planes: t.Sequence[str], others: t.Sequence[str], size: int) -> list[list[str]]:
     """Who is changed at the same time: control planes one by one, then the others. size: so many of the others at most."""
     return [[host] for host in planes] + [list(others[start : start + size]) for start in range(0, len(others), size)]
 
 
-def meanwhile(what: str, former: t.Iterable[Change], current: t.Iterable[Change]) -> list[str]:
+def describe_meanwhile(what: str, former: t.Iterable[Change], current: t.Iterable[Change]) -> list[str]:
     """A line for each setting that another run has changed between two plans of the same desired state. what: whose settings these are.
 
     former, current: the operations of these plans.
@@ -461,8 +461,8 @@ def meanwhile(what: str, former: t.Iterable[Change], current: t.Iterable[Change]
         is_now = now.before if now else planned and planned.after
         if was == is_now:
             continue
-        theirs = f"{what}: meanwhile another run: {operation(Change(*place, was, is_now))}"
-        found.append(f"{theirs}; this run: {operation(now)}" if now else f"{theirs}, as this run was to")
+        others = f"{what}: meanwhile another run: {describe_operation(Change(*place, was, is_now))}"
+        found.append(f"{others}; this run: {describe_operation(now)}" if now else f"{others}, as this run was to")
     return found
 
 
@@ -470,7 +470,7 @@ def meanwhile(what: str, former: t.Iterable[Change], current: t.Iterable[Change]
 
 
 def turn_refusal(before: Hosts[t.Any]) -> str:
-    """Why a turn must not begin; empty when it may. before: the hosts of the batch before this one, which had the same question."""
+    """Why a turn must not begin; empty when it may. before: the hosts of the batch before this one, which were checked in the same way."""
     unfinished = [name for name, host in before.items() if host.state in (WAITING, UNFINISHED)]
     if unfinished:
         return (
@@ -498,46 +498,46 @@ def stopped_by(hosts: Hosts[t.Any]) -> list[str]:
 # ---- the end ---------------------------------------------------------------------------------------------------------
 
 
-def speaker(hosts: t.Iterable[tuple[str, HostResults[t.Any, t.Any]]]) -> str:
+def choose_reporter(hosts: t.Iterable[tuple[str, HostResults[t.Any, t.Any]]]) -> str:
     """The host that reports for all: the first that was not lost; empty without one. hosts: those that take part."""
     return next((name for name, host in hosts if host.state != LOST), "")
 
 
-def not_begun(stopped: t.Sequence[str]) -> dict[str, t.Any]:
-    """What is told of a host whose turn did not come, the same on all of them. stopped: the hosts that stopped the run, as far as known."""
-    return {"failed": True, "started": False, "changed": False, "msg": not_changed(stopped)}
+def not_started_result(stopped: t.Sequence[str]) -> dict[str, t.Any]:
+    """The result of a host whose turn did not come, the same on all of them. stopped: the hosts that stopped the run, as far as known."""
+    return {"failed": True, "started": False, "changed": False, "msg": not_changed_message(stopped)}
 
 
-def not_changed(stopped: t.Sequence[str]) -> str:
+def not_changed_message(stopped: t.Sequence[str]) -> str:
     """Why a host fails whose turn did not come. stopped: as above."""
-    return f"Not changed, because {why_ended(stopped)}."
+    return f"Not changed, because {end_reason(stopped)}."
 
 
-def not_complete(stopped: t.Sequence[str]) -> str:
+def not_complete_message(stopped: t.Sequence[str]) -> str:
     """Why a host fails of which only a part was changed. stopped: as above."""
-    return f"Not complete, because {why_ended(stopped)}."
+    return f"Not complete, because {end_reason(stopped)}."
 
 
-def not_planned(stopped: t.Sequence[str]) -> str:
+def not_planned_message(stopped: t.Sequence[str]) -> str:
     """Why a host fails of which nothing is known, because the run ended before it had planned everything. stopped: as above."""
-    return f"Not planned, because {why_ended(stopped)}."
+    return f"Not planned, because {end_reason(stopped)}."
 
 
-def why_ended(stopped: t.Sequence[str]) -> str:
+def end_reason(stopped: t.Sequence[str]) -> str:
     """Why a run did not come to a host. stopped: as above."""
     return f"{join_first(stopped)} failed" if stopped else "the run ended before"
 
 
-def left(report: Report, stopped: t.Sequence[str]) -> Report:
+def parts_not_started(report: Report, stopped: t.Sequence[str]) -> Report:
     """The parts of a host that had something to change, of which nothing became because the run ended before. report: all parts. stopped: as above."""
     return {
-        name: each.with_values(**not_begun(stopped))
+        name: each.with_values(**not_started_result(stopped))
         for name, each in report.items()
         if each.operations and not each.changed and not each.failed and not each.started
     }
 
 
-def reported(results: t.Mapping[str, PartResult]) -> list[dict[str, str]]:
-    """Which outcomes of transactions a role has reported of a host, as options of C(node_transaction). results: by name of the transaction."""
+def reported_transactions(results: t.Mapping[str, PartResult]) -> list[dict[str, str]]:
+    """The outcomes of transactions that a role has reported of a host, as options of C(node_transaction). results: by name of the transaction."""
     ended = {name: result.transaction or result.previous_transaction for name, result in results.items()}
     return [{"name": name, "id": each.id} for name, each in ended.items() if each and each.outcome]

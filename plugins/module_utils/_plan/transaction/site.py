@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the playbooks of a whole cluster decide: what a run asks for, and in which order it adds and removes.
+"""What the playbooks of a whole cluster decide: what a run requests, and in which order it adds and removes.
 
 What is switched on begins where it is offered, what is switched off where it is used. A run that does both adds everything first. A run that
 repairs a kubelet begins with that and takes one pass.
@@ -33,11 +33,11 @@ _ORDERED = {
     RESOURCES: ("resources", "labels", "taints"),
 }
 _SWITCHED = {"feature_gates": False, "admission_plugins": "disabled"}
-# Which pass a run is in. The plan of the whole shows whether there are two; rollback says itself that it takes a single one.
+# Which pass a run is in. The plan of the whole shows whether there are two; rollback requires a single one.
 WHOLE, SINGLE, ADDITIONS, REST = PASSES = ("whole", "single", "additions", "rest")
 # Files of the playbooks' tasks.
 _ROLE, _RECHECK = "role.yml", "recheck.yml"
-# What check mode says of a run that is split.
+# The notice of check mode about a run that is split.
 SPLIT = (
     "This run makes two passes: it adds first, and then removes. What does both is restarted twice. Both passes were rehearsed; the changes above"
     " are those of both together"
@@ -45,7 +45,7 @@ SPLIT = (
 
 
 def sets_control_planes(roles: t.Collection[str], found: t.Collection[str]) -> bool:
-    """Whether a run sets something for control planes. found: the variables that are named; empty where a playbook does not look for them."""
+    """Whether a run sets something for control planes. found: the variables that are named; empty where a playbook does not collect them."""
     return "control_plane" in roles and (not found or any(name.startswith("control_plane_") for name in found))
 
 
@@ -135,7 +135,7 @@ class SiteDecision(StepResult):
     steps: these roles, and then what is read once more: the resources of nodes whose kubelets were restarted after them, or kubelets that had nothing to
     change while others had.
     in_pass: in which pass this was decided, one of C(PASSES).
-    is_refused: whether nothing is done because of what single nodes tell themselves.
+    is_refused: whether nothing is done because of errors that single nodes report themselves.
     """
 
     work: t.Sequence[str] = ()
@@ -153,7 +153,7 @@ class SiteDecision(StepResult):
 @dataclasses.dataclass(frozen=True)
 class PassRecord(StepResult):
     """Of the steps split and record. preserved: what the first of two passes leaves as it is. reports: by role, of what was changed before the last pass.
-    lines: what was told then."""
+    lines: the report of then."""
 
     preserved: Mapped | None = None
     reports: t.Mapping[str, Mapped] = dataclasses.field(default_factory=dict)
@@ -162,7 +162,7 @@ class PassRecord(StepResult):
 
 @dataclasses.dataclass(frozen=True)
 class SiteEnd(StepResult):
-    """Of the step end. reports: of this host, by role. lines: what is told of no single host. why: the host fails; empty when it does not."""
+    """Of the step end. reports: of this host, by role. lines: the report that is about no single host. why: the host fails; empty when it does not."""
 
     reports: t.Mapping[str, Mapped] = dataclasses.field(default_factory=dict)
     lines: t.Sequence[str] = ()
@@ -181,7 +181,12 @@ def decide(
     work = [role for role, results in planned.items() if any(each.has_work for each in results)]
     if _KUBELETS in work and RESOURCES in planned and RESOURCES not in work:
         work.append(RESOURCES)  # what a node offers may have gone with the restart of its kubelet
-    ordered = [operation for role, results in planned.items() for each in results for operation in _ordered(role, each)]
+    ordered = [
+        operation
+        for role, results in planned.items()
+        for each in results
+        for operation in _ordered_operations(role, each)
+    ]
     removed = sum(map(_is_removal, ordered))
     work = work[::-1] if removed else work
     # What is to be repaired may be what is to go, so that adding first would find it down.
@@ -202,17 +207,17 @@ def decide(
     return SiteDecision(work=work, is_split=is_split, steps=steps, in_pass=in_pass)
 
 
-def not_removed(role: str, stopped: t.Sequence[str]) -> str:
+def not_removed_message(role: str, stopped: t.Sequence[str]) -> str:
     """Why a host fails whose removals had to wait for a second pass that did not come. stopped: the hosts that ended the run, as far as
     known."""
-    return f"What {role} is to remove is still there, because {rollout.why_ended(stopped)}."
+    return f"What {role} is to remove is still there, because {rollout.end_reason(stopped)}."
 
 
-def both(first: Report, last: Report) -> Report:
+def merge_reports(first: Report, last: Report) -> Report:
     """The report of a host in a role that ran twice. first, last: of one run after the other; empty where the role did not run."""
     if not first or not last:
         return first or last
-    return {**last, **{name: _both(each, last.get(name)) for name, each in first.items()}}
+    return {**last, **{name: _merge_results(each, last.get(name)) for name, each in first.items()}}
 
 
 def has_failed(report: Report) -> bool:
@@ -220,7 +225,7 @@ def has_failed(report: Report) -> bool:
     return any(each.failed for each in report.values())
 
 
-def outdated(in_pass: str, *, is_stale: bool) -> str:
+def outdated_refusal(in_pass: str, *, is_stale: bool) -> str:
     """Why a first pass is refused that waited for another run: what it keeps for the second one was decided from what was there before. Empty when it
     is not. is_stale: whether another run may have changed something since."""
     if not (is_stale and in_pass == ADDITIONS):
@@ -228,7 +233,7 @@ def outdated(in_pass: str, *, is_stale: bool) -> str:
     return "another run may have changed something since it was decided what is added first and what goes then. Run this again."
 
 
-def refused(reason: str, in_pass: str) -> str:
+def refusal_message(reason: str, in_pass: str) -> str:
     """Why a run ends before a role writes anything. reason: as it stands, which knows of one pass only. in_pass: one of C(PASSES)."""
     if in_pass != REST:
         return reason
@@ -252,24 +257,24 @@ def preserved_settings(planned: t.Mapping[str, Report], absent: t.Collection[str
     found: dict[str, t.Any] = {}
     for role, report in planned.items():
         for part, result in report.items():
-            ordered = _ordered(role, result)
+            ordered = _ordered_operations(role, result)
             goes = [each for each in ordered if _is_removal(each)]
             if goes:
                 waits = role in absent or len(goes) == len(ordered)
-                found.setdefault(role, {})[part] = {"waits": waits, **_present(goes)}
+                found.setdefault(role, {})[part] = {"waits": waits, **_present_values(goes)}
     return found
 
 
-def _both(first: PartResult, last: PartResult | None) -> PartResult:
+def _merge_results(first: PartResult, last: PartResult | None) -> PartResult:
     if not first.changed or last is None:
         return last or first
     before, after = first.operations or (), last.operations or ()
     more = [each.to_result() for each in after if each not in before]
-    shown = last if more or last.failed else first
-    return shown.with_values(changed=True, operations=[*(each.to_result() for each in before), *more])
+    result = last if more or last.failed else first
+    return result.with_values(changed=True, operations=[*(each.to_result() for each in before), *more])
 
 
-def _ordered(role: str, result: PartResult) -> list[Change]:
+def _ordered_operations(role: str, result: PartResult) -> list[Change]:
     return [each for each in result.operations or () if each.field in _ORDERED[role]]
 
 
@@ -279,7 +284,7 @@ def _is_removal(operation: Change) -> bool:
     return operation.before != off if after is None else bool(after == off)
 
 
-def _present(operations: t.Iterable[Change]) -> dict[str, dict[str, t.Any]]:
+def _present_values(operations: t.Iterable[Change]) -> dict[str, dict[str, t.Any]]:
     """What stands there before the operations, by field and key."""
     found: dict[str, dict[str, t.Any]] = {}
     for each in operations:

@@ -73,13 +73,13 @@ def proxy_gates(data: Json) -> Json:
 def proxy_config(data: Json, gates: t.Mapping[str, t.Any]) -> str:
     """The file with which kube-proxy is rehearsed: with these gates, and a kubeconfig that does not exist, at which it ends."""
     connection = data.get("clientConnection")
-    client = {**(connection if isinstance(connection, dict) else {}), "kubeconfig": rehearsal.END}
+    client = {**(connection if isinstance(connection, dict) else {}), "kubeconfig": rehearsal.MISSING_FILE}
     return json.dumps({**data, "featureGates": dict(gates), "clientConnection": client}, default=str)
 
 
 def proxy_verdict(status: int, output: str) -> Verdict:
     """What kube-proxy said that was started with that file."""
-    accepts = f"stat {rehearsal.END}: no such file or directory" in output
+    accepts = f"stat {rehearsal.MISSING_FILE}: no such file or directory" in output
     return refusals.verdict_of(KUBE_PROXY, status, output, accepts=accepts)
 
 

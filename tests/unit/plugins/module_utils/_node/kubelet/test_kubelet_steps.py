@@ -170,7 +170,7 @@ def test_the_rehearsal_is_the_safe_one_and_the_fragment_is_tried_alone(node: Nod
     node.answers *= 2
     carry_out(node, config={"maxPods": 50})
     first, second = node.requests
-    overrides = list(rehearsal.kubelet_command([]))
+    overrides = list(rehearsal.build_kubelet_command([]))
     assert len(overrides) == 6
     for request in (first, second):
         assert request["arguments"][-6:] == overrides

@@ -66,7 +66,7 @@ def left_behind(node: FakeNode, run: FakeRun) -> Json:
             entry["after"].update(uid=os.getuid(), gid=os.getgid())
     save_journal(str(node.state), journal)
     request = lease.LeaseRequest("run-1", 60, intents=(MARK.intent,))
-    held = lease.hold(None, request, 1.8e9).body
+    held = lease.acquire(None, request, 1.8e9).body
     cluster = {
         "lease": lease.halt(held, request, 1.8e9, MARK).body,
         "persisted": json.loads(KEPT.dump()),

@@ -7,7 +7,10 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.api_host import has_admin_conf, ranked
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.api_host import (
+    has_admin_conf,
+    rank_api_hosts,
+)
 
 THREE = ["cp1", "cp2", "cp3"]
 
@@ -26,30 +29,30 @@ THREE = ["cp1", "cp2", "cp3"]
     ],
 )
 def test_of_three_control_planes(found: dict[str, t.Any], who: str) -> None:
-    assert ranked(THREE, hostvars={}, **found)[0] == (who, True)
+    assert rank_api_hosts(THREE, hostvars={}, **found)[0] == (who, True)
 
 
 def test_with_one_control_plane_that_one_answers() -> None:
-    assert ranked(["cp1"], hostvars={}, changing=["cp1"], impaired=["cp1"])[0] == ("cp1", True)
+    assert rank_api_hosts(["cp1"], hostvars={}, changing=["cp1"], impaired=["cp1"])[0] == ("cp1", True)
 
 
 def test_the_order() -> None:
     hostvars: dict[str, dict[str, t.Any]] = {"cp1": {}, "bastion": {}, "localhost": {"ansible_become": True}}
-    assert ranked(["cp1"], hostvars=hostvars)[0] == ("cp1", True)
-    assert ranked(["cp1"], variables=["", ""], hostvars=hostvars)[0] == ("cp1", True)
-    assert ranked(["cp1"], variables=["", "https://a"], hostvars=hostvars)[0] == ("localhost", False)
-    assert ranked(["cp1"], "bastion", variables=["/a"], hostvars=hostvars)[0] == ("bastion", False)
-    assert ranked(["cp1"], "cp1", variables=["/a"], hostvars=hostvars)[0] == ("cp1", True)
-    assert ranked(["cp1"], "localhost", hostvars=hostvars)[0] == ("localhost", False)
-    assert ranked([], hostvars=hostvars)[0] == ("localhost", False)
+    assert rank_api_hosts(["cp1"], hostvars=hostvars)[0] == ("cp1", True)
+    assert rank_api_hosts(["cp1"], variables=["", ""], hostvars=hostvars)[0] == ("cp1", True)
+    assert rank_api_hosts(["cp1"], variables=["", "https://a"], hostvars=hostvars)[0] == ("localhost", False)
+    assert rank_api_hosts(["cp1"], "bastion", variables=["/a"], hostvars=hostvars)[0] == ("bastion", False)
+    assert rank_api_hosts(["cp1"], "cp1", variables=["/a"], hostvars=hostvars)[0] == ("cp1", True)
+    assert rank_api_hosts(["cp1"], "localhost", hostvars=hostvars)[0] == ("localhost", False)
+    assert rank_api_hosts([], hostvars=hostvars)[0] == ("localhost", False)
     # Unless the controller is a control plane itself.
-    assert ranked(["localhost"], hostvars={"localhost": {"ansible_become": False}})[0] == ("localhost", False)
+    assert rank_api_hosts(["localhost"], hostvars={"localhost": {"ansible_become": False}})[0] == ("localhost", False)
 
 
 @pytest.mark.parametrize(("value", "become"), [(True, True), ("yes", True), (False, False), ("false", False)])
 def test_the_variable_of_the_host_counts(value: t.Any, become: bool) -> None:
-    assert ranked(["cp1"], hostvars={"cp1": {"ansible_become": value}})[0] == ("cp1", become)
-    assert ranked([], "bastion", hostvars={"bastion": {"ansible_become": value}})[0] == ("bastion", become)
+    assert rank_api_hosts(["cp1"], hostvars={"cp1": {"ansible_become": value}})[0] == ("cp1", become)
+    assert rank_api_hosts([], "bastion", hostvars={"bastion": {"ansible_become": value}})[0] == ("bastion", become)
 
 
 @pytest.mark.parametrize(

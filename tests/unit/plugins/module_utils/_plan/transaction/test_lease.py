@@ -29,7 +29,7 @@ def body(plan: LeasePlan) -> Json:
 
 
 def held(by: LeaseRequest, now: float = NOW, found: Json | None = None) -> Json:
-    return body(rollout_lease.hold(found, by, now))
+    return body(rollout_lease.acquire(found, by, now))
 
 
 def released(by: LeaseRequest, now: float = NOW) -> Json:
@@ -78,7 +78,7 @@ def test_ours_is_renewed() -> None:
 def outcome(found: Json | None, request: LeaseRequest, now: float) -> str:
     """What a run comes to that asks for the Lease so many seconds later."""
     try:
-        plan = rollout_lease.hold(found, request, NOW + now)
+        plan = rollout_lease.acquire(found, request, NOW + now)
     except Refusal as refusal:
         return f"refused: {refusal}"
     stale = " and the plan is stale" if plan.stale else ""
@@ -181,7 +181,7 @@ def test_a_mark_is_left_also_where_the_lease_was_lost_and_once_only() -> None:
 
 
 def test_a_run_that_waits_in_vain_is_told_what_to_do() -> None:
-    said = rollout_lease.late(held(THEM), rollout_lease.LEASE_NAME, NOW + 60, 60.4)
+    said = rollout_lease.timeout_message(held(THEM), rollout_lease.LEASE_NAME, NOW + 60, 60.4)
     assert "waited 60 s" in said
     assert "control_plane_lease_takeover" in said
 
@@ -215,7 +215,7 @@ def test_a_free_lease_gets_another_mark() -> None:
 
 def test_what_becomes_of_a_mark_is_an_operation() -> None:
     repair = dataclasses.replace(US, intents=("w3",))
-    taken = rollout_lease.hold(halted(THEM), repair, NOW + 1)
+    taken = rollout_lease.acquire(halted(THEM), repair, NOW + 1)
     assert [each["key"] for each in taken.operations] == ["holderIdentity"]
     freed = rollout_lease.release(body(taken), repair, NOW + 2, completed=True)
     (mark,) = (each for each in freed.operations if each["key"] == "halted")

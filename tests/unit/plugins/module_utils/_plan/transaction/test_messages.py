@@ -25,8 +25,8 @@ def transaction(ended: str, log: t.Sequence[str] = ()) -> dict[str, t.Any]:
 
 
 def test_a_commit_is_no_failure() -> None:
-    assert messages.failure("kube-apiserver", "cp1", transaction("committed")) is None
-    assert messages.changed("committed")
+    assert messages.failure_message("kube-apiserver", "cp1", transaction("committed")) is None
+    assert messages.has_changed_node("committed")
 
 
 @pytest.mark.parametrize(
@@ -39,16 +39,16 @@ def test_a_commit_is_no_failure() -> None:
     ],
 )
 def test_every_other_end_is_a_failure_with_cause_and_ending(ended: str, words: str, changed: bool) -> None:
-    message = str(messages.failure("kube-apiserver", "cp1", transaction(ended)))
+    message = str(messages.failure_message("kube-apiserver", "cp1", transaction(ended)))
     assert message.startswith(f"kube-apiserver on cp1: {REASON}; ")
     assert words in message
     assert "20260101T000000.000000Z-abc" in message
-    assert messages.changed(ended) is changed
+    assert messages.has_changed_node(ended) is changed
 
 
 def test_earlier_commit_says_what_was_not_verified_and_noticed() -> None:
     limits = {"proof": {"unverified": ["whether feature gates A are as desired: 403"]}, "notes": ["a copy was damaged"]}
-    message = messages.report("kube-apiserver", "cp1", {**transaction("committed"), **limits})
+    message = messages.report_message("kube-apiserver", "cp1", {**transaction("committed"), **limits})
     assert "which was not followed to its end, was committed at" in message
     assert message.endswith(" Not verified: whether feature gates A are as desired: 403. Note: a copy was damaged.")
 
@@ -60,16 +60,18 @@ def test_transaction_with_whole_proof_has_nothing_unverified(proof: dict[str, t.
 
 
 def test_what_was_broken_before_is_not_called_verified() -> None:
-    message = str(messages.failure("kube-apiserver", "cp1", {**transaction("rolled_back"), "healthy": False}))
+    message = str(messages.failure_message("kube-apiserver", "cp1", {**transaction("rolled_back"), "healthy": False}))
     assert "as unhealthy as it was before" in message
     assert "verified" not in message
 
 
 def test_former_state_is_called_verified_only_where_it_is() -> None:
     ended = {**transaction("rolled_back"), "healthy": True}
-    assert "the former state is verified" in str(messages.failure("kubelet", "w1", ended))
+    assert "the former state is verified" in str(messages.failure_message("kubelet", "w1", ended))
     message = str(
-        messages.failure("kubelet", "w1", {**ended, "proof": {"unverified": ["whether its Node is ready: refused"]}})
+        messages.failure_message(
+            "kubelet", "w1", {**ended, "proof": {"unverified": ["whether its Node is ready: refused"]}}
+        )
     )
     assert (
         "the change was rolled back, but of the former state it is not verified whether its Node is ready: refused"
@@ -78,7 +80,7 @@ def test_former_state_is_called_verified_only_where_it_is() -> None:
 
 
 def test_check_mode_names_the_transaction_that_waits() -> None:
-    assert "transaction 1 is open in phase waiting" in messages.left_open("kube-apiserver", "cp1", "1", "waiting")
+    assert "transaction 1 is open in phase waiting" in messages.open_message("kube-apiserver", "cp1", "1", "waiting")
 
 
 @pytest.mark.parametrize(
@@ -92,17 +94,17 @@ def test_check_mode_names_the_transaction_that_waits() -> None:
     ],
 )
 def test_the_telling_line_of_the_log_is_shown(log: list[str], told: str) -> None:
-    message = str(messages.failure("kube-apiserver", "cp1", transaction("rolled_back", log)))
+    message = str(messages.failure_message("kube-apiserver", "cp1", transaction("rolled_back", log)))
     assert message.endswith(f" kube-apiserver logged last: {told}")
 
 
 def test_without_a_log_nothing_is_said_of_it() -> None:
-    assert "said last" not in str(messages.failure("kube-apiserver", "cp1", transaction("rolled_back")))
+    assert "said last" not in str(messages.failure_message("kube-apiserver", "cp1", transaction("rolled_back")))
 
 
 def test_the_report_of_an_earlier_run_says_how_it_ended() -> None:
-    committed = messages.report("kube-apiserver", "cp1", transaction("committed"))
+    committed = messages.report_message("kube-apiserver", "cp1", transaction("committed"))
     assert "20260101T000000.000000Z-abc" in committed
     assert "committed at 2026-01-01T00:05:00Z" in committed
-    restored = messages.report("kube-apiserver", "cp1", transaction("rolled_back"))
+    restored = messages.report_message("kube-apiserver", "cp1", transaction("rolled_back"))
     assert REASON in restored

@@ -48,7 +48,7 @@ def ended(outcome: str, each: WrittenFile = LEFT, *, reverts: str | None = None)
     ],
 )
 def test_the_newest_change_that_stands_is_reverted(newest_first: list[Rollback], chosen: str | None) -> None:
-    found = previous_change.choose(newest_first)
+    found = previous_change.choose_change(newest_first)
     assert (found and found.transaction) == chosen
 
 
@@ -57,7 +57,7 @@ def test_older_ones_are_not_even_looked_at() -> None:
         yield ended("committed")
         raise AssertionError("an older journal was read")
 
-    assert previous_change.choose(damaged()) is not None
+    assert previous_change.choose_change(damaged()) is not None
 
 
 # ---- whether its files are what it left --------------------------------------------------------------------------------
@@ -90,13 +90,13 @@ def test_a_file_that_is_not_what_the_change_left_is_named(files: tuple[WrittenFi
 def test_a_chmod_is_no_edit() -> None:
     hardened = WrittenFile("/a", copy("old"), copy("new"), copy("new", 0o400))
     rollback(hardened).refuse_foreign_edits()
-    assert not hardened.is_former
+    assert not hardened.is_reverted
 
 
 def test_a_change_of_the_mode_alone_is_one() -> None:
     loosened = WrittenFile("/a", copy("same"), copy("same", 0o644), copy("same", 0o644))
-    assert not loosened.is_former
-    assert WrittenFile("/a", copy("same"), copy("same", 0o644), copy("same")).is_former
+    assert not loosened.is_reverted
+    assert WrittenFile("/a", copy("same"), copy("same", 0o644), copy("same")).is_reverted
 
 
 # ---- what is asked and shown -------------------------------------------------------------------------------------------
@@ -111,14 +111,14 @@ def test_settings_beside_it_are_refused_by_name() -> None:
 
 def test_a_change_without_settings_is_one_of_files() -> None:
     change = Change("args", "v", ["5"], ["4"])
-    assert previous_change.operations([change], [LEFT]) == (change,)
-    assert previous_change.operations([], [LEFT]) == (Change("files", "/a", None, "reverted"),)
+    assert previous_change.revert_operations([change], [LEFT]) == (change,)
+    assert previous_change.revert_operations([], [LEFT]) == (Change("files", "/a", None, "reverted"),)
 
 
 def test_what_an_info_module_says() -> None:
     taken = rollback(LEFT, file("/new", None, "x"), file("/gone", "x", None))
     diff = {"before_header": "/a", "after_header": "/a", "before": "one\ntwo\n", "after": "one\nthree\n"}
-    found = previous_change.describe(taken, [Change("args", "v", ["5"], None)], [diff])
+    found = previous_change.describe_rollback(taken, [Change("args", "v", ["5"], None)], [diff])
     assert found["transaction"] == taken.transaction
     assert found["files"] == [
         {"path": "/a", "change": "changed", "diff": "@@ -1,2 +1,2 @@\n one\n-two\n+three"},
@@ -130,6 +130,6 @@ def test_what_an_info_module_says() -> None:
 
 
 def test_a_blocked_change_is_told_with_the_same_keys() -> None:
-    found = previous_change.describe(None, (), (), blocked_by="damaged")
-    assert set(found) == set(previous_change.describe(rollback(LEFT), (), ()))
+    found = previous_change.describe_rollback(None, (), (), blocked_by="damaged")
+    assert set(found) == set(previous_change.describe_rollback(rollback(LEFT), (), ()))
     assert (found["transaction"], found["files"], found["blocked_by"]) == (None, [], "damaged")

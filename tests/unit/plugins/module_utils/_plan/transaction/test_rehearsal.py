@@ -8,7 +8,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import verdict as verdicts
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rehearsal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rehearsal import END
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rehearsal import MISSING_FILE
 
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
@@ -20,9 +20,9 @@ STARTUP = (
 )
 USAGE = "Usage:\n  kube-apiserver [flags]\n\nGeneric flags:\n\n      --cors-allowed-origins strings  List of allowed origins\n"
 ENDS = {
-    "kube-apiserver": f"initializing audit webhook: stat {END}: no such file or directory",
-    "kube-controller-manager": f"open {END}: no such file or directory",
-    "kube-scheduler": f"open {END}: no such file or directory",
+    "kube-apiserver": f"initializing audit webhook: stat {MISSING_FILE}: no such file or directory",
+    "kube-controller-manager": f"open {MISSING_FILE}: no such file or directory",
+    "kube-scheduler": f"open {MISSING_FILE}: no such file or directory",
 }
 
 ACCEPTED = {
@@ -95,38 +95,38 @@ REFUSED = {
 @pytest.mark.parametrize("component", COMPONENTS)
 @pytest.mark.parametrize("output", ACCEPTED.values(), ids=ACCEPTED)
 def test_ending_at_the_missing_file_is_acceptance(component: str, output: str) -> None:
-    verdict = rehearsal.judge(component, 1, output.replace("END", ENDS[component]))
+    verdict = rehearsal.parse_verdict(component, 1, output.replace("END", ENDS[component]))
     assert verdict.verdict == verdicts.ACCEPTED
     assert component in verdict.message
 
 
 @pytest.mark.parametrize(("output", "message"), REFUSED.values(), ids=REFUSED)
 def test_a_refusal_carries_the_components_own_words(output: str, message: str) -> None:
-    verdict = rehearsal.judge("kube-apiserver", 1, output)
+    verdict = rehearsal.parse_verdict("kube-apiserver", 1, output)
     assert verdict.verdict == verdicts.REFUSED
     assert verdict.message == message
 
 
 @pytest.mark.parametrize("status", [124, 137, -9])
 def test_running_into_the_time_limit_is_no_acceptance(status: int) -> None:
-    verdict = rehearsal.judge("kube-scheduler", status, STARTUP)
+    verdict = rehearsal.parse_verdict("kube-scheduler", status, STARTUP)
     assert verdict.verdict == verdicts.REFUSED
     assert f"still running after {rehearsal.TIME_LIMIT} s" in verdict.message
 
 
 @pytest.mark.parametrize("status", [0, 1, 2, 139])
 def test_an_end_without_a_known_message_is_a_refusal_with_the_last_lines(status: int) -> None:
-    verdict = rehearsal.judge("kube-scheduler", status, "one\n\ntwo\nthree\nfour\n")
+    verdict = rehearsal.parse_verdict("kube-scheduler", status, "one\n\ntwo\nthree\nfour\n")
     assert verdict.verdict == verdicts.REFUSED
     assert f"status {status}" in verdict.message
     assert verdict.message.endswith("two | three | four")
 
 
 def test_an_end_without_a_word_is_a_refusal() -> None:
-    assert "(no output)" in rehearsal.judge("kube-scheduler", 0, "\n").message
+    assert "(no output)" in rehearsal.parse_verdict("kube-scheduler", 0, "\n").message
 
 
-KUBELET_ENDS = KLOG.format(f"invalid kubeconfig: stat {rehearsal.KUBELET_END}: no such file or directory")
+KUBELET_ENDS = KLOG.format(f"invalid kubeconfig: stat {rehearsal.MISSING_KUBECONFIG}: no such file or directory")
 WARNED = {  # seen of 1.32.2 and 1.37.2
     "gate": (
         "W1128 10:49:38.182851    6953 feature_gate.go:354] Setting GA feature gate A=true. It will be removed in a future release.",
@@ -156,7 +156,7 @@ WARNED = {  # seen of 1.32.2 and 1.37.2
 
 @pytest.mark.parametrize(("output", "told"), WARNED.values(), ids=WARNED)
 def test_what_is_said_of_an_accepted_change_is_kept_once(output: str, told: str) -> None:
-    verdict = rehearsal.judge("kubelet", 1, f"{output}\n{output}\n{KUBELET_ENDS}")
+    verdict = rehearsal.parse_verdict("kubelet", 1, f"{output}\n{output}\n{KUBELET_ENDS}")
     assert verdict.verdict == verdicts.ACCEPTED
     assert verdict.warnings == (f"kubelet says: {told}",)
 
@@ -172,35 +172,35 @@ def test_what_is_said_of_an_accepted_change_is_kept_once(output: str, told: str)
     ],
 )
 def test_what_warns_of_nothing_is_not_told(line: str) -> None:
-    assert rehearsal.judge("kubelet", 1, f"{line}\n{KUBELET_ENDS}").warnings == ()
+    assert rehearsal.parse_verdict("kubelet", 1, f"{line}\n{KUBELET_ENDS}").warnings == ()
 
 
 def test_a_revert_that_is_refused_names_itself_and_the_way_out() -> None:
     operations = [Change("args", "no-such-flag", None, ["1"]), Change("args", "v", ["2"], ["4"])]
     refused = verdicts.Verdict(verdicts.REFUSED, "unknown flag: --no-such-flag")
-    told = rehearsal.with_reverts(refused, operations, {"args": {"v": ["4"]}}).message
+    told = rehearsal.name_reverts(refused, operations, {"args": {"v": ["4"]}}).message
     assert told.startswith(
         "unknown flag: --no-such-flag. Of this change, args no-such-flag is a revert to what was there"
     )
     assert "null for one that was removed" in told
     both = {"args": {"v": ["4"], "no-such-flag": None}}
-    assert rehearsal.with_reverts(refused, operations, both) is refused
+    assert rehearsal.name_reverts(refused, operations, both) is refused
     accepted = verdicts.Verdict(verdicts.ACCEPTED, "yes")
-    assert rehearsal.with_reverts(accepted, operations, {}) is accepted
+    assert rehearsal.name_reverts(accepted, operations, {}) is accepted
 
 
 def test_an_acceptance_is_not_read_out_of_another_file_that_is_missing() -> None:
-    output = KLOG.format(f"open /etc{END}.bak: no such file or directory")
-    assert rehearsal.judge("kube-scheduler", 1, output).verdict == verdicts.REFUSED
+    output = KLOG.format(f"open /etc{MISSING_FILE}.bak: no such file or directory")
+    assert rehearsal.parse_verdict("kube-scheduler", 1, output).verdict == verdicts.REFUSED
 
 
 def test_an_earlier_point_of_the_api_server_is_no_acceptance() -> None:
     """Its serving certificate is read before the configuration of authentication and encryption."""
-    assert rehearsal.judge("kube-apiserver", 1, KLOG.format(ENDS["kube-scheduler"])).verdict == verdicts.REFUSED
+    assert rehearsal.parse_verdict("kube-apiserver", 1, KLOG.format(ENDS["kube-scheduler"])).verdict == verdicts.REFUSED
 
 
-CERTIFICATE = [f"--tls-cert-file={END}", f"--tls-private-key-file={END}"]
-WEBHOOK = [f"--audit-webhook-config-file={END}"]
+CERTIFICATE = [f"--tls-cert-file={MISSING_FILE}", f"--tls-private-key-file={MISSING_FILE}"]
+WEBHOOK = [f"--audit-webhook-config-file={MISSING_FILE}"]
 POLICY = [f"--audit-policy-file={rehearsal.AUDIT_POLICY}"]
 ADDRESS = ["--advertise-address=192.0.2.1"]
 COMMANDS: list[tuple[str, list[str], list[str]]] = [
@@ -224,24 +224,24 @@ COMMANDS: list[tuple[str, list[str], list[str]]] = [
 def test_the_command_is_the_new_one_and_behind_it_what_must_differ(
     component: str, arguments: list[str], extra: list[str]
 ) -> None:
-    assert rehearsal.command(component, [component, *arguments]) == [component, *arguments, *extra]
+    assert rehearsal.build_command(component, [component, *arguments]) == [component, *arguments, *extra]
 
 
 def test_an_argument_that_only_the_kubelet_knows_cannot_be_rehearsed() -> None:
-    assert "valueFrom" in str(rehearsal.blocker("kube-scheduler", ["kube-scheduler", None], "kube-scheduler"))
+    assert "valueFrom" in str(rehearsal.find_blocker("kube-scheduler", ["kube-scheduler", None], "kube-scheduler"))
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_the_three_components_can_be_rehearsed(component: str) -> None:
-    assert rehearsal.blocker(component, [component], component) is None
-    assert rehearsal.shows_files(component)
+    assert rehearsal.find_blocker(component, [component], component) is None
+    assert rehearsal.mounts_volumes(component)
 
 
 def test_of_etcd_nothing_but_the_flags_is_rehearsed() -> None:
-    assert rehearsal.blocker("etcd", ["etcd"], "etcd") is None
-    assert not rehearsal.shows_files("etcd")
-    assert rehearsal.command("etcd", ["etcd", "--v=1"]) == ["etcd", "--v=1", "--version"]
-    assert rehearsal.judge("etcd", 0, "etcd Version: 3.6.5\nGit SHA: x\n").verdict == verdicts.ACCEPTED
+    assert rehearsal.find_blocker("etcd", ["etcd"], "etcd") is None
+    assert not rehearsal.mounts_volumes("etcd")
+    assert rehearsal.build_command("etcd", ["etcd", "--v=1"]) == ["etcd", "--v=1", "--version"]
+    assert rehearsal.parse_verdict("etcd", 0, "etcd Version: 3.6.5\nGit SHA: x\n").verdict == verdicts.ACCEPTED
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_of_etcd_nothing_but_the_flags_is_rehearsed() -> None:
     ],
 )
 def test_etcds_words_are_told(words: str) -> None:
-    verdict = rehearsal.judge("etcd", 2, f"{words}\nUsage:\n\n  etcd [flags]\n    Start an etcd server.\n")
+    verdict = rehearsal.parse_verdict("etcd", 2, f"{words}\nUsage:\n\n  etcd [flags]\n    Start an etcd server.\n")
     assert (verdict.verdict, verdict.message) == (verdicts.REFUSED, words)
 
 
@@ -265,8 +265,8 @@ def test_etcds_words_are_told(words: str) -> None:
     ],
 )
 def test_what_cannot_be_rehearsed_is_skipped_with_the_reason(component: str, arguments: list[str], reason: str) -> None:
-    assert reason in str(rehearsal.blocker(component, [component, *arguments], component))
+    assert reason in str(rehearsal.find_blocker(component, [component, *arguments], component))
 
 
 def test_what_only_the_image_knows_cannot_be_rehearsed() -> None:
-    assert "no command" in str(rehearsal.blocker("kube-apiserver", ["--v=4"], None))
+    assert "no command" in str(rehearsal.find_blocker("kube-apiserver", ["--v=4"], None))

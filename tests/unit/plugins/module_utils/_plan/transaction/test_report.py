@@ -24,12 +24,12 @@ LIMIT = "whether feature gates A are as desired: 403"
 def part(host: str = "w1", component: str = "kubelet", **other: t.Any) -> Part:
     """A part with one operation, or those in C(operations)."""
     result = typed.parse(ComponentResult, {"operations": [GATE], "rehearsal": REHEARSAL, **other})
-    return Part(host, component, result, tuple(map(report.operation, result.operations or ())))
+    return Part(host, component, result, tuple(map(report.describe_operation, result.operations or ())))
 
 
 def lines(*parts: Part, hosts: t.Sequence[str] = ("w1", "w2", "w3"), **other: t.Any) -> list[str]:
     """The lines of a run on three nodes."""
-    return report.lines(Run(hosts=hosts, parts=parts, **other))
+    return report.report_lines(Run(hosts=hosts, parts=parts, **other))
 
 
 def row(**other: t.Any) -> str:
@@ -64,7 +64,7 @@ def test_a_plan_tells_what_would_be_restarted_and_how_to_apply_it() -> None:
 def test_a_plan_that_fails_on_pending_changes_says_so_with_its_last_word() -> None:
     shown = lines(part("w1"), dry=True, fails_on_pending=True)
     assert shown[-1] == "Pending: 1 operation not applied. Apply: the same command without --check"
-    assert report.pending_host(2) == "Pending: 2 operations are not applied."
+    assert report.pending_message(2) == "Pending: 2 operations are not applied."
     assert lines(part("w1", operations=[]), dry=True, fails_on_pending=True)[:1] == ["Nothing to change on 3 nodes"]
 
 
@@ -92,7 +92,7 @@ def test_many_operations_of_a_part_go_on_in_the_next_line() -> None:
 def test_a_revert_is_counted_and_says_where_its_variable_is() -> None:
     revert = Change("config", "maxPods", 200, None, no_longer_desired=True)
     place = "; node_kubelet_config is from group_vars/kube_node.yml:2"
-    assert report.operation(revert, place) == f"- maxPods: 200 (no longer desired{place})"
+    assert report.describe_operation(revert, place) == f"- maxPods: 200 (no longer desired{place})"
     shown = lines(part(operations=[GATE, revert.to_result()], **DONE))
     assert shown[0].startswith("Changed: 2 operations on 1 of 3 nodes, 1 of them a revert;")
 
@@ -281,7 +281,7 @@ def test_times_that_were_not_measured_are_not_known() -> None:
 
 def test_the_same_is_there_for_programs() -> None:
     run = Run(hosts=["w1", "w2", "w3"], parts=[part("w1", **DONE), part("w2", failed=True), part("w3", **WAITING)])
-    assert report.as_data(run) == {
+    assert report.report_data(run) == {
         "outcome": "failed",
         "hosts": {
             "w1": {"changed": 1, "pending": 0, "failed": False},
@@ -289,7 +289,7 @@ def test_the_same_is_there_for_programs() -> None:
             "w3": {"changed": 0, "pending": 1, "failed": True},
         },
     }
-    assert report.pending(run) == 2
+    assert report.count_pending(run) == 2
 
 
 @pytest.mark.parametrize(
@@ -304,11 +304,11 @@ def test_the_same_is_there_for_programs() -> None:
     ],
 )
 def test_the_outcome_of_a_run(run: Run, outcome: str, pending: int) -> None:
-    assert (report.as_data(run)["outcome"], report.pending(run)) == (outcome, pending)
+    assert (report.report_data(run)["outcome"], report.count_pending(run)) == (outcome, pending)
 
 
 def test_what_has_no_part_on_a_host_is_told_as_it_is() -> None:
-    assert report.lines(Run(notes=["guard refuses; protected: w1"])) == ["guard refuses; protected: w1"]
+    assert report.report_lines(Run(notes=["guard refuses; protected: w1"])) == ["guard refuses; protected: w1"]
 
 
 @pytest.mark.parametrize(
@@ -321,17 +321,17 @@ def test_what_has_no_part_on_a_host_is_told_as_it_is() -> None:
 )
 def test_what_no_host_has_is_in_the_headline_as_well(parts: list[Part], dry: bool, headline: str) -> None:
     run = Run(hosts=["w1"], parts=parts, objects={"kubeadm-config": True, "placement guard": False}, dry=dry)
-    assert report.lines(run)[0].startswith(headline)
+    assert report.report_lines(run)[0].startswith(headline)
 
 
 def test_what_the_next_run_needs_is_in_the_command_to_continue_with() -> None:
     run = Run(hosts=["w1", "w2"], parts=[part("w2", failed=True)], resume="-e again=true")
     assert (
-        report.lines(run)[-1]
+        report.report_lines(run)[-1]
         == "Failed: w2 failed. Run the same command again with -e again=true when that is repaired."
     )
     half_done = Run(hosts=["w1", "w2"], parts=[part("w1", **DONE), part("w2", failed=True)], resume="-e again=true")
-    assert report.lines(half_done)[-1].endswith("run again with -e again=true --limit w2")
+    assert report.report_lines(half_done)[-1].endswith("run again with -e again=true --limit w2")
 
 
 # ---- operations ------------------------------------------------------------------------------------------------------
@@ -358,13 +358,15 @@ def test_what_the_next_run_needs_is_in_the_command_to_continue_with() -> None:
     ],
 )
 def test_an_operation_is_shown_as_its_setting_is_written(change: Change, text: str) -> None:
-    assert report.operation(change) == text
+    assert report.describe_operation(change) == text
 
 
 def test_what_is_owned_and_not_named_is_one_line_for_all_its_hosts() -> None:
     maximum = ("config maxPods", "node_kubelet_config: {}")
     hosts = [f"w{number}" for number in range(12)]
-    assert report.left_alone([*((host, *maximum) for host in hosts), ("w0", "args v", "node_kubelet_args: {}")]) == [
+    assert report.left_alone_lines(
+        [*((host, *maximum) for host in hosts), ("w0", "args v", "node_kubelet_args: {}")]
+    ) == [
         "config maxPods on w0, w1, w2, w3, w4, w5, w6, w7, w8, w9 and 2 more is owned and no variable names it, so it stays;"
         " node_kubelet_config: {} reverts it",
         "args v on w0 is owned and no variable names it, so it stays; node_kubelet_args: {} reverts it",

@@ -28,7 +28,7 @@ def undo(after: t.Any = None, **more: t.Any) -> Undo:
 
 @pytest.mark.parametrize(("value", "names"), [(None, []), ("", []), ("a, b,", ["a", "b"]), (["a"], ["a"]), ([], [])])
 def test_names_as_variables_have_them(value: t.Any, names: list[str]) -> None:
-    assert rollback.listed(value) == names
+    assert rollback.parse_names(value) == names
 
 
 def test_who_is_looked_at() -> None:
@@ -46,15 +46,17 @@ def test_who_is_looked_at() -> None:
 
 def test_the_rollbacks_of_a_host() -> None:
     pods = {"static_pods": [{"name": "etcd", "undo": {"ended": "a"}}, {"name": "kube-apiserver", "undo": None}]}
-    found = rollback.undos_of(typed.parse(PodUndos, pods), typed.parse(KubeletUndo, {"undo": {"ended": "b"}}))
+    found = rollback.undos_by_component(typed.parse(PodUndos, pods), typed.parse(KubeletUndo, {"undo": {"ended": "b"}}))
     assert found == {"etcd": Undo(ended="a"), "kubelet": Undo(ended="b")}
-    assert rollback.undos_of(PodUndos(), KubeletUndo()) == {}
+    assert rollback.undos_by_component(PodUndos(), KubeletUndo()) == {}
 
 
 def test_names_that_are_not_known() -> None:
     names = ["rollback_node", "rollback_nodes", "rollback_mine", "other"]
-    assert rollback.misnamed(names, ["rollback_mine"]).startswith("This playbook does not know rollback_node; it knows")
-    assert rollback.misnamed(names[1:], ["rollback_mine"]) == ""
+    assert rollback.unknown_variables(names, ["rollback_mine"]).startswith(
+        "This playbook does not know rollback_node; it knows"
+    )
+    assert rollback.unknown_variables(names[1:], ["rollback_mine"]) == ""
 
 
 @pytest.mark.parametrize(
@@ -94,13 +96,15 @@ def test_names_that_are_not_known() -> None:
     ],
 )
 def test_what_is_not_reverted_at_once(components: list[str], nodes: list[str], undos: Json, words: str) -> None:
-    found = rollback.objection(RollbackRequest(components, nodes), undos, HOSTS, {})
+    found = rollback.rollback_refusal(RollbackRequest(components, nodes), undos, HOSTS, {})
     assert words in found
     assert bool(found) is bool(words)
 
 
 def test_manifests_that_were_not_read_are_named_with_what_there_is() -> None:
     unread = {"cp1": ["/m/etcd.yaml"], "w1": []}
-    found = rollback.objection(RollbackRequest([], HOSTS), {}, HOSTS, unread)
+    found = rollback.rollback_refusal(RollbackRequest([], HOSTS), {}, HOSTS, unread)
     assert found.endswith("There is none. Whether there is one of /m/etcd.yaml on cp1 is not known: it cannot be read.")
-    assert rollback.objection(RollbackRequest(["kubelet"], HOSTS), {}, HOSTS, unread) == "", "the role refuses its own"
+    assert rollback.rollback_refusal(RollbackRequest(["kubelet"], HOSTS), {}, HOSTS, unread) == "", (
+        "the role refuses its own"
+    )

@@ -67,15 +67,15 @@ def test_who_takes_part(registers: Json, at_work: bool, takes_part: bool) -> Non
 def test_hosts_that_are_excluded_take_no_part() -> None:
     hosts = every({"w1": host(), "w2": EXCLUDED})
     assert list(rollout.participants(hosts)) == ["w1"]
-    assert rollout.excluded(hosts) == {"w2": "no route"}
+    assert rollout.excluded_hosts(hosts) == {"w2": "no route"}
 
 
 def test_the_first_host_that_takes_part_coordinates() -> None:
     hosts = every({"w0": SKIPPED, "w1": EXCLUDED, "w2": host("w2"), "w3": host("w3")})
-    assert rollout.coordinator(hosts.items()) == "w2"
+    assert rollout.choose_coordinator(hosts.items()) == "w2"
     # One has to refuse a run that reaches no host.
-    assert rollout.coordinator(every({"w0": SKIPPED, "w1": EXCLUDED, "w2": EXCLUDED}).items()) == "w1"
-    assert rollout.coordinator([]) == ""
+    assert rollout.choose_coordinator(every({"w0": SKIPPED, "w1": EXCLUDED, "w2": EXCLUDED}).items()) == "w1"
+    assert rollout.choose_coordinator([]) == ""
 
 
 def test_hosts_are_read_no_further_than_the_coordinator() -> None:
@@ -83,8 +83,8 @@ def test_hosts_are_read_no_further_than_the_coordinator() -> None:
         yield "w1", results(host())
         raise AssertionError("w2 was read")
 
-    assert rollout.coordinator(hosts()) == "w1"
-    assert rollout.speaker(hosts()) == "w1"
+    assert rollout.choose_coordinator(hosts()) == "w1"
+    assert rollout.choose_reporter(hosts()) == "w1"
 
 
 def test_a_result_of_a_former_pass_is_none() -> None:
@@ -148,7 +148,7 @@ def test_a_setting_that_differs_by_being_false_is_found() -> None:
 )
 def test_a_node_by_another_name_is_told(expected: str, node: str | None, told: bool) -> None:
     hosts = every({"h": host(plan={"node": node}, settings={"node_name": expected})})
-    found = rollout.wrong_names(hosts, "the_name")
+    found = rollout.node_name_mismatch(hosts, "the_name")
     assert found == (
         "the_name of h is x, but its kubelet is registered as w1. Correct the variable or the address of the host."
         if told
@@ -160,7 +160,7 @@ def test_a_node_by_another_name_is_told(expected: str, node: str | None, told: b
     ("size", "found"), [(1, [["c1"], ["c2"], ["w1"], ["w2"], ["w3"]]), (2, [["c1"], ["c2"], ["w1", "w2"], ["w3"]])]
 )
 def test_control_planes_are_changed_one_by_one_and_first(size: int, found: list[list[str]]) -> None:
-    assert rollout.batches(["c1", "c2"], ["w1", "w2", "w3"], size) == found
+    assert rollout.build_batches(["c1", "c2"], ["w1", "w2", "w3"], size) == found
 
 
 # ---- a turn ----------------------------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ STATES = {
 @pytest.mark.parametrize(("name", "registers"), STATES.items())
 def test_how_far_a_host_is(name: str, registers: Json) -> None:
     assert results(registers).state == name
-    assert results(registers).has_begun is (name not in ("waiting", "refused"))
+    assert results(registers).has_started is (name not in ("waiting", "refused"))
 
 
 def test_a_change_that_is_verified_in_vain_failed() -> None:
@@ -196,7 +196,7 @@ def test_a_turn_alone_is_no_beginning() -> None:
     for registers in (host(**IN_TURN), host(**IN_TURN, change=former)):
         found = results(registers)
         assert found.state == "unfinished"
-        assert not found.has_begun
+        assert not found.has_started
         assert found.changes == ()
         assert found.change is None
 
@@ -246,16 +246,16 @@ def test_a_turn_that_is_refused_for_itself_stops_the_rollout() -> None:
 
 
 def test_the_first_host_that_was_not_lost_speaks() -> None:
-    assert rollout.speaker(every({"w1": STATES["lost"], "w2": STATES["failed"]}).items()) == "w2"
-    assert rollout.speaker(every({"w1": STATES["lost"]}).items()) == ""
+    assert rollout.choose_reporter(every({"w1": STATES["lost"], "w2": STATES["failed"]}).items()) == "w2"
+    assert rollout.choose_reporter(every({"w1": STATES["lost"]}).items()) == ""
 
 
 def test_what_is_told_of_a_host_that_has_not_begun() -> None:
     """The same of all, so that Ansible shows its error once."""
-    found = rollout.not_begun(["w1", "w2"])
+    found = rollout.not_started_result(["w1", "w2"])
     assert found == {"failed": True, "started": False, "changed": False, "msg": "Not changed, because w1, w2 failed."}
-    assert rollout.not_begun([])["msg"] == "Not changed, because the run ended before."
-    assert rollout.not_planned(["w1"]) == "Not planned, because w1 failed."
+    assert rollout.not_started_result([])["msg"] == "Not changed, because the run ended before."
+    assert rollout.not_planned_message(["w1"]) == "Not planned, because w1 failed."
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_what_is_told_of_a_host_that_has_not_begun() -> None:
     ],
 )
 def test_what_was_to_change_and_did_not_is_left(part: Json, is_left: bool) -> None:
-    found = rollout.left(parts({"a": part, "b": {}}), ["w1"])
+    found = rollout.parts_not_started(parts({"a": part, "b": {}}), ["w1"])
     assert {name: each.msg for name, each in found.items()} == (
         {"a": "Not changed, because w1 failed."} if is_left else {}
     )
@@ -308,4 +308,7 @@ def test_the_outcomes_that_a_role_reported_are_acknowledged() -> None:
         "kube-controller-manager": {"transaction": None, "previous_transaction": None},
         "kubeadm-config": {},
     }
-    assert rollout.reported(parts(told)) == [{"name": "etcd", "id": "7"}, {"name": "kube-apiserver", "id": "8"}]
+    assert rollout.reported_transactions(parts(told)) == [
+        {"name": "etcd", "id": "7"},
+        {"name": "kube-apiserver", "id": "8"},
+    ]

@@ -292,7 +292,7 @@ def done(key: str, **more: t.Any) -> Json:
 
 
 def both(first: Json, last: Json) -> Json:
-    return raw(site.both(parts(first), parts(last)))
+    return raw(site.merge_reports(parts(first), parts(last)))
 
 
 def both_of_kubelet(first: Json, last: Json) -> Json:
@@ -323,7 +323,7 @@ def test_the_same_of_roles_that_report_in_parts() -> None:
 
 
 def test_why_something_was_not_removed() -> None:
-    told = [site.not_removed(KUBELETS, stopped) for stopped in (["cp1"], [])]
+    told = [site.not_removed_message(KUBELETS, stopped) for stopped in (["cp1"], [])]
     assert told[0] == "What node_kubelet is to remove is still there, because cp1 failed."
     assert told[1].endswith("because the run ended before.")
 
