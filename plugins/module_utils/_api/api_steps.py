@@ -70,7 +70,7 @@ class ApiSteps(t.Generic[Observed, Planned]):
         return ()
 
     def verify(self, observed: Observed, plan: Planned, *, dry: bool) -> t.Sequence[str]:
-        """What is there needs no check."""
+        """Nothing to check where nothing is to be changed."""
         return ()
 
     def finish(self, observed: Observed, plan: Planned, *, dry: bool) -> t.Sequence[str]:
@@ -143,11 +143,11 @@ def retry_on_conflict(
 
 
 class Plan(t.Protocol):
-    """What will be done to one object."""
+    """The plan for one object."""
 
     @property
     def operations(self) -> tuple[Change, ...]:
-        """What changes."""
+        """The changes, in order."""
 
 
 P = t.TypeVar("P", bound=Plan)
@@ -170,7 +170,7 @@ class Target(t.Generic[P]):
 
     @property
     def operations(self) -> tuple[Change, ...]:
-        """What changes."""
+        """The changes, in order."""
         return self._planned if self.tried else ()
 
     @property

@@ -381,8 +381,7 @@ class Client:
             elif response.status is not None and response.status not in busy:
                 self._outage.end()
                 if response.status >= 400:
-                    problem = _with_advice(response, self._advice)
-                    raise ApiError(f"{self.url} refused {verb} {path}: {problem}", response.status)
+                    raise ApiError(f"{self.url} refused {verb} {path}: {self._advise(response)}", response.status)
                 return response
             problem = f"{verb} {path}: {response.problem}"
             self._outage.wait(max(response.wait, pause), url=self.url, problem=problem, status=response.status or 0)
@@ -400,6 +399,13 @@ class Client:
                 except BaseException:
                     self._check = check
                     raise
+
+    def _advise(self, response: ApiResponse) -> str:
+        """What is wrong, and what to do about it."""
+        own = self._advice.get(response.status or 0)
+        if own is None or (response.status == HTTPStatus.FORBIDDEN and not _RBAC_DENIAL.search(response.problem)):
+            return response.problem
+        return f"{response.problem}. {own}"
 
     def _is_ready(self) -> bool:
         """Whether the API server reports that it has started."""
@@ -429,14 +435,6 @@ def _decode_object(data: bytes) -> Json | None:
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
-
-
-def _with_advice(response: ApiResponse, advice: t.Mapping[int, str]) -> str:
-    """What is wrong, and what to do about it."""
-    own = advice.get(response.status or 0)
-    if own is None or (response.status == HTTPStatus.FORBIDDEN and not _RBAC_DENIAL.search(response.problem)):
-        return response.problem
-    return f"{response.problem}. {own}"
 
 
 def _content_type(verb: str, body: t.Any) -> str:

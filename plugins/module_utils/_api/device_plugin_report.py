@@ -76,15 +76,13 @@ def _read_nodes(client: Client, params: Params, warn: t.Callable[[str], None]) -
         nonlocal checks
         checks = reader.check_nodes()
 
-    def has_progress() -> bool:
+    def progresses() -> bool:
         nonlocal fewest
         former, fewest = fewest, min(fewest, len(_problems(checks)))
         return fewest < former
 
     # The timeout starts again with each node that works, because a rollout takes longer the more nodes there are.
-    while (
-        params["wait"] and fewest and client.poll(has_progress, params["wait_timeout"], _POLL_INTERVAL, refresh=refresh)
-    ):
+    while params["wait"] and fewest and client.poll(progresses, params["wait_timeout"], _POLL_INTERVAL, refresh):
         pass
     if _problems(checks) and reader.observed.daemon_set is not None:
         checks = reader.check_in_detail()
@@ -259,9 +257,8 @@ class _NodeReader:
     def _read_warnings(self) -> dict[tuple[str, str], str]:
         """The newest warning of each object in the namespace; none where the account may not read them."""
         try:
-            events = self._client.without_retries().list(
-                f"namespaces/{self._namespace}/events", fieldSelector="type=Warning"
-            )
+            path = f"namespaces/{self._namespace}/events"
+            events = self._client.without_retries().list(path, fieldSelector="type=Warning")
         except KubeadmError:
             return {}
         events.sort(key=lambda event: event.get("lastTimestamp") or event.get("eventTime") or "")
@@ -292,12 +289,10 @@ def read_objects(
 ) -> dict[str, list[Json]]:
     """C(objects) and C(others) as the subsets name them; else they are empty. Others are read of a namespace that this collection owns."""
     objects = _list_objects(client, namespace, name) if {*subsets} & {"objects", "others"} else []
-    is_namespace_owned = any(each["kind"] == deployment.NAMESPACE and deployment.is_owned(each) for each in objects)
+    owned = any(each["kind"] == deployment.NAMESPACE and deployment.is_owned(each) for each in objects)
     return {
         "objects": objects if "objects" in subsets else [],
-        "others": _list_others(client, namespace, workers=workers)
-        if is_namespace_owned and "others" in subsets
-        else [],
+        "others": _list_others(client, namespace, workers=workers) if owned and "others" in subsets else [],
     }
 
 

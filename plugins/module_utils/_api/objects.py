@@ -64,10 +64,8 @@ def read_requested_nodes(
     selector, workers = params["label_selector"], params["concurrency"]
     check_selection(names, selector)
     client = connect()
-    selects_all = names is None and selector is None
-    found = (
-        _by_name(client.list("nodes")) if selects_all else read_nodes(client, names or [], selector, workers=workers)
-    )
+    all_nodes = names is None and selector is None
+    found = _by_name(client.list("nodes")) if all_nodes else read_nodes(client, names or [], selector, workers=workers)
     unknown = [name for name in [*(names or []), *needed] if name not in found]
     if unknown:
         raise KubeadmError(

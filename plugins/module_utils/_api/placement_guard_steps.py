@@ -34,6 +34,8 @@ from .api_steps import ApiSteps, diff_entry, retry_on_conflict
 from .client import ApiError, Client, Connect, Json, NoResponse, Params
 from .objects import read_each, server_version
 
+Objects = t.Mapping[ObjectKey, Json]
+
 _POLL_INTERVAL = 0.5  # seconds
 _CONFLICTS = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)  # others changed, created or removed the object
 _TYPE_CHECK_TIMEOUT = 5.0  # seconds that the controller manager has to check expressions
@@ -49,7 +51,7 @@ class Observed:
     protection: Protection
     guard: Guard
     bodies: t.Sequence[Json]
-    defaulted: t.Mapping[ObjectKey, Json]
+    defaulted: Objects
     errors: t.Sequence[str]
 
 
@@ -73,9 +75,7 @@ class GuardObjects:
         found = read_each(self._client, paths, workers=self._workers)
         return {place: found["/".join(place)] for place in places if "/".join(place) in found}
 
-    def fill_defaults(
-        self, bodies: t.Iterable[Json], former: t.Mapping[ObjectKey, Json]
-    ) -> tuple[dict[ObjectKey, Json], list[str]]:
+    def fill_defaults(self, bodies: t.Iterable[Json], former: Objects) -> tuple[dict[ObjectKey, Json], list[str]]:
         """Have the API server fill in its defaults, without which objects cannot be compared. Returns the objects, and the errors of others.
 
         former: the objects as they were read.
@@ -101,7 +101,7 @@ class GuardObjects:
             self.delete(place, dry_run=False)
             self.written.append(place)
 
-    def roll_back(self, former: t.Mapping[ObjectKey, Json]) -> list[str]:
+    def roll_back(self, former: Objects) -> list[str]:
         """Restore the guard as it was read. Returns the problems."""
         problems = self.delete_each((place for place in reversed(self.written) if place not in former), dry_run=False)
         replaced = [
@@ -208,10 +208,8 @@ class TrialPods:
 
         def is_stable() -> bool:
             nonlocal found
-            accepted, refusal = self.try_create(case, client)
-            found = placement_trial.case_problem(
-                case, accepted, refusal, seconds=self._timeout, namespace=self._namespace
-            )
+            pod, refusal = self.try_create(case, client)
+            found = placement_trial.case_problem(case, pod, refusal, seconds=self._timeout, namespace=self._namespace)
             return not found or not waits or (placement_trial.is_expression_error(refusal) and not case.accepts_former)
 
         client.poll(is_stable, self._timeout, _POLL_INTERVAL)
@@ -458,7 +456,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
                 raise
             raise KubeadmError(f"{str(exc).rstrip('.')}. {self._roll_back(observed.cluster.objects)}") from exc
 
-    def _roll_back(self, former: t.Mapping[ObjectKey, Json]) -> str:
+    def _roll_back(self, former: Objects) -> str:
         """Restore the guard as it was read, because this one does not work as desired. Returns a message with the outcome."""
         problems = self._objects.roll_back(former)
         if problems:

@@ -267,9 +267,7 @@ class PodWatch:
         self._workloads = workloads
         self._timeout = timeout
         self._note_unverified = note_unverified
-        self._watched: set[str] = (
-            set()
-        )  # names of pods that had to be waited for, so that their kubelets reported meanwhile
+        self._watched: set[str] = set()  # names of pods that were waited for, so that their kubelets just reported
 
     def wait(self, targets: t.Sequence[PodTarget], *, ready: bool) -> None:
         """Wait until pods have the desired resources. ready: and are Ready."""
@@ -291,10 +289,8 @@ class PodWatch:
             if state.outcome == INFEASIBLE:
                 target.fail_infeasible(state.reason)
                 continue
-            outcome, reason = (
-                (RESTARTED, "it is not Ready") if state.outcome == RESIZED else (state.outcome, state.reason)
-            )
-            target.fail(outcome, f"not done within {timeout} s: {reason.rstrip('.')}.")
+            outcome, gap = (RESTARTED, "it is not Ready") if state.outcome == RESIZED else (state.outcome, state.reason)
+            target.fail(outcome, f"not done within {timeout} s: {gap.rstrip('.')}.")
 
     def note_pending(self, targets: t.Iterable[PodTarget]) -> None:
         """Record, without waiting, what the kubelets report of earlier changes."""
@@ -320,14 +316,11 @@ class PodWatch:
             for name, target in known.items()
             if pods.is_unreported(target.latest)
         }
-        others = {
-            name: target for name, target in known.items() if name not in reasons and target.name not in self._watched
-        }
+        others = {name: each for name, each in known.items() if name not in reasons and each.name not in self._watched}
         nodes = list(dict.fromkeys(target.node for target in others.values()))
         silent, unheard = find_silent(self._client, nodes)
-        reasons |= {
-            name: describe_stale_lease(silent[each.node]) for name, each in others.items() if each.node in silent
-        }
+        silent_pods = {name: each for name, each in others.items() if each.node in silent}
+        reasons |= {name: describe_stale_lease(silent[each.node]) for name, each in silent_pods.items()}
         for name, reason in reasons.items():
             self._note_unverified(f"whether the pod {name} has its resources: {reason}")
         for text in unverified_kubelets(unheard, nodes):
@@ -513,10 +506,8 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
                 " the amounts, with state present."
             )
         known = pod_resize.containers_of(target.read["spec"])
-        return {
-            **self._request.desired,
-            **{name: amounts for name, amounts in template.desired.items() if name in known},
-        }
+        former = {name: amounts for name, amounts in template.desired.items() if name in known}
+        return {**self._request.desired, **former}
 
     def _stop_on_error(self, observed: Observed) -> None:
         targets = observed.targets.values()
@@ -574,9 +565,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         """Wait until the pods have the desired resources; or else record what the kubelets report of earlier changes."""
         remaining = [target for target in observed.targets.values() if not target.error and target.outcome != NOT_TRIED]
         if self._must_wait and not dry:
-            self._watch.wait(
-                [target for target in remaining if target.outcome not in (RESIZED, RESTARTED)], ready=False
-            )
+            self._watch.wait([each for each in remaining if each.outcome not in (RESIZED, RESTARTED)], ready=False)
         else:
             self._watch.note_pending(remaining)
         self._watch.note_stale(remaining)

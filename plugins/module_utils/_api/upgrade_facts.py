@@ -110,9 +110,7 @@ def _webhook_findings(context: Cluster) -> t.Iterator[Finding]:
     labels = {name: each["metadata"].get("labels") or {} for name, each in namespaces.items()}
     fail_closed = cluster.closing_webhooks(configurations, labels)
     services = dict.fromkeys(webhook.service for webhook in fail_closed)
-    yield from cluster.silent_webhooks(
-        fail_closed, [service for service in services if _has_ready_endpoint(client, service)]
-    )
+    yield from cluster.silent_webhooks(fail_closed, [each for each in services if _has_ready_endpoint(client, each)])
 
 
 def _has_ready_endpoint(client: Client, service: cluster.Service) -> bool:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An API with the ConfigMaps of kube-system, which refuses what another has changed meanwhile."""
+"""An API with the ConfigMaps of kube-system, which refuses writes of objects that another client changed meanwhile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLACE = "namespaces/kube-system/configmaps"
 
 
 class ConfigMaps:
-    """Stands in for the client. meanwhile: called before each write, with its verb; once_refused: a status for the next write."""
+    """Stands in for the client. meanwhile: called before each write, with its verb. once_refused: the error status of the next write."""
 
     url = server = "https://api:6443"
 

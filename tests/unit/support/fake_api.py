@@ -37,7 +37,7 @@ def node_lease(name: str, renewed: float) -> Json:
     }
 
 
-class ErrorResponse(Exception):
+class HttpError(Exception):
     """An error status with its message, as an API server sends it."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
@@ -97,13 +97,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 return
             warning = {"Warning": self._api.warning} if self._api.warning and body else {}
             self._send(200, self._api._route(self.path)(self.command, self.path, body), warning)
-        except ErrorResponse as exc:
+        except HttpError as exc:
             self._send(exc.status, {"kind": "Status", "message": str(exc)}, exc.headers)
 
     def _send_proxied(self) -> None:
         """Respond as a pod does."""
         response = self._api.proxied[unquote(self.path).split("/")[6].partition(":")[0]]
-        if isinstance(response, ErrorResponse):
+        if isinstance(response, HttpError):
             raise response
         status, body = response if isinstance(response, tuple) else (200, response)
         self._send(status, body)
@@ -144,13 +144,13 @@ class FakeApi:
         self.objects = {node["metadata"]["name"]: copy.deepcopy(node) for node in nodes}
         self.pods: list[Json] = []
         self.version = "v1.37.2"
-        self.kubelets: dict[str, Json | ErrorResponse | list[Json | ErrorResponse]] = {}
-        self.proxied: dict[str, Json | tuple[int, str] | ErrorResponse] = {}
+        self.kubelets: dict[str, Json | HttpError | list[Json | HttpError]] = {}
+        self.proxied: dict[str, Json | tuple[int, str] | HttpError] = {}
         self.secrets: dict[str, Json] = {}
-        self.responses: dict[str, Json | list[Json] | str | ErrorResponse] = {}
+        self.responses: dict[str, Json | list[Json] | str | HttpError] = {}
         self.requests: list[str] = []
         self.headers: list[Message[str, str]] = []
-        self.failures: list[ErrorResponse | None] = []
+        self.failures: list[HttpError | None] = []
         self.before_patch: t.Callable[[str], None] = lambda name: None
         self.leases: dict[str, Json] = {}
         self.before_write: t.Callable[[], None] = lambda: None
@@ -174,13 +174,13 @@ class FakeApi:
             self._server.server_close()
             self._thread.join()
 
-    def requested_paths(self, verb: str) -> list[str]:
+    def paths(self, verb: str) -> list[str]:
         """The paths of the requests with one verb."""
         return [request.partition(" ")[2] for request in self.requests if request.startswith(verb)]
 
     def _serve_core(self, verb: str, path: str, body: bytes) -> Json:
         if not self.ready:
-            raise ErrorResponse(403, "forbidden: RBAC is not there yet")
+            raise HttpError(403, "forbidden: RBAC is not there yet")
         parts = urlsplit(path)
         if parts.path == "/readyz":
             return {}
@@ -193,11 +193,11 @@ class FakeApi:
                 nodes = [self.objects[name] for name in sorted(self.objects)]
                 return self._page(self._filter_by_label(query.get("labelSelector"), nodes), query)
             if names[0] not in self.objects:
-                raise ErrorResponse(404, f'nodes "{names[0]}" not found')
+                raise HttpError(404, f'nodes "{names[0]}" not found')
             if names[1:] == ["proxy", "configz"]:
                 responses = self.kubelets[names[0]]
                 response = responses.pop(0) if isinstance(responses, list) else responses
-                if isinstance(response, ErrorResponse):
+                if isinstance(response, HttpError):
                     raise response
                 return response
             if verb == "GET":
@@ -206,10 +206,10 @@ class FakeApi:
             return self._patch(names[0], json.loads(body), status=len(names) > 1, dry="dryRun" in query)
 
     def _list_namespaced(self, names: list[str], query: dict[str, str]) -> Json:
-        """What has a namespace; without names the pods of all. names: of the namespace, the kind, and the object, if any."""
+        """Objects in namespaces; without names the pods of all. names: of the namespace, the kind, and the object, if any."""
         if names[1:2] == ["secrets"]:
             if names[2] not in self.secrets:
-                raise ErrorResponse(404, f'secrets "{names[2]}" not found')
+                raise HttpError(404, f'secrets "{names[2]}" not found')
             return self.secrets[names[2]]
         own = [pod for pod in self.pods if not names or pod["metadata"]["namespace"] == names[0]]
         return self._page(self._filter_by_label(query.get("labelSelector"), self._filter_by_field(own, query)), query)
@@ -227,7 +227,7 @@ class FakeApi:
 
     def _canned_response(self, _verb: str, path: str, _body: bytes) -> Json | str:
         response = self.responses[unquote(urlsplit(path).path)]
-        if isinstance(response, ErrorResponse):
+        if isinstance(response, HttpError):
             raise response
         query = {key: values[0] for key, values in parse_qs(urlsplit(path).query).items()}
         return self._page(response, query) if isinstance(response, list) else response
@@ -253,7 +253,7 @@ class FakeApi:
         with self._lock:
             if verb == "GET":
                 if name not in self.leases:
-                    raise ErrorResponse(404, f'leases "{name}" not found')
+                    raise HttpError(404, f'leases "{name}" not found')
                 return self.leases[name]
             self.before_write()
             lease: Json = json.loads(body)
@@ -261,7 +261,7 @@ class FakeApi:
             found = self.leases.get(name)
             version = found["metadata"]["resourceVersion"] if found else None
             if (verb == "POST") is bool(found) or lease["metadata"].get("resourceVersion") != version:
-                raise ErrorResponse(409, f'leases "{name}": the object has been modified')
+                raise HttpError(409, f'leases "{name}": the object has been modified')
             lease["metadata"]["resourceVersion"] = str(int(version or 0) + 1)
             if "dryRun" not in query:
                 self.leases[name] = lease
@@ -286,7 +286,7 @@ class FakeApi:
             found = jsonpointer.resolve_pointer(node, operation["path"], None)
             if operation["op"] == "test":
                 if found != operation["value"]:
-                    raise ErrorResponse(422, "the server rejected our request due to an error in our request")
+                    raise HttpError(422, "the server rejected our request due to an error in our request")
             else:
                 node = jsonpatch.apply_patch(node, [operation])
         if not status:

@@ -22,7 +22,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.poli
     TRIAL_LABEL,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.protection import WORKLOADS
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import ErrorResponse, FakeApi, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi, HttpError, Json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import expressions
 
 Place = tuple[str, str]
@@ -36,7 +36,7 @@ class FakeGuards(FakeApi):
     in_force: the objects that pods meet, which are those of the last sync. syncs: whether it syncs at all. syncs_before_pods: whether
     it does so before every pod.
     before_object, before_pod: called before an object is read or written, with verb, place and whether it is a dry run, and before a pod is
-    admitted; they may raise an ErrorResponse. requested_pods: all pods that were sent. created_pods: those that were no dry runs.
+    admitted; they may raise an HttpError. requested_pods: all pods that were sent. created_pods: those that were no dry runs.
     unacknowledged: objects whose next write is stored, but gets an error.
     checked: the status that the controller manager writes into a policy; None: it writes none.
     """
@@ -98,11 +98,11 @@ class FakeGuards(FakeApi):
         place = (PLURALS[plural], names[0] if names else sent["metadata"]["name"])
         dry = "dryRun" in path
         if PLURALS[plural] not in self.served:
-            raise ErrorResponse(404, "the server could not find the requested resource")
+            raise HttpError(404, "the server could not find the requested resource")
         with self._lock:
             self.before_object(verb, place, dry)
             if verb in ("GET", "DELETE", "PUT") and place not in self.guards:
-                raise ErrorResponse(404, f'{plural} "{place[1]}" not found')
+                raise HttpError(404, f'{plural} "{place[1]}" not found')
             if verb == "GET":
                 return self.guards[place]
             if not dry:
@@ -121,14 +121,14 @@ class FakeGuards(FakeApi):
     def _store(self, verb: str, place: Place, sent: Json, dry: bool) -> Json:
         version = self.guards[place]["metadata"]["resourceVersion"] if place in self.guards else None
         if (verb == "POST") is (place in self.guards) or sent["metadata"].get("resourceVersion") != version:
-            raise ErrorResponse(409, f'Operation cannot be fulfilled on "{place[1]}": the object has been modified')
+            raise HttpError(409, f'Operation cannot be fulfilled on "{place[1]}": the object has been modified')
         found = _with_defaults(sent)
         found["metadata"]["resourceVersion"] = str(int(version or 0) + 1)
         if not dry:
             self.guards[place] = found
             if place in self.unacknowledged:
                 self.unacknowledged.remove(place)
-                raise ErrorResponse(503, "etcd is gone")
+                raise HttpError(503, "etcd is gone")
         return found
 
     def touch(self, place: Place) -> None:
@@ -175,7 +175,7 @@ class FakeGuards(FakeApi):
             reason = f"the pod names the node {node}, which is kept for others"
         if policy and reason and placement_policies.denies(binding):
             stamp = f"({name} {placement_policies.revision_of(policy)})"
-            raise ErrorResponse(
+            raise HttpError(
                 403,
                 f"pods is forbidden: ValidatingAdmissionPolicy '{name}' with binding '{name}' denied request: {reason} {stamp}",
             )

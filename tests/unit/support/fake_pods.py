@@ -10,7 +10,7 @@ import typing as t
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.pod import templates as pod_templates
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import ErrorResponse, FakeApi, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi, HttpError, Json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.sized_pods import RESTART
 
 # The message of Kubernetes 1.31 and older for a patch of an immutable field.
@@ -36,7 +36,7 @@ class FakePods(FakeApi):
         self.controllers = {(kind, entry["metadata"]["name"]): copy.deepcopy(entry) for kind, entry in controllers}
         self.subresource = subresource
         self.gate = True
-        self.refusals: dict[str, ErrorResponse] = {}
+        self.refusals: dict[str, HttpError] = {}
         self.pending: dict[str, tuple[str, str]] = {}
         self.before_pod_patch: t.Callable[[str], None] = lambda name: None
         self.reconciliations = 0
@@ -55,8 +55,8 @@ class FakePods(FakeApi):
 
     @property
     def patched(self) -> list[str]:
-        """What was patched, without the query."""
-        return [path.partition("?")[0] for path in self.requested_paths("PATCH")]
+        """The paths of all patches, without the query."""
+        return [path.partition("?")[0] for path in self.paths("PATCH")]
 
     def _filter_by_field(self, pods: list[Json], query: dict[str, str]) -> list[Json]:
         field, _equals, name = query.get("fieldSelector", "").partition("=")
@@ -82,7 +82,7 @@ class FakePods(FakeApi):
                 query = {key: values[0] for key, values in parse_qs(urlsplit(path).query).items()}
                 return self._page([entry for (found, _name), entry in self.controllers.items() if found == kind], query)
             if (kind, names[0]) not in self.controllers:
-                raise ErrorResponse(404, f'{plural}.apps "{names[0]}" not found')
+                raise HttpError(404, f'{plural}.apps "{names[0]}" not found')
             if verb == "GET":
                 return self.controllers[kind, names[0]]
             after = self._apply_patch(names[0], lambda: self.controllers[kind, names[0]], body)
@@ -95,11 +95,11 @@ class FakePods(FakeApi):
         with self._lock:
             known = [pod["metadata"]["name"] for pod in self.pods]
             if name not in known:
-                raise ErrorResponse(404, f'pods "{name}" not found')
+                raise HttpError(404, f'pods "{name}" not found')
             if verb == "GET":
                 return self.pod(name)
             if subresource != (["resize"] if self.subresource else []) or not (self.subresource or self.gate):
-                raise ErrorResponse(422, IMMUTABLE)
+                raise HttpError(422, IMMUTABLE)
             after = self._apply_patch(name, lambda: self._require_pod(name), body)
             after["metadata"]["generation"] += 1
             if not self.subresource:
@@ -111,7 +111,7 @@ class FakePods(FakeApi):
     def _require_pod(self, name: str) -> Json:
         found = [pod for pod in self.pods if pod["metadata"]["name"] == name]
         if not found:
-            raise ErrorResponse(404, f'pods "{name}" not found')
+            raise HttpError(404, f'pods "{name}" not found')
         return found[0]
 
     def _apply_patch(self, name: str, read: t.Callable[[], Json], body: bytes) -> Json:
@@ -120,7 +120,7 @@ class FakePods(FakeApi):
             raise self.refusals[name]
         thing, patch = copy.deepcopy(read()), json.loads(body)
         if patch["metadata"]["resourceVersion"] != thing["metadata"]["resourceVersion"]:
-            raise ErrorResponse(409, f'Operation cannot be fulfilled on "{name}": the object has been modified')
+            raise HttpError(409, f'Operation cannot be fulfilled on "{name}": the object has been modified')
         thing["metadata"]["resourceVersion"] = str(int(thing["metadata"]["resourceVersion"]) + 1)
         into, spec = thing["spec"], patch["spec"]
         if "template" in spec:

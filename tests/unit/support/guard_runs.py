@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs of the module C(placement_guard) against a server that takes guards up while a caller waits, for tests."""
+"""Runs of the module C(placement_guard) against a server that puts guards into force while a caller waits, for tests."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def fixture_api() -> t.Iterator[FakeApi]:
 def fixture_play(
     start: t.Callable[..., t.Any], api: FakeApi, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Start:
-    """Run a module with parameters and return its result, which is as the module's documentation says unless Ansible refused the parameters."""
+    """Run a module with parameters and return its result, which must match the module's documentation unless Ansible refused the parameters."""
 
     def connect(module: t.Any) -> Client:
         module.client = client_of(api.url, Clock())

@@ -68,7 +68,7 @@ def run(api: FakePods, *, dry: bool = False, **params: t.Any) -> PodRun:
     return run_steps(StepRunner(steps, dry=dry), clock, PodRun)
 
 
-def containers_option(name: str = "app", **resources: Json) -> list[Json]:
+def containers(name: str = "app", **resources: Json) -> list[Json]:
     return [{"name": name, "resources": resources}]
 
 

@@ -25,7 +25,7 @@ class Planned(t.Protocol):
 
     @property
     def operations(self) -> t.Sequence[t.Any]:
-        """What it changes."""
+        """The changes."""
 
     @property
     def warnings(self) -> t.Sequence[str]:

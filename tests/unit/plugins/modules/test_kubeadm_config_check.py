@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module that verifies a new kubeadm-config: what it takes, and what it hands on."""
+"""The module that verifies a new kubeadm-config: its parameters, and what it passes on."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module's parameters, and what it hands to the runner."""
+"""The module's parameters, and what it passes to the runner."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 Start = t.Callable[..., t.Any]
 
 
-@pytest.fixture(name="handed")
-def fixture_handed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[t.Any, t.Any, bool]]:
-    given: list[tuple[t.Any, t.Any, bool]] = []
-    monkeypatch.setattr(runner, "run_steps", lambda module, steps, *, rehearse: given.append((module, steps, rehearse)))
-    return given
+@pytest.fixture(name="calls")
+def fixture_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[t.Any, t.Any, bool]]:
+    calls: list[tuple[t.Any, t.Any, bool]] = []
+    monkeypatch.setattr(runner, "run_steps", lambda module, steps, *, rehearse: calls.append((module, steps, rehearse)))
+    return calls
 
 
-def test_the_defaults(start: Start, handed: list[t.Any]) -> None:
+def test_the_defaults(start: Start, calls: list[t.Any]) -> None:
     start(kubelet.main)
-    ((module, steps, rehearse),) = handed
+    ((module, steps, rehearse),) = calls
     assert module.params == kubelets.parameters()
     assert rehearse is True
     assert module.supports_check_mode
@@ -48,13 +48,13 @@ def test_the_defaults(start: Start, handed: list[t.Any]) -> None:
     }
 
 
-def test_state_previous_is_accepted(start: Start, handed: list[t.Any]) -> None:
+def test_state_previous_is_accepted(start: Start, calls: list[t.Any]) -> None:
     start(kubelet.main, state="previous")
-    assert handed[0][0].params["state"] == "previous"
+    assert calls[0][0].params["state"] == "previous"
 
 
 @pytest.mark.parametrize(
-    ("given", "complaint"),
+    ("parameters", "message"),
     [
         ({"feature_gate": {}}, "feature_gate"),
         ({"register_with_taints": [{"key": "a"}]}, "effect"),
@@ -63,9 +63,9 @@ def test_state_previous_is_accepted(start: Start, handed: list[t.Any]) -> None:
     ],
 )
 def test_bad_parameters_are_refused(
-    start: Start, handed: list[t.Any], capsys: pytest.CaptureFixture[str], given: dict[str, t.Any], complaint: str
+    start: Start, calls: list[t.Any], capsys: pytest.CaptureFixture[str], parameters: dict[str, t.Any], message: str
 ) -> None:
     with pytest.raises(SystemExit):
-        start(kubelet.main, **given)
-    assert complaint in json.loads(capsys.readouterr().out)["msg"]
-    assert handed == []
+        start(kubelet.main, **parameters)
+    assert message in json.loads(capsys.readouterr().out)["msg"]
+    assert calls == []

@@ -17,7 +17,7 @@ D = "example.com/dongle"
 def test_amounts_are_numbers_or_texts(play: Start, api: FakeApi) -> None:
     assert play(node_extended_resource, nodes=["w1"], resources={D: "4"})["changed"]
     assert not play(node_extended_resource, nodes=["w1"], resources={D: 4})["changed"]
-    assert api.requested_paths("PATCH")[0].startswith("/api/v1/nodes/w1/status?")
+    assert api.paths("PATCH")[0].startswith("/api/v1/nodes/w1/status?")
 
 
 @pytest.mark.parametrize("amount", ["-1", "1.5", "abc", ""])

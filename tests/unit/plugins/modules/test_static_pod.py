@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module's parameters, and what it hands to the runner."""
+"""The module's parameters, and what it passes to the runner."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods
 Start = t.Callable[..., t.Any]
 
 
-class Handed(t.NamedTuple):
-    """What the runner was given."""
+class RunnerCall(t.NamedTuple):
+    """The arguments of the runner."""
 
     module: t.Any
     steps: t.Any
     rehearse: bool
 
 
-@pytest.fixture(name="handed")
-def fixture_handed(monkeypatch: pytest.MonkeyPatch) -> list[Handed]:
-    given: list[Handed] = []
+@pytest.fixture(name="calls")
+def fixture_calls(monkeypatch: pytest.MonkeyPatch) -> list[RunnerCall]:
+    given: list[RunnerCall] = []
 
     def run(module: t.Any, steps: t.Any, *, rehearse: bool) -> None:
-        given.append(Handed(module, steps, rehearse))
+        given.append(RunnerCall(module, steps, rehearse))
 
     monkeypatch.setattr(runner, "run_steps", run)
     return given
@@ -50,16 +50,16 @@ def failure(capsys: pytest.CaptureFixture[str]) -> str:
     return str(json.loads(capsys.readouterr().out)["msg"])
 
 
-def test_the_defaults(start: Start, handed: list[Handed]) -> None:
+def test_the_defaults(start: Start, calls: list[RunnerCall]) -> None:
     start(static_pod.main, name="kube-apiserver")
-    ((module, steps, rehearse),) = handed
+    ((module, steps, rehearse),) = calls
     assert module.params == samples.parameters()
     assert rehearse is True
     assert module.supports_check_mode
     assert steps.report(None, None)["name"] == "kube-apiserver"
 
 
-def test_suboptions_have_their_defaults(start: Start, handed: list[Handed]) -> None:
+def test_suboptions_have_their_defaults(start: Start, calls: list[RunnerCall]) -> None:
     start(
         static_pod.main,
         name="kube-apiserver",
@@ -67,19 +67,19 @@ def test_suboptions_have_their_defaults(start: Start, handed: list[Handed]) -> N
         files=[{"path": "/a/b", "content": "x"}, {"path": "/a/c", "state": "absent"}],
         rehearse="no",
     )
-    params = handed[0].module.params
+    params = calls[0].module.params
     assert params["volumes"][0] == samples.volume("a", "/a")
     assert params["files"][0] == samples.file("/a/b", "x")
-    assert handed[0].rehearse is False
+    assert calls[0].rehearse is False
 
 
-def test_state_previous_is_accepted(start: Start, handed: list[Handed]) -> None:
+def test_state_previous_is_accepted(start: Start, calls: list[RunnerCall]) -> None:
     start(static_pod.main, name="kube-apiserver", state="previous")
-    assert handed[0].module.params == samples.parameters(state="previous")
+    assert calls[0].module.params == samples.parameters(state="previous")
 
 
 @pytest.mark.parametrize(
-    ("given", "complaint"),
+    ("given", "message"),
     [
         ({}, "missing required arguments: name"),
         ({"name": "x", "feature_gate": {}}, "feature_gate"),
@@ -92,12 +92,12 @@ def test_state_previous_is_accepted(start: Start, handed: list[Handed]) -> None:
     ],
 )
 def test_bad_parameters_are_refused(
-    start: Start, handed: list[Handed], capsys: pytest.CaptureFixture[str], given: dict[str, t.Any], complaint: str
+    start: Start, calls: list[RunnerCall], capsys: pytest.CaptureFixture[str], given: dict[str, t.Any], message: str
 ) -> None:
     with pytest.raises(SystemExit):
         start(static_pod.main, **given)
-    assert complaint in failure(capsys)
-    assert handed == []
+    assert message in failure(capsys)
+    assert calls == []
 
 
 def test_without_root_the_way_out_is_named(
@@ -150,7 +150,7 @@ def test_the_systems_python_steps_in_when_it_is_new_enough(
 
 
 def test_parameters_do_not_reach_the_nodes_log(
-    start: Start, handed: list[Handed], monkeypatch: pytest.MonkeyPatch
+    start: Start, calls: list[RunnerCall], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logged: list[t.Any] = []
     monkeypatch.setattr(node_module.NodeModule, "log", lambda module, *given, **more: logged.append((given, more)))
@@ -159,8 +159,8 @@ def test_parameters_do_not_reach_the_nodes_log(
 
 
 def test_programs_are_run_literally_and_in_the_c_locale(
-    start: Start, handed: list[Handed], monkeypatch: pytest.MonkeyPatch
+    start: Start, calls: list[RunnerCall], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start(static_pod.main, name="kube-apiserver")
-    assert handed[0].module.run(["printf", "%s", "$HOME ~"]) == (0, "$HOME ~", "")
-    assert handed[0].module.run(["printenv", "LC_ALL"])[1] == "C\n"
+    assert calls[0].module.run(["printf", "%s", "$HOME ~"]) == (0, "$HOME ~", "")
+    assert calls[0].module.run(["printenv", "LC_ALL"])[1] == "C\n"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module's parameters, and what it hands to the runner."""
+"""The module's parameters, and what it passes to the runner."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SHARED = (
 CONFIRM = ("confirm", "confirm_timeout", "confirm_url", "confirm_ca_cert", "lock_timeout", "acknowledge")
 
 
-@pytest.fixture(name="handed")
-def fixture_handed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[t.Any, t.Any, bool]]:
+@pytest.fixture(name="calls")
+def fixture_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[t.Any, t.Any, bool]]:
     given: list[tuple[t.Any, t.Any, bool]] = []
 
     def run_plans(module: t.Any, plans: t.Any, *, rehearse: bool) -> None:
@@ -38,7 +38,7 @@ def fixture_handed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[t.Any, t.Any, 
     return given
 
 
-def test_an_entry_has_the_settings_of_a_static_pod(start: Start, handed: list[tuple[t.Any, t.Any, bool]]) -> None:
+def test_an_entry_has_the_settings_of_a_static_pod(start: Start, calls: list[tuple[t.Any, t.Any, bool]]) -> None:
     start(
         static_pod_plan.main,
         static_pods={
@@ -51,7 +51,7 @@ def test_an_entry_has_the_settings_of_a_static_pod(start: Start, handed: list[tu
         },
         rehearse=False,
     )
-    ((module, plans, rehearse),) = handed
+    ((module, plans, rehearse),) = calls
     assert rehearse is False
     alone = samples.parameters(rehearse=False)
     settings = {key: value for key, value in alone.items() if key not in (*SHARED, *CONFIRM, "name")}
@@ -75,7 +75,7 @@ def test_an_entry_has_the_settings_of_a_static_pod(start: Start, handed: list[tu
 
 
 @pytest.mark.parametrize(
-    ("given", "complaint"),
+    ("given", "message"),
     [
         ({}, "missing required arguments: static_pods"),
         (
@@ -90,12 +90,12 @@ def test_an_entry_has_the_settings_of_a_static_pod(start: Start, handed: list[tu
 )
 def test_bad_parameters_are_refused(
     start: Start,
-    handed: list[tuple[t.Any, t.Any, bool]],
+    calls: list[tuple[t.Any, t.Any, bool]],
     capsys: pytest.CaptureFixture[str],
     given: dict[str, t.Any],
-    complaint: str,
+    message: str,
 ) -> None:
     with pytest.raises(SystemExit):
         start(static_pod_plan.main, **given)
-    assert complaint in str(json.loads(capsys.readouterr().out)["msg"])
-    assert handed == []
+    assert message in str(json.loads(capsys.readouterr().out)["msg"])
+    assert calls == []

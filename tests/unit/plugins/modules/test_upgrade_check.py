@@ -16,7 +16,7 @@ NEEDED = {"target": "1.37.2", "programs": "/new", "cluster_configuration": "a: 1
 
 @pytest.fixture(name="given")
 def fixture_given(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, t.Any]]:
-    """What the reader is given."""
+    """The arguments of the reader."""
     given: list[dict[str, t.Any]] = []
 
     def read_all(params: dict[str, t.Any], **_options: t.Any) -> dict[str, t.Any]:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from ansible_collections.nodecraft.kubeadm.plugins.modules import upgrade_info
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import ErrorResponse, FakeApi
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi, HttpError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.module_api import Start, fixture_api, fixture_play
 
 __all__ = ["fixture_api", "fixture_play"]
@@ -21,5 +21,5 @@ def test_what_is_read(play: Start, api: FakeApi) -> None:
 
 
 def test_a_cluster_that_is_none_of_kubeadm(play: Start, api: FakeApi) -> None:
-    api.responses[CONFIG_MAP] = ErrorResponse(404, "not found")
+    api.responses[CONFIG_MAP] = HttpError(404, "not found")
     assert "kubeadm cannot upgrade this cluster" in play(upgrade_info)["msg"]

@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client impo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import access
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.access import Right
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, ErrorResponse, FakeApi, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, HttpError, client_of
 
 Serve = t.Callable[..., FakeApi]
 GET = Right("get", "nodes/proxy", names=("w1", "w2"))
@@ -57,19 +57,19 @@ def test_no_rights_at_all_are_refused(serve: Serve) -> None:
 
 def test_account_that_cannot_be_reviewed_lacks_that_right(serve: Serve) -> None:
     api = serve()
-    api.responses[access.REVIEWS] = ErrorResponse(403, 'User "x" cannot create resource "selfsubjectaccessreviews"')
+    api.responses[access.REVIEWS] = HttpError(403, 'User "x" cannot create resource "selfsubjectaccessreviews"')
     assert review(api, GET)["missing"] == access.to_option([access.REVIEW])
 
 
 @pytest.mark.parametrize("status", [401, 404])
 def test_other_refusal_of_a_review_is_an_error(serve: Serve, status: int) -> None:
     api = serve()
-    api.responses[access.REVIEWS] = ErrorResponse(status, "no")
+    api.responses[access.REVIEWS] = HttpError(status, "no")
     with pytest.raises(ApiError, match="no"):
         review(api, GET)
 
 
-@pytest.mark.parametrize("response", [ErrorResponse(404, "unknown"), {"status": {}}])
+@pytest.mark.parametrize("response", [HttpError(404, "unknown"), {"status": {}}])
 def test_account_without_a_name_is_reviewed_all_the_same(serve: Serve, response: t.Any) -> None:
     api = serve()
     api.responses[access.USER] = response

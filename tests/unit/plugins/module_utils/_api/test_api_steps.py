@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What all steps of the API side share: the connection, the warning of versions, what the API server declines."""
+"""What all steps of the API side share: the connection, the warning of versions, and rehearsals by dry run."""
 
 from __future__ import annotations
 

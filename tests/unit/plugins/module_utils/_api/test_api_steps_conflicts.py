@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes against other writers: who is quicker, what is planned again, and when it ends."""
+"""Conflicts with other writers: what is planned again, and when attempts end."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client impo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.http_pool import Pool, ReadTimeout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.http_requests import Server
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, ErrorResponse, FakeApi, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, HttpError, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import node
 
 Serve = t.Callable[..., FakeApi]
@@ -33,7 +33,7 @@ def test_an_object_that_may_not_exist(serve: Serve) -> None:
     found = client.find("nodes/w1")
     assert found is not None
     assert found["metadata"]["name"] == "w1"
-    api.failures = [ErrorResponse(400, "not so")]
+    api.failures = [HttpError(400, "not so")]
     with pytest.raises(ApiError, match="not so"):
         client.find("nodes/w1")
 
@@ -69,7 +69,7 @@ def test_a_token_may_end_with_its_line(serve: Serve) -> None:
 def test_a_list_comes_in_pages(serve: Serve) -> None:
     api = serve(*(node(f"n{number:04}") for number in range(PAGE + 1)))
     assert len(client_of(api.url, Clock()).list("nodes")) == PAGE + 1
-    assert [path.partition("limit=500")[2] for path in api.requested_paths("GET")] == ["", "&continue=500"]
+    assert [path.partition("limit=500")[2] for path in api.paths("GET")] == ["", "&continue=500"]
 
 
 def test_list_with_an_expired_token_is_read_from_its_start(serve: Serve) -> None:
@@ -79,7 +79,7 @@ def test_list_with_an_expired_token_is_read_from_its_start(serve: Serve) -> None
 
     def page(items: list[t.Any], query: dict[str, str]) -> t.Any:
         if len(api.requests) == 2:
-            raise ErrorResponse(410, "The provided continue parameter is too old")
+            raise HttpError(410, "The provided continue parameter is too old")
         return first(items, query)
 
     api._page = page  # type: ignore[method-assign]
@@ -89,7 +89,7 @@ def test_list_with_an_expired_token_is_read_from_its_start(serve: Serve) -> None
 
 def test_retry_after_of_a_busy_server_is_waited_for(serve: Serve) -> None:
     api, clock = serve(node("w1")), Clock()
-    api.failures = [ErrorResponse(429, "too many requests", Retry_After="7"), ErrorResponse(429, "again")]
+    api.failures = [HttpError(429, "too many requests", Retry_After="7"), HttpError(429, "again")]
     assert client_of(api.url, clock).get("nodes/w1")
     assert clock.pauses == [7.0, 0.4]
 
@@ -97,7 +97,7 @@ def test_retry_after_of_a_busy_server_is_waited_for(serve: Serve) -> None:
 @pytest.mark.parametrize("status", [500, 503, 504])
 def test_a_server_that_restarts(serve: Serve, status: int) -> None:
     api, clock = serve(node("w1")), Clock()
-    api.failures = [None, ErrorResponse(status, "apiserver is shutting down"), None]
+    api.failures = [None, HttpError(status, "apiserver is shutting down"), None]
     assert client_of(api.url, clock).get("nodes/w1")
     assert clock.pauses == [0.2, 0.4, 0.8]
 
@@ -116,7 +116,7 @@ def test_a_server_that_knows_no_rights_yet(serve: Serve) -> None:
 
 def test_a_server_that_got_ready_between_two_requests(serve: Serve) -> None:
     api, clock = serve(node("w1")), Clock()
-    api.failures = [ErrorResponse(403, "forbidden")]
+    api.failures = [HttpError(403, "forbidden")]
     assert client_of(api.url, clock).get("nodes/w1")
     assert (len(api.requests), clock.pauses) == (3, [])
 
@@ -164,7 +164,7 @@ def test_a_server_that_does_not_come_back(serve: Serve) -> None:
 )
 def test_refusal_has_the_message_of_the_api_server(serve: Serve, status: int, message: str) -> None:
     api = serve(node("w1"))
-    api.before_patch = lambda name: _raise(ErrorResponse(status, message.partition(". ")[0].rstrip("$")))
+    api.before_patch = lambda name: _raise(HttpError(status, message.partition(". ")[0].rstrip("$")))
     with pytest.raises(ApiError, match=f"refused PATCH nodes/w1/status: {status}, {message}") as caught:
         client_of(api.url, Clock()).patch("nodes/w1/status", [], dry_run=False)
     assert caught.value.status == status
@@ -248,14 +248,14 @@ def test_response_of_a_pod_is_returned_whatever_its_status(
 @pytest.mark.parametrize("status", [404, 500, 503])
 def test_unreached_pod_gets_no_second_request(serve: Serve, status: int) -> None:
     api, clock = serve(), Clock()
-    api.proxied["p"] = ErrorResponse(status, "error trying to reach service: connection refused")
+    api.proxied["p"] = HttpError(status, "error trying to reach service: connection refused")
     with pytest.raises(ApiError, match="error trying to reach service: connection refused") as caught:
         client_of(api.url, clock).get_proxied(PROXIED, {})
     assert (caught.value.status, clock.pauses) == (status, [])
 
 
-@pytest.mark.parametrize("trouble", [None, ErrorResponse(429, "too many")])
-def test_request_to_a_busy_api_server_is_repeated(serve: Serve, trouble: ErrorResponse | None) -> None:
+@pytest.mark.parametrize("trouble", [None, HttpError(429, "too many")])
+def test_request_to_a_busy_api_server_is_repeated(serve: Serve, trouble: HttpError | None) -> None:
     api, clock = serve(), Clock()
     api.proxied["p"] = {}
     api.failures = [trouble]
@@ -265,15 +265,15 @@ def test_request_to_a_busy_api_server_is_repeated(serve: Serve, trouble: ErrorRe
 
 def test_forbidden_is_final_once_the_api_server_is_ready(serve: Serve) -> None:
     api, clock = serve(), Clock()
-    api.proxied["p"] = ErrorResponse(403, 'cannot get resource "pods/proxy"')
+    api.proxied["p"] = HttpError(403, 'cannot get resource "pods/proxy"')
     with pytest.raises(ApiError, match="Grant the account this right") as caught:
         client_of(api.url, clock).get_proxied(PROXIED, {})
     assert caught.value.status == 403
-    assert [path for path in api.requested_paths("GET") if path == "/readyz"]
+    assert [path for path in api.paths("GET") if path == "/readyz"]
 
 
 class HangingPool:
-    """Connections on which nothing comes back. timeouts: how long was waited, in seconds."""
+    """Connections without responses. timeouts: of the requests, in seconds."""
 
     def __init__(self) -> None:
         self.timeouts: list[float] = []
@@ -298,7 +298,7 @@ def test_a_pod_that_hangs_is_given_up_soon_and_an_api_server_is_not() -> None:
 
 
 class Watch:
-    """What is polled: it comes true after so many refreshes. checks: when it was checked."""
+    """A condition that holds after this many refreshes. checks: when it was checked."""
 
     def __init__(self, refreshes: int) -> None:
         self.clock = Clock()

@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api import connection
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import ApiError, Client
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import ErrorResponse, FakeApi
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi, HttpError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import node
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import CERTIFICATE_PEM
 
@@ -23,7 +23,7 @@ Serve = t.Callable[..., FakeApi]
 
 
 class Module:
-    """What is used of ApiModule."""
+    """The part of ApiModule that connections use."""
 
     def __init__(self, **params: t.Any) -> None:
         self.params = {"concurrency": 3, **params}
@@ -47,7 +47,7 @@ def fixture_admin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> t.Callable
         content = {"clusters": [cluster], "users": [{"name": "a"}], "contexts": [context], "current-context": "a"}
         (tmp_path / "admin.conf").write_text(json.dumps(content), encoding="utf-8")
         if own:
-            monkeypatch.setattr(connection, "own_address", lambda manifest: manifest["own"])
+            monkeypatch.setattr(connection, "own_api_server_url", lambda manifest: manifest["own"])
             manifest.write_text(f"own: {json.dumps(own)}\n---\nkind: Service\n", encoding="utf-8")
         return Module(admin_conf=str(tmp_path / "admin.conf"), **params)
 
@@ -87,14 +87,14 @@ def test_own_api_server_is_used_where_the_first_is_down(admin: t.Callable[..., M
 
 def test_what_a_control_planes_account_is_refused(admin: t.Callable[..., Module], serve: Serve, tmp_path: Path) -> None:
     api = serve()
-    api.failures = [ErrorResponse(401, "Unauthorized")]
+    api.failures = [HttpError(401, "Unauthorized")]
     with pytest.raises(ApiError, match=r"admin\.conf on .* has expired .*kubeadm certs renew admin\.conf"):
         connection.connect(admin(api.url)).get("nodes/w1")
-    api.responses = {"/api/v1/nodes/w1": ErrorResponse(403, "cannot get resource nodes")}
+    api.responses = {"/api/v1/nodes/w1": HttpError(403, "cannot get resource nodes")}
     with pytest.raises(ApiError, match=r"kubeadm:cluster-admins gives it\.$"):
         connection.connect(admin(api.url)).get("nodes/w1")
     (tmp_path / "super-admin.conf").touch()
-    api.responses = {"/api/v1/nodes/w1": ErrorResponse(403, "cannot get resource nodes")}
+    api.responses = {"/api/v1/nodes/w1": HttpError(403, "cannot get resource nodes")}
     with pytest.raises(ApiError, match=r"super-admin\.conf there still has every right"):
         connection.connect(admin(api.url)).get("nodes/w1")
 
@@ -107,14 +107,14 @@ def test_an_api_has_to_be_that_of_the_nodes(serve: Serve) -> None:
     client = connection.connect(Module(host=api.url, cluster=own))
     assert client.get("nodes/w1")
     assert client.get("nodes/w1")
-    assert len(api.requested_paths("GET")) == 3
+    assert len(api.paths("GET")) == 3
     client = connection.connect(Module(host=api.url, cluster={**own, "machine_ids": {"w1": "2"}}))
     for _round in range(2):
         with pytest.raises(Refusal, match=r"w1 ran on other machines .*credentials come from"):
             client.patch("nodes/w1", [], dry_run=False)
         with pytest.raises(Refusal):
             client.without_retries().get("nodes/w1")
-    assert api.requested_paths("PATCH") == []
+    assert api.paths("PATCH") == []
 
 
 def test_an_api_that_shows_the_nodes_authority_needs_no_request(tmp_path: Path) -> None:

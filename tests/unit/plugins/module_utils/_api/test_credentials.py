@@ -131,7 +131,7 @@ def test_without_the_package_it_is_named(monkeypatch: pytest.MonkeyPatch, kind: 
 
 @pytest.fixture(name="authority", scope="module")
 def fixture_authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """What both sides trust."""
+    """The certificate authority of both sides."""
     return Authority(tmp_path_factory.mktemp("tls") / "authority")
 
 

@@ -14,8 +14,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.daemons import NOW
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import (
     NODE_LEASES,
     Clock,
-    ErrorResponse,
     FakeApi,
+    HttpError,
     client_of,
     node_lease,
 )
@@ -24,7 +24,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json,
 D = "example.com/dongle"
 SETS, REVISIONS = "/apis/apps/v1/namespaces/x/daemonsets/p", "/apis/apps/v1/namespaces/x/controllerrevisions"
 PODS, EVENTS = "/api/v1/namespaces/x/pods", "/api/v1/namespaces/x/events"
-PLUGIN_DEVICES = "/api/v1/namespaces/x/pods/p-1:9808/proxy/devices"
+DEVICES = "/api/v1/namespaces/x/pods/p-1:9808/proxy/devices"
 FOUR = {"resources": {D: 4}, "nodes": None, "label_selector": None}
 
 
@@ -76,9 +76,7 @@ def test_a_plugin_that_works(cluster: PluginCluster) -> None:
     }
     assert cluster.clock.pauses == []
     assert all(
-        "labelSelector=app.kubernetes.io%2Finstance%3Dp" in path
-        for path in cluster.api.requested_paths("GET")
-        if PODS in path
+        "labelSelector=app.kubernetes.io%2Finstance%3Dp" in path for path in cluster.api.paths("GET") if PODS in path
     )
 
 
@@ -96,7 +94,7 @@ def test_pods_ended_by_a_starting_kubelet_are_reported(cluster: PluginCluster) -
 
 
 def test_pods_that_may_not_be_listed_are_not_verified(cluster: PluginCluster) -> None:
-    cluster.api.responses["/api/v1/pods"] = ErrorResponse(403, "pods is forbidden")
+    cluster.api.responses["/api/v1/pods"] = HttpError(403, "pods is forbidden")
     (limit,) = cluster.read()["unverified"]
     assert limit.startswith("whether pods ended because their devices were missing: ")
 
@@ -104,7 +102,7 @@ def test_pods_that_may_not_be_listed_are_not_verified(cluster: PluginCluster) ->
 def test_without_the_nodes_their_part_is_empty(cluster: PluginCluster) -> None:
     cluster.api.responses = {
         "/api/v1/namespaces/x": {"metadata": {"name": "x"}},
-        SETS: ErrorResponse(404, "none"),
+        SETS: HttpError(404, "none"),
         "/api/v1/namespaces/x/configmaps": [],
     }
     assert cluster.read(gather_subset=["objects", "others"]) == {
@@ -118,7 +116,7 @@ def test_without_the_nodes_their_part_is_empty(cluster: PluginCluster) -> None:
         "objects": [{"kind": "Namespace", "name": "x", "labels": {}, "config_maps": []}],
         "others": [],
     }
-    assert not [path for path in cluster.api.requested_paths("GET") if "nodes" in path]
+    assert not [path for path in cluster.api.paths("GET") if "nodes" in path]
 
 
 def test_it_is_waited_for(cluster: PluginCluster) -> None:
@@ -165,9 +163,7 @@ def test_devices_of_unknown_health_are_not_verified(cluster: PluginCluster) -> N
         {"id": "a", "healthy": True, "reason": "/dev/a cannot be opened without privileges: Operation not permitted"},
         {"id": "b", "healthy": True, "reason": ""},
     ]
-    cluster.api.responses[PLUGIN_DEVICES] = {
-        D: {"devices": devices, "failure": "/sys/x: Input/output error", "not_ready": ""}
-    }
+    cluster.api.responses[DEVICES] = {D: {"devices": devices, "failure": "/sys/x: Input/output error", "not_ready": ""}}
     found = cluster.read()
     assert found["problems"] == []
     assert found["unverified"] == [
@@ -182,20 +178,20 @@ def test_own_plugin_reports_the_problem(cluster: PluginCluster) -> None:
     cluster.api.responses[PODS] = [plugin_pod(ours=True)]
     cluster.api.objects["w1"]["status"]["allocatable"][D] = "3"
     sick = {"id": "a", "healthy": False, "reason": "gone"}
-    cluster.api.responses[PLUGIN_DEVICES] = {D: {"devices": [sick], "left_out": []}}
+    cluster.api.responses[DEVICES] = {D: {"devices": [sick], "left_out": []}}
     assert cluster.read()["problems"] == [f"w1: {D}: expected 4, found 3: 1 of 4 devices are unhealthy (a: gone)"]
 
 
 def test_our_plugin_knows_of_a_kubelet_that_stopped_before_the_api_does(cluster: PluginCluster) -> None:
     cluster.api.responses[PODS] = [plugin_pod(ours=True)]
     lost = {D: {"not_ready": "kubelet.sock does not exist", "devices": []}}
-    cluster.api.responses[PLUGIN_DEVICES] = lost
+    cluster.api.responses[DEVICES] = lost
     message = f"w1: the pod x/p-1 is not ready: not registered, it says: {D}: kubelet.sock does not exist"
     assert cluster.read()["problems"] == [message]
 
     def come_back() -> None:
         if cluster.clock.now >= 6:
-            cluster.api.responses[PLUGIN_DEVICES] = {D: {"not_ready": "", "devices": []}}
+            cluster.api.responses[DEVICES] = {D: {"not_ready": "", "devices": []}}
 
     cluster.clock.on_sleep = come_back
     found = cluster.read(wait=True)
@@ -232,7 +228,7 @@ def test_stopped_kubelet_is_reported_beside_another_problem(cluster: PluginClust
 @pytest.mark.parametrize(
     ("response", "why"),
     [
-        (ErrorResponse(403, "leases is forbidden"), "leases is forbidden"),
+        (HttpError(403, "leases is forbidden"), "leases is forbidden"),
         ([], "kube-node-lease has no Lease that they renewed"),
     ],
 )
@@ -249,8 +245,8 @@ def test_kubelets_without_a_readable_lease_are_not_verified(cluster: PluginClust
 
 def test_kubelet_with_a_reporting_plugin_needs_no_lease(cluster: PluginCluster) -> None:
     cluster.api.responses[PODS] = [plugin_pod(ours=True)]
-    cluster.api.responses[PLUGIN_DEVICES] = {D: {"not_ready": "", "devices": []}}
-    cluster.api.responses[NODE_LEASES] = ErrorResponse(403, "forbidden")
+    cluster.api.responses[DEVICES] = {D: {"not_ready": "", "devices": []}}
+    cluster.api.responses[NODE_LEASES] = HttpError(403, "forbidden")
     assert cluster.read()["unverified"] == []
 
 
@@ -259,11 +255,11 @@ def test_unready_pod_is_a_problem(cluster: PluginCluster) -> None:
     assert cluster.read()["problems"] == ["w1: the pod x/p-1 is not ready: it is being started"]
 
 
-@pytest.mark.parametrize("response", [ErrorResponse(503, "no route"), {"x": "y"}])
+@pytest.mark.parametrize("response", [HttpError(503, "no route"), {"x": "y"}])
 def test_silent_plugin_beside_a_node_with_a_problem_is_not_verified(cluster: PluginCluster, response: t.Any) -> None:
     cluster.api.objects["w2"] = node("w2", capacity={D: "3"})
     cluster.api.responses[PODS] = [plugin_pod(ours=True), plugin_pod("p-2", "w2", ours=True)]
-    cluster.api.responses[PLUGIN_DEVICES] = cluster.api.responses[PLUGIN_DEVICES.replace("p-1", "p-2")] = response
+    cluster.api.responses[DEVICES] = cluster.api.responses[DEVICES.replace("p-1", "p-2")] = response
     found = cluster.read()
     assert [each.partition(":")[0] for each in found["problems"]] == ["w2"]
     limit = "whether the plugin itself finds its devices healthy: p-1 could not be asked"
@@ -275,20 +271,20 @@ def test_plugins_out_of_reach_are_not_all_waited_for(cluster: PluginCluster) -> 
     cluster.api.objects = {name: node(name, capacity={D: "4"}) for name in names}
     cluster.api.responses[PODS] = [plugin_pod(f"p-{name}", name, ours=True) for name in names]
     for name in names:
-        cluster.api.responses[f"/api/v1/namespaces/x/pods/p-{name}:9808/proxy/devices"] = ErrorResponse(503, "no route")
+        cluster.api.responses[f"/api/v1/namespaces/x/pods/p-{name}:9808/proxy/devices"] = HttpError(503, "no route")
     found = cluster.read(concurrency=1)
     assert found["problems"] == []
     why = "p-w1; p-w2; p-w3; and 5 more could not be asked"
     warning = f"not verified: whether the plugin itself finds its devices healthy: {why}"
     assert (cluster.warnings[-1], found["summary"][-1]) == (warning, warning)
-    assert len([path for path in cluster.api.requested_paths("GET") if "proxy" in path]) == 1
+    assert len([path for path in cluster.api.paths("GET") if "proxy" in path]) == 1
 
 
-@pytest.mark.parametrize("refusal", [ErrorResponse(403, "forbidden"), ErrorResponse(503, "no endpoints")])
-def test_plugin_that_does_not_respond_is_queried_once(cluster: PluginCluster, refusal: ErrorResponse) -> None:
+@pytest.mark.parametrize("refusal", [HttpError(403, "forbidden"), HttpError(503, "no endpoints")])
+def test_plugin_that_does_not_respond_is_queried_once(cluster: PluginCluster, refusal: HttpError) -> None:
     cluster.api.responses[PODS] = [plugin_pod(ours=True)]
     cluster.api.objects["w1"]["status"]["allocatable"][D] = "3"
-    cluster.api.responses[PLUGIN_DEVICES] = refusal
+    cluster.api.responses[DEVICES] = refusal
     cluster.api.responses[EVENTS] = refusal
     assert cluster.read()["problems"] == [f"w1: {D}: expected 4, found 3: 1 of 4 devices are unhealthy"]
     assert cluster.clock.pauses == []
@@ -297,7 +293,7 @@ def test_plugin_that_does_not_respond_is_queried_once(cluster: PluginCluster, re
 def test_foreign_plugin_is_not_queried(cluster: PluginCluster) -> None:
     cluster.api.objects["w1"]["status"]["allocatable"][D] = "3"
     cluster.read()
-    assert not [path for path in cluster.api.requested_paths("GET") if "proxy" in path]
+    assert not [path for path in cluster.api.paths("GET") if "proxy" in path]
 
 
 def test_no_daemon_set_yet(cluster: PluginCluster) -> None:
@@ -318,9 +314,8 @@ def test_revisions_of_others_do_not_count(cluster: PluginCluster) -> None:
 
 def test_pods_of_others_do_not_count(cluster: PluginCluster) -> None:
     cluster.api.responses[PODS] = [plugin_pod(owner="other")]
-    assert cluster.read()["problems"] == [
-        "w1: there is no pod of the DaemonSet x/p: its controller has created none yet"
-    ]
+    (problem,) = cluster.read()["problems"]
+    assert problem == "w1: there is no pod of the DaemonSet x/p: its controller has created none yet"
 
 
 def test_a_daemon_set_that_selects_by_expressions(cluster: PluginCluster) -> None:
@@ -335,7 +330,7 @@ def test_a_daemon_set_that_selects_by_expressions(cluster: PluginCluster) -> Non
         found["spec"]["selector"] = {**labels, "matchExpressions": expressions}
         cluster.api.responses[SETS] = found
         assert cluster.read()["problems"] == []
-        (path,) = {path for path in cluster.api.requested_paths("GET")[-5:] if path.startswith(PODS)}
+        (path,) = {path for path in cluster.api.paths("GET")[-5:] if path.startswith(PODS)}
         selectors = parse_qs(urlsplit(path).query)["labelSelector"]
         assert selectors == [",".join([*first, "app in (a,b)", "tier notin (c)", "plugin", "!old"])]
 
@@ -376,6 +371,6 @@ def test_what_is_no_name_of_a_node(cluster: PluginCluster) -> None:
 
 
 def test_an_account_that_may_not_read(cluster: PluginCluster) -> None:
-    cluster.api.responses[SETS] = ErrorResponse(403, "daemonsets is forbidden")
+    cluster.api.responses[SETS] = HttpError(403, "daemonsets is forbidden")
     with pytest.raises(KubeadmError, match="daemonsets is forbidden"):
         cluster.read()

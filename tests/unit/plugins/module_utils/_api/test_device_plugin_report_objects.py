@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.device_plugin_report import read_objects
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.daemons import daemon_set
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, ErrorResponse, FakeApi, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, HttpError, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
 
 OWNED = {"app.kubernetes.io/managed-by": "nodecraft.kubeadm"}
@@ -21,7 +21,7 @@ EMPTY = (
     *(f"/apis/batch/v1/namespaces/x/{kind}" for kind in ("cronjobs", "jobs")),
     "/apis/networking.k8s.io/v1/namespaces/x/networkpolicies",
 )
-GONE = ErrorResponse(404, "not found")
+GONE = HttpError(404, "not found")
 
 
 def named(name: str, labels: Json | None = None) -> Json:
@@ -114,6 +114,6 @@ def test_only_requested_subsets_are_read(api: FakeApi) -> None:
 
 
 def test_an_account_that_may_not_read(api: FakeApi) -> None:
-    api.responses[f"{IN_APPS}/deployments"] = ErrorResponse(403, "deployments is forbidden")
+    api.responses[f"{IN_APPS}/deployments"] = HttpError(403, "deployments is forbidden")
     with pytest.raises(KubeadmError, match="deployments is forbidden"):
         read(api, "objects", "others")

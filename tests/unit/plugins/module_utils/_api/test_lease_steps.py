@@ -13,8 +13,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transactio
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import (
     LEASES,
     Clock,
-    ErrorResponse,
     FakeApi,
+    HttpError,
     client_of,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import StepRunner
@@ -119,7 +119,7 @@ def refuse(status: int, message: str) -> t.Callable[[], None]:
     """A callback of a server that refuses writes."""
 
     def write() -> None:
-        raise ErrorResponse(status, message)
+        raise HttpError(status, message)
 
     return write
 
@@ -203,12 +203,12 @@ def test_conflicts_come_to_an_end(runs: LeaseRuns) -> None:
         KubeadmError, match=rf"Lease {LEASE_NAME}: another client changed it in each of 20 attempts.*\b409\b"
     ):
         runs.run()
-    assert len(runs.api.requested_paths("POST")) == 20
+    assert len(runs.api.paths("POST")) == 20
 
 
 def test_our_own_api_server_restarts(runs: LeaseRuns) -> None:
     runs.run()
-    runs.api.failures = [None, ErrorResponse(503, "apiserver is shutting down"), None]
+    runs.api.failures = [None, HttpError(503, "apiserver is shutting down"), None]
     assert runs.run().report()["holder"] == "us"
 
 
@@ -221,7 +221,7 @@ def test_an_account_without_the_right(runs: LeaseRuns) -> None:
 
 def test_refused_account_gets_the_remedy(runs: LeaseRuns) -> None:
     """The change that is to be reverted may be the one that locked it out."""
-    runs.api.failures = [ErrorResponse(401, "Unauthorized")]
+    runs.api.failures = [HttpError(401, "Unauthorized")]
     with pytest.raises(
         KubeadmError, match=r"401, Unauthorized.*locked you out.*control_plane_lease or node_kubelet_lease: false"
     ):

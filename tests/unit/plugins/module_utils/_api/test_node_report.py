@@ -10,7 +10,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.node_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, ErrorResponse, FakeApi, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, HttpError, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node, pod
 
 Serve = t.Callable[..., FakeApi]
@@ -154,16 +154,16 @@ TLS = "error trying to reach service: remote error: tls: internal error"
     ("kubelet", "message", "requests"),
     [
         ({}, "its kubelet answers 200 at /configz", 1),
-        (ErrorResponse(403, "no"), "refused GET nodes/w1/proxy/configz: 403, no", 2),
+        (HttpError(403, "no"), "refused GET nodes/w1/proxy/configz: 403, no", 2),
         (
-            ErrorResponse(503, TLS),
+            HttpError(503, TLS),
             f"the API server does not reach this kubelet: {{url}} refused GET nodes/w1/proxy/configz: 503, {TLS}. So kubectl logs",
             31,
         ),
     ],
 )
 def test_kubelet_that_is_not_read_fails_and_leaves_the_others(
-    serve: Serve, kubelet: Json | ErrorResponse, message: str, requests: int
+    serve: Serve, kubelet: Json | HttpError, message: str, requests: int
 ) -> None:
     api = serve(node("w1"), node("w2"))
     api.kubelets = {"w1": kubelet, "w2": {"kubeletconfig": {"maxPods": 5}}}
@@ -180,7 +180,7 @@ def test_kubelet_that_is_not_read_fails_and_leaves_the_others(
 def test_kubelet_that_is_reached_after_a_while_is_read(serve: Serve) -> None:
     """Its serving certificate may have to be approved first."""
     api = serve(node("w1"))
-    api.kubelets = {"w1": [ErrorResponse(503, TLS), ErrorResponse(504, "timeout"), {"kubeletconfig": {}}]}
+    api.kubelets = {"w1": [HttpError(503, TLS), HttpError(504, "timeout"), {"kubeletconfig": {}}]}
     assert read(api, requested=False, kubelets={"w1": {}})["w1"]["kubelet"]["problem"] is None
 
 

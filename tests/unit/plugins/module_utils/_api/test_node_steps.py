@@ -18,8 +18,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.taint
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import (
     NODE_LEASES,
     Clock,
-    ErrorResponse,
     FakeApi,
+    HttpError,
     client_of,
     node_lease,
 )
@@ -178,7 +178,7 @@ def test_check_mode_changes_nothing(serve: Serve) -> None:
     done = run(LABELS, api, dry=True, nodes=["w1"], labels={"x": 1})
     assert done.nodes["w1"]["changed"]
     assert api.objects == {"w1": node("w1")}
-    assert "dryRun=All" in api.requested_paths("PATCH")[0]
+    assert "dryRun=All" in api.paths("PATCH")[0]
 
 
 def test_check_mode_reports_a_refusal(serve: Serve) -> None:
@@ -192,7 +192,7 @@ def test_check_mode_reports_a_refusal(serve: Serve) -> None:
 def _refusing(bad: str) -> t.Callable[[str], None]:
     def refuse(name: str) -> None:
         if name == bad:
-            raise ErrorResponse(400, f"declined for {name}")
+            raise HttpError(400, f"declined for {name}")
 
     return refuse
 
@@ -200,8 +200,8 @@ def _refusing(bad: str) -> t.Callable[[str], None]:
 def test_no_change_is_a_list_the_version_and_no_patch(serve: Serve) -> None:
     api = serve(*nodes(600, labels={"x": "1"}))
     assert run(LABELS, api, nodes=names(600), labels={"x": "1"}).operations == 0
-    assert len(api.requested_paths("GET")) == 3
-    assert api.requested_paths("PATCH") == []
+    assert len(api.paths("GET")) == 3
+    assert api.paths("PATCH") == []
 
 
 def test_only_needed_patches_are_sent_on_reused_connections(serve: Serve) -> None:
@@ -209,7 +209,7 @@ def test_only_needed_patches_are_sent_on_reused_connections(serve: Serve) -> Non
     api.objects["n007"]["metadata"]["labels"]["x"] = "1"
     done = run(LABELS, api, nodes=names(100), labels={"x": "1"})
     assert done.error is None
-    assert len(api.requested_paths("PATCH")) == 99
+    assert len(api.paths("PATCH")) == 99
     assert api.connections <= 9
     assert not done.nodes["n007"]["changed"]
 
@@ -249,7 +249,7 @@ def test_stop_sends_nothing_after_a_failure(serve: Serve) -> None:
     api = serve(*nodes(30))
     api.before_patch = _refusing("n000")
     done = run(LABELS, api, nodes=names(30), labels={"x": "1"}, on_error="stop", concurrency=1)
-    assert len(api.requested_paths("PATCH")) == 1
+    assert len(api.paths("PATCH")) == 1
     assert done.nodes["n000"]["failed"]
     assert done.nodes["n029"] == {
         "changed": False,
@@ -263,7 +263,7 @@ def test_stop_sends_nothing_after_a_failure(serve: Serve) -> None:
 def test_stop_counts_unknown_nodes_too(serve: Serve) -> None:
     api = serve(node("a"))
     done = run(LABELS, api, nodes=["a", "missing"], labels={"x": "1"}, on_error="stop")
-    assert api.requested_paths("PATCH") == []
+    assert api.paths("PATCH") == []
     assert not t.cast(PartialFailure, done.error).changed
 
 
@@ -291,7 +291,7 @@ def test_nothing_of_a_second_writer_is_lost(serve: Serve) -> None:
 
 def test_a_conflict_is_planned_again(serve: Serve) -> None:
     api = serve(node("w1"))
-    conflicts = iter([ErrorResponse(409, "the object has been modified")])
+    conflicts = iter([HttpError(409, "the object has been modified")])
 
     def conflict(name: str) -> None:
         for trouble in conflicts:
@@ -304,7 +304,7 @@ def test_a_conflict_is_planned_again(serve: Serve) -> None:
 
 def test_a_conflict_without_end(serve: Serve) -> None:
     api = serve(node("w1"))
-    api.before_patch = lambda name: _raise(ErrorResponse(409, "the object has been modified"))
+    api.before_patch = lambda name: _raise(HttpError(409, "the object has been modified"))
     done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
     assert "w1: another client changed the node in each of 20 attempts" in str(done.error)
 
@@ -315,11 +315,11 @@ def _raise(error: Exception) -> t.NoReturn:
 
 def test_what_the_server_declines_for_good_is_tried_once(serve: Serve) -> None:
     api = serve(node("w1"))
-    api.before_patch = lambda name: _raise(ErrorResponse(422, "Node w1 is invalid: metadata.labels"))
+    api.before_patch = lambda name: _raise(HttpError(422, "Node w1 is invalid: metadata.labels"))
     done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
     assert "w1: " in str(done.error)
     assert "Node w1 is invalid" in str(done.error)
-    assert len(api.requested_paths("PATCH")) == 1
+    assert len(api.paths("PATCH")) == 1
 
 
 def test_patch_whose_response_was_lost_counts(serve: Serve) -> None:
@@ -329,7 +329,7 @@ def test_patch_whose_response_was_lost_counts(serve: Serve) -> None:
     def patched(*arguments: t.Any, **options: t.Any) -> Json:
         found = send(*arguments, **options)
         if next(lost, False):
-            raise ErrorResponse(504, "timeout")
+            raise HttpError(504, "timeout")
         return found
 
     api._patch = patched  # type: ignore[method-assign]
@@ -344,7 +344,7 @@ def test_an_api_server_that_restarts_in_the_middle(serve: Serve) -> None:
 
     def down(name: str) -> None:
         if 5 <= next(calls) < 30:
-            raise ErrorResponse(503, "apiserver is shutting down")
+            raise HttpError(503, "apiserver is shutting down")
 
     api.before_patch = down
     done = run(LABELS, api, nodes=names(20), labels={"x": "1"})
@@ -380,7 +380,7 @@ def test_untested_versions_are_one_warning(serve: Serve) -> None:
 
 def test_a_version_that_is_not_served_is_not_waited_for(serve: Serve) -> None:
     api = serve(node("w1"))
-    api.responses["/version"] = ErrorResponse(503, "no such backend")
+    api.responses["/version"] = HttpError(503, "no such backend")
     done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
     assert (done.error, labels(api, "w1")["x"]) == (None, "1")
     assert "API server of unknown version" in done.warnings[0]
@@ -389,7 +389,7 @@ def test_a_version_that_is_not_served_is_not_waited_for(serve: Serve) -> None:
 
 def test_a_version_that_may_not_be_read_ends_no_run(serve: Serve) -> None:
     api = serve(node("w1"))
-    api.responses["/version"] = ErrorResponse(403, "cannot get path /version")
+    api.responses["/version"] = HttpError(403, "cannot get path /version")
     done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
     assert (done.error, labels(api, "w1")["x"]) == (None, "1")
     assert "API server of unknown version" in done.warnings[0]
@@ -408,7 +408,7 @@ def test_a_taint_that_may_evict_warns(serve: Serve) -> None:
 @pytest.mark.parametrize("allowed", [True, False])
 def test_pods_that_may_not_be_listed(serve: Serve, allowed: bool) -> None:
     api = serve(node("w1"))
-    api._filter_by_field = lambda *_a: _raise(ErrorResponse(403, "cannot list resource pods"))  # type: ignore[method-assign]
+    api._filter_by_field = lambda *_a: _raise(HttpError(403, "cannot list resource pods"))  # type: ignore[method-assign]
     done = run(TAINTS, api, nodes=["w1"], taints=EVICTING, allow_eviction=allowed)
     assert (done.error is None) is allowed
     message = done.warnings[0] if allowed else str(done.error)
@@ -477,7 +477,7 @@ def test_what_a_kubelet_showed_that_has_just_stopped_is_not_verified(serve: Serv
 
 def test_reached_values_are_not_verified_without_leases(serve: Serve) -> None:
     api = serve(node("w1", allocatable={D: "4"}))
-    api.responses[NODE_LEASES] = ErrorResponse(403, "leases is forbidden")
+    api.responses[NODE_LEASES] = HttpError(403, "leases is forbidden")
     (limit,) = run(RESOURCES, api, nodes=["w1"], resources={D: 4}, wait=True).report["unverified"]
     assert limit.startswith("whether the kubelet still runs on w1: ")
     assert "leases is forbidden" in limit
@@ -485,7 +485,7 @@ def test_reached_values_are_not_verified_without_leases(serve: Serve) -> None:
 
 def test_leases_matter_only_where_no_kubelet_reported_meanwhile(serve: Serve) -> None:
     api, clock = serve(node("w1")), Clock()
-    api.responses[NODE_LEASES] = ErrorResponse(403, "leases is forbidden")
+    api.responses[NODE_LEASES] = HttpError(403, "leases is forbidden")
     clock.on_sleep = lambda: api.objects["w1"]["status"]["allocatable"].update({D: "4"})
     assert run(RESOURCES, api, clock=clock, nodes=["w1"], resources={D: 4}, wait=True).report["unverified"] == []
     assert run(LABELS, api, nodes=["w1"], labels={"a": "b"}, wait=True).report["unverified"] == []
@@ -526,7 +526,7 @@ def test_patch_without_a_response_may_have_changed_the_node(serve: Serve) -> Non
     def patched(*arguments: t.Any, **options: t.Any) -> Json:
         send(*arguments, **options)
         api.balancer_status = 503
-        raise ErrorResponse(503, "gone")
+        raise HttpError(503, "gone")
 
     api._patch = patched  # type: ignore[method-assign]
     done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
@@ -544,7 +544,7 @@ def test_waiting_in_vain_names_what_was_found(serve: Serve) -> None:
     assert done.nodes["n000"]["changed"]
     assert len(done.report["diff"]) == 20
     # One request for all nodes at a time: the list at the beginning, that of their pods, and five while waiting; and one for the version.
-    assert len(api.requested_paths("GET")) == 8
+    assert len(api.paths("GET")) == 8
     again = run(RESOURCES, api, nodes=names(20), resources={D: 4}, wait=True, wait_timeout=1)
     assert "within 1 s" in str(again.error)
     assert not t.cast(PartialFailure, again.error).changed

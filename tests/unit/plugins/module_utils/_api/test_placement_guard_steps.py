@@ -17,7 +17,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.poli
     nodes_of,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import ErrorResponse
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import HttpError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_guards import FakeGuards
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guard_runs import (
     AFFINITY,
@@ -128,7 +128,7 @@ def test_an_api_server_that_cannot_be_reached_is_not_verified(serve_guards: Serv
     (limit,) = done.report["unverified"]
     assert done.error is None
     assert limit.startswith(f"whether the API server https://127.0.0.1:{urlsplit(other.url).port} uses the guard: ")
-    api.responses[SLICES] = ErrorResponse(403, "endpointslices is forbidden")
+    api.responses[SLICES] = HttpError(403, "endpointslices is forbidden")
     (limit,) = run(api, **ENFORCED).report["unverified"]
     assert limit.startswith("whether each API server uses the guard: ")
 
@@ -254,16 +254,14 @@ def test_check_mode_of_a_removal_writes_nothing(api: FakeGuards) -> None:
     assert (done.error, api.writes, api.guards) == (None, [], before)
     assert (done.report["enforced"], done.report["summary"]) == (False, [f"{NAME}: would be removed"])
     assert [
-        path
-        for path in api.requested_paths("DELETE")
-        if NAME in path and "dryRun=All" not in path and TRIAL not in path
+        path for path in api.paths("DELETE") if NAME in path and "dryRun=All" not in path and TRIAL not in path
     ] == []
 
 
 def test_check_mode_fails_with_the_refusals_of_the_api_server(api: FakeGuards) -> None:
     def declines(verb: str, place: tuple[str, str], _dry: bool) -> None:
         if verb != "GET" and place[0] == POLICY:
-            raise ErrorResponse(422, "compilation failed: Syntax error")
+            raise HttpError(422, "compilation failed: Syntax error")
 
     api.before_object = declines
     for dry in (True, False):
@@ -278,7 +276,7 @@ def test_check_mode_fails_for_a_forbidden_removal(api: FakeGuards) -> None:
 
     def declines(verb: str, _place: tuple[str, str], _dry: bool) -> None:
         if verb == "DELETE":
-            raise ErrorResponse(403, "cannot delete resource in API group")
+            raise HttpError(403, "cannot delete resource in API group")
 
     api.before_object = declines
     done = run(api, dry=True, state="absent")
@@ -289,7 +287,7 @@ def test_check_mode_fails_for_a_forbidden_removal(api: FakeGuards) -> None:
 def test_an_account_that_could_not_remove_the_copy_writes_none(api: FakeGuards) -> None:
     def declines(verb: str, _place: tuple[str, str], _dry: bool) -> None:
         if verb == "DELETE":
-            raise ErrorResponse(403, "cannot delete resource in API group")
+            raise HttpError(403, "cannot delete resource in API group")
 
     api.before_object = declines
     done = run(api, **ENFORCED)
@@ -325,7 +323,7 @@ def test_old_cluster_gets_the_alternative_in_the_error(serve_guards: Serve) -> N
 
 def test_a_cluster_without_the_whole_group_is_one_too(serve_guards: Serve) -> None:
     api = serve_guards(served=())
-    api.responses["/apis/admissionregistration.k8s.io/v1"] = ErrorResponse(404, "page not found")
+    api.responses["/apis/admissionregistration.k8s.io/v1"] = HttpError(404, "page not found")
     assert "does not serve ValidatingAdmissionPolicy" in run(api).message
 
 
@@ -354,10 +352,9 @@ def test_a_node_that_does_not_exist_is_refused(api: FakeGuards) -> None:
 
 
 @pytest.mark.parametrize(
-    "refusal",
-    [ErrorResponse(404, 'namespaces "default" not found'), ErrorResponse(403, 'cannot create resource "pods"')],
+    "refusal", [HttpError(404, 'namespaces "default" not found'), HttpError(403, 'cannot create resource "pods"')]
 )
-def test_a_namespace_where_nothing_can_be_tried_is_refused(api: FakeGuards, refusal: ErrorResponse) -> None:
+def test_a_namespace_where_nothing_can_be_tried_is_refused(api: FakeGuards, refusal: HttpError) -> None:
     def declines(_pod: Json) -> None:
         raise refusal
 
@@ -377,7 +374,7 @@ def test_a_namespace_where_nothing_can_be_tried_is_refused(api: FakeGuards, refu
 def test_a_write_that_fails_takes_the_others_back(api: FakeGuards) -> None:
     def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
         if (verb, place, dry) == ("POST", (BINDING, NAME), False):
-            raise ErrorResponse(422, "not now")
+            raise HttpError(422, "not now")
 
     api.before_object = declines
     done = run(api, **ENFORCED)

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Trials and proofs of guards on pods that are never made, and what is put back when they fail."""
+"""Trials and proofs of guards on pods of dry runs, and the rollback when they fail."""
 
 from __future__ import annotations
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import BINDING, MUTATION, POLICY
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import ErrorResponse
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import HttpError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_guards import FakeGuards
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guard_runs import (
     AFFINITY,
@@ -47,7 +47,7 @@ def test_a_guard_that_no_server_takes_up_is_not_written(api: FakeGuards) -> None
 def test_failing_expression_is_reported_without_waiting(api: FakeGuards) -> None:
     def fails(pod: Json) -> None:
         if pod["spec"].get("nodeName") == TRIAL:
-            raise ErrorResponse(403, "expression 'x' resulted in error: no such key: team")
+            raise HttpError(403, "expression 'x' resulted in error: no such key: team")
 
     api.before_pod = fails
     done = run(api, **ENFORCED)
@@ -59,7 +59,7 @@ def test_failing_expression_is_reported_without_waiting(api: FakeGuards) -> None
 def test_a_guard_that_refuses_plain_pods_is_not_written(api: FakeGuards) -> None:
     def refuses(_pod: Json) -> None:
         if (BINDING, TRIAL) in api.in_force:
-            raise ErrorResponse(403, "names the node, whatever it names")
+            raise HttpError(403, "names the node, whatever it names")
 
     api.before_pod = refuses
     assert_only_tried(api, run(api, **ENFORCED), "It must accept a pod that names no node in the namespace default")
@@ -109,7 +109,7 @@ def test_controller_manager_that_checks_nothing_is_given_up_soon(api: FakeGuards
 def test_a_copy_that_cannot_be_written_to_its_end_is_removed(api: FakeGuards, kind: str) -> None:
     def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
         if (verb, place, dry) == ("POST", (kind, TRIAL), False):
-            raise ErrorResponse(422, "no room")
+            raise HttpError(422, "no room")
 
     api.before_object = declines
     done = run(api, **ENFORCED)
@@ -121,7 +121,7 @@ def test_a_copy_that_cannot_be_written_to_its_end_is_removed(api: FakeGuards, ki
 def test_remaining_copy_is_an_error_and_removed_by_the_next_run(api: FakeGuards) -> None:
     def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
         if (verb, place, dry) == ("DELETE", (BINDING, TRIAL), False):
-            raise ErrorResponse(422, "not now")
+            raise HttpError(422, "not now")
 
     api.before_object = declines
     done = run(api, **ENFORCED)
@@ -140,7 +140,7 @@ def test_remaining_copy_is_an_error_and_removed_by_the_next_run(api: FakeGuards)
     ]
 
 
-# ---- proofs, and what is put back --------------------------------------------------------------------------------------
+# ---- proofs and rollbacks ----------------------------------------------------------------------------------------------
 
 
 def test_a_guard_that_is_not_in_force_is_removed_again(api: FakeGuards) -> None:
@@ -163,7 +163,7 @@ def spec_of(api: FakeGuards) -> dict[tuple[str, str], Json]:
 
 
 def stops_at(api: FakeGuards, kind: str) -> None:
-    """Let the API server hold on to what it has when the guard's object of that kind is replaced or made."""
+    """Let the API server sync no more once the guard's object of that kind is replaced or created."""
 
     def stop(verb: str, place: tuple[str, str], dry: bool) -> None:
         if verb in ("PUT", "POST") and (place, dry) == ((kind, NAME), False):
@@ -237,7 +237,7 @@ def test_guard_broken_by_another_client_is_an_error_with_the_remedy(api: FakeGua
     run(api, **ENFORCED)
 
     def refuses(_pod: Json) -> None:
-        raise ErrorResponse(403, f"ValidatingAdmissionPolicy '{NAME}' with binding '{NAME}' denied request: manually")
+        raise HttpError(403, f"ValidatingAdmissionPolicy '{NAME}' with binding '{NAME}' denied request: manually")
 
     api.before_pod = refuses
     api.guards[POLICY, NAME]["spec"]["failurePolicy"] = "Ignore"
@@ -255,7 +255,7 @@ def test_failed_rollback_is_an_error_with_the_remedy(api: FakeGuards) -> None:
         if (verb, place, dry) == ("PUT", (POLICY, NAME), False):
             api.syncs = False
             if not left:
-                raise ErrorResponse(422, "not now")
+                raise HttpError(422, "not now")
             left.pop()
 
     api.before_object = declines
@@ -272,7 +272,7 @@ def test_an_expression_of_the_former_guard_that_fails_is_waited_for(api: FakeGua
     def fails(pod: Json) -> None:
         if pod["spec"].get("nodeName") == "w1" and left:
             left.pop()
-            raise ErrorResponse(403, "expression 'x' resulted in error: no such key: team")
+            raise HttpError(403, "expression 'x' resulted in error: no such key: team")
 
     api.before_pod = fails
     assert run(api, **ENFORCED, schedulers=["mine"]).error is None
@@ -303,7 +303,7 @@ def test_tolerations_are_verified_too(api: FakeGuards) -> None:
 def test_the_refusal_of_another_guard_proves_nothing(api: FakeGuards) -> None:
     def refuses(pod: Json) -> None:
         if pod["spec"].get("nodeName") == "w1":
-            raise ErrorResponse(
+            raise HttpError(
                 403, "ValidatingAdmissionPolicy 'other' with binding 'other' denied: the pod names the node w1"
             )
 
@@ -337,7 +337,7 @@ def test_guard_that_refuses_plain_pods_is_an_error(api: FakeGuards) -> None:
 
     def refuses(pod: Json) -> None:
         if "nodeName" not in pod["spec"]:
-            raise ErrorResponse(403, "no access")
+            raise HttpError(403, "no access")
 
     api.before_pod = refuses
     assert "It must accept a pod that names no node" in run(api, **ENFORCED).message

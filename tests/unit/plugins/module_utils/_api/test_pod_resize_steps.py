@@ -9,7 +9,7 @@ import time
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import pods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import NODE_LEASES, ErrorResponse, node_lease
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import NODE_LEASES, HttpError, node_lease
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_pods import FakePods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.pod_runs import (
     BIGGER,
@@ -17,7 +17,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.pod_runs import (
     NO_ROOM,
     OWNER,
     Serve,
-    containers_option,
+    containers,
     fixture_serve_pods,
     fixture_web,
     restarting,
@@ -63,7 +63,7 @@ def test_one_pod_is_resized_by_the_subresource(serve_pods: Serve) -> None:
 def test_the_second_run_changes_nothing(web: FakePods) -> None:
     run(web, owner=OWNER, wait=True)
     web.requests.clear()
-    done = run(web, owner=OWNER, wait=True, containers=containers_option(requests={"cpu": "1000m"}, limits={"cpu": 2}))
+    done = run(web, owner=OWNER, wait=True, containers=containers(requests={"cpu": "1000m"}, limits={"cpu": 2}))
     assert (done.operations, done.error, web.patched) == (0, None, [])
     assert set(done.outcomes.values()) == {"unchanged"}
     assert not any(entry["changed"] for entry in done.pods.values())
@@ -94,7 +94,7 @@ def test_many_pods_are_watched_by_one_list(serve_pods: Serve) -> None:
     api = serve_pods(*map(sized, names))
     done = run(api, names=names, wait=True)
     assert set(done.outcomes.values()) == {"resized"}
-    reads = [path for path in api.requested_paths("GET") if path not in ("/api/v1", "/version")]
+    reads = [path for path in api.paths("GET") if path not in ("/api/v1", "/version")]
     assert [path.partition("?")[0] for path in reads] == ["/api/v1/namespaces/shop/pods"] * 2
 
 
@@ -102,7 +102,7 @@ def test_the_last_one_is_watched_alone(serve_pods: Serve) -> None:
     api = serve_pods(*map(sized, NAMES))
     api.pending = {"web-3": ("Deferred", "no room")}
     run(api, label_selector="app=web", wait=True, wait_timeout=2)
-    assert "fieldSelector=metadata.name%3Dweb-3" in api.requested_paths("GET")[-1]
+    assert "fieldSelector=metadata.name%3Dweb-3" in api.paths("GET")[-1]
 
 
 def test_without_waiting(web: FakePods) -> None:
@@ -192,10 +192,8 @@ def test_resize_that_has_not_started_is_reported_without_waiting(serve_pods: Ser
 
 
 @pytest.mark.parametrize("wait", [True, False])
-@pytest.mark.parametrize(("reason", "is_reported"), [("", True), ("ContainersNotReady", False)])
-def test_resources_of_an_unready_node_are_not_verified(
-    serve_pods: Serve, wait: bool, reason: str, is_reported: bool
-) -> None:
+@pytest.mark.parametrize(("reason", "reported"), [("", True), ("ContainersNotReady", False)])
+def test_pod_on_an_unready_node_is_unverified(serve_pods: Serve, wait: bool, reason: str, reported: bool) -> None:
     # Seen with 1.37: its containers count as ready until the kubelet comes back, though they are gone.
     api = serve_pods(sized())
     run(api, names=["web-1"], wait=True)
@@ -203,7 +201,7 @@ def test_resources_of_an_unready_node_are_not_verified(
     conditions[:] = [{"type": "Ready", "status": "False", **({"reason": reason} if reason else {})}]
     done = run(api, names=["web-1"], wait=wait)
     limit = "whether the pod shop/web-1 has its resources: its node w1 is not Ready, so no kubelet reports it"
-    assert (done.outcomes, done.report["unverified"]) == ({"web-1": "unchanged"}, [limit] if is_reported else [])
+    assert (done.outcomes, done.report["unverified"]) == ({"web-1": "unchanged"}, [limit] if reported else [])
 
 
 STOPPED = "its kubelet has stopped or does not reach the API server: it has not renewed the Lease of its node for 1"
@@ -224,15 +222,12 @@ def test_pod_of_a_stopped_kubelet_is_not_verified(serve_pods: Serve, *, dry: boo
 
 def test_leases_matter_only_where_no_kubelet_reported_meanwhile(serve_pods: Serve) -> None:
     api = serve_pods(sized())
-    api.responses[NODE_LEASES] = ErrorResponse(403, "leases is forbidden")
+    api.responses[NODE_LEASES] = HttpError(403, "leases is forbidden")
     assert run(api, names=["web-1"], wait=True).report["unverified"] == []
     (limit,) = run(api, names=["web-1"], wait=True).report["unverified"]
     assert limit.startswith("whether the kubelet still runs on w1: ")
     assert "leases is forbidden" in limit
-    assert (
-        run(api, names=["web-1"], dry=True, containers=containers_option(requests={"cpu": 2})).report["unverified"]
-        == []
-    )
+    assert run(api, names=["web-1"], dry=True, containers=containers(requests={"cpu": 2})).report["unverified"] == []
 
 
 def test_one_that_finds_room_later(web: FakePods) -> None:
@@ -251,7 +246,7 @@ def test_one_that_finds_room_later(web: FakePods) -> None:
 
 def test_more_than_a_node_has_is_refused_by_admission_from_1_36_on(web: FakePods) -> None:
     message = "node didn't have enough allocatable resources: cpu, requested: 9000, allocatable: 2000"
-    web.refusals["web-2"] = ErrorResponse(403, f'pods "web-2" is forbidden: {message}')
+    web.refusals["web-2"] = HttpError(403, f'pods "web-2" is forbidden: {message}')
     done = run(web, owner=OWNER, wait=True)
     assert done.outcomes == {**dict.fromkeys(NAMES, "resized"), "web-2": "infeasible"}
     assert str(done.error).endswith(message)
@@ -270,7 +265,7 @@ def test_more_than_a_node_has_is_refused_by_admission_from_1_36_on(web: FakePods
     ],
 )
 def test_refusal_of_a_resize_has_the_message_of_kubernetes(web: FakePods, message: str) -> None:
-    web.refusals["web-2"] = ErrorResponse(422, f'Pod "web-2" is invalid: {message}')
+    web.refusals["web-2"] = HttpError(422, f'Pod "web-2" is invalid: {message}')
     for dry in (True, False):
         done = run(web, owner=OWNER, dry=dry)
         assert done.outcomes == {**dict.fromkeys(NAMES, "accepted"), "web-2": "refused"}
@@ -279,14 +274,14 @@ def test_refusal_of_a_resize_has_the_message_of_kubernetes(web: FakePods, messag
 
 def test_a_right_that_lacks_is_named_with_verb_and_subresource(web: FakePods) -> None:
     message = 'User "u" cannot patch resource "pods/resize" in API group "" in the namespace "shop"'
-    web.refusals = {name: ErrorResponse(403, f'pods "{name}" is forbidden: {message}') for name in NAMES}
+    web.refusals = {name: HttpError(403, f'pods "{name}" is forbidden: {message}') for name in NAMES}
     done = run(web, owner=OWNER)
     assert set(done.outcomes.values()) == {"refused"}
     assert f"{message}. Grant the account this right, or use another account for the task." in str(done.error)
 
 
 def test_an_unknown_container(web: FakePods) -> None:
-    done = run(web, owner=OWNER, containers=containers_option("nginx", limits={"cpu": 2}))
+    done = run(web, owner=OWNER, containers=containers("nginx", limits={"cpu": 2}))
     assert "5 of 5 pods failed. shop/web-1: it has no container nginx; its containers are app." in str(done.error)
     assert web.patched == []
 
@@ -311,7 +306,7 @@ def test_a_static_pod(serve_pods: Serve) -> None:
         ({"names": ["p"], "containers": [], "state": "absent"}, "name the containers, or omit it to select all"),
         ({"names": ["p"], "max_unavailable": "0"}, "invalid max_unavailable '0'"),
         (
-            {"names": ["p"], "containers": containers_option(limits={"example.com/gpu": "1"})},
+            {"names": ["p"], "containers": containers(limits={"example.com/gpu": "1"})},
             "only cpu and memory resources",
         ),
     ],
@@ -354,7 +349,7 @@ def test_a_name_that_does_not_exist_does_not_keep_others(serve_pods: Serve) -> N
 def test_check_mode_sends_dry_runs_and_changes_nothing(web: FakePods) -> None:
     done = run(web, owner=OWNER, dry=True, wait=True, template="update")
     assert done.error is None
-    assert all("dryRun=All" in path for path in web.requested_paths("PATCH"))
+    assert all("dryRun=All" in path for path in web.paths("PATCH"))
     assert len(web.patched) == 6
     assert web.resources("web-1")["limits"]["cpu"] == "1"
     assert web.controllers["Deployment", "web"] == controller()

@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import ErrorResponse
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import HttpError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_pods import FakePods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.pod_runs import (
     NAMES,
@@ -24,7 +24,7 @@ __all__ = ["fixture_serve_pods", "fixture_web"]
 
 def test_a_pod_that_is_gone_when_it_is_patched(web: FakePods) -> None:
     web.before_pod_patch = lambda name: web.pods.remove(web.pod(name)) if name == "web-2" else None
-    web.refusals["web-2"] = ErrorResponse(404, 'pods "web-2" not found')
+    web.refusals["web-2"] = HttpError(404, 'pods "web-2" not found')
     done = run(web, owner=OWNER, wait=True)
     assert done.outcomes == {**dict.fromkeys(NAMES, "resized"), "web-2": "gone"}
     assert "shop/web-2: it was deleted since it was read." in str(done.error)
@@ -51,7 +51,7 @@ def test_a_pod_that_is_gone_while_it_is_waited_for(web: FakePods, uid: str | Non
 
 def test_failure_while_waiting_has_changed(web: FakePods) -> None:
     def refuse(*_args: t.Any) -> list[Json]:
-        raise ErrorResponse(403, 'User "u" cannot list resource "pods"')
+        raise HttpError(403, 'User "u" cannot list resource "pods"')
 
     web.reconcile = lambda: setattr(web, "_filter_by_field", refuse)  # type: ignore[method-assign]
     done = run(web, owner=OWNER, wait=True)
@@ -132,7 +132,7 @@ def test_patch_without_a_response_is_no_refusal(serve_pods: Serve) -> None:
     api = serve_pods(sized())
 
     def patch_and_go(name: str) -> None:
-        api.refusals[name] = ErrorResponse(503, "gone")
+        api.refusals[name] = HttpError(503, "gone")
         api.balancer_status = 503
 
     api.before_pod_patch = patch_and_go
@@ -143,13 +143,13 @@ def test_patch_without_a_response_is_no_refusal(serve_pods: Serve) -> None:
 
 
 def test_a_failure_can_stop_the_others(web: FakePods) -> None:
-    web.refusals["web-1"] = ErrorResponse(422, "no")
+    web.refusals["web-1"] = HttpError(422, "no")
     done = run(web, owner=OWNER, on_error="stop", concurrency=1)
     assert done.outcomes == {**dict.fromkeys(NAMES, "not_tried"), "web-1": "refused"}
     assert len(web.patched) == 1
     done = run(web, names=["missing", "web-2"], on_error="stop")
     assert done.outcomes == {"missing": "gone", "web-2": "not_tried"}
-    # What has it already needs no try.
+    # A pod that has its resources already needs no attempt.
     run(web, names=["web-2"], wait=True)
     done = run(web, names=["missing", "web-2", "web-3"], on_error="stop")
     assert done.outcomes == {"missing": "gone", "web-2": "unchanged", "web-3": "not_tried"}

@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client impo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.pod_resource_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, ErrorResponse, FakeApi, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, HttpError, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node, pod
 
 Serve = t.Callable[..., FakeApi]
@@ -90,7 +90,7 @@ def test_all_nodes(api: FakeApi) -> None:
     }
     assert all(entry["responded"] and entry["msg"] == "" for entry in found.nodes.values())
     assert found.warnings == []
-    queried = [path for path in api.requested_paths("GET") if "/proxy/" in path]
+    queried = [path for path in api.paths("GET") if "/proxy/" in path]
     assert sorted(queried) == [
         f"/api/v1/namespaces/devices/pods/plugin-{name}:9808/proxy/pod-resources" for name in ("w1", "w2")
     ]
@@ -121,17 +121,17 @@ def test_many_nodes_take_one_request_each_three_lists_and_the_version(serve: Ser
 def test_one_node(api: FakeApi) -> None:
     found = Read(api, nodes=["w2"])
     assert (list(found.nodes), found.allocations) == (["w2"], [])
-    assert [path for path in api.requested_paths("GET") if "plugin-w1" in path] == []
+    assert [path for path in api.paths("GET") if "plugin-w1" in path] == []
 
 
 def test_pods_are_read_after_the_plugins(api: FakeApi) -> None:
     Read(api)
     lists = [
         number
-        for number, path in enumerate(api.requested_paths("GET"))
+        for number, path in enumerate(api.paths("GET"))
         if "/pods?fieldSelector" in path or "spec.nodeName" in path
     ]
-    queried = [number for number, path in enumerate(api.requested_paths("GET")) if "/proxy/" in path]
+    queried = [number for number, path in enumerate(api.paths("GET")) if "/proxy/" in path]
     assert max(queried) < min(lists)
 
 
@@ -144,10 +144,10 @@ def test_pods_are_read_after_the_plugins(api: FakeApi) -> None:
         ((200, "<html>"), "answered with something other than a view of pod resources. Check that path"),
         ({"other": 1}, "answered with something other than a view of pod resources. Check that path"),
         (
-            ErrorResponse(503, "error trying to reach service: refused"),
+            HttpError(503, "error trying to reach service: refused"),
             "503, error trying to reach service: refused. Check that the",
         ),
-        (ErrorResponse(404, 'pods "plugin-w2" not found'), "was not reached: http"),
+        (HttpError(404, 'pods "plugin-w2" not found'), "was not reached: http"),
     ],
 )
 def test_node_without_a_report_is_named_with_the_reason(api: FakeApi, response: t.Any, message: str) -> None:
@@ -206,8 +206,8 @@ def test_several_plugins_on_one_node(api: FakeApi) -> None:
 def test_the_token_goes_to_plugins_only(api: FakeApi) -> None:
     Read(api, **TOKEN)
     sent = [headers.get("X-Device-Plugin-Token") for headers in api.headers]
-    assert [token for token, path in zip(sent, api.requested_paths("GET")) if "/proxy/" in path] == ["secret", "secret"]
-    assert [token for token, path in zip(sent, api.requested_paths("GET")) if "/proxy/" not in path and token] == []
+    assert [token for token, path in zip(sent, api.paths("GET")) if "/proxy/" in path] == ["secret", "secret"]
+    assert [token for token, path in zip(sent, api.paths("GET")) if "/proxy/" not in path and token] == []
 
 
 def test_a_token_in_a_secret(api: FakeApi) -> None:
@@ -224,10 +224,10 @@ def test_a_secret_without_a_token(api: FakeApi, data: t.Any) -> None:
 
 
 def test_a_right_that_lacks_ends_the_task(api: FakeApi) -> None:
-    api.proxied["plugin-w1"] = ErrorResponse(403, 'cannot get resource "pods/proxy"')
+    api.proxied["plugin-w1"] = HttpError(403, 'cannot get resource "pods/proxy"')
     with pytest.raises(ApiError, match=r'cannot get resource "pods/proxy"\. Grant the account this right'):
         Read(api, concurrency=1)
-    assert [path for path in api.requested_paths("GET") if "plugin-w2" in path] == []
+    assert [path for path in api.paths("GET") if "plugin-w2" in path] == []
 
 
 def test_a_namespace_without_plugins_is_an_error(api: FakeApi) -> None:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import ErrorResponse
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import HttpError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_pods import FakePods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.pod_runs import (
     BIGGER,
@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.pod_runs import (
     OWNER,
     SET,
     Serve,
-    containers_option,
+    containers,
     fixture_serve_pods,
     fixture_web,
     run,
@@ -117,8 +117,8 @@ def test_a_template_that_others_change_too(web: FakePods) -> None:
     web.before_pod_patch = touch
     assert run(web, owner=OWNER, template="update").template["changed"]
     web.before_pod_patch = lambda name: web.controllers["Deployment", "web"]["metadata"].update(resourceVersion="1")
-    web.refusals["web"] = ErrorResponse(403, 'User "u" cannot patch resource "deployments"')
-    done = run(web, owner=OWNER, template="update", containers=containers_option(limits={"cpu": 3}))
+    web.refusals["web"] = HttpError(403, 'User "u" cannot patch resource "deployments"')
+    done = run(web, owner=OWNER, template="update", containers=containers(limits={"cpu": 3}))
     assert "Deployment web: its template was not changed: http" in str(done.error)
     assert 'cannot patch resource "deployments". Grant the account this right' in str(done.error)
     assert set(done.outcomes.values()) == {"resized"}
@@ -127,7 +127,7 @@ def test_a_template_that_others_change_too(web: FakePods) -> None:
 def test_templates_are_not_read_with_policy_keep(web: FakePods) -> None:
     done = run(web, label_selector="app=web", template="keep")
     assert (done.report["templates"], done.warnings) == ({}, [])
-    assert [path for path in web.requested_paths("GET") if "/apis/" in path] == []
+    assert [path for path in web.paths("GET") if "/apis/" in path] == []
 
 
 def test_pods_of_another_controller_are_not_verified(serve_pods: Serve) -> None:
@@ -152,7 +152,7 @@ def test_pods_of_another_controller_are_not_verified(serve_pods: Serve) -> None:
 def test_templates_that_may_not_be_read(serve_pods: Serve) -> None:
     api = serve_pods(sized(owner=SET))
     place = "/apis/apps/v1/namespaces/shop/replicasets/web-5d"
-    api.responses[place] = ErrorResponse(403, 'User "u" cannot get resource "replicasets"')
+    api.responses[place] = HttpError(403, 'User "u" cannot get resource "replicasets"')
     api._apps = api._canned_response  # type: ignore[method-assign,assignment]
     done = run(api, names=["web-1"], template="report")
     assert (done.error, done.outcomes) == (None, {"web-1": "accepted"})

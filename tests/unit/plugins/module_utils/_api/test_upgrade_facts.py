@@ -10,7 +10,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.upgrade_facts import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, ErrorResponse, FakeApi, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, HttpError, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import CONFIGURATION
 
@@ -105,7 +105,7 @@ def test_what_breaks(api: FakeApi) -> None:
     ],
 )
 def test_forbidden_request_leaves_its_check_unmade(api: FakeApi, path: str, name: str) -> None:
-    api.responses[path] = ErrorResponse(403, "forbidden")
+    api.responses[path] = HttpError(403, "forbidden")
     found = read(api)
     assert found["findings"] == []
     (entry,) = found["not_rehearsed"]
@@ -115,7 +115,7 @@ def test_forbidden_request_leaves_its_check_unmade(api: FakeApi, path: str, name
 
 
 def test_unread_proxy_configuration_is_null(api: FakeApi) -> None:
-    api.responses[f"{NAMESPACE}/configmaps/kube-proxy"] = ErrorResponse(403, "forbidden")
+    api.responses[f"{NAMESPACE}/configmaps/kube-proxy"] = HttpError(403, "forbidden")
     assert read(api)["kube_proxy_configuration"] is None
 
 
@@ -138,7 +138,7 @@ def test_addon_that_is_not_understood_is_not_checked(api: FakeApi, name: str, da
     ("name", "kind", "app"), [("kube-proxy", "daemonsets", "kube-proxy"), ("coredns", "deployments", "kube-dns")]
 )
 def test_addon_that_runs_without_its_configuration_is_not_checked(api: FakeApi, name: str, kind: str, app: str) -> None:
-    api.responses[f"{NAMESPACE}/configmaps/{name}"] = ErrorResponse(404, "not found")
+    api.responses[f"{NAMESPACE}/configmaps/{name}"] = HttpError(404, "not found")
     api.responses[f"{WORKLOADS}/{kind}"] = [{"metadata": {"name": name, "labels": {"k8s-app": app}}}]
     found = read(api)
     (entry,) = found["not_rehearsed"]
@@ -149,9 +149,9 @@ def test_addon_that_runs_without_its_configuration_is_not_checked(api: FakeApi, 
 
 def test_cluster_without_addons_and_resources_is_checked(api: FakeApi) -> None:
     for name, kind in (("kube-proxy", "daemonsets"), ("coredns", "deployments")):
-        api.responses[f"{NAMESPACE}/configmaps/{name}"] = ErrorResponse(404, "not found")
+        api.responses[f"{NAMESPACE}/configmaps/{name}"] = HttpError(404, "not found")
         api.responses[f"{WORKLOADS}/{kind}"] = []
-    api.responses[CLASSES] = ErrorResponse(404, "no such group")
+    api.responses[CLASSES] = HttpError(404, "no such group")
     found = read(api)
     assert (found["checks"], found["not_rehearsed"], found["kube_proxy_configuration"]) == (CHECKS, [], "")
 
@@ -165,10 +165,7 @@ def test_mode_ipvs_is_a_finding(api: FakeApi) -> None:
 @pytest.mark.parametrize(
     ("response", "message"),
     [
-        (
-            ErrorResponse(404, "not found"),
-            "kubeadm-config of .* does not exist, so kubeadm cannot upgrade this cluster",
-        ),
+        (HttpError(404, "not found"), "kubeadm-config of .* does not exist, so kubeadm cannot upgrade this cluster"),
         ({"data": {}}, "kubeadm-config of .* has no key ClusterConfiguration"),
     ],
 )

@@ -31,7 +31,7 @@ class Ended(Exception):
 
 
 class FakeModule:
-    """What the runner uses of AnsibleModule."""
+    """The part of AnsibleModule that the runner uses."""
 
     def __init__(self, *, check_mode: bool = False) -> None:
         self.check_mode = check_mode
@@ -316,7 +316,7 @@ def test_a_module_that_cannot_read(error: Exception) -> None:
 
 
 class FakePlans:
-    """Plans that have these steps. fails: when what they have in common cannot be read."""
+    """Plans with these steps. fails: the error of reading what they have in common."""
 
     def __init__(self, fails: Exception | None = None, **members: FakeSteps) -> None:
         self.fails = fails
