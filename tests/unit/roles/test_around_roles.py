@@ -83,7 +83,7 @@ def test_a_role_that_begins_in_the_middle_is_refused(stage: Stage) -> None:
 def test_summary_of_a_role_that_did_not_begin_is_refused(stage: Stage) -> None:
     hosts: Json = {host: {"stub": {"kubelet": "changes"}} for host in ("cp1", "cp2")}
     outcome = stage.play(
-        {"kube_control_plane": hosts}, "--start-at-task=Show what became of all nodes", roles=[KUBELET]
+        {"kube_control_plane": hosts}, "--start-at-task=Show the outcome of all nodes", roles=[KUBELET]
     )
     assert outcome.status == 2, outcome.output
     assert "Nothing was looked at. The first task was skipped." in outcome.output

@@ -109,7 +109,7 @@ class Outcome:
     def reports(self) -> list[str]:
         """The printed summaries of all hosts, one text for each time, with one space between columns. Others may end the task before the one that shows it."""
         texts = re.findall(
-            r"^TASK \[[^]]*Show what (?:became|the upgrade) [^]]*\] \*+\n(?:(?:skipping|ok): \S+\n)*(.*?)^(?:ok|fatal|skipping): ",
+            r"^TASK \[[^]]*Show (?:the outcome|what the upgrade) [^]]*\] \*+\n(?:(?:skipping|ok): \S+\n)*(.*?)^(?:ok|fatal|skipping): ",
             self.output,
             re.DOTALL | re.MULTILINE,
         )
