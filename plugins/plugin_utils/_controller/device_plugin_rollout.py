@@ -51,7 +51,7 @@ class ImageState(ModuleResult):
 
 @dataclasses.dataclass(frozen=True)
 class BuildCheck(StepResult):
-    """Of the step plan, before the image is built: whether it is only shown what would be built."""
+    """Of the step observe, before the image is built: whether it is only shown what would be built."""
 
     check_mode: bool = False
 
@@ -66,10 +66,10 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
 
     def check(self, step: str) -> None:
         """As in all roles, except that what builds the image is no pass, which other hosts would wait for."""
-        if step != "plan":
+        if step != "observe":
             super().check(step)
 
-    def plan(self) -> BuildCheck:
+    def observe(self) -> BuildCheck:
         """Check the variables before the image is built."""
         self._refuse_variables()
         return BuildCheck(check_mode=self._play.check_mode)

@@ -94,8 +94,8 @@ def test_one_host_asks_for_all_before_and_after() -> None:
 
 def test_an_image_is_built_without_a_pass() -> None:
     found = role_run(OURS)
-    found.play.run_on_hosts("device_plugin", "plan", ["w1"])
-    assert (found.failures, found.result("plan", "w1")["check_mode"]) == ({}, False)
+    found.play.run_on_hosts("device_plugin", "observe", ["w1"])
+    assert (found.failures, found.result("observe", "w1")["check_mode"]) == ({}, False)
 
 
 def test_what_works_already_is_not_waited_for() -> None:
@@ -422,11 +422,11 @@ def test_what_they_show_may_not_be_known() -> None:
 @pytest.mark.parametrize("check_mode", [False, True])
 def test_what_builds_the_image_is_no_pass(check_mode: bool) -> None:
     play = FakePlay({"localhost": {}}, check_mode=check_mode)
-    assert play.run_step("device_plugin", "plan", "localhost") == {
+    assert play.run_step("device_plugin", "observe", "localhost") == {
         "changed": False,
         "check_mode": check_mode,
     }
-    misspelt = FakePlay({"localhost": {"device_plugin_image_bas": 1}}).run_step("device_plugin", "plan", "localhost")
+    misspelt = FakePlay({"localhost": {"device_plugin_image_bas": 1}}).run_step("device_plugin", "observe", "localhost")
     assert "did you mean device_plugin_image_base?" in misspelt["msg"]
 
 
