@@ -138,7 +138,7 @@ class Lab:
             self.play("down", log, **variables)
         on_removed()
         began = time.monotonic()
-        self.play("up", log, show=True, seconds_after=seconds_after, lab_introduced=False, **variables)
+        self.play("up", log, show=True, seconds_after=seconds_after, lab_show_usage=False, **variables)
         return time.monotonic() - began
 
     def device_plugin(self, log: Path) -> Json:

@@ -114,7 +114,7 @@ PLACES = {
     f"{UTILS}._module": Place(
         places=(f"{UTILS}._module", f"{UTILS}._plan"),
         outside=STANDARD_NO_PROCESS | {"ansible.module_utils"},
-        # It looks for a Python that has PyYAML when the module's own has not.
+        # It searches a Python that has PyYAML when the module's own has not.
         guarded=PYYAML,
     ),
     "plugins.modules": Place(
@@ -127,7 +127,7 @@ PLACES = {
         places=("plugins.plugin_utils", f"{UTILS}._engine", f"{UTILS}._plan"),
         outside=STANDARD_NO_PROCESS | {"ansible"},
     ),
-    # Decisions that roles and playbooks ask for.
+    # Decisions for roles and playbooks.
     "plugins.filter": Place(places=(f"{UTILS}._plan",), outside=frozenset({"__future__", "dataclasses", "typing"})),
     "plugins.lookup": Place(
         places=(f"{UTILS}._plan",), outside=frozenset({"__future__", "ansible", "dataclasses", "typing"})
@@ -245,11 +245,11 @@ def imports_of(tree: ast.AST, own_name: str) -> t.Iterator[Import]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield Import(own_part(alias.name), node.lineno, id(node) in guarded)
+                yield Import(relative_name(alias.name), node.lineno, id(node) in guarded)
         elif isinstance(node, ast.ImportFrom):
             base = absolute(node, own_name)
             for alias in node.names:
-                yield Import(own_part(f"{base}.{alias.name}"), node.lineno, id(node) in guarded)
+                yield Import(relative_name(f"{base}.{alias.name}"), node.lineno, id(node) in guarded)
 
 
 def unpackable_imports_of(tree: ast.Module) -> t.Iterator[tuple[int, str]]:
@@ -262,7 +262,7 @@ def unpackable_imports_of(tree: ast.Module) -> t.Iterator[tuple[int, str]]:
             if node not in (*tree.body, *guarded):
                 yield node.lineno, "everything is imported before the program begins, at the top of the file"
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-            if any(own_part(name).startswith("plugins") for name in names):
+            if any(relative_name(name).startswith("plugins") for name in names):
                 yield node.lineno, "files of the package are imported relatively"
 
 
@@ -274,7 +274,7 @@ def absolute(node: ast.ImportFrom, own_name: str) -> str:
     return ".".join([*parent, node.module] if node.module else parent)
 
 
-def own_part(name: str) -> str:
+def relative_name(name: str) -> str:
     """A name of this collection without the collection's own name before it."""
     parts = tuple(name.split("."))
     return ".".join(parts[3:]) if parts[:3] == COLLECTION else name
@@ -300,7 +300,7 @@ def _root(node: ast.expr) -> str | None:
 
 
 def impure_uses_of(tree: ast.AST) -> t.Iterator[tuple[str, int]]:
-    """Every call of an impure builtin, every use of posixpath that asks the file system, and of datetime that asks the clock."""
+    """Every call of an impure builtin, every use of posixpath that reads the file system, and of datetime that reads the clock."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in IMPURE_CALLS:
             yield f"{node.func.id}()", node.lineno

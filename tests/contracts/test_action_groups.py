@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every module is in the action group of its side, and its documentation says so."""
+"""Every module is in the action group of its side, and its documentation names it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def misplaced(modules: dict[str, str], groups: dict[str, list[str]]) -> list[str
 
 
 def undocumented(name: str, doc: dict[str, t.Any], group: str | None) -> list[str]:
-    """What a module's documentation fails to say about itself. group: None for one that is in none."""
+    """What a module's documentation lacks. group: None for one that is in none."""
     attributes = doc.get("attributes", {})
     expected = [key for key in ATTRIBUTES if group or key != "action_group"]
     found = [f"{name}: attribute {key} is missing" for key in expected if key not in attributes]
@@ -65,13 +65,13 @@ def sources() -> dict[str, str]:
 
 def action_groups() -> dict[str, list[str]]:
     groups = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]
-    # An entry that is a mapping says which groups of other collections a group belongs to.
+    # An entry that is a mapping names which groups of other collections a group belongs to.
     return {group: [name for name in names if isinstance(name, str)] for group, names in groups.items()}
 
 
 @pytest.fixture(scope="module")
 def documentation() -> dict[str, dict[str, t.Any]]:
-    """What ansible-doc says of each module, by its short name."""
+    """The output of ansible-doc for each module, by its short name."""
     names = [f"nodecraft.kubeadm.{name}" for name in sources()]
     result = subprocess.run(
         ["ansible-doc", "--type=module", "--json", *names],

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The data for AWX: modules of awx.awx take it, and surveys ask for what the collection takes. No AWX is asked here."""
+"""The data for AWX: modules of awx.awx take it, and surveys ask for what the collection takes. No AWX is used here."""
 
 from __future__ import annotations
 
@@ -39,11 +39,7 @@ MODULES = {
 # It changes nothing, so it needs no plan.
 READING = {"upgrade_check.yml"}
 # The types of arguments that an answer of each type of question may be for. Answers to a choice are texts, and Ansible reads booleans from them.
-ANSWERS = {
-    "multiplechoice": {"bool", "str"},
-    "multiselect": {"list"},
-    "text": {"path", "str"},
-}
+ARGUMENT_TYPES = {"multiplechoice": {"bool", "str"}, "multiselect": {"list"}, "text": {"path", "str"}}
 BOOLEANS = ["true", "false"]
 # Variables of roles that are words for one run. An answer overrides the inventory, so all other variables of roles are set there.
 ONE_RUN = re.compile(r"\w+_(resume|restore_removed|lease_takeover|force|allow_\w+)")
@@ -64,15 +60,17 @@ def templates() -> list[Json]:
     return list(data()["controller_templates"])
 
 
-def errors(module: str, item: Json) -> list[str]:
-    """What a module of awx.awx says of an object."""
+def module_errors(module: str, item: Json) -> list[str]:
+    """The errors of a module of awx.awx for an object."""
     specs = json.loads(awx.RECORD.read_text(encoding="utf-8"))["argument_specs"]
     return list(ArgumentSpecValidator(specs[module]).validate(copy.deepcopy(item)).error_messages)
 
 
 @pytest.mark.parametrize("variable", MODULES)
 def test_each_module_takes_the_data(variable: str) -> None:
-    assert [(item["name"], found) for item in data()[variable] if (found := errors(MODULES[variable], item))] == []
+    assert [
+        (item["name"], found) for item in data()[variable] if (found := module_errors(MODULES[variable], item))
+    ] == []
 
 
 def test_all_data_is_used_by_the_playbook() -> None:
@@ -93,8 +91,8 @@ def test_the_playbook_hands_over_each_key_of_each_object() -> None:
             assert tasks[variable][f"awx.awx.{module}"] == {key: f"{{{{ item.{key} }}}}" for key in item}
 
 
-def loaded(path: Path) -> subprocess.CompletedProcess[str]:
-    """What Ansible says when it loads variables and takes a duplicate key as an error; by default it warns."""
+def load_by_ansible(path: Path) -> subprocess.CompletedProcess[str]:
+    """Have Ansible load variables, with a duplicate key as an error; by default it warns."""
     command = [sys.executable, "-m", "ansible", "adhoc", "localhost", "--module-name=ansible.builtin.include_vars"]
     environment = {**os.environ, "ANSIBLE_DUPLICATE_YAML_DICT_KEY": "error"}
     return subprocess.run(
@@ -104,14 +102,14 @@ def loaded(path: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("path", sorted(AWX.glob("data/*.yml")), ids=lambda path: path.stem)
 def test_ansible_finds_no_duplicate_key_in_the_data(path: Path) -> None:
-    done = loaded(path)
+    done = load_by_ansible(path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_merged_key_that_is_overridden_is_found(tmp_path: Path) -> None:
     path = tmp_path / "vars.yml"
     path.write_text("a:\n  <<: {b: 1}\n  b: 2\n", encoding="utf-8")
-    done = loaded(path)
+    done = load_by_ansible(path)
     assert done.returncode != 0
     assert "duplicate" in (done.stdout + done.stderr).lower()
 
@@ -119,28 +117,28 @@ def test_a_merged_key_that_is_overridden_is_found(tmp_path: Path) -> None:
 # ---- job templates ---------------------------------------------------------------------------------------------------
 
 
-def slips(found: t.Sequence[Json]) -> list[str]:
+def template_errors(found: t.Sequence[Json]) -> list[str]:
     """What is wrong with job templates."""
-    told = []
+    problems = []
     changing = {item["playbook"] for item in found} - READING
     for playbook in sorted(changing):
         plans = [item for item in found if item["playbook"] == playbook and item["job_type"] == "check"]
         applies = [item for item in found if item["playbook"] == playbook and item["job_type"] == "run"]
         twins = [{**item, "name": "", "description": "", "job_type": ""} for item in (*plans, *applies)]
         if len(plans) != 1 or len(applies) != 1 or twins[0] != twins[1]:
-            told.append(f"{playbook} has no plan and apply that are otherwise the same")
+            problems.append(f"{playbook} has no plan and apply that are otherwise the same")
     for item in found:
         if item["job_slice_count"] != 1 or item["allow_simultaneous"] is not False:
-            told.append(f"{item['name']}: a run needs all nodes of its cluster, and is the only one")
+            problems.append(f"{item['name']}: a run needs all nodes of its cluster, and is the only one")
         if "ask_job_slice_count_on_launch" in item or "ask_job_type_on_launch" in item:
-            told.append(f"{item['name']}: how a job runs is no question")
+            problems.append(f"{item['name']}: how a job runs is no question")
         if item["job_type"] == "check" and not item["diff_mode"]:
-            told.append(f"{item['name']}: a plan shows what it would change")
-    return told
+            problems.append(f"{item['name']}: a plan shows what it would change")
+    return problems
 
 
 def test_every_change_has_a_plan_and_an_apply_and_none_is_sliced() -> None:
-    assert slips(templates()) == []
+    assert template_errors(templates()) == []
     names = [item["name"] for item in templates()]
     assert len(set(names)) == len(names)
 
@@ -178,7 +176,7 @@ def test_no_secret_is_in_the_data() -> None:
 )
 def test_a_job_template_that_would_harm_is_found(change: Json) -> None:
     first, *others = templates()
-    assert slips([{**first, **change}, *others]) != []
+    assert template_errors([{**first, **change}, *others]) != []
 
 
 # ---- the project -----------------------------------------------------------------------------------------------------
@@ -203,7 +201,7 @@ def of_roles() -> Json:
 
 
 def argument(variable: str) -> Json:
-    """What the collection says of a variable: a role, the module that a playbook hands it to, or the playbook's own decision."""
+    """The specification of a variable: a role, the module that a playbook hands it to, or the playbook's own decision."""
     if variable == "rollback_components":
         return {"type": "list", "choices": sorted([*rollback.STATIC_PODS, rollback.KUBELET])}
     if variable == findings.ACCEPT:
@@ -223,39 +221,39 @@ def is_setting(variable: str) -> bool:
     return variable in of_roles() and ONE_RUN.fullmatch(variable) is None
 
 
-def faults(question: Json) -> list[str]:
+def question_errors(question: Json) -> list[str]:
     """What is wrong with a question of a survey: the answer would be refused, or mean something else."""
-    asked, known = question["type"], argument(question["variable"])
-    told = []
+    kind, known = question["type"], argument(question["variable"])
+    problems = []
     choices = question["choices"].splitlines() if "choices" in question else []
-    wanted = known.get("choices") or (BOOLEANS if known["type"] == "bool" else [])
-    if known["type"] not in ANSWERS.get(asked, ()):
-        told.append(f"{asked} is no answer for {known['type']}")
-    if sorted(choices) != sorted(wanted):
-        told.append(f"choices {choices} are not {wanted}")
+    expected = known.get("choices") or (BOOLEANS if known["type"] == "bool" else [])
+    if known["type"] not in ARGUMENT_TYPES.get(kind, ()):
+        problems.append(f"{kind} is no answer for {known['type']}")
+    if sorted(choices) != sorted(expected):
+        problems.append(f"choices {choices} are not {expected}")
     default = known.get("default", "")
     if str(question["default"]) != (str(default).lower() if known["type"] == "bool" else str(default)):
-        told.append(f"default {question['default']!r} is not {default!r}")
+        problems.append(f"default {question['default']!r} is not {default!r}")
     if known.get("required") and not question["required"]:
-        told.append("is required")
+        problems.append("is required")
     if is_setting(question["variable"]):
-        told.append("is a setting")
-    return told
+        problems.append("is a setting")
+    return problems
 
 
-def asked_by(template: Json) -> list[Json]:
+def questions_of(template: Json) -> list[Json]:
     return list(template["survey_spec"].get("spec", []))
 
 
 def questions() -> list[Json]:
-    return [question for item in templates() for question in asked_by(item)]
+    return [question for item in templates() for question in questions_of(item)]
 
 
 def test_surveys_ask_for_what_the_collection_takes() -> None:
-    assert [(question["variable"], found) for question in questions() if (found := faults(question))] == []
-    assert {question["type"] for question in questions()} == set(ANSWERS)
+    assert [(question["variable"], found) for question in questions() if (found := question_errors(question))] == []
+    assert {question["type"] for question in questions()} == set(ARGUMENT_TYPES)
     for item in templates():
-        variables = [question["variable"] for question in asked_by(item)]
+        variables = [question["variable"] for question in questions_of(item)]
         assert item["survey_enabled"] is bool(variables)
         assert len(set(variables)) == len(variables)
 
@@ -276,8 +274,8 @@ def test_surveys_ask_for_what_the_collection_takes() -> None:
 )
 def test_a_question_of_another_type_is_found(variable: str, change: Json) -> None:
     question = next(each for each in questions() if each["variable"] == variable)
-    assert faults(question) == []
-    assert faults({**question, **change}) != []
+    assert question_errors(question) == []
+    assert question_errors({**question, **change}) != []
 
 
 def test_a_setting_is_found() -> None:
@@ -294,6 +292,6 @@ def test_a_variable_that_the_collection_does_not_have_is_found() -> None:
 
 def test_an_object_that_awx_would_refuse_is_found() -> None:
     (template, *_others) = templates()
-    assert errors("job_template", {**template, "job_type": "scan"}) != []
-    assert errors("job_template", {**template, "job_slices": 1}) != []
-    assert errors("inventory", {"name": "without an organization"}) != []
+    assert module_errors("job_template", {**template, "job_type": "scan"}) != []
+    assert module_errors("job_template", {**template, "job_slices": 1}) != []
+    assert module_errors("inventory", {"name": "without an organization"}) != []

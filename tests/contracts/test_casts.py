@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A cast is where the checker is told something that it cannot see: there are few, and each says why."""
+"""A cast is where the type checker accepts what it cannot see: there are few, and each has its reason."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every module knows check mode. Whether one is in it, the runner alone reads; it tells each step what that step may do, and none keeps it
+"""Every module knows check mode. Whether one is in it, the runner alone reads; it passes each step what that step may do, and none stores it
 for another one."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NAMES = ("dry", "dry_run", "check_mode")  # of what the runner hands on, and of 
 
 
 def reads_check_mode(text: str) -> bool:
-    """Whether code asks an object for its check mode."""
+    """Whether code reads the check mode of an object."""
     return any(isinstance(node, ast.Attribute) and node.attr == "check_mode" for node in ast.walk(ast.parse(text)))
 
 
@@ -31,8 +31,8 @@ def is_flag(value: ast.expr | None) -> bool:
     return isinstance(value, ast.Name) and value.id in NAMES
 
 
-def kept_flags(text: str) -> list[int]:
-    """The lines in which check mode is kept: in an attribute, or by an object that is made with it."""
+def stored_flags(text: str) -> list[int]:
+    """The lines in which check mode is stored: in an attribute, or by an object that is made with it."""
     found = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Attribute) and node.attr.lstrip("_").removeprefix("is_") in NAMES[:2]:
@@ -49,18 +49,18 @@ def kept_flags(text: str) -> list[int]:
 def without_check_mode(text: str) -> list[int]:
     """The lines in which a class that is an AnsibleModule begins as one that has no check mode."""
     classes = [node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)]
-    begun = [
+    calls = [
         node
         for found in classes
         if "AnsibleModule" in map(ast.unparse, found.bases)
         for node in ast.walk(found)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "super().__init__"
     ]
-    return [call.lineno for call in begun if "supports_check_mode=True" not in ast.unparse(call)]
+    return [call.lineno for call in calls if "supports_check_mode=True" not in ast.unparse(call)]
 
 
 def test_each_module_has_it() -> None:
-    """All modules of nodes are of one class, and all that ask the API of another."""
+    """All modules of nodes are of one class, and all that use the API of another."""
     files = [path for path in project_files(ROOT) if path.parts[0] == "plugins" and path.suffix == ".py"]
     texts = {str(path): (ROOT / path).read_text(encoding="utf-8") for path in files}
     assert [path for path, text in texts.items() if "(AnsibleModule)" in text] == list(CLASSES)
@@ -91,7 +91,7 @@ def test_no_step_keeps_it() -> None:
     files = [str(path) for path in project_files(ROOT) if str(path).startswith(OF_STEPS) and path.suffix == ".py"]
     assert {place for place in OF_STEPS if any(path.startswith(place) for path in files)} == set(OF_STEPS)
     texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in files}
-    assert {path: lines for path, text in texts.items() if (lines := kept_flags(text))} == {}
+    assert {path: lines for path, text in texts.items() if (lines := stored_flags(text))} == {}
 
 
 @pytest.mark.parametrize(
@@ -106,11 +106,11 @@ def test_no_step_keeps_it() -> None:
     ],
 )
 def test_keeping_it_is_found(line: str) -> None:
-    assert kept_flags(f"pass\n{line}\n") == [2]
+    assert stored_flags(f"pass\n{line}\n") == [2]
 
 
 @pytest.mark.parametrize(
     "line", ["self._found = protect(cluster, dry=dry)", "self.read(dry=not dry)", "waits = not dry", "self.dryness = 1"]
 )
 def test_handing_it_on_is_no_breach(line: str) -> None:
-    assert kept_flags(line) == []
+    assert stored_flags(line) == []

@@ -43,7 +43,7 @@ def rows_of(text: str) -> list[tuple[str, str]]:
     return [row for row in found if row[0] not in HEADS]
 
 
-def objection(state: str, known: Known) -> str:
+def state_error(state: str, known: Known) -> str:
     """What is wrong with a state; empty when nothing is."""
     if state in WAITING:
         return ""
@@ -69,7 +69,7 @@ def objection(state: str, known: Known) -> str:
 def test_each_requirement_is_verified_or_waits(name: str, known: Known) -> None:
     rows = rows_of((ROOT / "docs/development" / name).read_text("utf-8"))
     assert len(rows) > 25
-    assert {row[0]: found for row in rows if (found := objection(row[1], known))} == {}
+    assert {row[0]: found for row in rows if (found := state_error(row[1], known))} == {}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_each_requirement_is_verified_or_waits(name: str, known: Known) -> None:
     ],
 )
 def test_a_breach_is_found(state: str, found: str, known: Known) -> None:
-    assert objection(state, known) == found
+    assert state_error(state, known) == found
 
 
 def test_rows_are_read() -> None:

@@ -16,7 +16,7 @@ def targets_of(makefile: str) -> set[str]:
 
 
 def targets_named_in(text: str) -> set[str]:
-    """The targets that a text tells its reader to make."""
+    """The targets of make in a text."""
     return set(re.findall(r"\bmake ([a-z]+(?:-[a-z]+)*)(?=[ `\n])", text))
 
 

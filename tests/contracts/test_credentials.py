@@ -61,11 +61,11 @@ IN_THIS_ORDER = ("umask 077", "config view --raw", "config unset users", "config
 
 def missing(text: str) -> list[str]:
     """The commands that a page does not have in their order, so that the kubeconfig holds a token of the account, and nothing of another one."""
-    wanted = list(IN_THIS_ORDER)
+    remaining = list(IN_THIS_ORDER)
     for line in text.splitlines():
-        if wanted and line.startswith("$ ") and wanted[0] in line:
-            del wanted[0]
-    return wanted
+        if remaining and line.startswith("$ ") and remaining[0] in line:
+            del remaining[0]
+    return remaining
 
 
 def test_the_kubeconfig_holds_nothing_of_another_account() -> None:

@@ -25,14 +25,14 @@ def lines_of(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 
-def parsed(requirement: str) -> re.Match[str]:
+def parse(requirement: str) -> re.Match[str]:
     """A requirement's name and the rest."""
     return t.cast("re.Match[str]", PACKAGE.fullmatch(requirement))
 
 
 def too_tight(requirement: str) -> bool:
     """Whether a Python package is pinned, capped, or Ansible itself."""
-    match = parsed(requirement)
+    match = parse(requirement)
     return match["name"] in ("ansible", "ansible-core") or not re.fullmatch(r"(?:>=[\d.]+)?", match["rest"])
 
 
@@ -62,9 +62,9 @@ def test_python_packages_are_neither_pinned_nor_ansible_itself() -> None:
 @pytest.mark.parametrize(("lock", "names"), [("constraints.lock", None), ("nox.lock", TOOLS)])
 def test_a_lock_has_the_hashes_of_the_pinned_versions(lock: str, names: tuple[str, ...] | None) -> None:
     pins = lines_of((ROOT / "tests/constraints.txt").read_text("utf-8"))
-    wanted = {pin for pin in pins if names is None or parsed(pin)["name"] in names}
+    expected = {pin for pin in pins if names is None or parse(pin)["name"] in names}
     locked = locked_versions((ROOT / "tests" / lock).read_text("utf-8"))
-    assert wanted - locked.keys() == set(), "run build/nox/bin/nox --session locks"
+    assert expected - locked.keys() == set(), "run build/nox/bin/nox --session locks"
     assert [line for line, hashes in locked.items() if not hashes] == []
 
 
@@ -76,7 +76,7 @@ def test_a_lock_has_no_other_version_of_what_is_pinned() -> None:
 
 def test_each_dependency_has_its_reason() -> None:
     pinned = set(NAME.findall((ROOT / "tests/constraints.txt").read_text("utf-8")))
-    used = {parsed(line)["name"] for line in lines_of((ROOT / "meta/ee-requirements.txt").read_text("utf-8"))}
+    used = {parse(line)["name"] for line in lines_of((ROOT / "meta/ee-requirements.txt").read_text("utf-8"))}
     assert pinned
     assert (pinned | used | COLLECTIONS) - explained(PAGE.read_text("utf-8")) == set()
 

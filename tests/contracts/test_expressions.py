@@ -55,7 +55,7 @@ def filters(expression: str) -> int:
     return sum(1 for _each in tree.find_all(nodes.Filter))
 
 
-def objections(text: str) -> list[str]:
+def yaml_errors(text: str) -> list[str]:
     """What a file of YAML decides by itself."""
     found = ["has a statement of Jinja"] if "{%" in text else []
     for each in expressions(yaml.safe_load(text)):
@@ -69,11 +69,11 @@ def objections(text: str) -> list[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_yaml_decides_little(path: Path) -> None:
-    assert objections(path.read_text(encoding="utf-8")) == []
+    assert yaml_errors(path.read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.parametrize(
-    ("text", "objection"),
+    ("text", "error"),
     [
         ("a: '{% if b %}c{% endif %}'", "has a statement of Jinja"),
         ("a: ['{{ b | c | d | e }}']", "has 3 filters in b | c | d | e"),
@@ -82,16 +82,16 @@ def test_yaml_decides_little(path: Path) -> None:
         (f"a: b {{{{ {'c' * 161} }}}}", f"has 161 characters in {'c' * 161}"),
     ],
 )
-def test_what_decides_too_much_is_found(text: str, objection: str) -> None:
-    assert objections(text) == [objection]
+def test_what_decides_too_much_is_found(text: str, error: str) -> None:
+    assert yaml_errors(text) == [error]
 
 
 def test_what_decides_little_is_not() -> None:
     assert list(templates("a {{ {'b': {'c': 1}} }} {{ d }}")) == ["{'b': {'c': 1}}", "d"]
-    assert objections(f"when: b | c | d\nname: e | f | g | h\na: '{{{{ {'c' * 160} }}}} {{{{ d | e | f }}}}'") == []
+    assert yaml_errors(f"when: b | c | d\nname: e | f | g | h\na: '{{{{ {'c' * 160} }}}} {{{{ d | e | f }}}}'") == []
 
 
-def words(role: str) -> str:
+def role_text(role: str) -> str:
     """The YAML and the templates of a role, without its documentation."""
     paths = [path for path in (ROOT / "roles" / role).rglob("*") if path.suffix in (".yml", ".j2")]
     return "\n".join(path.read_text(encoding="utf-8") for path in paths if path.parent.name != "meta")
@@ -99,9 +99,9 @@ def words(role: str) -> str:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_has_few_variables_of_its_own(role: str) -> None:
-    assert len(set(re.findall(rf"\b__{role}_\w+", words(role)))) <= VARIABLES
+    assert len(set(re.findall(rf"\b__{role}_\w+", role_text(role)))) <= VARIABLES
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_other_hosts_are_read_in_one_place_at_most(role: str) -> None:
-    assert len(re.findall(r"\bhostvars\b", words(role))) <= 1
+    assert len(re.findall(r"\bhostvars\b", role_text(role))) <= 1

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every command and YAML block of the guides is one that ``make test-docs`` executes, but for a few that say why not."""
+"""Every command and YAML block of the guides is one that ``make test-docs`` executes, but for a few that have a reason."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ MISSING = (
 )
 
 
-def breaches(blocks: list[Block]) -> list[str]:
-    """Blocks that are neither executed nor say with a known reason why not."""
+def violations(blocks: list[Block]) -> list[str]:
+    """Blocks that are neither executed nor have a known reason."""
     found = []
     for block in blocks:
         if block.language not in (*COMMANDS, YAML, *DISPLAYED_LANGUAGES):
@@ -60,7 +60,7 @@ def breaches(blocks: list[Block]) -> list[str]:
 
 
 def test_blocks_are_executed_or_say_why_not() -> None:
-    assert breaches(read_blocks(ROOT)) == []
+    assert violations(read_blocks(ROOT)) == []
 
 
 def test_few_are_not_executed() -> None:
@@ -115,6 +115,6 @@ def test_the_page_of_contents_lists_all_of_them_once() -> None:
     ],
 )
 def test_a_breach_is_found(text: str, reason: str) -> None:
-    (found,) = breaches(parse_blocks("a.md", text))
+    (found,) = violations(parse_blocks("a.md", text))
     assert found.startswith("a.md:1: ")
     assert reason in found

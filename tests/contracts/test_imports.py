@@ -23,7 +23,7 @@ def test_there_is_something_to_check() -> None:
     assert (ROOT / UTILS / "_engine/program.py").is_file()
 
 
-# A file, what it imports, and what is said of it.
+# A file, what it imports, and a part of the message.
 BREACHES = [
     ("plugins/modules/a.py", "import subprocess", "subprocess may not"),
     ("plugins/modules/a.py", "from ansible.plugins import loader", "ansible.plugins.loader may not"),
@@ -103,15 +103,15 @@ BREACHES = [
 
 
 @pytest.mark.parametrize(
-    ("path", "source", "complaint"),
+    ("path", "source", "message"),
     BREACHES,
 )
-def test_a_breach_is_found(tmp_path: Path, path: str, source: str, complaint: str) -> None:
+def test_a_breach_is_found(tmp_path: Path, path: str, source: str, message: str) -> None:
     file = tmp_path / path
     file.parent.mkdir(parents=True)
     file.write_text(source, encoding="utf-8")
     (found,) = imports.findings(tmp_path)
-    assert complaint in found
+    assert message in found
 
 
 @pytest.mark.parametrize(

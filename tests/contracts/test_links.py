@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.test_artifact import 
 
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 # The README is shown outside of the repository, too, so its links are whole addresses.
-OURS = re.compile(r"https://github\.com/nodecraft/kubeadm/(?:blob|tree)/main/")
+OWN = re.compile(r"https://github\.com/nodecraft/kubeadm/(?:blob|tree)/main/")
 # What docs.ansible.com shows on the pages of modules and roles; the form of an issue is named in the address.
 LINKS = "docs/docsite/links.yml"
 FORM = re.compile(r"/issues/new\?template=(\S+)")
@@ -23,8 +23,8 @@ FORM = re.compile(r"/issues/new\?template=(\S+)")
 
 def is_there(document: Path, target: str) -> bool:
     """Whether a link leads to a file of ours, or out of the project."""
-    place, ours = OURS.subn("", target)
-    if ours:
+    place, own = OWN.subn("", target)
+    if own:
         return (ROOT / place).exists()
     return "://" in target or (document.parent / target).exists()
 
@@ -76,9 +76,7 @@ def test_a_link_out_of_the_artifact_is_found() -> None:
 
 def test_a_breach_is_found(tmp_path: Path) -> None:
     document = tmp_path / "a.md"
-    ours = "https://github.com/nodecraft/kubeadm/blob/main/"
-    text = (
-        f"[here](a.md#top) [web](https://example.com/x) [gone](docs/b.md) [whole]({ours}galaxy.yml) [too]({ours}b.md)"
-    )
+    own = "https://github.com/nodecraft/kubeadm/blob/main/"
+    text = f"[here](a.md#top) [web](https://example.com/x) [gone](docs/b.md) [whole]({own}galaxy.yml) [too]({own}b.md)"
     document.write_text(text, encoding="utf-8")
-    assert dead_links(document) == ["docs/b.md", f"{ours}b.md"]
+    assert dead_links(document) == ["docs/b.md", f"{own}b.md"]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Data says nothing of the machine that wrote it: a test with such data passes there and nowhere else."""
+"""Data has nothing of the machine that wrote it: a test with such data passes there and nowhere else."""
 
 from __future__ import annotations
 

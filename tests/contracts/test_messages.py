@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The pages that are looked up by messages quote messages that there are, and all of those that tell what could not be verified."""
+"""The pages that are looked up by messages quote messages that there are, and all of those about what could not be verified."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_messages_are_those_of_the_collection() -> None:
 
 
 def unverified(text: str) -> t.Iterator[str]:
-    """How each message of a source begins that tells what could not be verified, up to its first placeholder."""
+    """How each message of a source about what could not be verified begins, up to its first placeholder."""
     for node in ast.walk(ast.parse(text)):
         first = node.values[0] if isinstance(node, ast.JoinedStr) and node.values else node
         if isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value.startswith(UNVERIFIED):
@@ -46,7 +46,7 @@ def unverified(text: str) -> t.Iterator[str]:
 
 
 def without_row(page: str, messages: t.Iterable[str]) -> list[str]:
-    """The messages that no row of a page quotes; the first word alone tells nothing."""
+    """The messages that no row of a page quotes; the first word alone means nothing."""
     quotes = tuple(quote for quote in ROW.findall(page) if quote.startswith(UNVERIFIED))
     return sorted({each for each in messages if each != UNVERIFIED and not each.startswith(quotes)})
 
@@ -63,7 +63,7 @@ def test_what_could_not_be_verified_has_a_row() -> None:
 
 
 def test_node_that_is_not_reported_is_told_by_the_engine_as_its_reader_knows_it() -> None:
-    """The rollout reads this of a transaction. The engine is packed with nothing else, so it has a copy of the words."""
+    """The rollout reads this of a transaction. The engine is packed with nothing else, so it has a copy of the message."""
     engine = (ROOT / "plugins/module_utils/_engine/kubelet_node.py").read_text(encoding="utf-8")
     assert rollout.UNREPORTED in set(unverified(engine))
 

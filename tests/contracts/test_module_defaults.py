@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What roles hand to our modules is what these take: the stand-ins of the roles' tests take anything, and no linter reads module_defaults."""
+"""What roles hand to the collection's modules is what these take: the stand-ins of the roles' tests take anything, and no linter reads module_defaults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.roll
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 TASKS = sorted([*ROOT.glob("roles/*/tasks/*.yml"), *ROOT.glob("playbooks/**/*.yml")])
-OURS = "nodecraft.kubeadm."
+OWN = "nodecraft.kubeadm."
 
 
 def document(path: Path, name: str) -> dict[str, t.Any]:
@@ -32,15 +32,15 @@ def options_of(module: str) -> set[str]:
     found = document(ROOT / f"plugins/modules/{module}.py", "DOCUMENTATION")
     options = set(found.get("options", {}))
     for fragment in found.get("extends_documentation_fragment", []):
-        if fragment.startswith(OURS):
-            name, _dot, part = fragment[len(OURS) :].partition(".")
+        if fragment.startswith(OWN):
+            name, _dot, part = fragment[len(OWN) :].partition(".")
             path = ROOT / f"plugins/doc_fragments/{name}.py"
             options |= set(document(path, part.upper() or "DOCUMENTATION").get("options", {}))
     return options
 
 
 def options_in(path: Path) -> list[tuple[str, str]]:
-    """Each module of ours in the tasks and module_defaults of a file, with each option that it gets there."""
+    """Each module of the collection in the tasks and module_defaults of a file, with each option that it gets there."""
     variables = path.parents[1] / "vars/main.yml"
     known = yaml.safe_load(variables.read_text(encoding="utf-8")) if variables.exists() else {}
     return list(handed_over(yaml.safe_load(path.read_text(encoding="utf-8")), known))
@@ -53,8 +53,8 @@ def handed_over(thing: t.Any, known: t.Mapping[str, t.Any]) -> t.Iterator[tuple[
             yield from handed_over(entry, known)
     elif isinstance(thing, dict):
         for key, value in thing.items():
-            if str(key).startswith(OURS):
-                yield from ((key[len(OURS) :], option) for option in named_in(value, known))
+            if str(key).startswith(OWN):
+                yield from ((key[len(OWN) :], option) for option in named_in(value, known))
             yield from handed_over(value, known)
 
 

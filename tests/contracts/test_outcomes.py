@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT, project_files
 
 ENGINES = Path("plugins/module_utils/_engine/journal.py")
-OURS = Path("plugins/module_utils/_plan/transaction/messages.py")
+OWN = Path("plugins/module_utils/_plan/transaction/messages.py")
 FIRST = ("PREPARED", "COMMITTED")  # of the phases, and of the outcomes
 # What others call so, too: a container and a host of a rollout wait, and etcd has alarms.
 OF_OTHERS = {"waiting": ("_plan/",), "alarm": ("_engine/etcd_member.py",)}
@@ -55,16 +55,16 @@ def literals(path: str, text: str, forbidden: set[str]) -> list[str]:
 
 
 def test_the_two_agree() -> None:
-    ours, engines = flat(constants(OURS)), flat(constants(ENGINES))
-    assert "CONFIRMING" in ours
-    assert ours == {name: engines.get(name) for name in ours}
+    own, engines = flat(constants(OWN)), flat(constants(ENGINES))
+    assert "CONFIRMING" in own
+    assert own == {name: engines.get(name) for name in own}
 
 
 def test_no_other_file_has_such_a_word() -> None:
     forbidden = words()
     assert {"prepared", "confirming", "committed", "alarm"} < forbidden
     files = [path for path in project_files(ROOT) if path.parts[0] == "plugins" and path.suffix == ".py"]
-    texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in files if path not in (ENGINES, OURS)}
+    texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in files if path not in (ENGINES, OWN)}
     assert len(texts) == len(files) - 2
     assert [found for path, text in texts.items() for found in literals(str(path), text, forbidden)] == []
 

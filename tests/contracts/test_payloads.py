@@ -16,7 +16,7 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 COLLECTIONS = ROOT / "build" / "collections"
 OWN = "ansible_collections/nodecraft/kubeadm/plugins"
-# Kilobytes of our own files in a module's archive, packed one by one; as text on the wire they are a third more. What Ansible adds to
+# Kilobytes of the collection's own files in a module's archive, packed one by one; as text on the wire they are a third more. What Ansible adds to
 # every module differs between its versions, and is about 106.
 KILOBYTES = {
     "kubeadm_config_check": 241,
@@ -45,7 +45,7 @@ def test_node_module_carries_nothing_of_the_api_side(module: str) -> None:
 
 
 def kilobytes(archive: bytes) -> float:
-    """What our own files come to when each is packed."""
+    """What the collection's own files come to when each is packed."""
     with zipfile.ZipFile(io.BytesIO(archive)) as opened:
         own = [opened.read(name) for name in opened.namelist() if name.startswith(f"{OWN}/")]
     return sum(len(zlib.compress(content)) for content in own) / 1000

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The picture of the architecture is made from the import contract, so that it cannot tell anything else."""
+"""The picture of the architecture is made from the import contract, so that it cannot show anything else."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def sources(*directories: str) -> list[Path]:
 
 
 def is_private(path: Path) -> bool:
-    """Whether the name of a helper says that it is private."""
+    """Whether a helper is private by its name."""
     return any(part.startswith("_") for part in path.parts[2:])
 
 

@@ -21,16 +21,16 @@ QUERIES = {"get", "info", "list", "query", "read"}
 
 
 def documented(kind: str, directory: str) -> dict[str, Json]:
-    """What ansible-doc says of each plugin of a kind, by its short name."""
+    """The output of ansible-doc for each plugin of a kind, by its short name."""
     names = [f"nodecraft.kubeadm.{path.stem}" for path in sorted((ROOT / directory).glob("*.py"))]
-    told = subprocess.run(
+    listing = subprocess.run(
         ["ansible-doc", f"--type={kind}", "--json", *names],
         env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "build/collections")},
         check=True,
         capture_output=True,
         text=True,
     ).stdout
-    return {name.rpartition(".")[2]: entry for name, entry in json.loads(told).items()}
+    return {name.rpartition(".")[2]: entry for name, entry in json.loads(listing).items()}
 
 
 @pytest.fixture(name="modules", scope="module")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The device plugin and the module that asks it agree: two packages that cannot import each other."""
+"""The device plugin and the module that reads it agree: two packages that cannot import each other."""
 
 from __future__ import annotations
 

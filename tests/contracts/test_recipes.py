@@ -18,7 +18,7 @@ DISPLAYED_LANGUAGES = re.compile(
 )
 
 
-def shown_in(page: str) -> dict[str, str]:
+def recipes_in(page: str) -> dict[str, str]:
     """The recipes that a page shows, each below the link to its file."""
     return {match["name"]: match["text"] for match in DISPLAYED_LANGUAGES.finditer(page)}
 
@@ -34,8 +34,8 @@ def files() -> dict[str, str]:
 
 def unlike(recipes: dict[str, str], page: str) -> list[str]:
     """The recipes that a page does not show as they are, and what it shows besides."""
-    shown = shown_in(page)
-    return sorted(name for name in {*recipes, *shown} if recipes.get(name) != shown.get(name))
+    on_page = recipes_in(page)
+    return sorted(name for name in {*recipes, *on_page} if recipes.get(name) != on_page.get(name))
 
 
 def test_the_page_shows_the_files() -> None:

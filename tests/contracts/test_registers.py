@@ -13,8 +13,8 @@ import yaml
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 FILES = sorted(ROOT.glob("roles/*/tasks/*.yml"))
-OURS = "nodecraft.kubeadm."
-ROLLOUT = f"{OURS}rollout"
+OWN = "nodecraft.kubeadm."
+ROLLOUT = f"{OWN}rollout"
 # The methods of a host of a rollout that read a register, by its short name.
 READERS = ("result", "of_pass", "_registered")
 SOURCES = [*ROOT.glob("plugins/module_utils/_plan/**/*.py"), *ROOT.glob("plugins/plugin_utils/_controller/*.py")]
@@ -48,9 +48,9 @@ def short_name(role: str, task: dict[str, t.Any]) -> str:
     return str(task.get("register", "")).removeprefix(f"__{role}_")
 
 
-def objections(role: str, task: dict[str, t.Any]) -> list[str]:
-    """What is wrong with what a task with a module of ours registers."""
-    if "register" not in task or not any(key.startswith(OURS) for key in task):
+def register_errors(role: str, task: dict[str, t.Any]) -> list[str]:
+    """What is wrong with what a task with a module of the collection registers."""
+    if "register" not in task or not any(key.startswith(OWN) for key in task):
         return []
     name = short_name(role, task)
     step = task.get(ROLLOUT, {}).get("step", name)
@@ -61,8 +61,8 @@ def objections(role: str, task: dict[str, t.Any]) -> list[str]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_is_registered_is_read(path: Path) -> None:
     role = path.parents[1].name
-    found = [objections(role, task) for task in tasks_of(path)]
-    assert [objection for each in found for objection in each] == []
+    found = [register_errors(role, task) for task in tasks_of(path)]
+    assert [error for each in found for error in each] == []
 
 
 def test_what_is_read_is_registered() -> None:
@@ -77,10 +77,10 @@ def test_names_are_those_that_calls_say() -> None:
 
 def test_another_name_is_found() -> None:
     step = {ROLLOUT: {"step": "decide"}, "register": "__r_decision"}
-    assert objections("r", step) == ["decide is registered as decision", "decision is not read"]
-    assert objections("r", {**step, "register": "__r_decide"}) == []
-    assert objections("r", {ROLLOUT: {"step": "plan"}, "register": "__r_begin"}) == []
-    assert objections("r", {f"{OURS}kubelet": {}, "register": "__r_chnage"}) == ["chnage is not read"]
+    assert register_errors("r", step) == ["decide is registered as decision", "decision is not read"]
+    assert register_errors("r", {**step, "register": "__r_decide"}) == []
+    assert register_errors("r", {ROLLOUT: {"step": "plan"}, "register": "__r_begin"}) == []
+    assert register_errors("r", {f"{OWN}kubelet": {}, "register": "__r_chnage"}) == ["chnage is not read"]
 
 
 # ---- nowhere else by a string ----------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def reads_by_string(text: str) -> list[int]:
 
 
 def test_results_are_parsed_where_registers_are_read() -> None:
-    """Elsewhere a misspelt key would read as a task that did not say so; a field that is not there the type checker finds."""
+    """Elsewhere a misspelt key would read as a task that did not return it; a field that is not there the type checker finds."""
     files = [path for path in sorted(ROOT.glob("plugins/plugin_utils/_controller/*.py")) if path.name != BORDER]
     assert len(files) > 15
     found = {path.name: reads_by_string(path.read_text(encoding="utf-8")) for path in files}

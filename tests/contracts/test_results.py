@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The result of each module is held against what is documented of it, by its unit tests."""
+"""The result of each module is compared with what is documented of it, by its unit tests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def compared() -> set[str]:
     found: set[str] = set()
     for path in UNITS.rglob("test_*.py"):
         text = path.read_text(encoding="utf-8")
-        found |= set(re.findall(r'breaches\(\s*"(\w+)"', text))
+        found |= set(re.findall(r'schema_errors\(\s*"(\w+)"', text))
         if "support.module_api import" in text:
             found |= set(re.findall(r"\bplay\((\w+)", text))
     return found
@@ -43,7 +43,7 @@ def test_the_result_of_each_module_is_compared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("result", "says"),
+    ("result", "errors"),
     [
         ({"nodes": {"w1": {"ready": True}}, "node": "w1", "changed": True, "msg": ""}, []),
         ({"nodes": {}, "node": None, "late": 3}, []),
@@ -57,6 +57,6 @@ def test_the_result_of_each_module_is_compared() -> None:
         ({"nodes": {"w1": {}}, "node": "w1"}, ["a: nodes: ready is missing"]),
     ],
 )
-def test_a_breach_is_found(monkeypatch: pytest.MonkeyPatch, result: dict[str, t.Any], says: list[str]) -> None:
-    monkeypatch.setattr(documents, "returned", lambda _module: EXAMPLE)
-    assert documents.breaches("a", result) == says
+def test_a_breach_is_found(monkeypatch: pytest.MonkeyPatch, result: dict[str, t.Any], errors: list[str]) -> None:
+    monkeypatch.setattr(documents, "return_documentation", lambda _module: EXAMPLE)
+    assert documents.schema_errors("a", result) == errors

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every role's defaults and argument specification agree, and a variable's name says who uses it; no tool of Ansible's checks that."""
+"""Every role's defaults and argument specification agree, and a variable's name shows who uses it; no tool of Ansible's checks that."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def load(path: Path) -> dict[str, t.Any]:
 
 
 def disagreements(role: str, defaults: dict[str, t.Any], options: dict[str, dict[str, t.Any]]) -> list[str]:
-    """Where the two files of a role say different things."""
+    """Where the two files of a role disagree."""
     found = [
         f"{name} does not begin with the role's name"
         for name in sorted({*defaults, *options})
@@ -62,13 +62,13 @@ def test_there_is_something_to_check() -> None:
 def test_defaults_and_specification_agree(role: str) -> None:
     directory = ROOT / "roles" / role
     specifications = load(directory / "meta/argument_specs.yml")["argument_specs"]
-    # An option that several entry points have is described for each; what the main one says of it comes last.
+    # An option that several entry points have is described for each; that of the main one comes last.
     options = {name: option for entry in reversed(specifications.values()) for name, option in entry["options"].items()}
     assert disagreements(role, load(directory / "defaults/main.yml"), options) == []
 
 
 @pytest.mark.parametrize(
-    ("defaults", "option", "complaint"),
+    ("defaults", "option", "message"),
     [
         ({"r_a": 1}, {}, "has a default in one of the two files only"),
         ({}, {"default": 1}, "has a default in one of the two files only"),
@@ -78,8 +78,8 @@ def test_defaults_and_specification_agree(role: str) -> None:
         ({}, {"description": ""}, "is not described"),
     ],
 )
-def test_a_breach_is_found(defaults: dict[str, t.Any], option: dict[str, t.Any], complaint: str) -> None:
-    assert f"r_a {complaint}" in disagreements("r", defaults, {"r_a": {"description": "A.", **option}})
+def test_a_breach_is_found(defaults: dict[str, t.Any], option: dict[str, t.Any], message: str) -> None:
+    assert f"r_a {message}" in disagreements("r", defaults, {"r_a": {"description": "A.", **option}})
 
 
 def test_a_stray_or_misnamed_variable_is_found() -> None:

@@ -16,7 +16,7 @@ LINES_OF_A_FUNCTION = 52
 LINES_OF_A_CLASS, METHODS_OF_A_CLASS = 250, 20
 
 
-def held(path: Path) -> bool:
+def is_limited(path: Path) -> bool:
     """Whether a file is one of those that this is about."""
     is_written = path.suffix != ".lock"  # a program writes those
     return is_written and (path.parts[0] in DIRECTORIES or path == Path("noxfile.py"))
@@ -38,7 +38,7 @@ def findings(path: Path, text: str) -> list[str]:
 
 
 def test_nothing_is_too_long() -> None:
-    files = [path for path in project_files(ROOT) if held(path)]
+    files = [path for path in project_files(ROOT) if is_limited(path)]
     assert {path.parts[0] for path in files} == {*DIRECTORIES, "noxfile.py"}
     assert [found for path in files for found in findings(path, (ROOT / path).read_text(encoding="utf-8"))] == []
 

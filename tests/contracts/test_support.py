@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What users are promised to be supported is what is tested, and what the metadata says."""
+"""What users are promised to be supported is what is tested, and what the metadata has."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def value_of(constant: str) -> t.Any:
 
 
 def promises() -> dict[str, str]:
-    """What both pages have to say, by what it is about."""
+    """What both pages have to contain, by subject."""
     cores: dict[str, tuple[str, tuple[str, ...]]] = value_of("CORES")
     released = [name for name, (release, _pythons) in cores.items() if "rc" not in release]
     candidates = [name for name in cores if name not in released]

@@ -14,7 +14,7 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT, 
 HOME = Path("plugins/module_utils/_engine/tls.py")
 # What builds a context when it is called. As a type it may stand anywhere.
 BUILDERS = {"SSLContext", "create_default_context", "_create_unverified_context", "_create_stdlib_context"}
-# What builds one of its own, with or without being asked to, unless it is given one.
+# What builds one of its own, implicitly or explicitly, unless it is given one.
 CONNECTIONS = {"HTTPSConnection", "HTTPSHandler", "urlopen", "get_server_certificate"}
 
 

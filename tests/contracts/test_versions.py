@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The versions of Kubernetes outside of which modules warn are those of the lab, and those that users are told."""
+"""The versions of Kubernetes outside of which modules warn are those of the lab, and those that users read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import versions
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
-# They ask no cluster themselves, or one that another module has asked.
+# They use no cluster themselves, or one that another module has used.
 SILENT = ("node_transaction", "rollout")
 
 

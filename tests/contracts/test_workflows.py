@@ -14,7 +14,7 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.test_support import v
 
 PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}")
 MAKE = re.compile(r'sudo env "PATH=\$PATH" (?:"XDG_CACHE_HOME=\$HOME/\.cache" )?make (\S.*)')
-# What tells of most mistakes; all else waits for it.
+# What finds most mistakes; all else waits for it.
 FIRST = {"test-first", "test-lint"}
 SETUP = "actions/setup-python@"
 

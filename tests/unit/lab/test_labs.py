@@ -47,7 +47,7 @@ def test_what_is_asked_for_is_checked_before_anything_is_removed(tmp_path: Path)
         "lab_grace_seconds": 30,
         "lab_node_status_seconds": 10,
     }
-    assert asked == {**checked, "lab_introduced": False}
+    assert asked == {**checked, "lab_show_usage": False}
 
 
 def test_what_was_refused_is_not_removed_afterwards(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the documentation of a module says of its result; read as text, because the node's side is tested without Ansible too."""
+"""The documentation of a module's result; read as text, because the node's side is tested without Ansible too."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Json = dict[str, t.Any]
 
 
 @functools.cache
-def returned(module: str) -> Json:
+def return_documentation(module: str) -> Json:
     """C(RETURN) of a module."""
     tree = ast.parse((MODULES / f"{module}.py").read_text(encoding="utf-8"))
     texts = (
@@ -43,25 +43,25 @@ def returned(module: str) -> Json:
 
 def documented(module: str, *path: str) -> set[str]:
     """The keys of a module's result, or of what its keys at this path contain."""
-    keys = returned(module)
+    keys = return_documentation(module)
     for name in path:
         keys = keys[name]["contains"]
     return set(keys)
 
 
-def breaches(module: str, result: Json, *, of_runner: t.Collection[str] = ()) -> list[str]:
-    """In what a result is not as C(RETURN) of its module says: keys that one has and the other has not, other types, null without a word.
+def schema_errors(module: str, result: Json, *, of_runner: t.Collection[str] = ()) -> list[str]:
+    """Where a result differs from C(RETURN) of its module: keys that one has and the other has not, other types, undocumented nulls.
 
     of_runner: documented keys that others add, such as the runner, where only the steps were gone through.
     """
-    keys = {key: value for key, value in returned(module).items() if key not in of_runner}
-    shown = {key: value for key, value in result.items() if key in keys or key not in ANSIBLE_KEYS}
+    keys = {key: value for key, value in return_documentation(module).items() if key not in of_runner}
+    compared = {key: value for key, value in result.items() if key in keys or key not in ANSIBLE_KEYS}
     needed = ("always",) if result.get("failed") else ("always", "success")
-    return list(_breaches(module, keys, shown, needed))
+    return list(_schema_errors(module, keys, compared, needed))
 
 
-def _breaches(place: str, keys: Json, found: Json, needed: t.Container[str]) -> t.Iterator[str]:
-    """needed: when keys are returned that have to be there; those in others are, unless they say when."""
+def _schema_errors(place: str, keys: Json, found: Json, needed: t.Container[str]) -> t.Iterator[str]:
+    """needed: when keys are returned that have to be there; those in others are, unless they have a condition."""
     yield from (f"{place}: {key} is not documented" for key in found if key not in keys)
     may_be_null = any("keys are V(null)" in _text(entry) for entry in keys.values())
     for key, entry in keys.items():
@@ -76,7 +76,7 @@ def _breaches(place: str, keys: Json, found: Json, needed: t.Container[str]) -> 
             yield f"{name} is {found[key]!r}, not of type {entry['type']}"
         elif "contains" in entry:
             for element in _elements(entry, found[key]):
-                yield from _breaches(name, entry["contains"], element, needed)
+                yield from _schema_errors(name, entry["contains"], element, needed)
 
 
 def _elements(entry: Json, value: t.Any) -> list[Json]:

@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import Client
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import ANSIBLE_KEYS, breaches
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import ANSIBLE_KEYS, schema_errors
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import node
 
@@ -46,7 +46,7 @@ def fixture_play(
         for secret in result.pop("_ansible_new_secrets", ()):
             result = t.cast(Result, json.loads(json.dumps(result).replace(secret, "********")))
         if set(result) - ANSIBLE_KEYS - {"api"} or not result.get("failed"):
-            found = breaches(module.__name__.rpartition(".")[2], result)
+            found = schema_errors(module.__name__.rpartition(".")[2], result)
             assert found == [], found
         return result
 

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.modules import kubeadm_config
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import TEXT, Json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.config_maps import ConfigMaps
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import schema_errors
 
 V: Json = {"etcd": {"args": {"quota-backend-bytes": {"value": ["1"]}}}}
 
@@ -32,7 +32,7 @@ def fixture_play(
             start(kubeadm_config.main, **parameters)
         result: Json = json.loads(capsys.readouterr().out)
         if result.get("operations") is not None or not result.get("failed"):
-            assert breaches("kubeadm_config", result) == []
+            assert schema_errors("kubeadm_config", result) == []
         return result
 
     return play

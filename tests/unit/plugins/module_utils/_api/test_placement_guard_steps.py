@@ -16,7 +16,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.poli
     POLICY,
     nodes_of,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import schema_errors
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import HttpError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_guards import FakeGuards
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guard_runs import (
@@ -77,7 +77,7 @@ def test_it_is_tried_on_pods_that_are_never_made_then_written_then_verified(api:
 
 
 def test_what_is_documented_is_returned(api: FakeGuards) -> None:
-    assert breaches("placement_guard", run(api).report, of_runner={"api", "rehearsal"}) == []
+    assert schema_errors("placement_guard", run(api).report, of_runner={"api", "rehearsal"}) == []
 
 
 def test_a_guard_that_only_warns_is_tried_and_not_verified(api: FakeGuards) -> None:

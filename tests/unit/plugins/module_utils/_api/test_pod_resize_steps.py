@@ -8,7 +8,7 @@ import time
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import pods
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import schema_errors
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import NODE_LEASES, HttpError, node_lease
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_pods import FakePods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.pod_runs import (
@@ -474,4 +474,4 @@ def test_what_is_documented_is_returned(web: FakePods) -> None:
     done = run(web, owner=OWNER, template="report")
     assert done.pods["web-1"]["operations"]
     assert done.template["differences"]
-    assert breaches("pod_resize", done.report, of_runner={"api", "rehearsal"}) == []
+    assert schema_errors("pod_resize", done.report, of_runner={"api", "rehearsal"}) == []

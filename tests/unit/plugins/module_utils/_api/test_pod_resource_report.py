@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import ApiError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.pod_resource_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import schema_errors
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, HttpError, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node, pod
 
@@ -105,7 +105,7 @@ def test_a_version_that_is_not_tested(api: FakeApi) -> None:
 def test_what_is_documented_is_returned(api: FakeApi) -> None:
     found = Read(api)
     result = {"allocations": found.allocations, "nodes": found.nodes}
-    assert breaches("pod_resource_info", result, of_runner={"api"}) == []
+    assert schema_errors("pod_resource_info", result, of_runner={"api"}) == []
 
 
 def test_many_nodes_take_one_request_each_three_lists_and_the_version(serve: Serve) -> None:

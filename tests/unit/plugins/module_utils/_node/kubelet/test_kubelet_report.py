@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet im
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import schema_errors
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_nodes import Node
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
 
@@ -54,7 +54,7 @@ def test_why_it_counts_as_a_control_plane_is_told(node: Node) -> None:
 
 def test_the_report_names_what_sets_what(node: Node) -> None:
     found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)
-    assert breaches("kubelet_info", found) == []
+    assert schema_errors("kubelet_info", found) == []
     assert found["in_sync"]
     assert found["blocked_by"] is None
     assert found["process"]["pid"] == 7

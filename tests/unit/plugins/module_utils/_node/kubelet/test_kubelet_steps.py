@@ -38,7 +38,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rehearsal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import schema_errors
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_nodes import ACCEPTED, UNKNOWN, Node
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
 
@@ -58,7 +58,7 @@ def carry_out(node: Node, **given: t.Any) -> Json:
         assert steps.rehearse().verdict == verdicts.ACCEPTED
         steps.apply()
     report = steps.report()
-    assert breaches("kubelet", {**report, "transaction": None}, of_runner={"rehearsal"}) == []
+    assert schema_errors("kubelet", {**report, "transaction": None}, of_runner={"rehearsal"}) == []
     assert set(report["transaction"]) == {"id", "requested", "outcome", "longest_seconds"}
     assert report["transaction"]["outcome"] is None
     return t.cast("Json", journal_history.open_journal("kubelet"))

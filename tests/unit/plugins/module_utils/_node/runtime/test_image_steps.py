@@ -9,7 +9,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime.im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.batch import TaskPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import NOT_NEEDED, Verdict
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import schema_errors
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NODE, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun, add_kubelet
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import StepRunner
@@ -38,7 +38,7 @@ def test_an_image_that_is_missing_is_loaded(node: FakeNode, run: FakeRun) -> Non
     run.answers["crictl"] = HERE
     found.apply()
     assert run.ran(f"podman load --quiet --input={ARCHIVE}")
-    assert breaches("node_image", found.report(), of_runner={"rehearsal"}) == []
+    assert schema_errors("node_image", found.report(), of_runner={"rehearsal"}) == []
     assert found.report() == {"name": IMAGE, "node": NODE, "runtime": "CRI-O", "present": False, "unverified": []}
 
 

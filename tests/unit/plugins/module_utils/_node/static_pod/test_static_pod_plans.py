@@ -30,7 +30,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.own
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import Entry, Persisted
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import ANSIBLE_KEYS, breaches, documented
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import ANSIBLE_KEYS, documented, schema_errors
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, FakeNode, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs import PodCourse, carry_out, steps
@@ -121,10 +121,10 @@ def test_a_plan_is_what_the_module_of_one_says_in_check_mode(master: FakeNode, r
     own = {"failed", "msg", "persistable", "ready", "problem"}
     assert {key: value for key, value in results[NAME].items() if key not in own} == alone.report()
     of_one = {key: value for key, value in results[NAME].items() if key not in own - ANSIBLE_KEYS}
-    assert breaches("static_pod", of_one, of_runner={"rehearsal"}) == []
+    assert schema_errors("static_pod", of_one, of_runner={"rehearsal"}) == []
     told = documented("static_pod_plan", "static_pods")
     of_plan = {"changed": True, **{key: value for key, value in results[NAME].items() if key in told}}
-    assert breaches("static_pod_plan", node_plans.report({NAME: of_plan})) == []
+    assert schema_errors("static_pod_plan", node_plans.report({NAME: of_plan})) == []
     assert (results[NAME]["ready"], results[NAME]["problem"]) == (True, None)
     assert node_plans.report(results) == {
         "static_pods": results,

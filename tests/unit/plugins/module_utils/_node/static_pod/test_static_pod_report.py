@@ -16,7 +16,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transactio
     transaction_progress,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import schema_errors
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, NEW, OLD, FakeNode, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs import carry_out
@@ -32,7 +32,7 @@ def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
     found = read_all(None, None, run=run, warn=pytest.fail, host=master.host)
     assert (found["node"], found["manifest_dir"], found["unreadable_files"]) == ("cp1", str(master.manifests), [])
     (told,) = found["static_pods"]
-    assert breaches("static_pod_info", found) == []
+    assert schema_errors("static_pod_info", found) == []
     assert found["cluster"] == {"ca_sha256": "", "server": "", "machine_id": "m"}
     assert told["name"] == NAME
     assert told["args"] == {"v": ["4"]}
@@ -92,7 +92,7 @@ def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_p
     found = read_all(NAME, str(directory), run=run, warn=pytest.fail, host=master.host)
     assert found["unreadable_files"] == [str(directory / "notes.txt")]
     (told,) = found["static_pods"]
-    assert breaches("static_pod_info", found) == []
+    assert schema_errors("static_pod_info", found) == []
     assert "anchor" in told["error"]
     assert told["arguments"] is None
     assert (told["ready"], told["problem"]) == (False, told["error"])

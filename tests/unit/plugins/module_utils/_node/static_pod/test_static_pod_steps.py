@@ -37,7 +37,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transactio
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches, documented
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented, schema_errors
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, Behaviour, FakeNode, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.owners import Owners
@@ -50,7 +50,7 @@ UNFINISHED = {"id", "requested", "outcome", "longest_seconds"}  # of a transacti
 def test_a_change_from_the_desired_state_to_the_commit(master: FakeNode, run: FakeRun) -> None:
     master.allowed.add(pod("--v=4", "--feature-gates=A=true").encode())
     report = carry_out(master, run, args={"v": 4}, feature_gates={"A": True})
-    assert breaches("static_pod", {**report, "transaction": None}, of_runner=RUNNERS) == []
+    assert schema_errors("static_pod", {**report, "transaction": None}, of_runner=RUNNERS) == []
     assert set(report["transaction"]) == UNFINISHED
     assert (report["name"], report["node"], report["manifest"]) == (NAME, "cp1", str(master.manifest))
     assert {operation["key"] for operation in report["operations"]} == {"A", "v"}
@@ -70,7 +70,7 @@ def test_the_end_of_a_change_is_told_under_the_id_that_it_was_given(master: Fake
     started = result["transaction"]
     ended = report(run, id=started["id"])["transaction"]
     assert (ended["id"], ended["outcome"]) == (started["id"], COMMITTED)
-    assert breaches("static_pod", {**result, "transaction": ended}, of_runner=RUNNERS) == []
+    assert schema_errors("static_pod", {**result, "transaction": ended}, of_runner=RUNNERS) == []
     assert documented("static_pod", "transaction") == documented("kubelet", "transaction")
 
 
@@ -416,7 +416,7 @@ def test_without_diff_mode_there_is_no_diff(master: FakeNode, run: FakeRun) -> N
 
 
 def test_the_report_has_its_keys_before_anything_was_read(master: FakeNode, run: FakeRun) -> None:
-    assert breaches("static_pod", steps(master, run).report(), of_runner=RUNNERS) == []
+    assert schema_errors("static_pod", steps(master, run).report(), of_runner=RUNNERS) == []
 
 
 @pytest.mark.parametrize("given", [{"wait_timeout": 0}, {"min_ready_seconds": -1}, {"name": "../x"}])

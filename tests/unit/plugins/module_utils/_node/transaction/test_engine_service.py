@@ -37,7 +37,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transactio
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction.state import Unusable
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches, documented
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented, schema_errors
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs import change_while, damage, report, steps
@@ -437,9 +437,9 @@ def test_an_unreadable_journal_is_an_alarm_once_no_engine_is_at_work(master: Fak
     run.answers["systemctl is-active"] = (3, "failed\n", "")
     told = report(run, id=journal["id"])
     assert told["transaction"]["outcome"] == ALARM
-    assert breaches("node_transaction", told, of_runner={"busy"}) == []
+    assert schema_errors("node_transaction", told, of_runner={"busy"}) == []
     assert (
-        breaches(
+        schema_errors(
             "static_pod", {"transaction": told["transaction"]}, of_runner=documented("static_pod") - {"transaction"}
         )
         == []

@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.kubeadm_config_check import Check
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import TEXT, Json
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import schema_errors
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, FakeNode, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import UpgradeRun, put_programs, refused
 
@@ -62,7 +62,7 @@ def test_it_holds(check: Checked) -> None:
     found = check(run)
     assert (found["node"], found["version"]) == ("cp1", "v1.37.2")
     assert [(each["component"], each["verdict"]) for each in found["rehearsed"]] == [(NAME, "accepted")]
-    assert breaches("kubeadm_config_check", found) == []
+    assert schema_errors("kubeadm_config_check", found) == []
     assert len(run.started("kubeadm")) == 4  # both phases, for either text
     assert len(run.started(NAME)) == 1
 

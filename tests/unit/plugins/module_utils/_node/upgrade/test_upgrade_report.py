@@ -21,7 +21,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_co
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import versions
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import findings
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import breaches
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import schema_errors
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, FakeNode, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import state
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import (
@@ -111,7 +111,7 @@ def test_a_control_plane(upgrade: Check) -> None:
     assert broken(result) == []
     assert any("containerd 1.7.24" in each["message"] for each in result["findings"])
     assert (result["checks"], names(result)) == (["container-runtime", "certificates"], NOT_GENERATED)
-    assert breaches("upgrade_check", result) == []
+    assert schema_errors("upgrade_check", result) == []
 
 
 def test_a_worker_needs_a_kubelet_only(upgrade: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def test_newer_version_than_tested_leaves_checks_to_accept(upgrade: Check, monke
     assert names(result) == ["kubelet-manifests", *NOT_GENERATED, "kubelet"]
     assert sorted(result["checks"]) == ["certificates", "container-runtime", "kubelet-gates", "user-namespaces"]
     assert upgrade.run.started("kubelet") == []
-    assert breaches("upgrade_check", result) == []
+    assert schema_errors("upgrade_check", result) == []
 
 
 def test_a_control_plane_without_room(upgrade: Check, monkeypatch: pytest.MonkeyPatch) -> None:
