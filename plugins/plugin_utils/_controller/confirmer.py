@@ -39,14 +39,14 @@ class ConfirmOptions:
 class Confirmer(LockWaiter):
     """Runs the module of the task; where this controller could not confirm a change, no change is started."""
 
-    def _attempt(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
+    def _run_attempt(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """One call of the module. Where this controller could not confirm a change, it only plans and rehearses, to see whether
         there is anything to do."""
         problem = self.connection_problem() if self.confirms() else ""
         check_mode = self._task.check_mode
         self._task.check_mode = check_mode or bool(problem)
         try:
-            result = super()._attempt(arguments, task_vars)
+            result = super()._run_attempt(arguments, task_vars)
         finally:
             self._task.check_mode = check_mode
         if problem:

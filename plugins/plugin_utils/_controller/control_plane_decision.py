@@ -29,7 +29,7 @@ from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.lease import LEASE_NAME, LEASE_NAMESPACE
 from ...module_utils._plan.transaction.results import LeaseResult
 from ...module_utils._plan.transaction.rollout import Hosts, PassStart
-from .lease_holder import holder
+from .lease_holder import holder_name
 from .role_rollout import RoleRollout
 from .rollout_pass import RolloutPass
 
@@ -98,7 +98,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             lease=lease,
             told=self._decision_warnings(hosts, previous),
         )
-        persistence = self._persistence(hosts)
+        persistence = self._plan_persistence(hosts)
         refusal = control_planes.refusal(hosts, self._play.host, self._play.play_hosts, self._play.batch_hosts)
         refusal = refusal or self._kubelet_refusal(hosts)
         # A run that is to write kubeadm-config and cannot is refused before its first write.
@@ -148,7 +148,9 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         run has changed something since."""
         # With serial, the others have a batch of their own.
         others = self._play.excluded_by_serial()
-        found = control_planes.taking_no_part(hosts, [host for host in self._skipped(hosts) if host not in others])
+        found = control_planes.taking_no_part(
+            hosts, [host for host in self._skipped_hosts(hosts) if host not in others]
+        )
         if previous and previous.lease.stale:
             found = [*previous.told, *rollout_lease.meanwhile(previous.outdated, hosts)]
         return found
@@ -162,14 +164,14 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         return decision
 
     @property
-    def _persistences(self) -> type[Persistence]:
+    def _persistence_type(self) -> type[Persistence]:
         # Each step is a process of its own, and only a few come here: the import costs more than the rest of a step.
         from ...module_utils._plan.kubeadm_config.control_plane_persistence import Persistence  # noqa: PLC0415  # see above
 
         return Persistence
 
-    def _persistence(self, hosts: Hosts[StaticPodHost]) -> Persistence | None:
-        return self._persistences.of(hosts, dry=self._play.check_mode)
+    def _plan_persistence(self, hosts: Hosts[StaticPodHost]) -> Persistence | None:
+        return self._persistence_type.of(hosts, dry=self._play.check_mode)
 
     def _kubelet_refusal(self, hosts: Hosts[StaticPodHost]) -> str:
         """Why a kubelet that does not work stops this run. A playbook over several roles decides that itself, and may have repaired it since."""
@@ -194,9 +196,9 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
 
     def _lease_admission(self, hosts: Hosts[StaticPodHost], plan_age: int) -> rollout_lease.Admission:
         """Acquire the Lease."""
-        request = rollout_lease.acquisition(hosts, self._pass.own.settings, holder(), plan_age)
+        request = rollout_lease.acquisition(hosts, self._pass.own.settings, holder_name(), plan_age)
         result = self._modules.run("rollout_lease", request, LeaseResult, is_plan=self._is_dry)
-        return rollout_lease.admission(hosts, result, holder(), self._skipped(hosts), dry=self._is_dry)
+        return rollout_lease.admission(hosts, result, holder_name(), self._skipped_hosts(hosts), dry=self._is_dry)
 
     def admit(self) -> OwnPart:
         """Take this host's own part of what was decided: its files, the hosts that it observes first, and who uses the API for it."""
@@ -228,7 +230,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         files = (IncludedFile(_REPAIRS_FIRST, _ALL),) if is_repair else then
         return dataclasses.replace(found, files=files, first=first, then=then)
 
-    def _skipped(self, hosts: t.Container[str]) -> list[str]:
+    def _skipped_hosts(self, hosts: t.Container[str]) -> list[str]:
         """The control planes of the inventory that take no part: by C(--limit), or in the play but without this role."""
         return [host for host in self._play.control_planes() if host not in hosts]
 
@@ -236,7 +238,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         self, hosts: Hosts[StaticPodHost], *, changing: t.Sequence[str] = (), lost: t.Collection[str] = ()
     ) -> ApiHost:
         """Who uses the API. changing: the host that has its turn then. lost: those that cannot be reached then."""
-        known = {*hosts, *self._skipped(hosts)}
+        known = {*hosts, *self._skipped_hosts(hosts)}
         api = self._pass.own.start.api
         return self._play.api_hosts(
             [each.host for each in api if each.host in known],

@@ -33,7 +33,7 @@ from ...module_utils._plan.transaction import report
 from ...module_utils._plan.transaction.results import ComponentResult, Item, LeaseResult, Report
 from ...module_utils._plan.transaction.rollout import Hosts, PassEnd, Turn
 from .control_plane_decision import ControlPlaneDecision
-from .lease_holder import holder
+from .lease_holder import holder_name
 from .play_view import Json
 
 if t.TYPE_CHECKING:
@@ -46,7 +46,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
 
     _part_type = ComponentResult  # its parts are static pods
 
-    def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
+    def planned_reports(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
         """What was planned, by host and static pod, and of kubeadm-config."""
         found: dict[str, Report] = dict(control_planes.reports(self._pass.hosts(hosts), dry=True))
         decision = self._coordinator.decision
@@ -90,7 +90,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         if not decision.lease.held:
             return ""
         plan_age = int(time.time() - decision.planned_at)
-        request = rollout_lease.renewal(hosts, host, holder(), plan_age)
+        request = rollout_lease.renewal(hosts, host, holder_name(), plan_age)
         return rollout_lease.renewal_refusal(self._modules.run("rollout_lease", request, LeaseResult))
 
     def verify(self) -> ConfigVerified:
@@ -117,7 +117,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         hosts = self._pass.hosts(self._decision.planned)
         if stopped := control_planes.stopped_by(hosts, self._play.play_hosts):
             raise Refusal(f"kubeadm-config was not written, because {', '.join(stopped)} failed or was lost.")
-        persistence = self._persistences(hosts, dry=self._play.check_mode)
+        persistence = self._persistence_type(hosts, dry=self._play.check_mode)
         work = persistence.work
         if work is None:
             raise Refusal(persistence.failure)
@@ -138,7 +138,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         warning, resumption = self._release_lease(hosts, decision)
         # The plan of a run that failed does not have what it left on a node.
         has_stopped = bool(control_planes.stopped_by(hosts, self._play.play_hosts))
-        persistence = None if has_stopped else self._persistence(hosts)
+        persistence = None if has_stopped else self._plan_persistence(hosts)
         last = self._pass.host(decision.planned[-1])
         persistence_lines = persistence.lines(last.written, diff=self._play.diff_mode) if persistence else []
         first = [line for line in persistence_lines[:1] if line.startswith("WARNING")]
@@ -150,7 +150,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
             *report.left_alone_lines(control_planes.left_alone(reports)),
             *(control_planes.undone_by_upgrade(reports) if persistence is None else ()),
             *persistence_lines[len(first) :],
-            *report.unverified_lines(_unrehearsed(last) if last.written else ()),
+            *report.unverified_lines(_unrehearsed_settings(last) if last.written else ()),
             resumption,
         ]
         others = {name: self.with_parts(reports[name], {}) for name in control_planes.lost(hosts)}
@@ -159,13 +159,13 @@ class ControlPlaneRollout(ControlPlaneDecision):
     def run_fields(self, reports: t.Mapping[str, Json]) -> Json:
         """As in all roles, and of kubeadm-config, which no single host has, and of the mark on the Lease."""
         objects = {"kubeadm-config": True} if self._is_config_changed else {}
-        is_marked = any(rollout_lease.RESUMPTION in host.end.lines for host in self._hosts.values())
+        is_marked = any(rollout_lease.RESUMPTION in host.end.lines for host in self._reported_hosts.values())
         return {**super().run_fields(reports), "objects": objects, "resume": rollout_lease.RESUME if is_marked else ""}
 
-    def pending(self, own_report: Json) -> int:
+    def count_pending(self, own_report: Json) -> int:
         """As in all roles. kubeadm-config counts on the host that decides for all."""
         is_first = self._play.check_mode and self._pass.coordinator == self._play.host
-        return super().pending(own_report) + int(is_first and self._is_config_changed)
+        return super().count_pending(own_report) + int(is_first and self._is_config_changed)
 
     @property
     def _is_config_changed(self) -> bool:
@@ -176,12 +176,12 @@ class ControlPlaneRollout(ControlPlaneDecision):
         planned = next(
             (host.decision.planned for host in hosts.values() if host.decision and host.decision.planned), ()
         )
-        persistence = self._persistence(self._pass.hosts(planned))
+        persistence = self._plan_persistence(self._pass.hosts(planned))
         return bool(persistence and persistence.rights)
 
     def _unverified_lines(self, hosts: Hosts[StaticPodHost], reports: control_planes.Reports) -> list[str]:
         """A line for each part that could not be verified before API servers and etcds were stopped, beside those in the reports."""
-        lines = report.unverified_lines(control_planes.unverified(hosts, self._skipped(hosts)))
+        lines = report.unverified_lines(control_planes.unverified(hosts, self._skipped_hosts(hosts)))
         for host, name, what in control_planes.assumed_ready(hosts):
             reported = reports.get(host, {}).get(name)
             if reported is None or what not in reported.unverified:
@@ -190,11 +190,11 @@ class ControlPlaneRollout(ControlPlaneDecision):
 
     def _release_lease(self, hosts: Hosts[StaticPodHost], decision: StaticPodDecision) -> tuple[str, str]:
         """Let other runs in again, unless a change may still go on. Returns a warning and what the next run needs, either may be empty."""
-        request = rollout_lease.release(hosts, holder()) if decision.lease.held else None
+        request = rollout_lease.release(hosts, holder_name()) if decision.lease.held else None
         if request is None:
             return "", ""
         result = self._modules.run("rollout_lease", request, LeaseResult)
-        warning = rollout_lease.release_warning(holder(), result)
+        warning = rollout_lease.release_warning(holder_name(), result)
         return warning, "" if warning else rollout_lease.resumption(hosts)
 
 
@@ -204,7 +204,7 @@ def _step_result(result: ModuleResult) -> Json:
     return {"failed": True, "msg": result.msg or "no answer"} if failed else dict(result.raw)
 
 
-def _unrehearsed(host: StaticPodHost) -> list[str]:
+def _unrehearsed_settings(host: StaticPodHost) -> list[str]:
     """What of the new kubeadm-config could not be rehearsed."""
     return [
         f"whether kubeadm-config suits {each.component} on {result.host}: {each.message}"

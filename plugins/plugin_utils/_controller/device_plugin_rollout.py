@@ -91,11 +91,11 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
 
     def turn(self) -> PluginTurn:
         """See whether this host is a node that gets the plugin and does not have its image."""
-        node = self._variable("node_name") or self._run_on_node("kubelet_info", {}, KubeletInfo).node
+        node = self._role_variable("node_name") or self._run_on_node("kubelet_info", {}, KubeletInfo).node
         decision = self._coordinator.decision or PluginDecision()
         if node not in decision.selected:
             return PluginTurn()
-        image = self._run_on_node("node_image", {"name": self._variable("image")}, ImageState)
+        image = self._run_on_node("node_image", {"name": self._role_variable("image")}, ImageState)
         return PluginTurn(loads=not image.present)
 
     def _run_on_node(self, module: str, arguments: Json, kind: type[R]) -> R:
@@ -113,10 +113,10 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         digests = {name: host.settings.digests for name, host in self._pass.hosts().items()}
         self._refuse(deployment.difference(digests), UNCHANGED)
         settings = self._role_settings()
-        files = self._files(settings)
+        files = self._plugin_files(settings)
         if settings.is_present:
             self._refuse(" ".join(desired.objections(settings)), UNCHANGED)
-            validation = self._validation(files) if settings.is_ours else {}
+            validation = self._validate_config(files) if settings.is_ours else {}
             self._refuse(desired.config_problem(validation, sys.executable), UNCHANGED)
         check = self._check_nodes(settings)
         config_map = desired.config_map(settings.name, files) if files else ""
@@ -133,7 +133,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
             token_secret=desired.token_secret(settings.name) if settings.has_token else "",
         )
 
-    def _files(self, settings: Settings) -> Json:
+    def _plugin_files(self, settings: Settings) -> Json:
         """The files of the plugin by name, as texts."""
         if not settings.is_present:
             return {}
@@ -141,7 +141,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
             return {"config.yaml": to_nice_yaml(desired.config(settings), sort_keys=False)}
         return dict(settings.files)
 
-    def _validation(self, files: Json) -> Json:
+    def _validate_config(self, files: Json) -> Json:
         """Validate, on the controller and with the plugin's own reader, the text that it would read in its pods."""
         command = [sys.executable, "-B", "-m", "nodecraft_device_plugin.validate", "/dev/stdin"]
         source = os.path.join(self._play.role_path(), "files", "plugin", "src")
@@ -176,7 +176,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         decision = self._coordinator.decision or PluginDecision()
         if not deployment.waits(decision, own.written, self._mode):
             return Verified()
-        arguments = {**self._query_arguments(), "wait": True, "wait_timeout": self._variable("wait_timeout")}
+        arguments = {**self._query_arguments(), "wait": True, "wait_timeout": self._role_variable("wait_timeout")}
         check = _require_success(
             self._modules.run("device_plugin_info", arguments, PluginCheck),
             f"{settings.namespace}/{settings.name} was deployed, but what the nodes advertise is not known",
@@ -199,12 +199,12 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
 
     # ---- variables ---------------------------------------------------------------------------------------------------
 
-    def _variable(self, name: str) -> t.Any:
+    def _role_variable(self, name: str) -> t.Any:
         return self._play.variable(f"{self._role}_{name}")
 
     def _query_arguments(self) -> Json:
         """Of which plugin, and what of its nodes."""
-        return {name: self._variable(name) for name in _QUERY_OPTIONS}
+        return {name: self._role_variable(name) for name in _QUERY_OPTIONS}
 
     @property
     def _mode(self) -> Mode:
@@ -212,16 +212,16 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
 
     def _role_settings(self) -> Settings:
         return Settings(
-            state=self._variable("state"),
-            name=str(self._variable("name")),
-            namespace=str(self._variable("namespace")),
-            image=str(self._variable("image") or ""),
-            has_archive=self._variable("image_archive") is not None,
-            has_token=bool(self._variable("pod_resources_token")),
-            config=self._variable("config"),
-            files=self._variable("files"),
-            expected=self._variable("expected"),
-            pod_spec=self._variable("pod_spec"),
+            state=self._role_variable("state"),
+            name=str(self._role_variable("name")),
+            namespace=str(self._role_variable("namespace")),
+            image=str(self._role_variable("image") or ""),
+            has_archive=self._role_variable("image_archive") is not None,
+            has_token=bool(self._role_variable("pod_resources_token")),
+            config=self._role_variable("config"),
+            files=self._role_variable("files"),
+            expected=self._role_variable("expected"),
+            pod_spec=self._role_variable("pod_spec"),
             excluded=self._play.excluded_by_serial(),
         )
 

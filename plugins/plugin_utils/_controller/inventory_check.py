@@ -61,22 +61,22 @@ class InventoryCheck:
         required = {name for name in self._required if name in named}
         return [role for role in self._roles if required.intersection(role_variables.SETTINGS[role])]
 
-    def mistakes(self) -> list[str]:
+    def find_mistakes(self) -> list[str]:
         """What cannot be used, a line each with its hosts, and the file and line where Ansible knows them."""
         self._found = {}
         for host, variables in self._hosts.items():
             for role, specs in self._specs.items():
                 self._check_names(host, role, specs, variables)
                 if role == "placement_guard" and role in self._roles:
-                    self._record(host, role_variables.unused_options_error(role, variables, specs))
+                    self._add_mistake(host, role_variables.unused_options_error(role, variables, specs))
                 for name, option in role_variables.collect_options(specs).items():
                     if name in variables:
                         self._check_value(host, name, option)
-        return _truncate(
+        return _truncate_lines(
             [f"{join_first(hosts)}: {text}{_format_places(hosts.values())}" for text, hosts in self._found.items()]
         )
 
-    def near_misses(self) -> list[str]:
+    def find_near_misses(self) -> list[str]:
         """Names that are nearly those of variables of a role, a line each."""
         known = {name for specs in self._specs.values() for name in role_variables.collect_options(specs)}
         names = {name for variables in self._hosts.values() for name in variables}
@@ -88,26 +88,26 @@ class InventoryCheck:
     def _check_names(self, host: str, role: str, specs: role_variables.Specs, variables: Json) -> None:
         name = f"{role}_ignored_variables"
         try:
-            ignored = self._value(host, name) if name in variables else ()
+            ignored = self._evaluate(host, name) if name in variables else ()
         except AnsibleError:
             return  # as of all variables, its value is checked
         for objection in role_variables.name_errors(role, specs, variables, ignored=ignored):
-            self._record(host, objection)
+            self._add_mistake(host, objection)
 
     def _check_value(self, host: str, name: str, option: Json) -> None:
         try:
-            value = self._value(host, name)
+            value = self._evaluate(host, name)
         except AnsibleError as exc:
             reason = str(exc).strip().splitlines()[-1].rpartition(_CAUSE)[2][:_REASON_CHARACTERS]
-            self._record(host, f"{name} cannot be worked out: {reason}", name)
+            self._add_mistake(host, f"{name} cannot be worked out: {reason}", name)
             return
         for objection in value_objections(name, value, option):
-            self._record(host, objection, name)
+            self._add_mistake(host, objection, name)
 
-    def _value(self, host: str, name: str) -> t.Any:
-        return self._play.evaluate(self._hosts[host], name)
+    def _evaluate(self, host: str, name: str) -> t.Any:
+        return self._play.evaluate_variable(self._hosts[host], name)
 
-    def _record(self, host: str, text: str, variable: str = "") -> None:
+    def _add_mistake(self, host: str, text: str, variable: str = "") -> None:
         if text:
             self._found.setdefault(text, {})[host] = origin_of(self._hosts[host].get(variable))
 
@@ -119,7 +119,7 @@ def _format_places(places: t.Iterable[str]) -> str:
     return f" ({found[0]}{more})" if found else ""
 
 
-def _truncate(lines: list[str]) -> list[str]:
+def _truncate_lines(lines: list[str]) -> list[str]:
     """The first of many lines, and how many more there are."""
     sizes = list(itertools.accumulate(map(len, lines)))
     visible = lines[: max(1, bisect.bisect_right(sizes, _MAX_CHARACTERS))]

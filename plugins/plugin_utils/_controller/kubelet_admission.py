@@ -28,7 +28,7 @@ from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.results import LeaseResult, NodesInfo
 from ...module_utils._plan.transaction.rollout import Hosts, PassStart
 from .base_steps import UNCHANGED
-from .lease_holder import holder
+from .lease_holder import holder_name
 from .play_view import Json
 from .role_rollout import RoleRollout
 from .rollout_pass import RolloutPass
@@ -275,7 +275,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
     def _acquire_lease(self, cluster: t.Any, **more: t.Any) -> LeaseResult:
         """Acquire the Lease, or renew it."""
         own = self._pass.own.settings
-        arguments = kubelets.lease_request(holder(), cluster, own, plan_age=int(time.time() - own.at))
+        arguments = kubelets.lease_request(holder_name(), cluster, own, plan_age=int(time.time() - own.at))
         return self._modules.run("rollout_lease", {**arguments, **more}, LeaseResult)
 
 

@@ -39,11 +39,11 @@ class _Process(t.NamedTuple):
     @property
     def is_adopted(self) -> bool:
         """Whether the process that forked it has ended, as far as can be seen: it is the child of the first process, or of one of another session."""
-        parent = _process(self.parent)
+        parent = _read_process(self.parent)
         return self.parent == _INIT or parent is None or parent.session != self.session
 
 
-def holder() -> str:
+def holder_name() -> str:
     """The name of this run on a Lease, in all its passes."""
     try:
         user = getpass.getuser()
@@ -51,7 +51,7 @@ def holder() -> str:
         user = str(os.getuid())
     run = run_key.digest("the name of this run")[:_CHARACTERS]
     # Ansible forks the process of a task from that of the run.
-    process, place = _process(os.getppid()), _process_scope()
+    process, place = _read_process(os.getppid()), _process_scope()
     process_suffix = f"-{os.getppid()}-{process.start}-{place}" if process and place else ""
     return f"{user}@{os.uname().nodename}/{run}{process_suffix}"
 
@@ -62,8 +62,8 @@ def is_gone(name: str) -> bool:
     if found is None or found.group("machine") != os.uname().nodename or found.group("place") != _process_scope():
         return False
     pid, start = int(found.group("pid")), int(found.group("start"))
-    process = _process(pid)
-    if process is None and _exists(pid):  # it is hidden from this user
+    process = _read_process(pid)
+    if process is None and _process_exists(pid):  # it is hidden from this user
         return False
     if process is not None and process.start == start and not process.is_dead:
         return False
@@ -79,7 +79,7 @@ def _process_scope() -> str:
         return ""
 
 
-def _process(pid: int) -> _Process | None:
+def _read_process(pid: int) -> _Process | None:
     try:
         text = Path(_PROC, str(pid), "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -88,7 +88,7 @@ def _process(pid: int) -> _Process | None:
     return _Process(fields[0] in "ZX", int(fields[1]), int(fields[3]), int(fields[19]))
 
 
-def _exists(pid: int) -> bool:
+def _process_exists(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -103,7 +103,7 @@ def _has_orphans(start: int) -> bool:
     the run. One of another run counts, too: then the Lease is waited for. A live run of something else does not: seen with plays that others ran on
     the same machine, which kept a dead run's Lease for all of its time."""
     for pid in map(int, filter(str.isdigit, os.listdir(_PROC))):
-        process = _process(pid) if pid not in (os.getpid(), os.getppid()) and _is_of_ansible(pid) else None
+        process = _read_process(pid) if pid not in (os.getpid(), os.getppid()) and _is_of_ansible(pid) else None
         is_later = process and not process.is_dead and process.start >= start
         if process and is_later and not _is_of_ansible(process.parent) and process.is_adopted:
             return True

@@ -54,7 +54,7 @@ class LockWaiter(ActionBase):
         except AnsibleConnectionFailure as exc:
             display.vvv(f"cleanup: {exc}")
 
-    def _attempt(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
+    def _run_attempt(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """One call of the module."""
         result: dict[str, t.Any] = self._execute_module(module_args=arguments, task_vars=task_vars)
         return result
@@ -62,11 +62,11 @@ class LockWaiter(ActionBase):
     def _run_when_free(self, task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         arguments, timeout = dict(self._task.args), self._lock_timeout()
         if timeout <= 0:
-            return self._attempt(arguments, task_vars)
+            return self._run_attempt(arguments, task_vars)
         started_at, last_reason, slice_seconds = time.monotonic(), "", _FIRST_SLICE_SECONDS
         while True:
             remaining = max(0, round(started_at + timeout - time.monotonic()))
-            result = self._attempt({**arguments, "lock_timeout": min(remaining, slice_seconds)}, task_vars)
+            result = self._run_attempt({**arguments, "lock_timeout": min(remaining, slice_seconds)}, task_vars)
             if not result.get("busy"):
                 return result
             reason = str(result.get("msg", ""))

@@ -49,9 +49,9 @@ class ModuleRunner:
         omitted = self._variables.get("omit")
         # Newer ones than 2.18 have no such variable, and leave nothing of what is omitted. A value that is null stays.
         given = merged if omitted is None else _without_omitted(omitted, merged)
-        return typed.parse(kind, self._run(name, given, is_plan=is_plan))
+        return typed.parse(kind, self._run_action(name, given, is_plan=is_plan))
 
-    def _run(self, name: str, arguments: Json, *, is_plan: bool) -> Json:
+    def _run_action(self, name: str, arguments: Json, *, is_plan: bool) -> Json:
         action = self._action
         task = action._task.copy()
         task.action, task.args = name, arguments

@@ -25,7 +25,7 @@ from ...module_utils._plan.transaction import report, rollout
 from ...module_utils._plan.transaction.results import ComponentResult, Item, LeaseResult, NodesInfo, Report
 from ...module_utils._plan.transaction.rollout import Hosts, PassEnd
 from .kubelet_admission import KubeletAdmission
-from .lease_holder import holder
+from .lease_holder import holder_name
 from .play_view import Json
 
 
@@ -42,7 +42,7 @@ class NodeKubeletRollout(KubeletAdmission):
             raise Refusal(f"Not changed: {refusal}")
         return dataclasses.replace(lease, at=time.time())
 
-    def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
+    def planned_reports(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
         """What was planned, by host, of its kubelet."""
         reports = {name: kubelets.report(host) for name, host in self._pass.hosts(hosts).items()}
         return {name: {"kubelet": found} if found else {} for name, found in reports.items()}
@@ -185,8 +185,8 @@ class NodeKubeletRollout(KubeletAdmission):
     def _release_lease(self, admission: Admission) -> list[str]:
         if not admission.lease:
             return []
-        request = kubelets.lease_release(holder(), admission.lease.cluster)
+        request = kubelets.lease_release(holder_name(), admission.lease.cluster)
         result = self._modules.run("rollout_lease", request, LeaseResult)
         if not result.has_failed:
             return []
-        return [f"the Lease {kubelets.LEASE} is still held by {holder()} until it expires: {result.msg}"]
+        return [f"the Lease {kubelets.LEASE} is still held by {holder_name()} until it expires: {result.msg}"]

@@ -139,7 +139,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         down = (host for host in hosts if self._step_settings.plan_only and self._kubelet_plan(host, kind).problem)
         return resources.without_api(down)
 
-    def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
+    def planned_reports(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
         """What was planned, by host and kind."""
         applied = self._coordinator.applied
         outcomes = {name: resources.outcome(host, applied) for name, host in self._pass.hosts(hosts).items()}
@@ -171,9 +171,9 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         coordinator = self._coordinator
         return super().why_failed(parts) or (coordinator.applied.refusal if coordinator is self._pass.own else "")
 
-    def _parts(self, host: str, parts: Report) -> list[Part]:
+    def _build_parts(self, host: str, parts: Report) -> list[Part]:
         """One part of its Node for each end that taints, resources and labels came to."""
-        kinds = [super(NodeResourcesRollout, self)._part(host, _NODE, part) for part in parts.values()]
+        kinds = [super(NodeResourcesRollout, self)._build_part(host, _NODE, part) for part in parts.values()]
         ends: dict[tuple[bool, bool, str], list[Part]] = {}
         for each in kinds:
             ends.setdefault((each.result.changed, each.result.failed, each.result.msg), []).append(each)

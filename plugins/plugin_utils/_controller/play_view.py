@@ -69,7 +69,7 @@ class PlayView:
         # That variable is in the order of the inventory; the keyword C(order) counts in the batch.
         return list(dict.fromkeys([*self.batch_hosts, *hosts]))
 
-    def group(self, name: str) -> list[str]:
+    def group_hosts(self, name: str) -> list[str]:
         """The hosts of a group of the inventory; none where there is no such group."""
         return list(self._variables["groups"].get(name, []))
 
@@ -147,7 +147,7 @@ class PlayView:
             name: value for name, value in self._variables.items() if name not in own or not _is_same(own[name], value)
         }
 
-    def evaluate(self, variables: Json, name: str) -> t.Any:
+    def evaluate_variable(self, variables: Json, name: str) -> t.Any:
         """The value of one of the variables of a host. Raises AnsibleError for one that cannot be worked out."""
         templar = self._action._templar.copy_with_new_env(available_variables=variables)
         return to_plain(templar.template(variables[name]))

@@ -38,8 +38,8 @@ class RollbackSteps(Steps):
         play = self._play
         ignored = play.variable("rollback_ignored_variables", [])
         self._refuse(rollback.unknown_variables(play.variable_names(), ignored), UNCHANGED)
-        request = self._request()
-        planes, hosts = play.group(control_plane_nodes.GROUP), play.all_play_hosts
+        request = self._read_request()
+        planes, hosts = play.group_hosts(control_plane_nodes.GROUP), play.all_play_hosts
         return RollbackStart(
             static_pods=request.static_pods,
             kubelet=rollback.KUBELET in request.components,
@@ -56,10 +56,12 @@ class RollbackSteps(Steps):
             pods = parse_register(self._play, pods_register, PodUndos, host)
             kubelet = parse_register(self._play, kubelet_register, KubeletUndo, host)
             undos[host], unread[host] = rollback.undos_by_component(pods, kubelet), pods.unreadable_files
-        self._refuse(rollback.rollback_refusal(self._request(), undos, self._play.all_play_hosts, unread), UNCHANGED)
+        self._refuse(
+            rollback.rollback_refusal(self._read_request(), undos, self._play.all_play_hosts, unread), UNCHANGED
+        )
         return StepResult()
 
-    def _request(self) -> rollback.RollbackRequest:
+    def _read_request(self) -> rollback.RollbackRequest:
         nodes = rollback.parse_names(self._play.variable("rollback_nodes")) or self._play.all_play_hosts
         return rollback.RollbackRequest(rollback.parse_names(self._play.variable("rollback_components")), nodes)
 
@@ -70,7 +72,7 @@ class ResizeSteps(Steps):
     def begin(self) -> ClusterReaders:
         """Check the names of the variables, and see which control planes can identify the cluster."""
         self._refuse(pod_report.objection(self._play.variable_names(), self._step_settings.known), UNCHANGED)
-        planes = [] if self._play.has_api_credentials() else self._play.group(control_plane_nodes.GROUP)
+        planes = [] if self._play.has_api_credentials() else self._play.group_hosts(control_plane_nodes.GROUP)
         return ClusterReaders(api=tuple(ApiHost(host, become=True) for host in planes))
 
     def admit(self) -> ClusterFound:
@@ -89,14 +91,14 @@ class UpgradeCheckSteps(Steps):
     def begin(self) -> ClusterReaders:
         """Check the variables, and see which control planes can identify the cluster."""
         objection = upgrade_report.objection(
-            self._play.variable_names(), self._step_settings.known, self._accepted()
+            self._play.variable_names(), self._step_settings.known, self._accepted_names()
         ) or upgrade_checks.differing_refusal(
             [self._play.host_variables(host).get(upgrade_checks.ACCEPT) for host in self._play.all_play_hosts]
         )
         self._refuse(objection, "Nothing was checked. ")
         return ClusterReaders(api=tuple(ApiHost(host, become=True) for host in self._play.control_planes()))
 
-    def _accepted(self) -> list[str]:
+    def _accepted_names(self) -> list[str]:
         """The names of what need not be rehearsed."""
         return rollback.parse_names(self._play.variable(upgrade_checks.ACCEPT))
 
@@ -120,7 +122,7 @@ class UpgradeCheckSteps(Steps):
                 parse_register(self._play, _UPGRADE_INFO, UpgradeInfo),
                 parse_register(self._play, _UPGRADE_INFO_AFTER, UpgradeInfo),
             ),
-            self._accepted(),
+            self._accepted_names(),
         )
         end = LinesEnd.of("upgrade_check_report", check_report, upgrade_report.report_lines(check_report))
         return dataclasses.replace(end, report=check_report)

@@ -45,13 +45,13 @@ class RoleSummary(Steps, t.Generic[H]):
 
     def summary(self) -> RunSummary:
         """Report what became of all hosts, from one of them: the only one that runs the task, or the first that can where each of them does."""
-        part = {name: host for name, host in self._hosts.items() if host.start.pass_id}
+        part = {name: host for name, host in self._reported_hosts.items() if host.start.pass_id}
         # Behind a failure the batch may have no host left.
         here = {name: part[name] for name in self._play.batch_hosts if name in part} or part
         if not self._play.is_run_once and rollout.choose_reporter(here.items()) != self._play.host:
             return RunSummary()
         reports, hosts = self.reports_by_host(), list(part)
-        why = {name: host.end.why for name, host in self._hosts.items() if not reports.get(name)}
+        why = {name: host.end.why for name, host in self._reported_hosts.items() if not reports.get(name)}
         left = (
             [] if self._play.check_mode else [report.host_not_started(name, each) for name, each in why.items() if each]
         )
@@ -61,14 +61,14 @@ class RoleSummary(Steps, t.Generic[H]):
         return dataclasses.replace(found, passes={name: host.start.pass_id for name, host in part.items()})
 
     @functools.cached_property
-    def _hosts(self) -> dict[str, H]:
+    def _reported_hosts(self) -> dict[str, H]:
         """The hosts that are reported. With C(serial), the batches before this one had summaries of their own."""
         summarized = {pair for _name, host in self._pass.all_hosts() for pair in host.summary.passes.items()}
         return {name: host for name, host in self._pass.all_hosts() if (name, host.start.pass_id) not in summarized}
 
     def reports_by_host(self) -> dict[str, Json]:
         """What became of all hosts, by host, as they have reported it, or others for those that were lost."""
-        ends = {name: host.end for name, host in self._hosts.items()}
+        ends = {name: host.end for name, host in self._reported_hosts.items()}
         others = {name: dict(each) for end in ends.values() for name, each in end.others.items()}
         found = {**others, **{name: dict(end.report) for name, end in ends.items() if end.report}}
         return {name: found[name] for name in ends if name in found}
@@ -89,11 +89,11 @@ class RoleSummary(Steps, t.Generic[H]):
 
     def notes(self) -> list[str]:
         """Report lines that belong to no single host."""
-        return [line for host in self._hosts.values() for line in host.end.lines]
+        return [line for host in self._reported_hosts.values() for line in host.end.lines]
 
     def causes(self) -> dict[str, list[str]]:
         """Why steps failed, by host."""
-        return {name: causes for name, host in self._hosts.items() if (causes := host.causes)}
+        return {name: causes for name, host in self._reported_hosts.items() if (causes := host.causes)}
 
     def run_fields(self, reports: t.Mapping[str, Json]) -> Json:
         """The reports of this role as fields of C(report.Run). reports: by host."""
@@ -103,13 +103,13 @@ class RoleSummary(Steps, t.Generic[H]):
         return {"parts": self._all_parts(reports)}
 
     def _all_parts(self, reports: t.Mapping[str, Json]) -> list[Part]:
-        return [part for host, each in reports.items() for part in self._parts(host, self.parts_of(each))]
+        return [part for host, each in reports.items() for part in self._build_parts(host, self.parts_of(each))]
 
-    def _parts(self, host: str, parts: Report) -> list[Part]:
+    def _build_parts(self, host: str, parts: Report) -> list[Part]:
         """The parts of a host, with their operations as texts."""
-        return [self._part(host, name, result) for name, result in parts.items()]
+        return [self._build_part(host, name, result) for name, result in parts.items()]
 
-    def _part(self, host: str, component: str, result: PartResult) -> Part:
+    def _build_part(self, host: str, component: str, result: PartResult) -> Part:
         texts = []
         for each in result.operations or ():
             variable = self.variable_of(each.field)
@@ -160,7 +160,7 @@ class RoleEnd(RoleSummary[H]):
         """Why a host fails of a role that is used alone: something is to change and was only planned, or nothing is known of it."""
         if self._play.variable("__play_roles", []):
             return ""
-        number = self.pending(own_report) if self._fails_on_pending else 0
+        number = self.count_pending(own_report) if self._fails_on_pending else 0
         is_unknown = (
             not self._object
             and not self.parts_of(own_report)
@@ -170,7 +170,7 @@ class RoleEnd(RoleSummary[H]):
         stopped = list(stopped_by()) if is_unknown else []
         return report.pending_message(number) if number else rollout.not_planned_message(stopped) if stopped else ""
 
-    def pending(self, own_report: Json) -> int:
+    def count_pending(self, own_report: Json) -> int:
         """How many operations a plan has. own_report: of this host. What there is once is one thing to change."""
         if self._object:
             return int(typed.parse(ModuleResult, own_report).changed)

@@ -146,7 +146,7 @@ class RoleRollout(RoleEnd[H]):
         own = self._pass.own.of_pass("decide", Decision)
         return self._pass.host(own.coordinator) if own and own.coordinator else self._pass.no_host
 
-    def planned(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
+    def planned_reports(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
         """What was planned, by host; of the roles that a playbook plans before it uses any. hosts: all that use the role, or these."""
         raise NotImplementedError
 

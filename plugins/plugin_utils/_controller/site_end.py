@@ -44,7 +44,7 @@ class SiteEndSteps(Steps):
         merged = site.merge_reports(role.parts_of(dict(first)), role.parts_of(dict(last)))
         return role.with_parts(merged, dict(last or first))
 
-    def _record(self) -> PassRecord:
+    def _pass_record(self) -> PassRecord:
         """What was recorded in the passes before."""
         return parse_register(self._play, _RECORD, PassRecord)
 
@@ -69,8 +69,8 @@ class SiteEndSteps(Steps):
         there, which no task of it has failed with."""
         decision = self._decision
         # What is left of an earlier import of a playbook does not count.
-        record = self._record() if self._is_split or decision.rechecks else PassRecord()
-        ends = {name: self._end_role(role) for name, role in self._roles().items()}
+        record = self._pass_record() if self._is_split or decision.rechecks else PassRecord()
+        ends = {name: self._end_role(role) for name, role in self._node_roles().items()}
         reports = {
             name: self._merge_reports(name, first, end.report or {})
             if (first := record.reports.get(name))
@@ -93,12 +93,12 @@ class SiteEndSteps(Steps):
 
     def _why_failed(self, ends: t.Mapping[str, PassEnd], reports: t.Mapping[str, Mapped]) -> str:
         """Why this host fails; empty when it does not, or has failed already. reports: of it, by role."""
-        roles, guards = self._roles(), self._guard().values()
+        roles, guards = self._node_roles(), self._guard_role().values()
         is_refused = self._decision.failed and self._play.host == self._play.all_play_hosts[0]
         if is_refused or any(role.own.has_failed for role in (*roles.values(), *guards)):
             return ""
-        number = sum(roles[name].pending(dict(each)) for name, each in reports.items())
-        number += sum(guard.pending(dict(guard.own.end.report or {})) for guard in guards)
+        number = sum(roles[name].count_pending(dict(each)) for name, each in reports.items())
+        number += sum(guard.count_pending(dict(guard.own.end.report or {})) for guard in guards)
         pending = pending_message(number) if number and self._fails_on_pending else ""
         why = next(filter(None, (end.why for end in ends.values())), self._remaining_work() or pending)
         is_started = any(
@@ -121,13 +121,13 @@ class SiteEndSteps(Steps):
             return rollout.not_planned_message(self._stopping_hosts)
         # A first pass that is refused has changed nothing, and is run again as it was.
         is_waiting = decision.in_pass == site.ADDITIONS and not decision.failed
-        role = next(iter(self._record().preserved or {}), "") if is_waiting else ""
+        role = next(iter(self._pass_record().preserved or {}), "") if is_waiting else ""
         return site.not_removed_message(role, self._stopping_hosts) if role else ""
 
     @functools.cached_property
     def _stopping_hosts(self) -> list[str]:
         """The first host that failed in a role, and so ended the run for all. Not who is still in the play: then it has no host."""
-        roles = {**self._roles(), **self._guard()}
+        roles = {**self._node_roles(), **self._guard_role()}
         return list(itertools.islice((host for role in roles.values() for host in role.failed_hosts()), 1))
 
     def summary(self) -> RunSummary:
@@ -136,7 +136,7 @@ class SiteEndSteps(Steps):
         ends = {host: end for host, end in ends.items() if end.pass_id == self.pass_id}
         decision = self._decision
         run = Run(
-            hosts=list(self._hosts()),
+            hosts=list(self._run_hosts()),
             parts=[]
             if self._play.check_mode
             else [part for host, end in ends.items() for part in _unstarted_parts(host, end)],
@@ -145,7 +145,7 @@ class SiteEndSteps(Steps):
             **self._run_fields,
         )
         statistics: Json = {}
-        for name, role in {**self._roles(), **self._guard()}.items():
+        for name, role in {**self._node_roles(), **self._guard_role()}.items():
             ended = {host: dict(end.reports[name]) for host, end in ends.items() if end.reports.get(name)}
             lost = {
                 host: each for host, each in role.reports_by_host().items() if host not in ends or name not in _ROLES
@@ -159,17 +159,17 @@ class SiteEndSteps(Steps):
             run = run.with_role(notes=[site.SPLIT])
         return RunSummary.of(run, statistics)
 
-    def _hosts(self) -> t.Iterator[str]:
+    def _run_hosts(self) -> t.Iterator[str]:
         """The hosts of the run: those of the play, or the ones that are reverted."""
         named = self._play.variable("__play_hosts", self._play.all_play_hosts)
         return (host for host in self._play.all_play_hosts if host in named)
 
-    def _guard(self) -> dict[str, RoleRollout[t.Any]]:
+    def _guard_role(self) -> dict[str, RoleRollout[t.Any]]:
         """The placement guard, where the run applies it. It has no part on a host."""
         is_applied = site.GUARD in self._step_settings.roles
         return {site.GUARD: PlacementGuardRollout(self._play, self._modules, site.GUARD, {})} if is_applied else {}
 
-    def _roles(self) -> dict[str, RoleRollout[t.Any]]:
+    def _node_roles(self) -> dict[str, RoleRollout[t.Any]]:
         """The steps of the roles that the playbook uses on nodes."""
         return {name: self._role_steps(name) for name in self._step_settings.roles if name in _ROLES}
 

@@ -43,7 +43,7 @@ class SiteSteps(SiteEndSteps):
                 "named": [],
                 "lines": [f"Nothing of this playbook is run with {tags}: its tasks have no such tags."],
             }
-        settings, groups = typed.parse(BeginSettings, self._settings), self._groups()
+        settings, groups = typed.parse(BeginSettings, self._settings), self._node_groups()
         self._refuse(groups.refusal(settings.groups))
         start = SiteStart(renamed={usual: name for usual, name in groups.named.items() if name != usual})
         in_groups = groups.nodes()
@@ -51,7 +51,7 @@ class SiteSteps(SiteEndSteps):
         if not settings.roles or not nodes:  # a limit may leave none
             return start
         check = InventoryCheck(self._play, nodes, settings.roles, settings.required)
-        mistakes = check.mistakes()
+        mistakes = check.find_mistakes()
         if mistakes:
             # One line for each, with the default callback too.
             why = {"failed": True, "msg": "Nothing was changed. Variables cannot be used"}
@@ -60,10 +60,10 @@ class SiteSteps(SiteEndSteps):
         is_guarded = any(name.startswith(f"{site.GUARD}_") for name in named)
         applied = [role for role in settings.roles if role != site.GUARD or is_guarded]
         return dataclasses.replace(
-            start, named=named, roles=check.roles(named), applied=applied, warnings=check.near_misses()
+            start, named=named, roles=check.roles(named), applied=applied, warnings=check.find_near_misses()
         )
 
-    def _groups(self) -> NodeGroups:
+    def _node_groups(self) -> NodeGroups:
         """The groups of the inventory. Without a host in any of them this is a step of the controller, whose variables name nothing."""
         hosts = self._play.variable("groups")
         variables = self._play.variable_names() if any(hosts.values()) else ()
@@ -80,8 +80,8 @@ class SiteSteps(SiteEndSteps):
             return SiteDecision(failed=True, msg=str(exc), in_pass=in_pass)
 
     def _decide_pass(self, in_pass: str) -> SiteDecision:
-        roles = self._roles()
-        planned = {name: role.planned() for name, role in roles.items()}
+        roles = self._node_roles()
+        planned = {name: role.planned_reports() for name, role in roles.items()}
         nodes = roles.get(site.RESOURCES)
         if nodes and (nodes.causes() or any(map(site.has_failed, planned[site.RESOURCES].values()))):
             # What the API refuses for single nodes is reported by these at the end.
@@ -92,7 +92,7 @@ class SiteSteps(SiteEndSteps):
         if site.sets_control_planes(planned, self._step_settings.named):
             kubelets = RolloutPass(self._play, "node_kubelet", KubeletHost)
             reasons = {name: kubelets.host(name).plan.control_plane for name in planned.get("node_kubelet", {})}
-            self._refuse(site.outside_group(reasons, self._play.group(control_plane_nodes.GROUP)))
+            self._refuse(site.outside_group(reasons, self._play.group_hosts(control_plane_nodes.GROUP)))
         return site.decide(
             {
                 name: [each for report in by_host.values() for each in report.values()]
@@ -107,14 +107,16 @@ class SiteSteps(SiteEndSteps):
         """What the first of two passes leaves as it is on this host."""
         host = self._play.host
         planned = {
-            name: role.planned([host]).get(host, {}) for name, role in self._roles().items() if role.own.is_at_work
+            name: role.planned_reports([host]).get(host, {})
+            for name, role in self._node_roles().items()
+            if role.own.is_at_work
         }
         absent = [role for role, name in _STATES.items() if self._play.variable(name, _PRESENT) != _PRESENT]
         return PassRecord(preserved=site.preserved_settings(planned, absent))
 
     def record(self) -> PassRecord:
         """Record what roles that run once more have changed on this host."""
-        before = self._record() if self._is_split else PassRecord()
+        before = self._pass_record() if self._is_split else PassRecord()
         reports, lines = dict(before.reports), list(before.lines)
         for name in self._step_settings.recorded_roles:
             ended = self._role_steps(name).own.end

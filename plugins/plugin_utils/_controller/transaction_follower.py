@@ -46,7 +46,7 @@ class TransactionFollower(Confirmer):
         if not started.transaction.id or started.failed:
             return result
         try:
-            ended, problem = self._follow(started, task_vars or {})
+            ended, problem = self._follow_transaction(started, task_vars or {})
         except Refusal as exc:
             ended, problem = None, str(exc)
         if ended is None:
@@ -68,7 +68,7 @@ class TransactionFollower(Confirmer):
         )
         return result
 
-    def _follow(self, started: StartedChange, task_vars: dict[str, t.Any]) -> tuple[Mapped | None, str]:
+    def _follow_transaction(self, started: StartedChange, task_vars: dict[str, t.Any]) -> tuple[Mapped | None, str]:
         """The outcome of the transaction; None and why, when it was not seen in all the time that it can take, or nothing works on
         it. Raises Refusal when the node knows nothing of it: waiting would bring the same result."""
         started_at, idle_count, problem = time.monotonic(), 0, ""
@@ -84,7 +84,7 @@ class TransactionFollower(Confirmer):
             if os.getppid() != controller_pid:
                 # Killed without a chance to end its workers: the next run gets the result, and confirms.
                 return None, "its controller was killed"
-            news, problem = self._poll(arguments, task_vars)
+            news, problem = self._poll_follower(arguments, task_vars)
             idle_count = 0 if news is None or news.running else idle_count + 1
             if news is None:
                 arguments["confirm"] = None  # the next result shows whether it arrived
@@ -100,11 +100,13 @@ class TransactionFollower(Confirmer):
             else:
                 if news.message != arguments["seen"]:
                     self._show_progress(started, news.message, started_at)
-                arguments.update(seen=news.message, **self._confirmation(started, news, started_at))
+                arguments.update(seen=news.message, **self._confirmation_arguments(started, news, started_at))
         silence = f" (the last question had no answer: {problem})" if problem else ""
         return None, f"it was followed for longer than it can take{silence}"
 
-    def _confirmation(self, started: StartedChange, news: TransactionProgress, started_at: float) -> dict[str, t.Any]:
+    def _confirmation_arguments(
+        self, started: StartedChange, news: TransactionProgress, started_at: float
+    ) -> dict[str, t.Any]:
         """Arguments of the next call of the follower for a change that waits to be confirmed; without a confirmation it polls again soon."""
         if news.phase != CONFIRMING or not self.confirms():
             return {"wait": _POLL_SECONDS, "confirm": None}
@@ -117,7 +119,9 @@ class TransactionFollower(Confirmer):
             )
         return {"wait": _RETRY_SECONDS, "confirm": None if problem else started.transaction.id}
 
-    def _poll(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[TransactionProgress | None, str]:
+    def _poll_follower(
+        self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]
+    ) -> tuple[TransactionProgress | None, str]:
         """One call of the follower; None and why, when it had no result: the node is at work all the same.
 
         Raises Refusal when the follower itself declines. A confirmation that came too early or too late is no reason to stop following.

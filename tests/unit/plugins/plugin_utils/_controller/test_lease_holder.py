@@ -14,15 +14,15 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller import lease_holder
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.lease_holder import holder, is_gone
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.lease_holder import holder_name, is_gone
 
 
 def test_the_user_and_the_machine_and_what_no_other_run_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "ops")
-    whose, name = holder().split("/")
+    whose, name = holder_name().split("/")
     assert whose == f"ops@{os.uname().nodename}"
     assert re.fullmatch(r"[0-9a-f]{8}-[0-9]+-[0-9]+-[0-9a-f]{8}", name)
-    assert holder() == f"{whose}/{name}"
+    assert holder_name() == f"{whose}/{name}"
 
 
 @pytest.mark.parametrize("error", [KeyError, OSError])
@@ -31,14 +31,14 @@ def test_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch, error: type[Exce
         raise error("no name for this number")
 
     monkeypatch.setattr(getpass, "getuser", nameless)
-    assert holder().startswith(f"{os.getuid()}@{os.uname().nodename}/")
+    assert holder_name().startswith(f"{os.getuid()}@{os.uname().nodename}/")
 
 
 @pytest.fixture(name="run")
 def fixture_run() -> t.Iterator[tuple[subprocess.Popen[bytes], str]]:
     """A process, and the name of a run that it is."""
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    found = lease_holder._process(process.pid)
+    found = lease_holder._read_process(process.pid)
     assert found is not None
     yield process, f"ada@{os.uname().nodename}/1f0c9d2e-{process.pid}-{found.start}-{lease_holder._process_scope()}"
     process.kill()
@@ -48,7 +48,7 @@ def fixture_run() -> t.Iterator[tuple[subprocess.Popen[bytes], str]]:
 def test_run_is_gone_once_it_was_killed(run: tuple[subprocess.Popen[bytes], str]) -> None:
     process, name = run
     assert not is_gone(name)
-    assert not is_gone(holder())
+    assert not is_gone(holder_name())
     process.kill()
     process.wait()
     assert is_gone(name)

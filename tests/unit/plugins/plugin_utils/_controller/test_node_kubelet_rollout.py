@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.api_host import ApiHost
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.lease_holder import holder
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.lease_holder import holder_name
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.node_kubelet_rollout import (
     NodeKubeletRollout,
 )
@@ -74,7 +74,7 @@ def test_one_that_might_run_out_is_renewed() -> None:
     assert turn_of(its_pass)["lease"]["at"] == pytest.approx(time.time(), abs=60)
     ((module, arguments),) = its_pass.module_calls
     assert module == "rollout_lease"
-    assert (arguments["state"], arguments["holder"], arguments["wait_timeout"]) == ("held", holder(), 0)
+    assert (arguments["state"], arguments["holder"], arguments["wait_timeout"]) == ("held", holder_name(), 0)
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_a_strategy_that_does_not_keep_its_hosts_in_sync(strategy: str, expected
 def test_the_control_planes_of_the_inventory(groups: Json, variables: Json, planes: list[str]) -> None:
     found = view_of(FakePlay({"w1": variables}, groups))
     assert found.control_planes() == planes
-    assert found.group("nowhere") == []
+    assert found.group_hosts("nowhere") == []
 
 
 def test_variables() -> None:

@@ -113,7 +113,7 @@ def test_a_role_that_is_not_planned_first_has_nothing_to_say_of_plans() -> None:
     play: t.Any = FakePlay({"w1": {}})
     found = Unplanned(play, play, "control_plane", {})
     assert found.kubelet_refusal(["w1"]) == ""
-    for step in (found.planned, found.end, found._checked_settings):
+    for step in (found.planned_reports, found.end, found._checked_settings):
         with pytest.raises(NotImplementedError):
             step()
 
