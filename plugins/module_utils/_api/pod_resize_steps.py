@@ -279,11 +279,11 @@ class PodWatch:
                 self._watched.add(target.name)
                 target.update(found.get(target.name))
 
-        def are_settled() -> bool:
-            waiting[:] = [target for target in waiting if not self._is_settled(target, ready=ready)]
+        def are_done() -> bool:
+            waiting[:] = [target for target in waiting if not self._is_done(target, ready=ready)]
             return not waiting
 
-        self._client.poll(are_settled, timeout, _POLL_INTERVAL, refresh=refresh)
+        self._client.poll(are_done, timeout, _POLL_INTERVAL, refresh=refresh)
         for target in waiting:
             state = pod_resize_state.state(target.latest, target.desired)
             if state.outcome == INFEASIBLE:
@@ -336,7 +336,7 @@ class PodWatch:
                 target.update(found.get(target.name))
         return [target.name for target in known if target.name not in ready]
 
-    def _is_settled(self, target: PodTarget, *, ready: bool) -> bool:
+    def _is_done(self, target: PodTarget, *, ready: bool) -> bool:
         """Whether there is nothing more to wait for, and record the outcome."""
         if target.error:
             return True
