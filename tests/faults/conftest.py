@@ -52,7 +52,7 @@ def fixture_make_node(node_directory: Path, session_web: Web, worker: Worker) ->
 
     def check() -> None:
         for node in nodes:
-            node.look()
+            node.check_manifest()
             node.assert_only_whole_files_appeared()
             node.watcher.close()
         nodes.clear()

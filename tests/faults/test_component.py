@@ -172,7 +172,7 @@ def test_f31_a_copy_that_appears_beside_the_manifest_is_named(make_node: Make) -
         if node.journal_path.exists() and node.opened()["phase"] == WAITING:
             copy.write_text("x", encoding="utf-8")
 
-    node.clock.watchers.remove(node.look)
+    node.clock.watchers.remove(node.check_manifest)
     node.clock.watchers.insert(0, put)
     result = finish_change(node)
     copy.unlink()

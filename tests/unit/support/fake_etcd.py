@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A member of etcd as its clients see it: health, members, values, and TLS that asks callers for a certificate."""
+"""A member of etcd as its clients see it: health, members, values, and TLS that requires a client's certificate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: t.Any, client_address: t.Any) -> None:
-        """Say nothing: callers are turned down on purpose."""
+        """Log nothing: clients are rejected on purpose."""
 
 
 def _text(value: bytes) -> str:
@@ -32,10 +32,10 @@ def _text(value: bytes) -> str:
 class FakeEtcd:
     """A member at C(url), over TLS where an authority signs its certificate.
 
-    healthy: what it says of itself. members: of its cluster; None when it does not tell. values: by key; None when it does not tell.
-    revision: of its store. alarms: by member, of its cluster; None when it does not tell. size: of its database. takes: whether it takes
-    writes. refusal: the status of an answer that tells nothing. raises: the alarm that its next write raises. snapshot: what it sends
-    as one; spoilt: what happens to that on its way.
+    healthy: its own health. members: of its cluster; None when it does not list them. values: by key; None when it does not list them.
+    revision: of its store. alarms: by member, of its cluster; None when it does not list them. size: of its database. accepts_writes: whether it accepts
+    writes. error_status: of a response without a result. next_alarm: the alarm that its next write raises. snapshot: what it sends
+    as one; corrupt: how that is changed on its way.
     """
 
     def __init__(
@@ -47,27 +47,29 @@ class FakeEtcd:
         newest_tls: bool = False,
     ) -> None:
         self.healthy = True
-        self.refusal = 404
-        self._here = threading.local()
+        self.error_status = 404
+        self._connection = threading.local()
         self.members: list[dict[str, t.Any]] | None = []
         self.values: dict[str, bytes] | None = {}
         self.requests: list[str] = []
-        self.revision, self.size, self.takes = 7, 4096, True
+        self.revision, self.size, self.accepts_writes = 7, 4096, True
         self.alarms: dict[str, str] | None = {}
-        self.raises: str | None = None
+        self.next_alarm: str | None = None
         self.snapshot = b"database" * 16384
-        self.spoilt: t.Callable[[list[bytes]], list[bytes]] = lambda pieces: pieces
+        self.corrupt: t.Callable[[list[bytes]], list[bytes]] = lambda pieces: pieces
         self._server = _Server(("0.0.0.0", 0), self._handler())  # noqa: S104  # a loopback address for each member
         scheme = "http"
         if authority and server:
             scheme = "https"
-            self._ask_for_certificates(directory, authority, server, newest_tls=newest_tls)
+            self._require_client_certificates(directory, authority, server, newest_tls=newest_tls)
         self.url = f"{scheme}://127.0.0.1:{self._server.server_address[1]}"
         self.members = [self.member(THIS, [self.url])]
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
 
-    def _ask_for_certificates(self, directory: Path, authority: Authority, server: Pair, *, newest_tls: bool) -> None:
+    def _require_client_certificates(
+        self, directory: Path, authority: Authority, server: Pair, *, newest_tls: bool
+    ) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if newest_tls:
             context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -80,7 +82,7 @@ class FakeEtcd:
 
     @staticmethod
     def member(identifier: str, urls: list[str], *, learner: bool = False, name: str | None = None) -> dict[str, t.Any]:
-        """An entry of the list, with what a real one leaves out."""
+        """An entry of the list, without what a real one leaves out."""
         entry: dict[str, t.Any] = {"ID": identifier, "peerURLs": ["https://127.0.0.1:2380"]}
         if urls:
             if identifier != THIS:
@@ -98,40 +100,42 @@ class FakeEtcd:
         self._server.server_close()
         self._thread.join()
 
-    def range(self, question: dict[str, t.Any]) -> dict[str, t.Any] | None:
-        """The answer to a question for values, with what a real one leaves out."""
+    def range(self, body: dict[str, t.Any]) -> dict[str, t.Any] | None:
+        """The response to a request for values, without what a real one leaves out."""
         if self.values is None:
             return None
-        first, end = (base64.b64decode(question[name]).decode() for name in ("key", "range_end"))
+        first, end = (base64.b64decode(body[name]).decode() for name in ("key", "range_end"))
         keys = [key for key in sorted(self.values) if first <= key < end]
-        page = keys[: question["limit"]]
-        answer: dict[str, t.Any] = {"header": {"revision": "7"}}
+        page = keys[: body["limit"]]
+        response: dict[str, t.Any] = {"header": {"revision": "7"}}
         if page:
             pairs = ((key.encode(), self.values[key]) for key in page)
-            answer["kvs"] = [{"key": _text(key), **({"value": _text(value)} if value else {})} for key, value in pairs]
-            answer["count"] = str(len(keys))
-        return {**answer, "more": True} if page != keys else answer
+            response["kvs"] = [
+                {"key": _text(key), **({"value": _text(value)} if value else {})} for key, value in pairs
+            ]
+            response["count"] = str(len(keys))
+        return {**response, "more": True} if page != keys else response
 
     def _header(self) -> dict[str, str]:
-        return {"member_id": getattr(self._here, "member", THIS), "revision": str(self.revision)}
+        return {"member_id": getattr(self._connection, "member", THIS), "revision": str(self.revision)}
 
-    def write(self, path: str, question: dict[str, t.Any]) -> dict[str, t.Any] | None:
-        """The answer to a put or a deletion."""
-        if not self.takes:
+    def write(self, path: str, body: dict[str, t.Any]) -> dict[str, t.Any] | None:
+        """The response to a put or a deletion."""
+        if not self.accepts_writes:
             return None
         self.values = self.values or {}
-        key = base64.b64decode(question["key"]).decode()
+        key = base64.b64decode(body["key"]).decode()
         self.revision += 1
-        if self.raises:
-            self.alarms = {**(self.alarms or {}), THIS: self.raises}
+        if self.next_alarm:
+            self.alarms = {**(self.alarms or {}), THIS: self.next_alarm}
         if path.endswith("/put"):
-            self.values[key] = base64.b64decode(question["value"])
+            self.values[key] = base64.b64decode(body["value"])
             return {"header": self._header()}
         deleted = self.values.pop(key, None)
         return {"header": self._header(), **({} if deleted is None else {"deleted": "1"})}
 
     def maintenance(self, path: str) -> dict[str, t.Any] | None:
-        """The answer to a question for the status or the alarms."""
+        """The response to a request for the status or the alarms."""
         if path.endswith("/status"):
             return {"header": self._header(), "dbSize": str(self.size)}
         if self.alarms is None:
@@ -148,14 +152,14 @@ class FakeEtcd:
             left -= len(piece)
             lines.append({"result": {"remaining_bytes": str(left), "blob": _text(piece)}})
         lines.append({"result": {"blob": _text(hashlib.sha256(self.snapshot).digest())}})
-        return b"".join(self.spoilt([json.dumps(line).encode() + b"\n" for line in lines]))
+        return b"".join(self.corrupt([json.dumps(line).encode() + b"\n" for line in lines]))
 
-    def answer(self, path: str, question: dict[str, t.Any]) -> dict[str, t.Any] | None:
-        """What it says to a question; None when it does not tell."""
+    def respond(self, path: str, body: dict[str, t.Any]) -> dict[str, t.Any] | None:
+        """The response to a request; None for an error."""
         if path.endswith("/kv/range"):
-            return self.range(question)
+            return self.range(body)
         if "/kv/" in path:
-            return self.write(path, question)
+            return self.write(path, body)
         if "/maintenance/" in path:
             return self.maintenance(path)
         return None if self.members is None else {"header": self._header(), "members": self.members}
@@ -174,29 +178,29 @@ class FakeEtcd:
             def do_GET(self) -> None:
                 etcd.requests.append(self.path)
                 health = {"health": "true" if etcd.healthy else "false", "reason": "" if etcd.healthy else "NO LEADER"}
-                self._answer(200 if etcd.healthy else 503, health)
+                self._send(200 if etcd.healthy else 503, health)
 
             def do_POST(self) -> None:
                 # One fake stands for several members, each at an address of its own.
                 last = self.request.getsockname()[0].rpartition(".")[2]
-                etcd._here.member = THIS if last == "1" else last
-                # What arrives after the end of a connection resets it, and the caller may lose the answer.
-                question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                etcd._connection.member = THIS if last == "1" else last
+                # What arrives after the end of a connection resets it, and the client may lose the response.
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 etcd.requests.append(self.path)
                 if self.path.endswith("/snapshot"):
                     self.send_response(200)
                     self.end_headers()
                     self.wfile.write(etcd.stream())
                     return
-                found = etcd.answer(self.path, question)
-                self._answer(etcd.refusal if found is None else 200, found or {})
+                response = etcd.respond(self.path, body)
+                self._send(etcd.error_status if response is None else 200, response or {})
 
-            def _answer(self, status: int, body: t.Any) -> None:
+            def _send(self, status: int, body: t.Any) -> None:
                 self.send_response(status)
                 self.end_headers()
                 self.wfile.write(json.dumps(body).encode())
 
             def log_message(self, format: str, *args: t.Any) -> None:  # noqa: A002  # its name in the base class
-                """Say nothing."""
+                """Log nothing."""
 
         return Handler

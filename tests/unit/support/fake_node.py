@@ -76,7 +76,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class DirectoryWatcher:
-    """Every change of a directory's entries, as the kernel tells the kubelet."""
+    """Every change of a directory's entries, as the kernel reports it to the kubelet."""
 
     def __init__(self, directory: Path) -> None:
         self._descriptor = _libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -106,11 +106,11 @@ class DirectoryWatcher:
 
 @dataclasses.dataclass(frozen=True)
 class Behaviour:
-    """How an instance of the component fares; times in seconds.
+    """How an instance of the component behaves; times in seconds.
 
-    stop: until it ends when it shall. start: from the end of the former one to its process. ready: from the process to
-    the first good answer (None: never). alive: until it dies by itself (None: it lives). back_off: until it is started
-    again then. log: its words. unready: from when to when, since its start, it does not answer well.
+    stop: until it ends when it is stopped. start: from the end of the former one to its process. ready: from the process to
+    the first healthy response (None: never). alive: until it dies by itself (None: it lives). back_off: until it is started
+    again then. log: its lines. unready: from when to when, since its start, it is unhealthy.
     """
 
     stop: float = 2.0
@@ -133,7 +133,7 @@ class _Instance:
 
 @functools.lru_cache
 def instance_of(content: bytes, path: str) -> tuple[str, tuple[str, ...]]:
-    """The UID and the arguments that a manifest gives a pod; nothing when it is none. A kubelet looks often."""
+    """The UID and the arguments that a manifest gives a pod; empty when it is none. A kubelet reads it often."""
     try:
         data = yaml.safe_load(content)
         arguments = tuple(data["spec"]["containers"][0]["command"])
@@ -155,7 +155,7 @@ class Kubelet:
         self.next_pid = 100
         self.starts: dict[str, int] = {}
         self.enabled = True
-        # What systemd says of the kubelet, and whether being restarted makes it work.
+        # The kubelet's state in systemd, and whether a restart repairs it.
         self.state = "active"
         self.recovers = True
         self.restarts = 0
@@ -163,7 +163,7 @@ class Kubelet:
         self.reports_after = 0.5
 
     def systemctl(self, arguments: t.Sequence[str]) -> tuple[int, str, str]:
-        """What the engine may ask systemd for."""
+        """The calls of systemctl that the engine may make."""
         if list(arguments) == ["systemctl", "restart", "--no-block", KUBELET]:
             self.restarts += 1
             self.enabled = self.recovers
@@ -174,18 +174,18 @@ class Kubelet:
     def step(self) -> None:
         """Whatever is due by now."""
         if self.enabled:
-            uid, arguments = self._wanted()
+            uid, arguments = self._desired()
             self._stop_others(uid)
-            self._bury()
+            self._remove_ended()
             if not self.instances and uid:
                 self._start_when_due(uid, arguments)
-        self._answer()
+        self._serve()
 
     def behaviour(self, arguments: list[str]) -> Behaviour:
-        """How an instance with these arguments fares: by the last of them."""
+        """How an instance with these arguments behaves: by the last of them."""
         return self.behaviours.get(arguments[-1], Behaviour())
 
-    def _wanted(self) -> tuple[str, list[str]]:
+    def _desired(self) -> tuple[str, list[str]]:
         content = read_bytes(str(self.node.manifest)) or b""
         uid, arguments = instance_of(content, str(self.node.manifest))
         return uid, list(arguments)
@@ -195,7 +195,7 @@ class Kubelet:
             if instance.uid != uid and instance.stops is None:
                 instance.stops = self.node.clock.now + instance.behaviour.stop
 
-    def _bury(self) -> None:
+    def _remove_ended(self) -> None:
         now = self.node.clock.now
         for instance in list(self.instances):
             died = instance.behaviour.alive is not None and now >= instance.started + instance.behaviour.alive
@@ -236,7 +236,7 @@ class Kubelet:
         self.kill(instance)
         self.start(instance.uid, arguments, dataclasses.replace(instance.behaviour, ready=0.0))
 
-    def _answer(self) -> None:
+    def _serve(self) -> None:
         web = self.node.web
         web.up = bool(self.instances)
         web.status = 200 if any(self._is_ready(instance) for instance in self.instances) else 500
@@ -279,7 +279,7 @@ class FakeNode:
         self.kubeconfig, self.kubelet_conf = root / "admin.conf", root / "kubelet.conf"
         self.allowed = {OLD.encode(), NEW.encode()}
         self.messages: list[str] = []
-        # What the API tells the kubelet, and so the engine.
+        # The API's responses to the kubelet, and so to the engine.
         self.http_get: t.Callable[[str, str], tuple[Json | None, str]] = lambda kubeconfig, path: (
             None,
             "there is none",
@@ -292,11 +292,11 @@ class FakeNode:
         self.kubelet = Kubelet(self)
         self.stabilize()
         self.watcher = DirectoryWatcher(self.manifests)
-        self.clock.watchers += [self.kubelet.step, self.look]
+        self.clock.watchers += [self.kubelet.step, self.check_manifest]
 
     @property
     def host(self) -> Host:
-        """Where the engine looks."""
+        """The paths of this node."""
         return Host(
             proc=str(self.proc),
             pod_logs=str(self.pod_logs),
@@ -306,7 +306,7 @@ class FakeNode:
         )
 
     def stabilize(self) -> None:
-        """Let the kubelet bring up what the manifest says."""
+        """Let the kubelet start what the manifest says."""
         for dummy in range(40):
             self.clock.now += 0.25
             self.kubelet.step()
@@ -363,8 +363,8 @@ class FakeNode:
 
     # -- what must always hold -----------------------------------------------------------------------------------------
 
-    def look(self) -> None:
-        """One sample: the manifest is whole, and nothing the kubelet would read stands beside it."""
+    def check_manifest(self) -> None:
+        """One sample: the manifest is complete, and nothing that the kubelet would read is beside it."""
         assert [name for name in os.listdir(self.manifests) if not name.startswith(".")] == [self.manifest.name]
         assert self.manifest.read_bytes() in self.allowed
         progress = read_json(str(self.state / "progress.json"))
@@ -372,7 +372,7 @@ class FakeNode:
             self.messages.append(progress["message"])
 
     def assert_only_whole_files_appeared(self) -> None:
-        """By the kernel's own account: the manifest was only ever replaced by a rename, all else has a leading dot."""
+        """By the kernel's events: the manifest was only ever replaced by a rename, all else has a leading dot."""
         for name, kind in self.watcher.events():
             assert name.startswith(".") or (name, kind) == (self.manifest.name, _IN_MOVED_TO), (name, hex(kind))
 
@@ -388,8 +388,8 @@ class FakeNode:
     def entry(self, path: Path, after: str | None, *, switch: bool = False, mode: int = 0o600) -> t.Any:
         """One file of a journal."""
         before = self.version(path)
-        wanted = None if after is None else version_of(after.encode(), mode, os.getuid(), os.getgid())
-        return {"path": str(path), "switch": switch, "before": before, "after": wanted}
+        version = None if after is None else version_of(after.encode(), mode, os.getuid(), os.getgid())
+        return {"path": str(path), "switch": switch, "before": before, "after": version}
 
     def journal(self, text: str = NEW, files: t.Sequence[t.Any] = (), **given: t.Any) -> t.Any:
         """The journal of a change of the manifest."""
@@ -421,7 +421,7 @@ class FakeNode:
         }
 
     def instance(self, text: str) -> Json:
-        """How an instance of a manifest is recognised."""
+        """How an instance of a manifest is identified."""
         arguments = yaml.safe_load(text)["spec"]["containers"][0]["command"]
         return {"arguments": arguments, "written": arguments, "probes": [self.web.probe()]}
 

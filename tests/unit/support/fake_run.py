@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs that a node is asked to run, answered from a table."""
+"""Programs of a node, with results from a table."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ACCEPTED = "initializing audit webhook: stat /rehearsal-ends-here: no such file 
 
 
 class FakeRun:
-    """Like AnsibleModule.run_command. C(answers) hold (status, output, error) by the beginning of the command."""
+    """Like AnsibleModule.run_command. C(results) hold (status, output, error) by the beginning of the command."""
 
     def __init__(self) -> None:
         self.calls: list[list[str]] = []
         self.requests: list[dict[str, t.Any]] = []
-        self.answers: dict[str, tuple[int, str, str]] = {
+        self.results: dict[str, tuple[int, str, str]] = {
             "systemctl show": (0, f"ActiveState=active\nMainPID={KUBELET_PID}\n", ""),
             "/usr/bin/kubelet --version": (0, "Kubernetes v1.37.2\n", ""),
             "systemctl is-active": (3, "inactive\n", ""),
@@ -39,7 +39,7 @@ class FakeRun:
             request["root_is_empty_directory"] = os.listdir(request["root"]) == []
             self.requests.append(request)
         line = " ".join(arguments)
-        return next(answer for start, answer in self.answers.items() if line.startswith(start))
+        return next(result for start, result in self.results.items() if line.startswith(start))
 
     def ran(self, start: str) -> bool:
         """Whether a command with this beginning was run."""
@@ -48,10 +48,10 @@ class FakeRun:
 
 def add_kubelet(node: FakeNode, *arguments: str, config: str | None = None) -> None:
     """The kubelet's process, and its configuration where the process sees it."""
-    given = ["/usr/bin/kubelet", "--config=/var/lib/kubelet/config.yaml", f"--hostname-override={NODE}"]
-    node.add_process(KUBELET_PID, None, list(arguments) or given)
+    defaults = ["/usr/bin/kubelet", "--config=/var/lib/kubelet/config.yaml", f"--hostname-override={NODE}"]
+    node.add_process(KUBELET_PID, None, list(arguments) or defaults)
     path = node.proc / str(KUBELET_PID) / "root/var/lib/kubelet/config.yaml"
     path.parent.mkdir(parents=True)
-    # The health of this kubelet is asked for where a test is about it.
-    given_config = f"staticPodPath: {node.manifests}\nhealthzPort: 0\n" if config is None else config
-    path.write_text(given_config, encoding="utf-8")
+    # Without healthz, which only some tests are about.
+    text = f"staticPodPath: {node.manifests}\nhealthzPort: 0\n" if config is None else config
+    path.write_text(text, encoding="utf-8")

@@ -35,11 +35,11 @@ OLD, NEW = "v=1\n", "v=2\n"
 
 @dataclasses.dataclass(frozen=True)
 class Behaviour:
-    """How a kubelet with some settings fares, in seconds from its start.
+    """How a kubelet with some settings behaves, in seconds from its start.
 
-    healthy: until its health port answers (None: never). listens: whether that is its own, and not another program's. beat: until it renews
+    healthy: until its health port responds (None: never). listens: whether that is its own, and not another program's. beat: until it renews
     its Lease (None: never). over: until its start is over, so that it makes its socket and may write the conditions of its Node (None:
-    never). alive: until it ends by itself (None: it lives). says: its words in the journal.
+    never). alive: until it ends by itself (None: it lives). log: its lines in the journal.
     """
 
     healthy: float | None = 1.0
@@ -47,12 +47,12 @@ class Behaviour:
     beat: float | None = 0.5
     over: float | None = 2.0
     alive: float | None = None
-    says: str = "started"
+    log: str = "started"
 
 
 # One that finds a state file of another policy than its own.
-STRANGER = Behaviour(
-    healthy=None, beat=None, over=None, alive=0.5, says="configured policy differs from state checkpoint policy"
+POLICY_MISMATCH = Behaviour(
+    healthy=None, beat=None, over=None, alive=0.5, log="configured policy differs from state checkpoint policy"
 )
 
 
@@ -78,13 +78,13 @@ class FakeUnit:
         self.differs = False
         self.behaviours: dict[str, Behaviour] = {}
         self.calls: list[str] = []
-        self.words: dict[str, str] = {}
+        self.logs: dict[str, str] = {}
         self.fails: dict[str, str] = {}
         self.api_is_up = True
         self.lists_pods = True
         self.is_ready = True
-        self.why = "no network"
-        self.short_of: set[str] = set()
+        self.not_ready_message = "no network"
+        self.pressures: set[str] = set()
         self.unknown: set[str] = set()
         self.ready_pods = {"etcd", "plain"}
         self.pid: int | None = None
@@ -107,8 +107,8 @@ class FakeUnit:
 
     @property
     def behaviour(self) -> Behaviour:
-        """How the running kubelet fares."""
-        return STRANGER if self.differs else self.behaviours.get(self.argument, Behaviour())
+        """How the running kubelet behaves."""
+        return POLICY_MISMATCH if self.differs else self.behaviours.get(self.argument, Behaviour())
 
     def start(self) -> None:
         """A new process."""
@@ -118,7 +118,7 @@ class FakeUnit:
         self.started_at, self.due = self.clock.now, None
         named = read_policy(str(self.state_file)) if self.state_file else None
         self.differs = named not in (None, self.argument)
-        self.words[self.invocation] = self.behaviour.says
+        self.logs[self.invocation] = self.behaviour.log
         self.remember()
         directory = self.proc / str(self.pid)
         open_socket(self.proc, self.pid, **({} if self.behaviour.listens else {"inode": 1}))
@@ -127,7 +127,7 @@ class FakeUnit:
         (directory / "stat").write_text(f"{self.pid} (kubelet) S 1 {'0 ' * 17}{ticks} 0 0\n", encoding="ascii")
 
     def remember(self) -> None:
-        """It writes its state file, whenever it likes: at its start and at its end. Its policy is its setting."""
+        """It writes its state file at any time: at its start and at its end. Its policy is its setting."""
         if self.state_file is not None and not self.differs:
             text = state_of(self.argument)
             if not self.state_file.exists() or self.state_file.read_text(encoding="ascii") != text:
@@ -175,10 +175,10 @@ class FakeUnit:
             if line.startswith(beginning):
                 return 1, "", error
         if line.startswith("systemctl show"):
-            return 0, self._shown(), ""
+            return 0, self._properties(), ""
         if line.startswith("journalctl"):
             invocation = line.partition("_SYSTEMD_INVOCATION_ID=")[2]
-            return 0, self.words.get(invocation or self.invocation, ""), ""
+            return 0, self.logs.get(invocation or self.invocation, ""), ""
         verb = arguments[1]
         if verb in ("stop", "restart"):
             self.stop()
@@ -187,7 +187,7 @@ class FakeUnit:
             self.start()
         return 0, "", ""
 
-    def _shown(self) -> str:
+    def _properties(self) -> str:
         active, sub = (
             ("active", "running") if self.pid else ("activating", "auto-restart") if self.due else ("inactive", "dead")
         )
@@ -197,7 +197,7 @@ class FakeUnit:
         )
 
     def http_get(self, kubeconfig: str, path: str) -> tuple[Json | None, str]:
-        """The API server. What stands in a Node stays there until its kubelet writes it again."""
+        """The API server. The content of a Node stays until its kubelet writes it again."""
         assert kubeconfig == "/kubelet.conf"
         if not self.api_is_up:
             return None, "the API server cannot be queried: refused"
@@ -212,13 +212,13 @@ class FakeUnit:
         condition = {
             "type": "Ready",
             "status": "True" if self.is_ready else "False",
-            "message": self.why,
+            "message": self.not_ready_message,
             "lastHeartbeatTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(BOOT + self.last_condition)),
         }
         shortages = [
             {
                 "type": f"{kind}Pressure",
-                "status": "Unknown" if kind in self.unknown else str(kind in self.short_of),
+                "status": "Unknown" if kind in self.unknown else str(kind in self.pressures),
                 "message": "too little",
             }
             for kind in ("Memory", "Disk")
@@ -276,12 +276,12 @@ class FakeUnit:
         }
 
     def instance(self, text: str) -> Json:
-        """How a kubelet with a setting is recognised."""
+        """How a kubelet with a setting is identified."""
         return {"arguments": ["/usr/bin/kubelet", f"--{text.strip()}"], "probes": [self.web.probe("/healthz")]}
 
     @property
     def host(self) -> Host:
-        """Where the engine looks."""
+        """The paths of this node."""
         socket = str(self.socket or "/nonexistent")
         return Host(proc=str(self.proc), pod_logs="/nonexistent", device_socket=socket)
 

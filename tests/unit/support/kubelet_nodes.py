@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node whose kubelet is files in a directory and a process that does not move, as the modules read it."""
+"""A node whose kubelet is files in a directory and a process that never changes, as the modules read it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNKNOWN = 'E1 "Using lenient decoding" err="strict decoding error: unknown field
 
 
 class Node:
-    """A kubelet's files below a directory, and the programs that are asked about it."""
+    """A kubelet's files below a directory, and the programs that report about it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -36,7 +36,7 @@ class Node:
         self.kubeconfig = self.write("kubelet.conf", kubeconfig())
         text = text.replace("/etc/kubernetes/kubelet.conf", str(self.kubeconfig))
         self.kubeadm = self.write("10-kubeadm.conf", text)
-        self.shown = {
+        self.properties = {
             "LoadState": "loaded",
             "FragmentPath": str(self.unit),
             "DropInPaths": str(self.kubeadm),
@@ -46,8 +46,8 @@ class Node:
             "NeedDaemonReload": "no",
         }
         self.version = "Kubernetes v1.32.2\n"
-        self.words = 'E1 "command failed" err="bogus"\n'
-        self.answers = [ACCEPTED]
+        self.log = 'E1 "command failed" err="bogus"\n'
+        self.outputs = [ACCEPTED]
         self.requests: list[dict[str, t.Any]] = []
         self.calls: list[str] = []
         command = f"/usr/bin/kubelet --bootstrap-kubeconfig=/b --kubeconfig={self.kubeconfig} --config={self.main}"
@@ -59,7 +59,7 @@ class Node:
         return Host(proc=str(self.proc))
 
     def serve_health(self, port: int, *, inode: int = INODE) -> None:
-        """Have its health port answered, by itself with its own inode."""
+        """Have its health port served, with its own inode by itself."""
         self.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: {port}\n", encoding="ascii")
         hold_port(self.proc, port, inode=inode)
 
@@ -70,19 +70,19 @@ class Node:
         ticks = int((seconds - boot) * os.sysconf("SC_CLK_TCK"))
         self.write("proc/7/stat", f"7 (kubelet) S {'0 ' * 18}{ticks} 0")
 
-    def crash(self, words: str) -> None:
-        """Have the kubelet end at its start, again and again, with these words."""
-        self.shown.update(ActiveState="activating", SubState="auto-restart", MainPID="0")
-        self.words = words
+    def crash(self, log: str) -> None:
+        """Have the kubelet end at its start, again and again, with this log."""
+        self.properties.update(ActiveState="activating", SubState="auto-restart", MainPID="0")
+        self.log = log
 
     def give_root(self) -> Path:
         """Have the kubelet keep its state in a directory of ours."""
-        kept = self.root / "kept"
-        kept.mkdir()
-        self.extra.write_text(f"KUBELET_EXTRA_ARGS=--hostname-override=W1 --root-dir={kept}\n", encoding="utf-8")
+        root_dir = self.root / "root_dir"
+        root_dir.mkdir()
+        self.extra.write_text(f"KUBELET_EXTRA_ARGS=--hostname-override=W1 --root-dir={root_dir}\n", encoding="utf-8")
         process = self.root / "proc/7/cmdline"
-        process.write_text(f"{process.read_text(encoding='utf-8')}--root-dir={kept}\0", encoding="utf-8")
-        return kept
+        process.write_text(f"{process.read_text(encoding='utf-8')}--root-dir={root_dir}\0", encoding="utf-8")
+        return root_dir
 
     def write(self, name: str, text: str) -> Path:
         path = self.root / name
@@ -94,18 +94,18 @@ class Node:
         line = " ".join(arguments)
         self.calls.append(line)
         if line.startswith("systemctl show"):
-            return 0, "".join(f"{key}={value}\n" for key, value in self.shown.items()), ""
+            return 0, "".join(f"{key}={value}\n" for key, value in self.properties.items()), ""
         if line.endswith("--version"):
             return 0, self.version, ""
         if line.startswith("journalctl"):
-            return 0, self.words, ""
+            return 0, self.log, ""
         if line.startswith("timeout"):
             self.requests.append(json.loads(options["data"]))
-            return 1, "", self.answers.pop(0)
+            return 1, "", self.outputs.pop(0)
         return (3, "inactive\n", "") if "is-active" in line else (0, "", "")
 
     def steps(self, *, dry: bool = False, **given: t.Any) -> StepRunner[kubelet_steps.Observed, KubeletPlan]:
-        found = kubelet_steps.KubeletSteps(
+        steps = kubelet_steps.KubeletSteps(
             kubelets.parameters(**given), diff=True, run=self.run, host=self.host, ready_timeout=0
         )
-        return StepRunner(found, dry=dry)
+        return StepRunner(steps, dry=dry)

@@ -14,22 +14,22 @@ OTHER = 65534
 
 
 class Owners:
-    """What the system tells of a file's owner: of some files that it is another one."""
+    """The owner of some files as the system reports it: another one."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._given: dict[tuple[int, int], tuple[int, int]] = {}
         for name in ("stat", "fstat"):
-            monkeypatch.setattr(os, name, self._telling(getattr(os, name)))
+            monkeypatch.setattr(os, name, self._with_owners(getattr(os, name)))
 
     def give(self, path: Path, uid: int = OTHER, gid: int = OTHER) -> None:
         """Let a file, or a link itself, belong to another user."""
         status = path.lstat()
         self._given[status.st_dev, status.st_ino] = (uid, gid)
 
-    def _telling(self, read: t.Callable[..., os.stat_result]) -> t.Callable[..., os.stat_result]:
-        def told(*arguments: t.Any, **options: t.Any) -> os.stat_result:
+    def _with_owners(self, read: t.Callable[..., os.stat_result]) -> t.Callable[..., os.stat_result]:
+        def read_with_owner(*arguments: t.Any, **options: t.Any) -> os.stat_result:
             status = read(*arguments, **options)
             owner = self._given.get((status.st_dev, status.st_ino))
             return os.stat_result((*status[:4], *owner, *status[6:10])) if owner else status
 
-        return told
+        return read_with_owner

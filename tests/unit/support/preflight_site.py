@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A control plane node as a preflight sees it: certificates, data, one static pod, its kubelet and runtime."""
+"""A control plane node as a preflight reads it: certificates, data, one static pod, its kubelet and runtime."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HERE = (0, "sha256:1\n", "")
 
 
 class Site:
-    """A control plane node in a directory: certificates, data, one static pod whose probes a web server answers."""
+    """A control plane node in a directory: certificates, data, one static pod whose probes reach a web server."""
 
     def __init__(self, root: Path, web: Web, run: FakeRun) -> None:
         self.root, self.web, self.run = root, web, run
@@ -38,14 +38,14 @@ class Site:
         self.clock = Clock()
         self.healthz: Probe | None = None
         self.force = False
-        run.answers["crictl"] = HERE
+        run.results["crictl"] = HERE
 
     def write(self, name: str, pair: Pair) -> None:
         for ending, content in zip(("crt", "key"), pair):
             (self.pki / f"{name}.{ending}").write_bytes(content)
 
     def pod(self, name: str, text: str) -> static_pods.StaticPod:
-        """A static pod of this node, whose health the web server tells."""
+        """A static pod of this node, whose probes reach the web server."""
         for host, scheme, port in (("10.0.0.11", "HTTPS", "6443"), ("127.0.0.1", "HTTP", "2381")):
             text = text.replace(f"host: {host}", "host: 127.0.0.1").replace(f"scheme: {scheme}", "scheme: HTTP")
             text = text.replace(f"port: {port}", f"port: {self.web.port}")

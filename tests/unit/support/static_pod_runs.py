@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs of the module static_pod on the fake node, without a module, and what is told of them."""
+"""Runs of the module static_pod on the fake node, without a module, and their reports."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def steps(
 ) -> PodCourse:
     """The steps of one run."""
     given = samples.parameters(**{"wait_timeout": 20, "min_ready_seconds": 3, **desired})
-    found = StaticPodSteps(given, diff=diff, run=run, host=master.host, ready_timeout=0, lock_wait=lock_wait)
-    return StepRunner(found, dry=dry)
+    pod_steps = StaticPodSteps(given, diff=diff, run=run, host=master.host, ready_timeout=0, lock_wait=lock_wait)
+    return StepRunner(pod_steps, dry=dry)
 
 
 def carry_out(master: FakeNode, run: FakeRun, **desired: t.Any) -> Json:
@@ -67,7 +67,7 @@ def change_while(all_steps: PodCourse, meanwhile: t.Callable[[], object]) -> Non
 
 
 def report(run: FakeRun, *, dry: bool = False, **given: t.Any) -> Json:
-    """What node_transaction tells."""
+    """The result of node_transaction."""
     return transaction_progress.report_progress(NAME, given.pop("id", None), wait=0, seen="", dry=dry, run=run, **given)
 
 

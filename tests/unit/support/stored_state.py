@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The state that a release leaves on a node, recorded in tests/unit/data/state/VERSION.json so that later releases are tested with it.
 
-A recorded journal names the machine that recorded it: these places are replaced there, and its checksum is made again.
+A recorded journal names the machine that recorded it: these placeholders are replaced there, and its checksum is made again.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def hide_recorder(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(variable, raising=False)
 
 
-def places(node: FakeNode) -> dict[str, str]:
-    """What differs between two machines: its place in a recorded text, and its value here."""
+def placeholders(node: FakeNode) -> dict[str, str]:
+    """What differs between two machines: its placeholder in a recorded text, and its value here."""
     return {"@ROOT@": str(node.manifests.parent), "@BOOT@": read_boot_id()}
 
 
-def taken(node: FakeNode) -> dict[str, t.Any]:
-    """All files below the state directory of a node, by their places."""
+def record_state(node: FakeNode) -> dict[str, t.Any]:
+    """All files below the state directory of a node, by their paths."""
     found, pods = {}, dict[str, str]()
 
     def without_owner(value: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -54,14 +54,14 @@ def taken(node: FakeNode) -> dict[str, t.Any]:
 
     for path in sorted(node.state.rglob("*.json")):
         text = path.read_text("utf-8")
-        for place, value in places(node).items():
-            text = text.replace(value, place)
+        for placeholder, value in placeholders(node).items():
+            text = text.replace(value, placeholder)
         text = POD_UID.sub(lambda match: pods.setdefault(match[0], f"{len(pods) + 1:032}"), text)
         found[str(path.relative_to(node.state))] = json.loads(text, object_hook=without_owner)
     return found
 
 
-def put(node: FakeNode, files: t.Mapping[str, t.Any]) -> None:
+def restore_state(node: FakeNode, files: t.Mapping[str, t.Any]) -> None:
     """Put recorded files below the state directory of another node."""
     owner = {"uid": os.getuid(), "gid": os.getgid()}
 
@@ -70,8 +70,8 @@ def put(node: FakeNode, files: t.Mapping[str, t.Any]) -> None:
 
     for name, recorded in files.items():
         text = json.dumps(recorded)
-        for place, here in places(node).items():
-            text = text.replace(place, here)
+        for placeholder, here in placeholders(node).items():
+            text = text.replace(placeholder, here)
         value = json.loads(text, object_hook=with_owner)
         if CHECKSUM in value:
             del value[CHECKSUM]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A directory with the programs of a new version, which answer as a test says."""
+"""A directory with the programs of a new version, with the output that a test sets."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ SIGNED = {
 AUTHORITY = {**SIGNED, "name": "ca", "expirationDate": "2036-11-22T22:45:45Z", "residualTime": 315359996}
 
 
-def refused(words: str) -> str:
-    """How a component ends that does not take its settings."""
-    return f'E1 run.go:72] "command failed" err="{words}"\n'
+def refused(error: str) -> str:
+    """The output of a component that refuses its settings."""
+    return f'E1 run.go:72] "command failed" err="{error}"\n'
 
 
 def put_programs(directory: Path, *names: str, content: bytes = ELF) -> Path:
@@ -53,17 +53,17 @@ def put_programs(directory: Path, *names: str, content: bytes = ELF) -> Path:
 class UpgradeRun(FakeRun):
     """Programs of the node.
 
-    manifests: what kubeadm generates, by the version and then by static pod; or the words with which it fails. expiration: what it tells of
-    certificates. says: of each component what it says, one text for each start, ACCEPTED after these; of GATES how kube-apiserver refuses those of a
+    manifests: what kubeadm generates, by the version and then by static pod; or the error with which it fails. expiration: its output about
+    certificates. outputs: by component, one text for each start, ACCEPTED after these; of GATES how kube-apiserver refuses those of a
     kubelet, empty where it does not.
-    versions: what a program says of its version.
+    versions: the output of a program with --version.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.manifests: dict[str, dict[str, str] | str] = {}
-        self.says: dict[str, list[str]] = {}
-        self.complaint = ""
+        self.outputs: dict[str, list[str]] = {}
+        self.strict_error = ""
         self.expiration = json.dumps({"certificates": [SIGNED], "certificateAuthorities": [AUTHORITY]}, indent=4)
         self.versions = {"kubeadm": f"v{TARGET}", "etcd": "etcd Version: 3.7.0"}
 
@@ -84,10 +84,10 @@ class UpgradeRun(FakeRun):
         if program == "kubeadm":
             return (0, self.expiration, "W1 x\n") if "certs" in request["arguments"] else self._generate(request)
         if request["arguments"][-1] == "--version" and program == "kube-apiserver":
-            refusal = (self.says.get(GATES) or [""]).pop(0)
+            refusal = (self.outputs.get(GATES) or [""]).pop(0)
             return (1, "", refusal) if refusal else (0, f"Kubernetes v{TARGET}\n", "")
-        said = self.says.get(program) or [ACCEPTED[program]]
-        return 1, "", said.pop(0)
+        outputs = self.outputs.get(program) or [ACCEPTED[program]]
+        return 1, "", outputs.pop(0)
 
     def _generate(self, request: dict[str, t.Any]) -> tuple[int, str, str]:
         if any(argument.startswith("--patches") for argument in request["arguments"]):
@@ -100,7 +100,7 @@ class UpgradeRun(FakeRun):
         (output,) = (mount["source"] for mount in request["mounts"] if mount.get("writable"))
         for name, manifest in manifests.items():
             Path(output, f"{name}.yaml").write_text(manifest, encoding="utf-8")
-        return 0, "[control-plane] Creating", self.complaint
+        return 0, "[control-plane] Creating", self.strict_error
 
     def manifests_of(self, cluster: dict[str, t.Any]) -> dict[str, str] | str:
         """What kubeadm generates from a ClusterConfiguration."""

@@ -34,7 +34,7 @@ def fixture_node(tmp_path: Path, web: Web) -> t.Iterator[FakeNode]:
     """A node that runs a healthy API server."""
     node = FakeNode(tmp_path, web)
     yield node
-    node.look()
+    node.check_manifest()
     node.assert_only_whole_files_appeared()
     node.watcher.close()
 

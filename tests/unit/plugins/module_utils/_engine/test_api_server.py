@@ -75,7 +75,7 @@ def test_an_api_server_that_was_down_has_to_answer(node: FakeNode) -> None:
     """A repair that lets no client in is none."""
     node.kubelet.enabled = False
     node.kubelet.kill(node.kubelet.instances[0])
-    node.kubelet._answer()
+    node.kubelet._serve()
     node.prepare(watch=watch(node))
     node.at(25, lambda: setattr(node.kubelet, "enabled", True))
     node.once(WAITING, lambda: node.web.statuses.update({AUTHORIZED_PATH: 401}))

@@ -74,8 +74,8 @@ def test_a_write_through_the_changed_member_is_verified_and_leaves_nothing(
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ({"takes": False}, "accepts no write through the changed member"),
-        ({"raises": "NOSPACE"}, "has the alarm NOSPACE of member 10 since the change"),
+        ({"accepts_writes": False}, "accepts no write through the changed member"),
+        ({"next_alarm": "NOSPACE"}, "has the alarm NOSPACE of member 10 since the change"),
         ({"alarms": None}, "does not list its alarms"),
         ({"members": None}, "does not list its members"),
     ],
@@ -114,7 +114,7 @@ def test_an_alarm_that_the_first_write_raises_is_none_of_the_change(
     node: FakeNode, client: dict[str, str], member: FakeEtcd
 ) -> None:
     """The quota is met by the write before the change, which is there to raise it."""
-    member.takes = False
+    member.accepts_writes = False
     node.clock.watchers.append(lambda: setattr(member, "alarms", {"10": "NOSPACE"}))
     assert change(node, client)["outcome"] == COMMITTED
 
@@ -122,7 +122,7 @@ def test_an_alarm_that_the_first_write_raises_is_none_of_the_change(
 def test_a_moment_without_a_leader_does_not_waive_the_proof(
     node: FakeNode, client: dict[str, str], member: FakeEtcd
 ) -> None:
-    member.takes, member.refusal = False, 503
+    member.accepts_writes, member.error_status = False, 503
     assert change(node, client)["outcome"] == ROLLED_BACK
 
 
@@ -154,7 +154,7 @@ def test_a_member_that_follows_is_waited_for(node: FakeNode, client: dict[str, s
 
 
 def test_what_was_so_before_is_no_part_of_the_proof(node: FakeNode, client: dict[str, str], member: FakeEtcd) -> None:
-    member.takes, member.alarms = False, {"10": "NOSPACE"}
+    member.accepts_writes, member.alarms = False, {"10": "NOSPACE"}
     result = change(node, client)
     assert result["outcome"] == COMMITTED
     assert result["proof"]["etcd"]["alarms"] == ["NOSPACE of member 10"]
@@ -166,7 +166,7 @@ def test_what_was_so_before_is_no_part_of_the_proof(node: FakeNode, client: dict
 def test_what_a_member_that_was_down_could_not_tell_is_judged_by_its_alarms(
     node: FakeNode, client: dict[str, str], member: FakeEtcd, alarms: dict[str, str], outcome: str
 ) -> None:
-    member.takes, member.alarms = False, alarms
+    member.accepts_writes, member.alarms = False, alarms
     gone = {**client, "url": "https://127.0.0.1:1"}
     sides = {"before": {**node.instance(OLD), "etcd": gone}, "after": {**node.instance(NEW), "etcd": client}}
     assert node.change(watch=sides)["outcome"] == outcome

@@ -142,12 +142,12 @@ def test_a_node_that_is_not_ready_for_another_reason_is_restored(unit: FakeUnit,
 
 def test_a_runtime_that_was_down_before_proves_nothing(unit: FakeUnit) -> None:
     unit.is_ready = False
-    unit.why = "[container runtime is down]"
+    unit.not_ready_message = "[container runtime is down]"
     assert unit.change(wait_timeout=20)["outcome"] == ROLLED_BACK
 
 
 def test_a_shortage_that_the_change_makes_is_restored_at_once(unit: FakeUnit) -> None:
-    unit.at(3, lambda: unit.short_of.add("Disk"))
+    unit.at(3, lambda: unit.pressures.add("Disk"))
     began = unit.clock.now
     result = unit.change()
     assert result["outcome"] == ROLLED_BACK
@@ -156,7 +156,7 @@ def test_a_shortage_that_the_change_makes_is_restored_at_once(unit: FakeUnit) ->
 
 
 def test_a_shortage_from_before_is_not_the_changes(unit: FakeUnit) -> None:
-    unit.short_of.add("Memory")
+    unit.pressures.add("Memory")
     result = unit.change()
     assert (result["outcome"], result["notes"]) == (COMMITTED, [])
 
@@ -168,7 +168,7 @@ OLDER_SHORTAGE = (
 
 
 def test_a_shortage_of_which_nothing_was_known_is_not_the_changes(unit: FakeUnit) -> None:
-    unit.short_of.add("Disk")
+    unit.pressures.add("Disk")
     unit.unknown.add("Disk")
     unit.at(0.1, unit.unknown.clear)
     result = unit.change()
@@ -241,7 +241,7 @@ def test_static_pods_unlisted_after_the_change_fail_it(unit: FakeUnit) -> None:
 
 
 def test_a_crash_loop_is_restored_within_a_minute(unit: FakeUnit) -> None:
-    unit.behaviours["v=2"] = Behaviour(healthy=None, beat=None, alive=0.5, says='E1 "command failed" err="bogus"')
+    unit.behaviours["v=2"] = Behaviour(healthy=None, beat=None, alive=0.5, log='E1 "command failed" err="bogus"')
     began = unit.clock.now
     result = unit.change()
     assert result["outcome"] == ROLLED_BACK
@@ -267,7 +267,7 @@ def test_an_unhealthy_process_is_restored(unit: FakeUnit) -> None:
 
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
-    [(Behaviour(says=UNKNOWN), 'unknown field \\"maxPodz\\"'), (Behaviour(listens=False, says=""), TAKEN)],
+    [(Behaviour(log=UNKNOWN), 'unknown field \\"maxPodz\\"'), (Behaviour(listens=False, log=""), TAKEN)],
 )
 def test_what_the_kubelet_passes_over_is_a_failure(unit: FakeUnit, behaviour: Behaviour, reason: str) -> None:
     unit.behaviours["v=2"] = behaviour
@@ -295,8 +295,8 @@ def test_health_port_is_not_verified_where_its_holder_cannot_be_read(unit: FakeU
 @pytest.mark.parametrize("known", [True, False])
 def test_what_it_passed_over_before_is_no_failure(unit: FakeUnit, known: bool) -> None:
     complaint = UNKNOWN.partition('err="')[2]
-    unit.behaviours["v=2"] = Behaviour(says=UNKNOWN)
-    unit.words[unit.invocation] = "" if known else UNKNOWN
+    unit.behaviours["v=2"] = Behaviour(log=UNKNOWN)
+    unit.logs[unit.invocation] = "" if known else UNKNOWN
     assert unit.change(watch={"complaints": [complaint] if known else []})["outcome"] == COMMITTED
 
 
@@ -326,7 +326,7 @@ def test_without_an_api_server_from_the_start_the_proof_is_the_nodes_own(unit: F
 @pytest.mark.parametrize("short_of", [set(), {"Disk"}])
 def test_shortage_is_not_verified_when_the_node_was_unknown_before(unit: FakeUnit, short_of: set[str]) -> None:
     unit.api_is_up = False
-    unit.short_of = short_of
+    unit.pressures = short_of
     unit.at(13, lambda: setattr(unit, "api_is_up", True))
     result = unit.change(min_ready_seconds=10)
     assert result["outcome"] == COMMITTED
@@ -568,7 +568,7 @@ def test_systemd_that_stays_silent_leaves_the_former_files(unit: FakeUnit) -> No
 
 
 def test_rollback_without_restart_of_the_kubelet_is_an_alarm(unit: FakeUnit) -> None:
-    unit.behaviours["v=2"] = Behaviour(says=UNKNOWN)
+    unit.behaviours["v=2"] = Behaviour(log=UNKNOWN)
     real = unit.run
     armed: list[bool] = []
     unit.at(0.1, lambda: armed.append(True))

@@ -457,7 +457,7 @@ def test_a_manifest_that_vanished_after_the_change_is_an_alarm_and_nothing_is_wr
 
     def vanish() -> None:
         node.manifest.rename(node.manifests / ".taken-away")
-        node.clock.watchers.remove(node.look)
+        node.clock.watchers.remove(node.check_manifest)
 
     node.once(WAITING, vanish)
     result = node.run()

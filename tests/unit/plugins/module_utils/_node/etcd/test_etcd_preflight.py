@@ -312,7 +312,7 @@ def test_nothing_below_etcds_data_is_opened(site: Site, etcd_pod: static_pods.St
     site.start(etcd_pod)
     process = site.root / "proc" / "100" / "exe"
     process.write_text("a binary", encoding="ascii")
-    site.run.answers["timeout"] = (0, "etcd Version: 3.6.5\n", "")
+    site.run.results["timeout"] = (0, "etcd Version: 3.6.5\n", "")
     _watched.append([])
     try:
         plan = site.plan(etcd_pod, snapshot_count=5000)

@@ -52,7 +52,7 @@ def other_byte(lines: list[bytes]) -> list[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("spoilt", "words"),
+    ("corrupt", "words"),
     [
         (lambda lines: lines[:-1], "and their digest, and sent 131072"),
         (lambda lines: lines[1:], "digest"),
@@ -66,9 +66,9 @@ def other_byte(lines: list[bytes]) -> list[bytes]:
     ],
 )
 def test_what_is_not_whole_is_refused_and_leaves_nothing(
-    access: Access, member: FakeEtcd, spoilt: t.Callable[[list[bytes]], list[bytes]], words: str
+    access: Access, member: FakeEtcd, corrupt: t.Callable[[list[bytes]], list[bytes]], words: str
 ) -> None:
-    member.spoilt = spoilt
+    member.corrupt = corrupt
     with pytest.raises(KubeadmError, match=words):
         etcd_snapshot.save(access)
     assert os.listdir(etcd_snapshot.snapshot_directory()) == []

@@ -60,15 +60,15 @@ def test_a_change_of_a_static_pod_names_what_repairs_the_kubelet(node: Node) -> 
     node.crash(PANIC)
     with pytest.raises(KubeadmError) as refusal:
         read_running_kubelet(node.run, node.host, ready_timeout=0)
-    told = str(refusal.value)
-    assert told.startswith(DOWN)
-    assert "panic: unrecognized feature gate: OldGate. Nothing was changed" in told
-    assert "the role node_kubelet repairs it" in told
+    message = str(refusal.value)
+    assert message.startswith(DOWN)
+    assert "panic: unrecognized feature gate: OldGate. Nothing was changed" in message
+    assert "the role node_kubelet repairs it" in message
 
 
 def test_a_host_without_a_kubelet_is_told_so(node: Node) -> None:
     node.crash("")
-    node.shown["LoadState"] = "not-found"
+    node.properties["LoadState"] = "not-found"
     with pytest.raises(KubeadmError, match="runs no kubelet that could be queried"):
         read_running_kubelet(node.run, node.host, ready_timeout=0)
     with pytest.raises(KubeadmError, match=r"has no kubelet\.service"):

@@ -155,7 +155,7 @@ def test_a_worker_is_no_control_plane(node: FakeNode, run: FakeRun) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "found"),
+    ("result", "found"),
     [
         ((0, "ActiveState=inactive\nMainPID=0\n", ""), "kubelet.service is inactive"),
         ((0, "ActiveState=activating\nMainPID=7\n", ""), "kubelet.service is activating"),
@@ -165,9 +165,9 @@ def test_a_worker_is_no_control_plane(node: FakeNode, run: FakeRun) -> None:
     ],
 )
 def test_a_host_without_a_running_kubelet_is_refused(
-    node: FakeNode, run: FakeRun, answer: tuple[int, str, str], found: str
+    node: FakeNode, run: FakeRun, result: tuple[int, str, str], found: str
 ) -> None:
-    run.answers["systemctl show"] = answer
+    run.results["systemctl show"] = result
     with pytest.raises(KubeadmError) as refusal:
         read_kubelet(run, proc=str(node.proc))
     assert found in str(refusal.value)

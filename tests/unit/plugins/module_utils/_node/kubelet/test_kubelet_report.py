@@ -82,12 +82,12 @@ def test_kubelet_that_has_not_read_a_file_of_ours_is_not_in_sync(node: Node) -> 
 
 
 def test_the_report_tells_a_state_file_that_does_not_match(node: Node) -> None:
-    kept = node.give_root()
-    (kept / "cpu_manager_state").write_text('{"policyName":"static"}', encoding="ascii")
+    root_dir = node.give_root()
+    (root_dir / "cpu_manager_state").write_text('{"policyName":"static"}', encoding="ascii")
     found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["resource_managers"]
     assert found["cpuManagerPolicy"] == {
         "policy": "none",
-        "state_file": str(kept / "cpu_manager_state"),
+        "state_file": str(root_dir / "cpu_manager_state"),
         "state_policy": "static",
         "mismatch": "cpu_manager_state names the policy static, but cpuManagerPolicy is none",
     }
@@ -101,7 +101,7 @@ def test_the_report_tells_a_state_file_that_does_not_match(node: Node) -> None:
 def test_the_report_tells_why_a_unit_would_be_refused(node: Node) -> None:
     used = f"--kubeconfig={node.kubeconfig} --hostname-override=w1"
     late = node.write("zzzzz.conf", f"[Service]\nExecStart=\nExecStart=/usr/bin/kubelet {used}\n")
-    node.shown.update(MainPID="0", DropInPaths=str(late))
+    node.properties.update(MainPID="0", DropInPaths=str(late))
     found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)
     assert f"{late}:3 sets ExecStart in a drop-in that is read after" in found["blocked_by"]
     assert (found["process"], found["in_sync"]) == (None, False)

@@ -48,7 +48,7 @@ def test_kubelet_without_the_file_of_its_certificate_is_not_restarted(
         node.write(CURRENT, text)
     with pytest.raises(Refusal, match=r"its bootstrap kubeconfig /b cannot be read either") as refusal:
         plan_restart(node, monkeypatch, **pair_in(CURRENT if relative else str(path)))
-    assert all(words in str(refusal.value) for words in ("kubelet on w1: ", str(path), why, "system:node:w1"))
+    assert all(part in str(refusal.value) for part in ("kubelet on w1: ", str(path), why, "system:node:w1"))
 
 
 def test_kubelet_without_its_kubeconfig_is_not_restarted(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,7 +146,7 @@ def test_a_fragment_behind_a_link_is_refused(node: Node) -> None:
 
 
 def test_the_engine_gets_files_record_and_what_to_watch(node: Node) -> None:
-    node.answers *= 2
+    node.outputs *= 2
     journal = carry_out(node, config={"maxPods": 50})
     paths = [entry["path"] for entry in journal["files"]]
     assert paths == [
@@ -167,7 +167,7 @@ def test_the_engine_gets_files_record_and_what_to_watch(node: Node) -> None:
 
 
 def test_the_rehearsal_is_the_safe_one_and_the_fragment_is_tried_alone(node: Node) -> None:
-    node.answers *= 2
+    node.outputs *= 2
     carry_out(node, config={"maxPods": 50})
     first, second = node.requests
     overrides = list(rehearsal.build_kubelet_command([]))
@@ -181,7 +181,7 @@ def test_the_rehearsal_is_the_safe_one_and_the_fragment_is_tried_alone(node: Nod
 
 
 def test_a_field_that_the_kubelet_passes_over_is_refused(node: Node) -> None:
-    node.answers.append(UNKNOWN + ACCEPTED)
+    node.outputs.append(UNKNOWN + ACCEPTED)
     steps = node.steps(config={"maxPodz": 50})
     with steps.session():
         steps.read()
@@ -201,7 +201,7 @@ def test_a_field_that_the_kubelet_passes_over_is_refused(node: Node) -> None:
     ],
 )
 def test_fragment_never_decoded_alone_is_refused(node: Node, alone: str, why: str) -> None:
-    node.answers.append(alone)
+    node.outputs.append(alone)
     steps = node.steps(config={"maxPods": 50})
     with steps.session():
         steps.read()
@@ -213,19 +213,19 @@ def test_fragment_never_decoded_alone_is_refused(node: Node, alone: str, why: st
 
 
 def test_fragment_invalid_only_when_alone_is_accepted(node: Node) -> None:
-    node.answers.append('E1 "command failed" err="failed to validate kubelet configuration, error: invalid"\n')
+    node.outputs.append('E1 "command failed" err="failed to validate kubelet configuration, error: invalid"\n')
     carry_out(node, config={"maxPods": 50})
 
 
 def test_mistakes_of_others_are_known_to_the_engine(node: Node) -> None:
-    node.answers = [UNKNOWN + ACCEPTED]
+    node.outputs = [UNKNOWN + ACCEPTED]
     assert carry_out(node, args={"v": 4})["watch"]["complaints"] == [
         'strict decoding error: unknown field \\"maxPodz\\""'
     ]
 
 
 def test_a_refusal_of_the_kubelet_ends_it(node: Node) -> None:
-    node.answers = ['E1 "command failed" err="failed to set feature gates: unrecognized feature gate: No"\n']
+    node.outputs = ['E1 "command failed" err="failed to set feature gates: unrecognized feature gate: No"\n']
     steps = node.steps(feature_gates={"No": True})
     with steps.session():
         steps.read()
@@ -237,7 +237,7 @@ def test_an_adopted_entry_is_no_revert_in_a_refusal(node: Node) -> None:
     node.extra.write_text("KUBELET_EXTRA_ARGS=--hostname-override=W1 --v=2\n", encoding="utf-8")
     process = node.root / "proc/7/cmdline"
     process.write_text(f"{process.read_text(encoding='utf-8')}--v=2\0", encoding="utf-8")
-    node.answers = ['E1 "command failed" err="unknown flag: --no"\n']
+    node.outputs = ['E1 "command failed" err="unknown flag: --no"\n']
     steps = node.steps(args={"v": 4, "no": "x"}, adopt=True, force=True)
     with steps.session():
         steps.read()
@@ -264,13 +264,13 @@ def test_a_unit_that_shadows_the_loaded_one_is_refused(node: Node, monkeypatch: 
     local.touch()
     with pytest.raises(Refusal, match=r"a file of kubelet\.service was changed or added and not loaded"):
         kubelet_units.read_unit(node.run, node.host)
-    node.shown["FragmentPath"] = str(local)
+    node.properties["FragmentPath"] = str(local)
     local.write_text(kubelets.UNIT_TEXT, encoding="utf-8")
     kubelet_units.read_unit(node.run, node.host)
 
 
 @pytest.mark.parametrize(
-    ("shown", "words"),
+    ("properties", "error"),
     [
         ({"LoadState": "not-found"}, "has no kubelet.service"),
         ({"NeedDaemonReload": "yes"}, "not loaded"),
@@ -281,9 +281,9 @@ def test_a_unit_that_shadows_the_loaded_one_is_refused(node: Node, monkeypatch: 
         ),
     ],
 )
-def test_a_unit_that_cannot_be_used_is_refused(node: Node, shown: dict[str, str], words: str) -> None:
-    node.shown.update(shown)
-    with pytest.raises(KubeadmError, match=words):
+def test_a_unit_that_cannot_be_used_is_refused(node: Node, properties: dict[str, str], error: str) -> None:
+    node.properties.update(properties)
+    with pytest.raises(KubeadmError, match=error):
         kubelet_units.read_unit(node.run, node.host)
 
 
@@ -294,10 +294,10 @@ def test_a_kubelet_without_a_version_is_named(node: Node) -> None:
 
 
 def cordoned(*pods: dict[str, t.Any], unschedulable: bool = True) -> t.Callable[[str, str], t.Any]:
-    def ask(kubeconfig: str, path: str) -> tuple[Json | None, str]:
+    def http_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
         return ({"items": list(pods)}, "") if "pods" in path else ({"spec": {"unschedulable": unschedulable}}, "")
 
-    return ask
+    return http_get
 
 
 def pod(name: str, **given: t.Any) -> dict[str, t.Any]:
@@ -316,25 +316,27 @@ def test_what_restarts_every_container_needs_one_too(node: Node, monkeypatch: py
     steps = node.steps(config={"cgroupDriver": "systemd", "cgroupsPerQOS": False})
     with steps.session():
         steps.read()
-        words = r"cgroupDriver, cgroupsPerQOS would change on w1, which is not drained: .* restarts every container of the node"
-        with pytest.raises(Refusal, match=words):
+        message = r"cgroupDriver, cgroupsPerQOS would change on w1, which is not drained: .* restarts every container of the node"
+        with pytest.raises(Refusal, match=message):
             steps.plan()
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("http_get", "reason"),
     [
         (cordoned(*QUIET, pod("web")), "it runs a/web"),
         (cordoned(*QUIET, unschedulable=False), "it takes new pods"),
         (lambda kubeconfig, path: (None, "the API server answers 403"), "answers 403"),
     ],
 )
-def test_a_policy_needs_a_drained_node(node: Node, monkeypatch: pytest.MonkeyPatch, answer: t.Any, words: str) -> None:
-    monkeypatch.setattr(probes, "api_get", answer)
+def test_a_policy_needs_a_drained_node(
+    node: Node, monkeypatch: pytest.MonkeyPatch, http_get: t.Any, reason: str
+) -> None:
+    monkeypatch.setattr(probes, "api_get", http_get)
     steps = node.steps(config={"cpuManagerPolicy": "static"})
     with steps.session():
         steps.read()
-        with pytest.raises(Refusal, match=rf"cpuManagerPolicy would change on w1, which is not drained: .*{words}"):
+        with pytest.raises(Refusal, match=rf"cpuManagerPolicy would change on w1, which is not drained: .*{reason}"):
             steps.plan()
 
 
@@ -351,7 +353,7 @@ def test_unread_credential_is_repaired_and_not_forced(node: Node, monkeypatch: p
 @pytest.mark.parametrize("force", [True, False])
 def test_what_it_remembers_of_a_policy_makes_way(node: Node, monkeypatch: pytest.MonkeyPatch, force: bool) -> None:
     monkeypatch.setattr(probes, "api_get", cordoned(*QUIET, unschedulable=not force))
-    node.answers *= 2
+    node.outputs *= 2
     journal = carry_out(node, force=force, config={"cpuManagerPolicy": "static", "topologyManagerPolicy": "restricted"})
     ((entry),) = journal["watch"]["set_aside"]
     assert entry["path"] == "/var/lib/kubelet/cpu_manager_state"
@@ -370,18 +372,20 @@ def test_what_a_policy_stands_on_needs_a_drained_node_too(node: Node, monkeypatc
 
 
 def test_state_files_are_read_below_the_kubelets_root(node: Node) -> None:
-    kept = node.give_root()
-    (kept / "cpu_manager_state").write_text('{"policyName":"static","defaultCpuSet":"","checksum":1}', encoding="ascii")
-    (kept / "memory_manager_state").write_text('{"policyName":"None"}', encoding="ascii")
+    root_dir = node.give_root()
+    (root_dir / "cpu_manager_state").write_text(
+        '{"policyName":"static","defaultCpuSet":"","checksum":1}', encoding="ascii"
+    )
+    (root_dir / "memory_manager_state").write_text('{"policyName":"None"}', encoding="ascii")
     unit = kubelet_units.read_unit(node.run, node.host)
     assert unit.state.remembered == {"cpu_manager_state": "static", "memory_manager_state": "none"}
-    node.answers *= 2
+    node.outputs *= 2
     journal = carry_out(node, force=True, config={"memoryManagerPolicy": "Static"})
     # The CPU manager's was not asked for, but the kubelet would not start over it.
     found = [(entry["path"], entry["existed"], entry["policy"]) for entry in journal["watch"]["set_aside"]]
     assert found == [
-        (str(kept / "cpu_manager_state"), True, "none"),
-        (str(kept / "memory_manager_state"), True, "static"),
+        (str(root_dir / "cpu_manager_state"), True, "none"),
+        (str(root_dir / "memory_manager_state"), True, "static"),
     ]
 
 
@@ -405,13 +409,13 @@ def end_well(node: Node, journal: t.Any) -> None:
     save_journal(directory, journal | {"phase": CLOSED}, f"20260101T00000{number}.000000Z-abcdef")
     remove_journal(directory)
     has_drop_in = os.path.exists(kubelet_layout.DROP_IN)
-    node.shown["DropInPaths"] = f"{node.kubeadm} {kubelet_layout.DROP_IN}" if has_drop_in else str(node.kubeadm)
+    node.properties["DropInPaths"] = f"{node.kubeadm} {kubelet_layout.DROP_IN}" if has_drop_in else str(node.kubeadm)
     node.write("proc/7/cmdline", "\0".join([*journal["watch"]["after"]["arguments"], ""]))
     journal_history.mark_reported("kubelet", journal_history.ended_ids("kubelet")[-1])
 
 
 def test_a_unit_without_variables_gets_a_generator(node: Node) -> None:
-    node.answers *= 2
+    node.outputs *= 2
     used = f"--kubeconfig={node.kubeconfig} --config={node.main} --hostname-override=w1"
     node.kubeadm.write_text(
         f"[Service]\nExecStart=\nExecStart=/usr/bin/kubelet {used}\n",
@@ -428,7 +432,7 @@ def test_a_unit_without_variables_gets_a_generator(node: Node) -> None:
     command = f"/usr/bin/kubelet {used} $NODECRAFT_KUBEADM_ARGS"
     derived = node.write("run/zzzz-derived.conf", f"[Service]\nExecStart=\nExecStart={command}\n")
     os.utime(derived, (time.time() + 1000, time.time() + 1000))
-    node.shown["DropInPaths"] += f" {derived}"
+    node.properties["DropInPaths"] += f" {derived}"
     # The script of an earlier version is replaced with the next change only, so nothing is shown of it before.
     Path(kubelet_generator.GENERATOR).write_text("#!/bin/sh\n", encoding="utf-8")
     steps = node.steps(args={"v": 4})
@@ -450,7 +454,7 @@ def test_only_directories_that_a_change_made_go_with_the_last_file(node: Node, i
     directory = Path(kubelet_layout.CONFIG_DIR)
     if not is_ours:
         directory.mkdir(parents=True)
-    node.answers *= 9
+    node.outputs *= 9
     end_well(node, carry_out(node, config={"maxPods": 50}))
     end_well(node, carry_out(node, config={"maxPods": 60}))
     assert (str(directory) in carry_out(node, state="absent")["obsolete"]) is is_ours
@@ -460,16 +464,16 @@ def test_a_directory_of_drop_ins_may_be_a_link(node: Node) -> None:
     real = node.root / "real"
     real.mkdir()
     Path(kubelet_layout.DROP_IN).parent.symlink_to(real)
-    node.answers *= 9
+    node.outputs *= 9
     end_well(node, carry_out(node, config={"maxPods": 50}))
-    node.shown["DropInPaths"] = f"{node.kubeadm} {real / Path(kubelet_layout.DROP_IN).name}"  # as systemd names it
+    node.properties["DropInPaths"] = f"{node.kubeadm} {real / Path(kubelet_layout.DROP_IN).name}"  # as systemd names it
     assert kubelet_layout.DROP_IN in [
         entry["path"] for entry in carry_out(node, state="absent")["files"] if entry["after"] is None
     ]
 
 
 def test_the_last_change_is_reverted(node: Node) -> None:
-    node.answers *= 4
+    node.outputs *= 4
     first = carry_out(node, config={"maxPods": 50})
     end_well(node, first)
     found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["undo"]
@@ -497,7 +501,7 @@ def test_the_last_change_is_reverted(node: Node) -> None:
 def test_a_policy_is_reverted_on_a_drained_node_and_its_state_makes_way(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    node.answers *= 4
+    node.outputs *= 4
     monkeypatch.setattr(probes, "api_get", cordoned(*QUIET))
     end_well(node, carry_out(node, config={"cpuManagerPolicy": "static"}))
     monkeypatch.setattr(probes, "api_get", cordoned(*QUIET, unschedulable=False))

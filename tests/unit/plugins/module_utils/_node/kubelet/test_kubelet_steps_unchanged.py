@@ -32,7 +32,7 @@ def carry_out_nothing(node: Node) -> None:
 
 
 def test_nothing_to_do_is_no_success_over_a_kubelet_that_is_down(node: Node) -> None:
-    node.shown.update(ActiveState="activating", SubState="auto-restart", MainPID="0")
+    node.properties.update(ActiveState="activating", SubState="auto-restart", MainPID="0")
     with pytest.raises(KubeadmError, match=r"it is activating \(auto-restart\).*command failed"):
         carry_out_nothing(node)
 
@@ -40,7 +40,7 @@ def test_nothing_to_do_is_no_success_over_a_kubelet_that_is_down(node: Node) -> 
 def test_kubelet_without_healthz_is_not_verified(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
     node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: 0\n", encoding="ascii")
-    node.shown.update(ActiveState="active", SubState="running")
+    node.properties.update(ActiveState="active", SubState="running")
     steps = node.steps(config={"maxPods": 110})
     with steps.session():
         steps.read()
@@ -58,7 +58,7 @@ def test_configuration_that_is_newer_than_the_process_is_not_verified(
     """With nothing to change (110), and before a change, which would bring it in; with its former time, as of cp -p."""
     monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
     node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: 0\n", encoding="ascii")
-    node.shown.update(ActiveState="active", SubState="running")
+    node.properties.update(ActiveState="active", SubState="running")
     for path in (node.main, node.unit, node.kubeadm, node.extra):
         os.utime(path, (1.0, 1.0))
     node.start_at(time.time() - 60)
@@ -67,9 +67,9 @@ def test_configuration_that_is_newer_than_the_process_is_not_verified(
         steps.read()
         if not steps.plan().operations:
             steps.verify()
-    words = "the file was changed after the process was started"
+    message = "the file was changed after the process was started"
     limits = [
-        f"whether it has read {path} as it is: {words}" for path in (node.extra, node.unit, node.kubeadm, node.main)
+        f"whether it has read {path} as it is: {message}" for path in (node.extra, node.unit, node.kubeadm, node.main)
     ]
     assert steps.report()["unverified"][-4:] == limits
 
@@ -83,7 +83,7 @@ def test_drop_in_that_was_removed_may_still_be_in_use(
     monkeypatch.setattr(kubelet_units, "_UNIT_ROOTS", (str(tmp_path), str(tmp_path / "none")))
     (tmp_path / "kubelet.service.d").mkdir()
     node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: 0\n", encoding="ascii")
-    node.shown.update(ActiveState="active", SubState="running")
+    node.properties.update(ActiveState="active", SubState="running")
     node.start_at(time.time() + seconds)
     steps = node.steps(dry=True, config={"maxPods": 110})
     with steps.session():
@@ -109,7 +109,7 @@ def test_kubelet_is_healthy_only_by_a_port_of_its_own(
     node.serve_health(web.port, inode=inode or INODE)
     if inode is None:
         (node.proc / "net/tcp").unlink()
-    node.words = ""
+    node.log = ""
     steps = node.steps(config={"maxPods": 110})
     with steps.session():
         steps.read()
@@ -141,7 +141,7 @@ def test_kubelet_whose_node_does_not_work_does_not_count_as_working(
     conditions = [{"type": "Ready", "status": "True"}, condition][-1 if condition is UNREADY else 0 :]
     monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: ({"status": {"conditions": conditions}}, ""))
     node.serve_health(web.port)
-    node.shown.update(ActiveState="active", SubState="running")
+    node.properties.update(ActiveState="active", SubState="running")
     steps = node.steps(dry=True, config={"maxPods": limit})
     with steps.session():
         steps.read()
@@ -153,7 +153,7 @@ def test_kubelet_whose_node_does_not_work_does_not_count_as_working(
 def test_a_kubelet_that_runs_and_answers_is_left_alone(node: Node, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
     node.serve_health(web.port)
-    node.shown.update(ActiveState="active", SubState="running")
+    node.properties.update(ActiveState="active", SubState="running")
     carry_out_nothing(node)
 
 

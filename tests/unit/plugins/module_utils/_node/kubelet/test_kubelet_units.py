@@ -35,9 +35,9 @@ def fixture_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
 )
 def test_a_script_is_refused_and_not_run(node: Node, program: str, arguments: str, pid: str, found: str) -> None:
     node.kubeadm.write_text(f"[Service]\nExecStart=\nExecStart={program} {arguments}\n", encoding="utf-8")
-    node.shown["MainPID"] = pid
-    words = rf"10-kubeadm.conf:3: {program} is no kubelet by its name, and {found}: .*Start the kubelet"
-    with pytest.raises(Refusal, match=words):
+    node.properties["MainPID"] = pid
+    message = rf"10-kubeadm.conf:3: {program} is no kubelet by its name, and {found}: .*Start the kubelet"
+    with pytest.raises(Refusal, match=message):
         kubelet_units.read_unit(node.run, node.host)
     assert not [call for call in node.calls if "--version" in call]
 

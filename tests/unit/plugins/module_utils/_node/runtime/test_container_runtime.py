@@ -23,10 +23,10 @@ NO_SUCH = (1, "", f'time="x" level=fatal msg="no such image \\"{IMAGE}\\" presen
 CTR = ["ctr", "--address=/run/containerd/containerd.sock", "--namespace=k8s.io"]
 
 
-def at(endpoint: str, run: FakeRun, **answers: tuple[int, str, str]) -> Runtime:
-    """The runtime at an endpoint, where these programs answer and no other is there."""
+def at(endpoint: str, run: FakeRun, **results: tuple[int, str, str]) -> Runtime:
+    """The runtime at an endpoint, where these programs have results and no other is installed."""
     for program in ("crictl", "ctr", "podman", "docker"):
-        run.answers[program] = answers.get(program, MISSING)
+        run.results[program] = results.get(program, MISSING)
     return runtime_at(endpoint, run)
 
 
@@ -79,7 +79,7 @@ def test_whole_names_are_looked_up(run: FakeRun, image: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "program", "answer", "found"),
+    ("endpoint", "program", "result", "found"),
     [
         (CRIO, "podman", (0, "", ""), True),
         (CRIO, "podman", (1, "", ""), False),
@@ -89,14 +89,14 @@ def test_whole_names_are_looked_up(run: FakeRun, image: str) -> None:
         (DOCKER, "docker", (1, "", "Cannot connect to the daemon\n"), None),
     ],
 )
-def test_other_runtimes_are_asked_by_their_own_programs(
-    run: FakeRun, endpoint: str, program: str, answer: tuple[int, str, str], found: bool | None
+def test_other_runtimes_are_queried_with_their_own_programs(
+    run: FakeRun, endpoint: str, program: str, result: tuple[int, str, str], found: bool | None
 ) -> None:
-    assert at(endpoint, run, **{program: answer}).has_image(IMAGE) is found
+    assert at(endpoint, run, **{program: result}).has_image(IMAGE) is found
     assert (run.calls[-1][0], run.calls[-1][-1]) == (program, IMAGE)
 
 
-def test_containerd_shows_an_image_where_it_is_told(run: FakeRun) -> None:
+def test_containerd_mounts_an_image_at_a_temporary_directory(run: FakeRun) -> None:
     with at(CONTAINERD, run, ctr=(0, "", "")).mount_image(IMAGE) as directory:
         assert os.path.isdir(directory)
         assert run.calls == [[*CTR, "images", "mount", IMAGE, directory]]

@@ -31,11 +31,11 @@ def steps(
 
 
 def test_an_image_that_is_missing_is_loaded(node: FakeNode, run: FakeRun) -> None:
-    run.answers.update({"crictl": MISSING, "podman load": (0, "Loaded image: x\n", "")})
+    run.results.update({"crictl": MISSING, "podman load": (0, "Loaded image: x\n", "")})
     found = steps(node, run)
     assert found.notes() == []
     assert found.plan().operations
-    run.answers["crictl"] = HERE
+    run.results["crictl"] = HERE
     found.apply()
     assert run.ran(f"podman load --quiet --input={ARCHIVE}")
     assert schema_errors("node_image", found.report(), of_runner={"rehearsal"}) == []
@@ -44,7 +44,7 @@ def test_an_image_that_is_missing_is_loaded(node: FakeNode, run: FakeRun) -> Non
 
 @pytest.mark.parametrize("dry", [False, True])
 def test_the_verdict_says_that_an_archive_cannot_be_rehearsed(node: FakeNode, run: FakeRun, dry: bool) -> None:
-    run.answers["crictl"] = MISSING
+    run.results["crictl"] = MISSING
     found = steps(node, run, dry=dry)
     found.plan()
     assert found.rehearse() == Verdict(NOT_NEEDED, "an archive cannot be tested before it is loaded")
@@ -54,14 +54,14 @@ def test_the_verdict_says_that_an_archive_cannot_be_rehearsed(node: FakeNode, ru
 def test_nothing_is_loaded_that_is_there_or_has_no_archive(
     node: FakeNode, run: FakeRun, present: tuple[int, str, str], archive: str | None
 ) -> None:
-    run.answers["crictl"] = present
+    run.results["crictl"] = present
     found = steps(node, run, archive)
     assert not found.plan().operations
     assert found.report()["present"] is (present == HERE)
 
 
 def test_an_archive_of_something_else_is_refused(node: FakeNode, run: FakeRun) -> None:
-    run.answers.update({"crictl": MISSING, "podman load": (0, "Loaded image: localhost/other:1\n", "")})
+    run.results.update({"crictl": MISSING, "podman load": (0, "Loaded image: localhost/other:1\n", "")})
     found = steps(node, run)
     found.plan()
     with pytest.raises(KubeadmError, match=r"still no image localhost/plugin:1.*Loaded image: localhost/other:1"):
@@ -70,7 +70,7 @@ def test_an_archive_of_something_else_is_refused(node: FakeNode, run: FakeRun) -
 
 def test_a_runtime_without_its_program_is_named(node: FakeNode, run: FakeRun) -> None:
     missing = (127, "", "there is no program podman in /usr/bin")
-    run.answers.update({"crictl": missing, "podman": missing, "podman --version": missing})
+    run.results.update({"crictl": missing, "podman": missing, "podman --version": missing})
     found = steps(node, run)
     assert (found.report()["node"], found.report()["runtime"], found.report()["present"]) == (NODE, "CRI-O", None)
     with pytest.raises(
@@ -84,8 +84,8 @@ def test_a_runtime_without_its_program_is_named(node: FakeNode, run: FakeRun) ->
 
 
 def test_image_of_unreachable_runtime_is_not_verified(node: FakeNode, run: FakeRun) -> None:
-    run.answers["crictl"] = run.answers["podman image exists"] = (127, "", "there is no such program")
-    run.answers["podman load"] = (0, "Loaded image: x\n", "")
+    run.results["crictl"] = run.results["podman image exists"] = (127, "", "there is no such program")
+    run.results["podman load"] = (0, "Loaded image: x\n", "")
     found = steps(node, run)
     limit = f"whether the image {IMAGE} is in CRI-O: neither crictl nor a program of its own shows it"
     found.plan()
@@ -95,5 +95,5 @@ def test_image_of_unreachable_runtime_is_not_verified(node: FakeNode, run: FakeR
 
 
 def test_a_version_that_is_not_tested_is_worth_a_warning(node: FakeNode, run: FakeRun) -> None:
-    run.answers["/usr/bin/kubelet --version"] = (0, "Kubernetes v1.20.0\n", "")
+    run.results["/usr/bin/kubelet --version"] = (0, "Kubernetes v1.20.0\n", "")
     assert "1.20" in steps(node, run).notes()[0]

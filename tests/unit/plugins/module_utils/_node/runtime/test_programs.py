@@ -32,8 +32,8 @@ def image(run: FakeRun, root: Path) -> None:
     (root / "opt").mkdir()
     (root / "opt/api").write_text("a program", encoding="ascii")
     (root / "usr/local/bin" / NAME).symlink_to("/opt/api")
-    run.answers["podman image mount"] = (0, f"{root}\n", "")
-    run.answers["podman image unmount"] = (0, "", "")
+    run.results["podman image mount"] = (0, f"{root}\n", "")
+    run.results["podman image unmount"] = (0, "", "")
 
 
 def stop(master: FakeNode) -> None:
@@ -78,7 +78,7 @@ def test_an_image_that_cannot_be_opened_is_refused_with_the_way_out(
     master: FakeNode, run: FakeRun, endpoint: str, why: str
 ) -> None:
     stop(master)
-    run.answers.update({"ctr": (127, "", "no ctr"), "podman": (127, "", "no podman")})
+    run.results.update({"ctr": (127, "", "no ctr"), "podman": (127, "", "no podman")})
     with pytest.raises(
         KubeadmError, match=rf"does not run on .* extracted from the image {IMAGE} .*{why}.*rehearse: false"
     ):

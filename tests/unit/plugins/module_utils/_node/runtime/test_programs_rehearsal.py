@@ -64,20 +64,20 @@ def test_no_value_of_the_environment_is_shown(master: FakeNode, run: FakeRun) ->
 
 
 def test_no_value_of_the_environment_is_shown_by_a_refusal(master: FakeNode, run: FakeRun) -> None:
-    run.answers["timeout"] = (1, "", 'invalid argument "secret" for "-v, --v" flag: strconv.ParseInt\n')
+    run.results["timeout"] = (1, "", 'invalid argument "secret" for "-v, --v" flag: strconv.ParseInt\n')
     verdict = rehearse(master, run, args={"v": "$(TOKEN)"}, env={"TOKEN": "secret"})
     assert (verdict.verdict, "secret" in verdict.message) == (REFUSED, False)
     assert 'invalid argument "$(TOKEN)"' in verdict.message
 
 
 def test_a_refusal_carries_the_components_words(master: FakeNode, run: FakeRun) -> None:
-    run.answers["timeout"] = (1, "", 'E1 run.go:72] "command failed" err="unrecognized feature gate: NoSuchGate"\n')
+    run.results["timeout"] = (1, "", 'E1 run.go:72] "command failed" err="unrecognized feature gate: NoSuchGate"\n')
     verdict = rehearse(master, run, feature_gates={"NoSuchGate": True})
     assert (verdict.verdict, verdict.message) == (REFUSED, "unrecognized feature gate: NoSuchGate")
 
 
 def test_a_sandbox_that_cannot_be_built_is_an_error(master: FakeNode, run: FakeRun) -> None:
-    run.answers["timeout"] = (125, "", "sandbox: Operation not permitted: unshare\n")
+    run.results["timeout"] = (125, "", "sandbox: Operation not permitted: unshare\n")
     with pytest.raises(KubeadmError, match="could not be set up: sandbox: Operation not permitted"):
         rehearse(master, run, args={"v": 4})
 
@@ -89,7 +89,7 @@ def test_what_cannot_be_rehearsed_runs_nothing(master: FakeNode, run: FakeRun) -
 
 
 def test_a_sandbox_that_cannot_be_built_says_what_to_do(master: FakeNode, run: FakeRun) -> None:
-    run.answers["timeout"] = (125, "", "sandbox: Operation not permitted: unshare\n")
+    run.results["timeout"] = (125, "", "sandbox: Operation not permitted: unshare\n")
     with pytest.raises(KubeadmError, match="set rehearse: false"):
         rehearse(master, run, args={"v": 4})
 
@@ -103,6 +103,6 @@ def test_the_component_sees_its_image_and_its_volumes(master: FakeNode, run: Fak
 
 
 def test_a_component_that_runs_needs_no_program_of_the_runtime(master: FakeNode, run: FakeRun) -> None:
-    run.answers["ctr"] = run.answers["crictl"] = (127, "", "there is no program ctr in /usr/bin")
+    run.results["ctr"] = run.results["crictl"] = (127, "", "there is no program ctr in /usr/bin")
     assert rehearse(master, run, args={"v": 4}).verdict == ACCEPTED
     assert [call[0] for call in run.calls] == ["timeout"]

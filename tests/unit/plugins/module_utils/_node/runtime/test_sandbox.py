@@ -83,9 +83,9 @@ def test_a_directory_in_which_another_volume_is_shown_is_composed_around_it(tmp_
         {"source": str(outer), "target": "/etc/kubernetes", "missing": None},
     ]
     build_root(str(root), mounts, {f"{inner}/events.yaml": encoded("events")})
-    shown = root / "etc/kubernetes"
-    assert sorted(os.listdir(shown)) == ["admin.conf", "admission-controls"]
-    assert sorted(os.listdir(shown / "admission-controls")) == ["events.yaml", "policy.yaml"]
+    etc_kubernetes = root / "etc/kubernetes"
+    assert sorted(os.listdir(etc_kubernetes)) == ["admin.conf", "admission-controls"]
+    assert sorted(os.listdir(etc_kubernetes / "admission-controls")) == ["events.yaml", "policy.yaml"]
     assert list(outer.iterdir()) == [outer / "admin.conf"]
 
 

@@ -169,10 +169,10 @@ def test_authorization_is_reloaded_while_running(server: Server, monkeypatch: py
 
 
 def test_etcd_is_asked_only_for_a_key_that_goes(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     def count(files: t.Any, resource: str, matches: t.Callable[[bytes], bool]) -> int:
-        asked.append(f"{resource} {matches(K1)}")
+        requests.append(f"{resource} {matches(K1)}")
         return 0
 
     monkeypatch.setattr(etcd_client, "count_values", count)
@@ -180,9 +180,9 @@ def test_etcd_is_asked_only_for_a_key_that_goes(server: Server, monkeypatch: pyt
     flag = f"--encryption-provider-config={path}"
     assert server.findings(NODE_RBAC, flag, v=4) == []
     assert server.findings(NODE_RBAC, flag, files=[samples.file(path, config("k1", "k2", "identity"))]) == []
-    assert asked == []
+    assert requests == []
     assert server.findings(NODE_RBAC, flag, files=[samples.file(path, config("k2", "identity"))]) == []
-    assert asked == ["secrets True"]
+    assert requests == ["secrets True"]
 
 
 @pytest.mark.parametrize("text", [None, "kind: ["])

@@ -78,21 +78,21 @@ UNREACHABLE = {
 }
 
 
-@pytest.mark.parametrize(("desired", "complaint"), UNREACHABLE.values(), ids=UNREACHABLE)
-def test_a_file_that_the_component_cannot_open_is_refused(desired: dict[str, t.Any], complaint: str) -> None:
+@pytest.mark.parametrize(("desired", "message"), UNREACHABLE.values(), ids=UNREACHABLE)
+def test_a_file_that_the_component_cannot_open_is_refused(desired: dict[str, t.Any], message: str) -> None:
     with pytest.raises(Refusal) as refusal:
         check(desired)
-    assert complaint in str(refusal.value)
+    assert message in str(refusal.value)
 
 
 def test_single_file_that_was_mounted_before_is_a_warning() -> None:
     alone = {"path_type": "FileOrCreate", "read_only": False}
-    asked = {
+    requested = {
         "args": {"audit-log-path": "/var/log/audit.log"},
         "volumes": [samples.volume("audit-log", "/var/log/audit.log", **alone)],
     }
     before = static_pod.State(
-        static_pod.plan(samples.desired(**asked), static_pod.State(samples.manifest(), {}, {})).after, {}, {}
+        static_pod.plan(samples.desired(**requested), static_pod.State(samples.manifest(), {}, {})).after, {}, {}
     )
     done = static_pod.plan(samples.desired(args={"v": 4}), before)
     component_files.refuse_unreachable_files(done)
@@ -185,8 +185,8 @@ def test_removed_file_of_ours_is_found_without_an_argument(tmp_path: Path, monke
     (finding,) = removed(monkeypatch, samples.planned(gone, args={"v": 4}))
     assert finding.startswith(f"files: {path} on ")
     assert removed(monkeypatch, samples.planned(gone, args={"v": 4}, files=given["files"])) == []
-    taken = {"files": [samples.file(path, None, state="absent")]}
-    assert removed(monkeypatch, samples.planned(gone, args={"v": 4}, **taken)) == []
+    removal = {"files": [samples.file(path, None, state="absent")]}
+    assert removed(monkeypatch, samples.planned(gone, args={"v": 4}, **removal)) == []
 
 
 @pytest.mark.parametrize(("path_type", "found"), [("File", True), ("FileOrCreate", False), (None, False)])

@@ -112,7 +112,7 @@ def test_an_expired_certificate_can_be_replaced(site: Site, authority: Authority
 def test_an_image_that_is_not_there_stops_a_change_and_no_repair(site: Site) -> None:
     pod = api_server(site)
     site.start(pod)
-    site.run.answers["crictl"] = NOT_HERE
+    site.run.results["crictl"] = NOT_HERE
     with pytest.raises(Refusal, match=r"image registry\.k8s\.io/kube-apiserver:v1\.34\.4 is not on .*Pull it first"):
         site.check(pod, v=4)
     site.web.up = False
@@ -123,7 +123,7 @@ def test_an_image_that_is_not_there_stops_a_change_and_no_repair(site: Site) -> 
 def test_a_node_without_the_program_of_its_runtime_is_told_what_to_install(site: Site) -> None:
     pod = api_server(site)
     site.start(pod)
-    site.run.answers["ctr --version"] = (127, "", "there is no program ctr in /usr/bin")
+    site.run.results["ctr --version"] = (127, "", "there is no program ctr in /usr/bin")
     (warning,) = site.check(pod, v=4)
     assert (
         "there is no program ctr in /usr/bin. Install ctr on the node: it shows and loads the images of containerd; "
@@ -134,7 +134,7 @@ def test_a_node_without_the_program_of_its_runtime_is_told_what_to_install(site:
 def test_image_of_unknown_presence_is_not_verified(site: Site) -> None:
     pod = api_server(site)
     site.start(pod)
-    site.run.answers["ctr"] = site.run.answers["crictl"] = (127, "", "No such file or directory")
+    site.run.results["ctr"] = site.run.results["crictl"] = (127, "", "No such file or directory")
     image = "registry.k8s.io/kube-apiserver:v1.34.4"
     limit = f"whether the image {image} is in containerd: neither crictl nor a program of its own shows it"
     assert site.unverified(pod, v=4)[1] == limit

@@ -19,7 +19,6 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transactio
     engine_service,
     journal_history,
     owned_record,
-    state,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction.state import state_directory
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction.transaction_steps import LockWait
@@ -30,7 +29,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.own
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import Entry, Persisted
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import ANSIBLE_KEYS, documented, schema_errors
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import ANSIBLE_KEYS, schema_errors, documented
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, FakeNode, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs import PodCourse, carry_out, steps
@@ -122,8 +121,8 @@ def test_a_plan_is_what_the_module_of_one_says_in_check_mode(master: FakeNode, r
     assert {key: value for key, value in results[NAME].items() if key not in own} == alone.report()
     of_one = {key: value for key, value in results[NAME].items() if key not in own - ANSIBLE_KEYS}
     assert schema_errors("static_pod", of_one, of_runner={"rehearsal"}) == []
-    told = documented("static_pod_plan", "static_pods")
-    of_plan = {"changed": True, **{key: value for key, value in results[NAME].items() if key in told}}
+    keys = documented("static_pod_plan", "static_pods")
+    of_plan = {"changed": True, **{key: value for key, value in results[NAME].items() if key in keys}}
     assert schema_errors("static_pod_plan", node_plans.report({NAME: of_plan})) == []
     assert (results[NAME]["ready"], results[NAME]["problem"]) == (True, None)
     assert node_plans.report(results) == {
@@ -145,15 +144,15 @@ def test_where_the_kubelet_is_down_everything_is_planned_from_its_files(
     unit, config = tmp_path / "kubelet.service", master.proc / "50/root/var/lib/kubelet/config.yaml"
     command = f"/usr/bin/kubelet --config={config} --hostname-override=cp1"
     unit.write_text(f"[Service]\nExecStart={command}\n", encoding="utf-8")
-    shown = {"LoadState": "loaded", "FragmentPath": str(unit), "ActiveState": "failed", "SubState": "failed"}
-    run.answers["systemctl show"] = (0, "".join(f"{key}={value}\n" for key, value in shown.items()), "")
-    run.answers["journalctl"] = (0, "panic: unrecognized feature gate: OldGate\n", "")
+    properties = {"LoadState": "loaded", "FragmentPath": str(unit), "ActiveState": "failed", "SubState": "failed"}
+    run.results["systemctl show"] = (0, "".join(f"{key}={value}\n" for key, value in properties.items()), "")
+    run.results["journalctl"] = (0, "panic: unrecognized feature gate: OldGate\n", "")
     node_plans = plans(master, run, {NAME: {"args": {"v": 4}}})
     results = made(node_plans)
     assert (results[NAME]["failed"], len(results[NAME]["operations"])) == (False, 1)
-    told = node_plans.report(results)
-    assert (told["node"], told["others"]) == ("cp1", {})
-    assert "panic: unrecognized feature gate: OldGate" in told["kubelet_problem"]
+    report = node_plans.report(results)
+    assert (report["node"], report["others"]) == ("cp1", {})
+    assert "panic: unrecognized feature gate: OldGate" in report["kubelet_problem"]
     master.kubelet.kill(master.kubelet.instances[0])
     assert [result["failed"] for result in made(plans(master, run, {NAME: {}})).values()] == [False]
     alone = steps(master, run, args={"v": 4})
@@ -242,7 +241,7 @@ def test_a_look_that_fails_is_a_problem_too(master: FakeNode, run: FakeRun, monk
 
 
 @pytest.mark.parametrize(
-    ("state_asked", "trace", "planned"),
+    ("task_state", "trace", "planned"),
     [
         ("present", None, []),
         ("present", "lock", []),
@@ -253,14 +252,14 @@ def test_a_look_that_fails_is_a_problem_too(master: FakeNode, run: FakeRun, monk
     ],
 )
 def test_what_was_never_changed_is_skipped_on_demand(
-    master: FakeNode, run: FakeRun, state_asked: str, trace: str | None, planned: list[str]
+    master: FakeNode, run: FakeRun, task_state: str, trace: str | None, planned: list[str]
 ) -> None:
     if trace:
-        directory = Path(state.state_directory(OTHER))
+        directory = Path(state_directory(OTHER))
         directory.mkdir()
         (directory / trace).write_text('{"format": 1, "owned": {}}', encoding="utf-8")
-    asked = {OTHER: {"only_if_changed": True}, NAME: {}}
-    node_plans = plans(master, run, asked, state=state_asked)
+    entries = {OTHER: {"only_if_changed": True}, NAME: {}}
+    node_plans = plans(master, run, entries, state=task_state)
     node_plans.read()
     assert list(node_plans.members()) == [*planned, NAME]
 
@@ -290,7 +289,7 @@ def test_a_transaction_at_work_keeps_all_out_before_the_kubelet_is_asked(
 ) -> None:
     master.prepare(phase=WAITING)
     master.state.rename(master.state.parent / name)
-    run.answers["systemctl is-active"] = AT_WORK
+    run.results["systemctl is-active"] = AT_WORK
     node_plans = plans(master, run, {NAME: {}, OTHER: {}})
     with pytest.raises(Busy, match=f"a change of {name} on"):
         node_plans.read()
@@ -302,11 +301,11 @@ def test_a_transaction_at_work_keeps_all_out_before_the_kubelet_is_asked(
 
 def test_a_transaction_that_ends_in_time_is_waited_for(master: FakeNode, run: FakeRun) -> None:
     master.prepare(phase=WAITING)
-    run.answers["systemctl is-active"] = AT_WORK
+    run.results["systemctl is-active"] = AT_WORK
     wait = LockWait(10, clock=master.clock, sleep=master.clock.sleep)
 
     def end() -> None:
-        run.answers["systemctl is-active"] = (3, "inactive\n", "")
+        run.results["systemctl is-active"] = (3, "inactive\n", "")
 
     master.clock.watchers.append(end)
     results = made(plans(master, run, {NAME: {}}, lock_wait=wait))
@@ -337,8 +336,8 @@ def test_what_joined_with_kubeadm_config_is_noted_as_ours_and_reverted_from_then
     known = KubeadmConfig({"problem": None}, Persisted({Place(NAME, "args", "v"): entry}, "", ""), b"")
     monkeypatch.setattr(kubeadm_config, "read", lambda _kubeconfig: known)
     shutil.rmtree(state_directory(NAME), ignore_errors=True)
-    kept = made(plans(master, run, {NAME: {"args": {"v": 1}, "only_if_changed": True}}, purge=True, dry=dry))[NAME]
-    assert (kept["operations"], kept["persistable"]["settings"]["args"]["v"]["ours"]) == ([], True)
+    plan = made(plans(master, run, {NAME: {"args": {"v": 1}, "only_if_changed": True}}, purge=True, dry=dry))[NAME]
+    assert (plan["operations"], plan["persistable"]["settings"]["args"]["v"]["ours"]) == ([], True)
     assert (owned_record.read_record(NAME) == {"args": {"v": Owned(["1"], None)}}) is not dry
     (gone,) = made(plans(master, run, {NAME: {}}, purge=True, dry=dry))[NAME]["operations"]
     assert (gone["key"], gone["after"]) == ("v", None)

@@ -31,20 +31,20 @@ def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
     (master.manifests / ".hidden").write_text("x", encoding="ascii")
     found = read_all(None, None, run=run, warn=pytest.fail, host=master.host)
     assert (found["node"], found["manifest_dir"], found["unreadable_files"]) == ("cp1", str(master.manifests), [])
-    (told,) = found["static_pods"]
+    (described,) = found["static_pods"]
     assert schema_errors("static_pod_info", found) == []
     assert found["cluster"] == {"ca_sha256": "", "server": "", "machine_id": "m"}
-    assert told["name"] == NAME
-    assert told["args"] == {"v": ["4"]}
-    assert told["owned"] == {"args": ["v"]}
-    assert told["in_sync"] is True
-    assert (told["ready"], told["problem"]) == (True, None)
-    assert told["process"]["pid"] == master.kubelet.instances[0].pid
-    assert told["process"]["started"] > 1700000000
-    assert told["last_transaction"]["outcome"] == COMMITTED
-    assert told["last_known_good"] == master.closed()["id"]
-    assert (told["open_transaction"], told["error"], told["stray_files"]) == (None, None, [])
-    assert told["unverified"] == ["whether it works: its manifest has no probe, so only its process was watched"]
+    assert described["name"] == NAME
+    assert described["args"] == {"v": ["4"]}
+    assert described["owned"] == {"args": ["v"]}
+    assert described["in_sync"] is True
+    assert (described["ready"], described["problem"]) == (True, None)
+    assert described["process"]["pid"] == master.kubelet.instances[0].pid
+    assert described["process"]["started"] > 1700000000
+    assert described["last_transaction"]["outcome"] == COMMITTED
+    assert described["last_known_good"] == master.closed()["id"]
+    assert (described["open_transaction"], described["error"], described["stray_files"]) == (None, None, [])
+    assert described["unverified"] == ["whether it works: its manifest has no probe, so only its process was watched"]
 
 
 def test_manifest_in_place_of_directory_is_told(master: FakeNode, run: FakeRun) -> None:
@@ -59,28 +59,28 @@ def test_manifest_in_place_of_directory_is_told(master: FakeNode, run: FakeRun) 
 
 
 def test_what_is_ours_what_an_upgrade_took_and_what_someone_took_out(master: FakeNode, run: FakeRun) -> None:
-    def told() -> tuple[object, ...]:
+    def described() -> tuple[object, ...]:
         (found,) = read_all(NAME, None, run=run, warn=pytest.fail, host=master.host)["static_pods"]
         return found["owned"], found["lost"], found["removed"]
 
     both, one = pod("--v=4", "--feature-gates=A=true"), pod("--v=1", "--feature-gates=A=true")
     master.allowed.add(both.encode())
     carry_out(master, run, args={"v": 4}, feature_gates={"A": True})
-    assert told() == ({"args": ["v"], "feature_gates": ["A"]}, {}, {})
+    assert described() == ({"args": ["v"], "feature_gates": ["A"]}, {}, {})
     master.foreign_edit(one)
-    assert told() == ({"feature_gates": ["A"]}, {}, {"args": ["v"]})
+    assert described() == ({"feature_gates": ["A"]}, {}, {"args": ["v"]})
     master.foreign_edit(OLD.replace("v1.37.2", "v1.36.3"))
-    assert told() == ({}, {"args": ["v"], "feature_gates": ["A"]}, {})
+    assert described() == ({}, {"args": ["v"], "feature_gates": ["A"]}, {})
 
 
 def test_a_component_that_is_not_recognised_is_not_called_down(master: FakeNode, run: FakeRun) -> None:
     for directory in master.pod_logs.iterdir():
         shutil.rmtree(directory)
-    (told,) = read_all(NAME, None, run=run, warn=pytest.fail, host=master.host)["static_pods"]
-    assert (told["process"], told["ready"]) == (None, False)
+    (described,) = read_all(NAME, None, run=run, warn=pytest.fail, host=master.host)["static_pods"]
+    assert (described["process"], described["ready"]) == (None, False)
     pid = master.kubelet.instances[0].pid
-    assert f"runs in the node's network (PID {pid}), and could not be matched to the static pod" in told["problem"]
-    assert "is down" not in told["problem"]
+    assert f"runs in the node's network (PID {pid}), and could not be matched to the static pod" in described["problem"]
+    assert "is down" not in described["problem"]
 
 
 def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_path: Path) -> None:
@@ -91,21 +91,24 @@ def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_p
     journal = master.prepare(phase=WAITING)
     found = read_all(NAME, str(directory), run=run, warn=pytest.fail, host=master.host)
     assert found["unreadable_files"] == [str(directory / "notes.txt")]
-    (told,) = found["static_pods"]
+    (described,) = found["static_pods"]
     assert schema_errors("static_pod_info", found) == []
-    assert "anchor" in told["error"]
-    assert told["arguments"] is None
-    assert (told["ready"], told["problem"]) == (False, told["error"])
+    assert "anchor" in described["error"]
+    assert described["arguments"] is None
+    assert (described["ready"], described["problem"]) == (False, described["error"])
     # Without news of the engine, which a power loss may take, the journal says how far it is.
-    assert (told["open_transaction"]["id"], told["open_transaction"]["phase"]) == (journal["id"], WAITING)
+    assert (described["open_transaction"]["id"], described["open_transaction"]["phase"]) == (journal["id"], WAITING)
     assert read_all("etcd", str(directory), run=run, warn=pytest.fail, host=master.host)["static_pods"] == []
     assert read_all(None, str(directory / "missing"), run=run, warn=pytest.fail, host=master.host)["static_pods"] == []
 
 
 def test_what_keeps_a_component_from_being_ready(master: FakeNode, run: FakeRun) -> None:
     master.foreign_edit(NEW)
-    (told,) = read_all(None, None, run=run, warn=pytest.fail, host=master.host)["static_pods"]
-    assert (told["ready"], told["problem"]) == (False, "starts, or runs with other arguments than its manifest has")
+    (described,) = read_all(None, None, run=run, warn=pytest.fail, host=master.host)["static_pods"]
+    assert (described["ready"], described["problem"]) == (
+        False,
+        "starts, or runs with other arguments than its manifest has",
+    )
 
 
 def test_no_value_of_the_environment_is_told(master: FakeNode, run: FakeRun) -> None:

@@ -188,8 +188,8 @@ def test_a_control_plane_that_was_joined_again_has_manifests_of_kubeadm(master: 
         again.read()
         assert again.plan().lost == {"args": ["v"]}
         again.apply()
-    noted = [entry["path"] for entry in master.opened()["files"]]
-    assert owned_record.record_path(NAME) in noted, (
+    paths = [entry["path"] for entry in master.opened()["files"]]
+    assert owned_record.record_path(NAME) in paths, (
         "it is newer than that then, so the next value that is missing was taken out"
     )
 
@@ -324,10 +324,10 @@ def test_file_that_is_newer_than_the_process_is_not_verified(
         again.read()
         assert not again.plan().operations
         again.verify()
-    told = [
+    warnings = [
         each for each in again.report()["unverified"] if each.startswith(f"whether it has read {policy} as it is: ")
     ]
-    assert len(told) == (age < 0)
+    assert len(warnings) == (age < 0)
 
 
 def test_file_that_only_an_argument_names_is_not_verified_when_it_is_newer(
@@ -351,16 +351,16 @@ def test_file_that_only_an_argument_names_is_not_verified_when_it_is_newer(
         again.read()
         assert not again.plan().operations
         again.verify()
-    (told,) = (each for each in again.report()["unverified"] if each.startswith("whether it has read "))
-    assert told.startswith(f"whether it has read {policy} as it is: the file was changed at ")
+    (unverified,) = (each for each in again.report()["unverified"] if each.startswith("whether it has read "))
+    assert unverified.startswith(f"whether it has read {policy} as it is: the file was changed at ")
     policy.unlink()  # so it would not start again
     again = steps(master, run, **desired)
     with again.session():
         again.read()
         assert not again.plan().operations
         again.verify()
-    (told,) = (each for each in again.report()["unverified"] if each.startswith("whether it has read "))
-    assert told.startswith(f"whether it has read {policy} as it is: the file does not exist")
+    (unverified,) = (each for each in again.report()["unverified"] if each.startswith("whether it has read "))
+    assert unverified.startswith(f"whether it has read {policy} as it is: the file does not exist")
 
 
 def test_component_whose_kubelet_is_down_is_not_verified(
@@ -433,8 +433,10 @@ def test_a_policy_file_in_the_directory_of_manifests_is_refused(master: FakeNode
     bad = steps(master, run, files=[samples.file(str(master.manifests / "policy.yaml"), "x")])
     with bad.session(), pytest.raises(KubeadmError, match="would be in the directory of static pods"):
         bad.read()
-    told = bad.report()
-    assert (told["node"], told["manifest"]) == ("cp1", str(master.manifest)), "what is known by then is told"
+    report = bad.report()
+    assert (report["node"], report["manifest"]) == ("cp1", str(master.manifest)), (
+        "what is known by then is in the report"
+    )
 
 
 def test_a_policy_file_among_our_own_state_is_refused(master: FakeNode, run: FakeRun) -> None:
@@ -475,6 +477,6 @@ def test_a_link_that_is_followed_shows_its_target(master: FakeNode, run: FakeRun
     with found.session():
         found.read()
         found.plan()
-    shown = f"{policies / 'link.yaml'} -> {policies / 'real.yaml'}"
-    assert shown in [operation["key"] for operation in found.report()["operations"]]
-    assert shown in [entry["after_header"] for entry in found.report()["diff"]]
+    path_with_target = f"{policies / 'link.yaml'} -> {policies / 'real.yaml'}"
+    assert path_with_target in [operation["key"] for operation in found.report()["operations"]]
+    assert path_with_target in [entry["after_header"] for entry in found.report()["diff"]]

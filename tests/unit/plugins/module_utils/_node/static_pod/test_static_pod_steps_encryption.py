@@ -256,9 +256,9 @@ def test_a_configuration_is_never_shown(server: Pod) -> None:
         with run.session():
             run.read()
             run.plan()
-        shown = json.dumps(run.report())
-        assert "(hidden" in shown
-        assert all(secret not in shown for name in encryption.SECRETS for secret in secrets_of(name))
+        text = json.dumps(run.report())
+        assert "(hidden" in text
+        assert all(secret not in text for name in encryption.SECRETS for secret in secrets_of(name))
         assert "sha256" not in json.dumps(run.report()["operations"])
 
 

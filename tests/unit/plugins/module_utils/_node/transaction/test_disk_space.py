@@ -23,14 +23,14 @@ def journal(directory: Path, size: int) -> t.Any:
 
 
 def require(directory: Path, left: disk_space.Space, size: int = 10000) -> list[str]:
-    asked: list[str] = []
+    read_mounts: list[str] = []
 
     def space_at(mount: str) -> disk_space.Space:
-        asked.append(mount)
+        read_mounts.append(mount)
         return left
 
     disk_space.require_space(journal(directory, size), str(directory), space_at)
-    return asked
+    return read_mounts
 
 
 def test_three_copies_of_all_that_is_written_have_to_fit(tmp_path: Path) -> None:

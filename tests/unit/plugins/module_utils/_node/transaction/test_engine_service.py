@@ -37,7 +37,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transactio
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction.state import Unusable
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented, schema_errors
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import schema_errors, documented
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs import change_while, damage, report, steps
@@ -88,7 +88,7 @@ def test_any_other_failure_is_not_called_busy(master: FakeNode, run: FakeRun) ->
 
 def test_an_engine_at_work_makes_a_run_busy(master: FakeNode, run: FakeRun) -> None:
     master.prepare(phase=WAITING)
-    run.answers["systemctl is-active"] = (0, "active\n", "")
+    run.results["systemctl is-active"] = (0, "active\n", "")
     late = steps(master, run)
     with pytest.raises(Busy), late.session():
         pass
@@ -106,7 +106,7 @@ def begin_another(master: FakeNode) -> str:
 @pytest.mark.parametrize("dry", [True, False])
 def test_another_component_that_is_being_changed_makes_a_run_busy(master: FakeNode, run: FakeRun, dry: bool) -> None:
     another = begin_another(master)
-    run.answers["systemctl is-active"] = (0, "active\n", "")
+    run.results["systemctl is-active"] = (0, "active\n", "")
     late = steps(master, run, dry=dry)
     with pytest.raises(Busy, match=rf"kube-scheduler on .* is open: transaction {another}"), late.session():
         pass
@@ -115,7 +115,7 @@ def test_another_component_that_is_being_changed_makes_a_run_busy(master: FakeNo
 
 def test_engine_of_unknown_state_counts_as_running(master: FakeNode, run: FakeRun) -> None:
     master.prepare()
-    run.answers["systemctl is-active"] = (1, "", "Failed to retrieve unit state: Connection timed out")
+    run.results["systemctl is-active"] = (1, "", "Failed to retrieve unit state: Connection timed out")
     with pytest.raises(Busy):
         engine_service.refuse_busy_node("kubelet", run=run)
     with pytest.raises(Busy), engine_service.hold_lock(NAME, dry=True):
@@ -131,7 +131,7 @@ def test_another_component_whose_engine_was_stopped_blocks_nothing(master: FakeN
 def test_another_component_that_is_begun_meanwhile_is_not_joined(master: FakeNode, run: FakeRun) -> None:
     def begin() -> None:
         begin_another(master)
-        run.answers["systemctl is-active"] = (0, "active\n", "")
+        run.results["systemctl is-active"] = (0, "active\n", "")
 
     with pytest.raises(Busy, match=r"kube-scheduler on .* is open"):
         change_while(steps(master, run, args={"v": 4}), begin)
@@ -171,7 +171,7 @@ def test_recover_starts_the_engine_of_an_open_journal_again(master: FakeNode, ru
 
 def test_recover_leaves_an_engine_that_is_at_work_alone(master: FakeNode, run: FakeRun) -> None:
     master.prepare()
-    run.answers["systemctl is-active"] = (0, "active\n", "")
+    run.results["systemctl is-active"] = (0, "active\n", "")
     with pytest.raises(KubeadmError, match="is open"):
         engine_service.resume_transaction(NAME, run=run)
     assert master.journal_path.exists()
@@ -194,9 +194,9 @@ def test_a_closed_journal_that_is_damaged_is_told_and_blocks_nothing(master: Fak
         again.read()
         (note,) = again.notes()
     assert f"{identifier}.json is damaged" in note
-    told = journal_history.describe_transactions(NAME)
-    assert (told["last_transaction"], told["last_known_good"]) == (None, None)
-    assert f"{identifier}.json is damaged" in told["unreadable_journals"][0]
+    described = journal_history.describe_transactions(NAME)
+    assert (described["last_transaction"], described["last_known_good"]) == (None, None)
+    assert f"{identifier}.json is damaged" in described["unreadable_journals"][0]
 
 
 def test_check_mode_tells_of_an_open_transaction_and_plans_on(master: FakeNode, run: FakeRun) -> None:
@@ -212,17 +212,17 @@ def test_check_mode_tells_of_an_open_transaction_and_plans_on(master: FakeNode, 
 
 def test_a_transaction_that_was_not_followed_is_told_once(master: FakeNode, run: FakeRun) -> None:
     master.change()
-    for dry, acknowledge, told in ((True, True, 1), (False, False, 1), (False, True, 1), (False, True, 0)):
+    for dry, acknowledge, number in ((True, True, 1), (False, False, 1), (False, True, 1), (False, True, 0)):
         again = steps(master, run, dry=dry, acknowledge=acknowledge)
         with again.session():
             again.read()
             notes = again.notes()
-        assert len(notes) == told
-        assert bool(again.report()["previous_transaction"]) is bool(told)
+        assert len(notes) == number
+        assert bool(again.report()["previous_transaction"]) is bool(number)
 
 
 def test_a_version_that_is_not_tested(master: FakeNode, run: FakeRun) -> None:
-    for tag, told in (("v1.37.9", 0), ("v1.38.0", 1)):
+    for tag, number in (("v1.37.9", 0), ("v1.38.0", 1)):
         master.foreign_edit(OLD.replace("v1.37.2", tag))
         all_steps = steps(master, run)
         with all_steps.session():
@@ -231,7 +231,9 @@ def test_a_version_that_is_not_tested(master: FakeNode, run: FakeRun) -> None:
         warnings: list[str] = []
         read_all(None, None, run=run, warn=warnings.append, host=master.host)
         assert notes == warnings
-        assert [note.startswith("cp1: kube-apiserver v1.38.0 (newer than tested). ") for note in notes] == [True] * told
+        assert [note.startswith("cp1: kube-apiserver v1.38.0 (newer than tested). ") for note in notes] == [
+            True
+        ] * number
 
 
 # ---- following -------------------------------------------------------------------------------------------------------
@@ -313,9 +315,9 @@ def test_a_journal_of_another_version_is_refused_and_left_as_it_is(master: FakeN
             engine_service.read_stopped_journal(NAME, run)
     assert master.journal_path.read_bytes() == content
     assert not run.ran("systemctl start")
-    told = journal_history.describe_transactions(NAME)
-    assert "format 99" in told["open_transaction"]["message"]
-    assert "format 99" in told["unreadable_journals"][0]
+    described = journal_history.describe_transactions(NAME)
+    assert "format 99" in described["open_transaction"]["message"]
+    assert "format 99" in described["unreadable_journals"][0]
 
 
 def test_a_record_of_another_version_is_refused(master: FakeNode) -> None:
@@ -330,7 +332,7 @@ def wait_for_end(master: FakeNode, identifier: str, run: FakeRun) -> Json:
 
 def test_waiting_for_the_end_has_an_end(master: FakeNode, run: FakeRun) -> None:
     journal = master.prepare(wait_timeout=1, min_ready_seconds=0)
-    run.answers["systemctl is-active"] = (0, "active\n", "")
+    run.results["systemctl is-active"] = (0, "active\n", "")
     master.clock.pace = 40
     with pytest.raises(KubeadmError, match=f"transaction {journal['id']} .* does not end.* and .*backup/journal.json"):
         wait_for_end(master, journal["id"], run)
@@ -405,8 +407,8 @@ def test_a_change_that_waits_is_confirmed(master: FakeNode, run: FakeRun) -> Non
     assert (foretold["transaction"], foretold["id"], foretold["changed"]) == (None, journal["id"], True)
     assert not word.exists()
     assert report(run)["changed"] is False
-    told = report(run, confirmed=journal["id"])
-    assert (told["transaction"], told["changed"]) == (None, True)
+    result = report(run, confirmed=journal["id"])
+    assert (result["transaction"], result["changed"]) == (None, True)
     assert report(run, confirmed=journal["id"])["changed"] is False
     assert word.read_text(encoding="ascii").strip() == journal["id"]
     assert word.stat().st_mode & 0o7777 == 0o600
@@ -431,20 +433,20 @@ def test_a_change_that_does_not_wait_is_not_confirmed(master: FakeNode, run: Fak
 def test_an_unreadable_journal_is_an_alarm_once_no_engine_is_at_work(master: FakeNode, run: FakeRun) -> None:
     journal = master.prepare(phase=WAITING)
     damage(master.state)
-    run.answers["systemctl is-active"] = (0, "active\n", "")
-    told = report(run, id=journal["id"])
-    assert (told["running"], told["transaction"]) == (True, None)
-    run.answers["systemctl is-active"] = (3, "failed\n", "")
-    told = report(run, id=journal["id"])
-    assert told["transaction"]["outcome"] == ALARM
-    assert schema_errors("node_transaction", told, of_runner={"busy"}) == []
+    run.results["systemctl is-active"] = (0, "active\n", "")
+    result = report(run, id=journal["id"])
+    assert (result["running"], result["transaction"]) == (True, None)
+    run.results["systemctl is-active"] = (3, "failed\n", "")
+    result = report(run, id=journal["id"])
+    assert result["transaction"]["outcome"] == ALARM
+    assert schema_errors("node_transaction", result, of_runner={"busy"}) == []
     assert (
         schema_errors(
-            "static_pod", {"transaction": told["transaction"]}, of_runner=documented("static_pod") - {"transaction"}
+            "static_pod", {"transaction": result["transaction"]}, of_runner=documented("static_pod") - {"transaction"}
         )
         == []
     )
-    assert "is damaged" in told["transaction"]["reason"]
+    assert "is damaged" in result["transaction"]["reason"]
 
 
 CONFIRM = {"confirm": True, "confirm_url": "https://lb:6443/readyz"}
@@ -465,7 +467,7 @@ def test_what_a_journal_says_of_a_confirmation(master: FakeNode, run: FakeRun) -
 
 
 @pytest.mark.parametrize(
-    ("given", "complaint"),
+    ("given", "message"),
     [
         ({"confirm_url": None}, "confirm_url is None; set the address"),
         ({"confirm_url": "lb:6443"}, "confirm_url is 'lb:6443'"),
@@ -475,7 +477,7 @@ def test_what_a_journal_says_of_a_confirmation(master: FakeNode, run: FakeRun) -
     ],
 )
 def test_a_confirmation_that_makes_no_sense_is_refused(
-    master: FakeNode, run: FakeRun, given: dict[str, t.Any], complaint: str
+    master: FakeNode, run: FakeRun, given: dict[str, t.Any], message: str
 ) -> None:
-    with pytest.raises(Refusal, match=complaint), steps(master, run, **{**CONFIRM, **given}).session():
+    with pytest.raises(Refusal, match=message), steps(master, run, **{**CONFIRM, **given}).session():
         pass

@@ -13,10 +13,10 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import N
 
 
 def test_the_holder_of_a_lock_is_named(master: FakeNode) -> None:
-    said = r"another run prepares a change of .*: process \d+, running since 20\d\d-\d\d-\d\dT.*Z, started from \S+"
+    message = r"another run prepares a change of .*: process \d+, running since 20\d\d-\d\d-\d\dT.*Z, started from \S+"
     with (
         engine_service.hold_lock(NAME, dry=False),
-        pytest.raises(Busy, match=said),
+        pytest.raises(Busy, match=message),
         engine_service.hold_lock(NAME, dry=True),
     ):
         pass

@@ -36,7 +36,7 @@ Json = dict[str, t.Any]
 COMMITTED_TEXT, OPEN_TEXT = pod("--v=4"), pod("--v=5")
 MARK = lease.Halt(node="cp1", reason="unhealthy", intent="a" * 64, by="run-1", at="2027-01-15T08:00:00.000000Z")
 PLACE = Place("kube-apiserver", "args", "v")
-KEPT = Persisted({PLACE: Entry("4", None, None)}, "a: 1\n", "b" * 64)
+PERSISTED = Persisted({PLACE: Entry("4", None, None)}, "a: 1\n", "b" * 64)
 OWNED: ownership.Record = {labels.LABELS.field: {"example.com/rack": ownership.Owned("r7", None)}}
 GUARDED, GUARD = "n1", "ValidatingAdmissionPolicy"
 
@@ -66,14 +66,14 @@ def left_behind(node: FakeNode, run: FakeRun) -> Json:
             entry["after"].update(uid=os.getuid(), gid=os.getgid())
     save_journal(str(node.state), journal)
     request = lease.LeaseRequest("run-1", 60, intents=(MARK.intent,))
-    held = lease.acquire(None, request, 1.8e9).body
+    lease_body = lease.acquire(None, request, 1.8e9).body
     cluster = {
-        "lease": lease.halt(held, request, 1.8e9, MARK).body,
-        "persisted": json.loads(KEPT.dump()),
+        "lease": lease.halt(lease_body, request, 1.8e9, MARK).body,
+        "persisted": json.loads(PERSISTED.dump()),
         "guard": guards.by_kind(list(guards.stored_objects(guards.desired(), GUARDED).values()))[GUARD],
         "labels": ownership.dump_record(OWNED)[labels.LABELS.field],
     }
-    return {"node": stored_state.taken(node), "cluster": cluster}
+    return {"node": stored_state.record_state(node), "cluster": cluster}
 
 
 def unnamed(node_files: Json) -> list[stored_state.Shape]:
@@ -102,7 +102,7 @@ def test_an_open_transaction_of_a_release_ends_and_what_it_owned_is_reverted(
     master.allowed |= {COMMITTED_TEXT.encode(), OPEN_TEXT.encode()}
     master.write_manifest(COMMITTED_TEXT)
     master.stabilize()
-    stored_state.put(master, recorded)
+    stored_state.restore_state(master, recorded)
     (closed,) = history_ids(str(master.state))
     ended = master.run()
     assert (ended["outcome"], ended["reason"]) == (COMMITTED, None)
@@ -118,7 +118,7 @@ def test_what_a_release_left_in_the_cluster_is_read(path: Path) -> None:
     recorded = json.loads(path.read_text("utf-8"))["cluster"]
     found = lease.parse(recorded["lease"])
     assert (found.holder, found.last_holder, found.halt) == ("", "run-1", MARK)
-    assert Persisted.parse(json.dumps(recorded["persisted"])) == KEPT
+    assert Persisted.parse(json.dumps(recorded["persisted"])) == PERSISTED
     assert policies.nodes_of(recorded["guard"]) == [GUARDED]
     node = {"metadata": {"name": "n1", "annotations": {labels.LABELS.annotation: json.dumps(recorded["labels"])}}}
     assert plan.read_record(labels.LABELS, node) == OWNED[labels.LABELS.field]

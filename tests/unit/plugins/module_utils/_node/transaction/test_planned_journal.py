@@ -88,7 +88,7 @@ def test_what_a_journal_holds(master: FakeNode, run: FakeRun, monkeypatch: pytes
 
 
 def test_a_service_that_does_not_start_leaves_no_journal(master: FakeNode, run: FakeRun) -> None:
-    run.answers["systemctl start"] = (1, "", "Unit is masked\n")
+    run.results["systemctl start"] = (1, "", "Unit is masked\n")
     all_steps = steps(master, run, args={"v": 4})
     with all_steps.session():
         all_steps.read()

@@ -30,15 +30,15 @@ def later(master: FakeNode, seconds: float, action: t.Callable[[], object]) -> N
     end = master.clock.now + seconds
     due = [action]
 
-    def look() -> None:
+    def act_when_due() -> None:
         if due and master.clock.now >= end:
             due.pop()()
 
-    master.clock.watchers.append(look)
+    master.clock.watchers.append(act_when_due)
 
 
 def end_transaction(master: FakeNode, run: FakeRun) -> None:
-    run.answers["systemctl is-active"] = IDLE
+    run.results["systemctl is-active"] = IDLE
     remove_journal(str(master.state))
 
 
@@ -69,14 +69,14 @@ def test_a_transaction_that_ends_is_waited_for_whichever_component_it_changes(
     master: FakeNode, run: FakeRun, name: str
 ) -> None:
     master.prepare(phase=WAITING)
-    run.answers["systemctl is-active"] = AT_WORK
+    run.results["systemctl is-active"] = AT_WORK
     later(master, 3, lambda: end_transaction(master, run))
     assert wait(master, 10).wait_until_free(name, run) is True
 
 
 def test_the_time_is_that_of_a_call_however_many_components_it_is_about(master: FakeNode, run: FakeRun) -> None:
     master.prepare(phase=WAITING)
-    run.answers["systemctl is-active"] = AT_WORK
+    run.results["systemctl is-active"] = AT_WORK
     began = master.clock.now
     one = wait(master, 10)
     for name in ("kube-scheduler", NAME):
@@ -101,7 +101,7 @@ def test_a_journal_that_cannot_be_read_is_nothing_to_wait_for(master: FakeNode, 
 
 def test_a_plan_goes_on_when_it_has_waited(master: FakeNode, run: FakeRun) -> None:
     master.prepare(phase=WAITING)
-    run.answers["systemctl is-active"] = AT_WORK
+    run.results["systemctl is-active"] = AT_WORK
     later(master, 3, lambda: end_transaction(master, run))
     plan = steps(master, run, dry=True, lock_wait=wait(master, 10), args={"v": 4})
     with plan.session():
@@ -113,7 +113,7 @@ def test_a_plan_goes_on_when_it_has_waited(master: FakeNode, run: FakeRun) -> No
 def test_a_change_does_not_go_on_when_it_has_waited(master: FakeNode, run: FakeRun) -> None:
     """Its controller may be lost; when it is not, it calls again."""
     master.prepare(phase=WAITING)
-    run.answers["systemctl is-active"] = AT_WORK
+    run.results["systemctl is-active"] = AT_WORK
     later(master, 3, lambda: end_transaction(master, run))
     late = steps(master, run, lock_wait=wait(master, 10), args={"v": 4})
     with (
@@ -132,7 +132,7 @@ def test_a_change_does_not_go_on_when_it_has_waited(master: FakeNode, run: FakeR
 
 def test_a_node_that_stays_busy_is_told(master: FakeNode, run: FakeRun) -> None:
     master.prepare(phase=WAITING)
-    run.answers["systemctl is-active"] = AT_WORK
+    run.results["systemctl is-active"] = AT_WORK
     late = steps(master, run, dry=True, lock_wait=wait(master, 10))
     with pytest.raises(Busy, match=r"started from 10\.0\.0\.99 at 2026-01-01T00:00:00Z"), late.session():
         pass

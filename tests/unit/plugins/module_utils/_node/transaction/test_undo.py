@@ -108,7 +108,7 @@ class Pod:
         record = state.read_state_file(owned_record.record_path(NAME))
         return record["owned"].get("args") if record else None
 
-    def told(self) -> Json | None:
+    def describe(self) -> Json | None:
         """What the info module says of the rollback."""
         ((found),) = read_all(None, None, run=self.programs, warn=pytest.fail, host=self.node.host)["static_pods"]
         return t.cast("Json | None", found["undo"])
@@ -149,7 +149,7 @@ def test_asked_again_nothing_changes(api: Pod) -> None:
     for dummy in range(2):
         report = api.back()
         assert (report["transaction"], report["reverts"], report["operations"]) == (None, None, [])
-    assert api.told() is None
+    assert api.describe() is None
     assert (api.text, api.node.kubelet.starts) == (FOUR, starts)
 
 
@@ -191,9 +191,9 @@ def test_policy_files_and_their_directory_go_too(api: Pod) -> None:
     api.node.allowed = {OLD.encode(), api.plan(**desired).after.text.encode()}
     api.run(**desired)
     assert directory.is_dir()
-    told = api.told()
-    assert "secret" not in json.dumps(told)
-    assert {"path": policy, "change": "removed", "diff": None} in (told or {})["files"]
+    described = api.describe()
+    assert "secret" not in json.dumps(described)
+    assert {"path": policy, "change": "removed", "diff": None} in (described or {})["files"]
     report = api.back()
     assert "secret" not in json.dumps(report["diff"])
     assert (api.text, directory.exists()) == (OLD, False)
@@ -211,8 +211,8 @@ def test_settings_whose_changes_are_gone_are_not_called_nothing(api: Pod) -> Non
     api.run(args={"v": 4})
     for directory in ("history", "backup"):
         shutil.rmtree(api.node.state / directory)
-    (told,) = api.plan(state="previous").warnings
-    assert "this collection set args v, and " in told
+    (warning,) = api.plan(state="previous").warnings
+    assert "this collection set args v, and " in warning
 
 
 def test_without_any_change_there_is_nothing_and_that_is_said(api: Pod) -> None:
@@ -237,8 +237,8 @@ def test_an_edit_since_is_refused_and_told(api: Pod) -> None:
         api.back()
     assert str(api.history(1)) in str(refusal.value)
     assert api.text == FOREIGN
-    told = api.told() or {}
-    assert (told["transaction"], told["blocked_by"]) == ("20260101T000001.000000Z-abcdef", str(refusal.value))
+    described = api.describe() or {}
+    assert (described["transaction"], described["blocked_by"]) == ("20260101T000001.000000Z-abcdef", str(refusal.value))
 
 
 def test_what_was_reverted_manually_needs_nothing(api: Pod) -> None:
@@ -246,7 +246,7 @@ def test_what_was_reverted_manually_needs_nothing(api: Pod) -> None:
     api.node.write_manifest(OLD)
     api.node.stabilize()
     assert api.back()["transaction"] is None
-    assert api.told() is None
+    assert api.describe() is None
 
 
 def damage(path: Path) -> None:
@@ -278,14 +278,14 @@ def test_nothing_older_is_reverted_in_place_of_a_damaged_one(api: Pod, how: t.Ca
 def test_a_damaged_copy_is_told(api: Pod) -> None:
     api.run(args={"v": 4})
     damage(api.history(1))
-    assert "does not match its checksum" in (api.told() or {})["blocked_by"]
+    assert "does not match its checksum" in (api.describe() or {})["blocked_by"]
 
 
 def test_a_file_beside_the_manifest_is_told(api: Pod) -> None:
     api.run(args={"v": 4})
     stray = api.node.manifests / "kube-apiserver.yaml.bak"
     stray.write_text(OLD, encoding="utf-8")
-    blocked_by = (api.told() or {})["blocked_by"]
+    blocked_by = (api.describe() or {})["blocked_by"]
     stray.unlink()
     api.node.watcher.events()
     assert f"{stray} on " in blocked_by
@@ -302,7 +302,7 @@ def test_a_damaged_older_journal_does_not_matter(api: Pod) -> None:
 def test_an_open_transaction_stands_in_the_way(api: Pod) -> None:
     api.run(args={"v": 4})
     save_journal(str(api.node.state), api.node.journal(phase=WAITING))
-    assert "is open" in (api.told() or {})["blocked_by"]
+    assert "is open" in (api.describe() or {})["blocked_by"]
     # Check mode says so and plans nothing out of what stands half-way.
     assert api.plan(state="previous", dry=True).operations == ()
 

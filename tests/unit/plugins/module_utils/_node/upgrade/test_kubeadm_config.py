@@ -30,18 +30,18 @@ PERSISTED = Persisted({V: Entry(["4"], ["2"], None)}, TEXT, "d")
 KNOWN = KubeadmConfig({}, Persisted(), b"key")
 
 
-def api(**answers: Json | int | bytes) -> t.Callable[[str, str], ApiResponse]:
-    """An API server. answers: of kubeadm-config, of our record, and of the list of nodes: an object, its bytes or a status."""
+def api(**responses: Json | int | bytes) -> t.Callable[[str, str], ApiResponse]:
+    """An API server. responses: for kubeadm-config, our record, and the list of nodes: an object, its bytes or a status."""
 
-    def ask(kubeconfig: str, path: str) -> ApiResponse:
+    def request(kubeconfig: str, path: str) -> ApiResponse:
         assert kubeconfig == "admin.conf"
         name = "nodes" if "/nodes" in path else "own" if "nodecraft" in path else "config"
-        said = answers.get(name, 404)
-        if isinstance(said, int):
-            return ApiResponse(said, b"{}", f"the API server answers {said}", False)
-        return ApiResponse(200, said if isinstance(said, bytes) else json.dumps(said).encode(), "", False)
+        response = responses.get(name, 404)
+        if isinstance(response, int):
+            return ApiResponse(response, b"{}", f"the API server answers {response}", False)
+        return ApiResponse(200, response if isinstance(response, bytes) else json.dumps(response).encode(), "", False)
 
-    return ask
+    return request
 
 
 CONFIG: Json = {"data": {"ClusterConfiguration": TEXT}}
@@ -70,7 +70,7 @@ def test_what_is_not_there_is_none_and_no_problem() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "why"),
+    ("responses", "why"),
     [
         ({"config": 403}, "the API server answers 403"),
         ({"config": CONFIG, "nodes": b"<html>"}, "/api/v1/nodes"),
@@ -78,8 +78,8 @@ def test_what_is_not_there_is_none_and_no_problem() -> None:
         ({"config": CONFIG, "nodes": NODES, "own": {"data": {"record": "{"}}}, "it is not as this collection wrote it"),
     ],
 )
-def test_what_cannot_be_read_is_a_problem(answers: Json, why: str) -> None:
-    found = kubeadm_config.read("admin.conf", api(**answers))
+def test_what_cannot_be_read_is_a_problem(responses: Json, why: str) -> None:
+    found = kubeadm_config.read("admin.conf", api(**responses))
     assert why in found.observed["problem"]
     assert found.persisted == Persisted()
 
@@ -159,12 +159,12 @@ def test_files_that_came_before_the_node_joined_are_told_like_those_of_other_nod
     for change in plan.files:
         Path(change.path).write_bytes(change.after.content if change.after else b"")
     record = {field: keys for field, keys in plan.record.items() if field != "files"}
-    told = [
+    settings_of_plans = [
         kubeadm_config.describe(each, samples.desired(**desired), KNOWN, ())["settings"]
         for each in (plan, dataclasses.replace(plan, files=(), record=record))
     ]
     for field, key in (("args", "audit-policy-file"), ("volumes", "audit")):
-        first, second = (settings[field][key]["files"] for settings in told)
+        first, second = (settings[field][key]["files"] for settings in settings_of_plans)
         assert first == second
         assert len(first) == 2
 
@@ -188,7 +188,7 @@ def test_unreadable_file_is_not_called_missing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("volume", "told"),
+    ("volume", "expected"),
     [
         ({"read_only": False}, {}),
         ({"host_path": "/nowhere"}, {"/nowhere": MISSING}),
@@ -196,15 +196,15 @@ def test_unreadable_file_is_not_called_missing(tmp_path: Path) -> None:
         ({}, {}),
     ],
 )
-def test_what_a_volume_needs_on_the_node(tmp_path: Path, volume: Json, told: Json) -> None:
-    wanted = {**samples.volume("audit", str(tmp_path)), "mount_path": "/audit", **volume}
-    assert described(volumes=[wanted])["volumes"]["audit"]["files"] == told
+def test_what_a_volume_needs_on_the_node(tmp_path: Path, volume: Json, expected: Json) -> None:
+    setting = {**samples.volume("audit", str(tmp_path)), "mount_path": "/audit", **volume}
+    assert described(volumes=[setting])["volumes"]["audit"]["files"] == expected
 
 
 def test_a_file_as_a_volume_is_told_by_its_content(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x", encoding="utf-8")
-    wanted = {**samples.volume("audit", str(tmp_path / "a")), "mount_path": "/a"}
-    (digest,) = described(volumes=[wanted])["volumes"]["audit"]["files"].values()
+    setting = {**samples.volume("audit", str(tmp_path / "a")), "mount_path": "/a"}
+    (digest,) = described(volumes=[setting])["volumes"]["audit"]["files"].values()
     assert len(digest) == 64
 
 

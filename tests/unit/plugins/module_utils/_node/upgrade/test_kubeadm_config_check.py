@@ -26,12 +26,12 @@ class Generator(UpgradeRun):
     def __init__(self) -> None:
         super().__init__()
         self.old, self.new = pod(), pod("--v=1")
-        self.new_complaint = ""
+        self.new_strict_error = ""
 
     def manifests_of(self, cluster: dict[str, t.Any]) -> dict[str, str] | str:
         is_new = bool(cluster["apiServer"])
-        self.complaint = (
-            self.new_complaint if is_new else 'error: strict decoding error: unknown field "notOfKubeadm"\n'
+        self.strict_error = (
+            self.new_strict_error if is_new else 'error: strict decoding error: unknown field "notOfKubeadm"\n'
         )
         return {NAME: self.new if is_new else self.old} if not self.new.startswith("!") else self.new
 
@@ -69,9 +69,9 @@ def test_it_holds(check: Checked) -> None:
 
 def test_what_kubeadm_passes_over_already_is_not_ours(check: Checked) -> None:
     run = Generator()
-    run.new_complaint = 'error: strict decoding error: unknown field "notOfKubeadm"\n'
+    run.new_strict_error = 'error: strict decoding error: unknown field "notOfKubeadm"\n'
     assert check(run)["node"] == "cp1"
-    run.new_complaint = 'error: strict decoding error: unknown field "ours"\n'
+    run.new_strict_error = 'error: strict decoding error: unknown field "ours"\n'
     with pytest.raises(KubeadmError, match='ignores what would be written: unknown field "ours"'):
         check(run)
 
@@ -96,7 +96,7 @@ def test_it_does_not(check: Checked, new: str, given: Json, why: str) -> None:
 
 def test_the_component_does_not_take_it(check: Checked) -> None:
     run = Generator()
-    run.says = {NAME: [refused("unknown flag: --v")]}
+    run.outputs = {NAME: [refused("unknown flag: --v")]}
     with pytest.raises(
         KubeadmError, match=r"kube-apiserver on cp1 does not accept what kubeadm would generate.*unknown flag: --v"
     ):
@@ -123,15 +123,15 @@ def test_unmounted_file_is_found_although_the_rehearsal_was_skipped(
 
 
 @pytest.mark.parametrize(
-    ("told", "why"), [("v1.36.3", "is v1.36.3 and its API server v1.37.2"), (None, "there is no kubeadm on cp1")]
+    ("version", "reason"), [("v1.36.3", "is v1.36.3 and its API server v1.37.2"), (None, "there is no kubeadm on cp1")]
 )
 def test_the_kubeadm_has_to_be_that_of_the_api_server(
-    check: Checked, monkeypatch: pytest.MonkeyPatch, told: str | None, why: str
+    check: Checked, monkeypatch: pytest.MonkeyPatch, version: str | None, reason: str
 ) -> None:
     run = Generator()
-    if told:
-        run.versions["kubeadm"] = told
+    if version:
+        run.versions["kubeadm"] = version
     else:
         monkeypatch.setattr(upgrade_programs, "PATH", "/none")
-    with pytest.raises(KubeadmError, match=why):
+    with pytest.raises(KubeadmError, match=reason):
         check(run)

@@ -64,17 +64,17 @@ def test_kubeadm_is_asked_offline() -> None:
     assert not any(mount.get("writable") for mount in request["mounts"])
 
 
-def test_what_it_finds_is_told() -> None:
+def test_expired_certificate_is_a_finding() -> None:
     run = UpgradeRun()
     expired = {**SIGNED, "residualTime": -1}
     run.expiration = json.dumps({"certificates": [expired], "certificateAuthorities": [AUTHORITY]})
     assert [each.key for each in read(run).findings] == ["apiserver"]
 
 
-@pytest.mark.parametrize("said", ["error: no CA\n", "", "{}", '{"certificates": [1], "certificateAuthorities": []}'])
-def test_a_kubeadm_that_does_not_tell(said: str) -> None:
+@pytest.mark.parametrize("output", ["error: no CA\n", "", "{}", '{"certificates": [1], "certificateAuthorities": []}'])
+def test_kubeadm_without_expiration_dates_is_not_checked(output: str) -> None:
     run = UpgradeRun()
-    run.expiration = said
+    run.expiration = output
     found = read(run)
     assert (found.findings, found.checks) == ([], [])
     (entry,) = found.not_rehearsed
@@ -157,13 +157,13 @@ def test_ids_per_pod_are_those_of_the_kubelet(worker: Checked) -> None:
 )
 def test_range_of_user_kubelet_is_read_by_getsubids(worker: Checked, printed: str, files: list[str]) -> None:
     worker.has_user = True
-    worker.run.answers.update({GETSUBIDS: (0, f"{printed}\n", ""), GROUPS: (0, f"{printed}\n", "")})
+    worker.run.results.update({GETSUBIDS: (0, f"{printed}\n", ""), GROUPS: (0, f"{printed}\n", "")})
     assert [each.file for each in worker("user-namespaces").findings] == files
 
 
 def test_kubelet_takes_its_own_range_without_getsubids(worker: Checked) -> None:
     worker.has_user = True
-    worker.run.answers["getsubids"] = (127, "", "there is no program getsubids")
+    worker.run.results["getsubids"] = (127, "", "there is no program getsubids")
     assert worker("user-namespaces").checks == ["user-namespaces"]
 
 
@@ -180,7 +180,7 @@ def test_unclear_range_of_user_kubelet_is_not_checked(
     worker: Checked, users: tuple[int, str, str], groups: tuple[int, str, str]
 ) -> None:
     worker.has_user = True
-    worker.run.answers.update({GETSUBIDS: users, GROUPS: groups})
+    worker.run.results.update({GETSUBIDS: users, GROUPS: groups})
     (entry,) = worker("user-namespaces").not_rehearsed
     assert entry["name"] == "user-namespaces"
     assert "must print one range, which is the same" in entry["reason"]
@@ -216,7 +216,7 @@ def test_static_pods_of_a_url_are_not_checked(worker: Checked) -> None:
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "answer", "is_checked"),
+    ("endpoint", "result", "is_checked"),
     [
         ("unix:///run/containerd/containerd.sock", (0, "containerd x v1.7.24 y\n", ""), True),
         ("unix:///run/containerd/containerd.sock", (127, "", "there is no program containerd"), False),
@@ -224,11 +224,11 @@ def test_static_pods_of_a_url_are_not_checked(worker: Checked) -> None:
     ],
 )
 def test_runtime_of_unknown_version_is_not_checked(
-    worker: Checked, endpoint: str, answer: tuple[int, str, str] | None, is_checked: bool
+    worker: Checked, endpoint: str, result: tuple[int, str, str] | None, is_checked: bool
 ) -> None:
     worker.runtime = endpoint
-    if answer:
-        worker.run.answers["containerd"] = answer
+    if result:
+        worker.run.results["containerd"] = result
     found = worker("container-runtime")
     assert (found.checks == ["container-runtime"]) is is_checked
     assert [each.impact for each in found.findings] == [WARNS] * is_checked
@@ -281,7 +281,7 @@ def test_proxy_is_rehearsed_with_its_config_map(proxy: Proxy) -> None:
 
 
 def test_each_gate_that_proxy_refuses_breaks(proxy: Proxy) -> None:
-    proxy.run.says["kube-proxy"] = [
+    proxy.run.outputs["kube-proxy"] = [
         refused("failed complete: unrecognized feature gate: Gone"),
         refused("failed complete: unrecognized feature gate: NodeSwap"),
     ]
@@ -294,7 +294,7 @@ def test_each_gate_that_proxy_refuses_breaks(proxy: Proxy) -> None:
 
 def test_proxy_without_its_program_is_not_rehearsed(proxy: Proxy) -> None:
     (proxy.programs / "kube-proxy").unlink()
-    proxy.run.answers["crictl"] = (1, "", "no such image")
+    proxy.run.results["crictl"] = (1, "", "no such image")
     (entry,) = proxy(PROXY).not_rehearsed
     assert entry["name"] == "kube-proxy"
     assert f"nor the image example.com/k8s/kube-proxy:v{TARGET} on the node" in entry["reason"]
@@ -302,7 +302,7 @@ def test_proxy_without_its_program_is_not_rehearsed(proxy: Proxy) -> None:
 
 def test_table_names_removed_gate_of_proxy_without_program(proxy: Proxy) -> None:
     (proxy.programs / "kube-proxy").unlink()
-    proxy.run.answers["crictl"] = (1, "", "no such image")
+    proxy.run.results["crictl"] = (1, "", "no such image")
     proxy.target = "1.38.0"
     found = proxy(PROXY)
     assert [(each.impact, each.key) for each in found.findings] == [(BROKEN, "NodeSwap")]

@@ -47,7 +47,7 @@ class Check:
 
     def __init__(self, master: FakeNode, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.run = UpgradeRun()
-        self.run.answers["/usr/bin/kubelet --version"] = (0, "Kubernetes v1.36.3\n", "")
+        self.run.results["/usr/bin/kubelet --version"] = (0, "Kubernetes v1.36.3\n", "")
         self.programs = directory
         self.clock = master.clock
         self.target = TARGET
@@ -63,13 +63,13 @@ class Check:
             running=("/usr/bin/kubelet", "--other"),
         )
 
-    def __call__(self, wanted: dict[str, t.Any] | None) -> UpgradeFindings:
+    def __call__(self, desired: dict[str, t.Any] | None) -> UpgradeFindings:
         found = UpgradeFindings()
         unit = KubeletUnit(self.state, self.state.layout(), 7, "w1", ClusterIdentity())
         entry = (
             None
-            if wanted is None
-            else {**dict.fromkeys(("feature_gates", "config", "args", "register_with_taints")), **wanted}
+            if desired is None
+            else {**dict.fromkeys(("feature_gates", "config", "args", "register_with_taints")), **desired}
         )
         programs = NewPrograms(str(self.programs), self.target, self.run)
         version = prerequisites.exact(self.target)
@@ -96,7 +96,7 @@ def test_a_clean_node(upgrade: Check) -> None:
 
 
 def test_a_gate_of_ours_that_the_new_kubelet_dropped(upgrade: Check) -> None:
-    upgrade.run.says["kubelet"] = [GONE]
+    upgrade.run.outputs["kubelet"] = [GONE]
     found = upgrade({"feature_gates": {"Gone": True}})
     (finding,) = found.findings
     assert (finding.impact, finding.set_by, finding.file, finding.line) == (BROKEN, COLLECTION, FRAGMENT, 1)
@@ -105,13 +105,17 @@ def test_a_gate_of_ours_that_the_new_kubelet_dropped(upgrade: Check) -> None:
 
 
 def test_one_that_the_inventory_names_no_more(upgrade: Check) -> None:
-    upgrade.run.says["kubelet"] = [GONE]
+    upgrade.run.outputs["kubelet"] = [GONE]
     (finding,) = upgrade({"purge": True, "feature_gates": {}}).findings
     assert finding.message.endswith("The inventory no longer names it: run site before the upgrade")
 
 
 def test_one_that_only_the_inventory_names(upgrade: Check) -> None:
-    upgrade.run.says["kubelet"] = [ACCEPTED["kubelet"], ACCEPTED["kubelet"], refused("unrecognized feature gate: New")]
+    upgrade.run.outputs["kubelet"] = [
+        ACCEPTED["kubelet"],
+        ACCEPTED["kubelet"],
+        refused("unrecognized feature gate: New"),
+    ]
     (finding,) = upgrade({"feature_gates": {"Gone": True, "New": True}}).findings
     assert (finding.key, finding.set_by) == ("New", INVENTORY)
 
@@ -124,7 +128,7 @@ def test_a_desired_state_that_site_would_refuse(upgrade: Check) -> None:
 
 def test_what_the_new_kubelet_passes_over(upgrade: Check) -> None:
     words = 'E1 "x" err="strict decoding error: unknown field \\"old\\""\n'
-    upgrade.run.says["kubelet"] = [words + ACCEPTED["kubelet"]]
+    upgrade.run.outputs["kubelet"] = [words + ACCEPTED["kubelet"]]
     (finding,) = upgrade(None).findings
     assert (finding.impact, finding.message) == (WARNS, 'kubelet says: strict decoding error: unknown field "old"')
 
@@ -152,7 +156,7 @@ def fixture_newer(upgrade: Check) -> Check:
     """An upgrade to a kubelet newer than tested, with the new kube-apiserver on the node."""
     upgrade.target = NEWER
     put_programs(upgrade.programs, "kube-apiserver")
-    upgrade.run.answers["crictl"] = NO_IMAGE
+    upgrade.run.results["crictl"] = NO_IMAGE
     return upgrade
 
 
@@ -189,7 +193,7 @@ def test_gates_of_the_command_line_are_validated_too(newer: Check) -> None:
 
 
 def test_gate_that_kube_apiserver_refuses_breaks_the_kubelet(newer: Check) -> None:
-    newer.run.says[GATES] = [GONE]
+    newer.run.outputs[GATES] = [GONE]
     (finding,) = newer({"feature_gates": {"Gone": True}}).findings
     assert (finding.component, finding.impact, finding.key, finding.set_by) == ("kubelet", BROKEN, "Gone", COLLECTION)
     assert (finding.file, finding.line, finding.variable) == (FRAGMENT, 1, "node_kubelet_feature_gates")
@@ -197,7 +201,7 @@ def test_gate_that_kube_apiserver_refuses_breaks_the_kubelet(newer: Check) -> No
 
 
 def test_gate_of_the_inventory_that_is_refused_breaks_site(newer: Check) -> None:
-    newer.run.says[GATES] = ["", refused("cannot set feature gate New to false, feature is locked to true")]
+    newer.run.outputs[GATES] = ["", refused("cannot set feature gate New to false, feature is locked to true")]
     (finding,) = newer({"feature_gates": {"Gone": True, "New": False}}).findings
     assert (finding.key, finding.set_by) == ("New", INVENTORY)
 
@@ -244,5 +248,5 @@ def test_rehearsed_kubelet_needs_no_kube_apiserver(upgrade: Check) -> None:
 
 
 def test_a_kubelet_too_old_for_the_new_api_server(upgrade: Check) -> None:
-    upgrade.run.answers["/usr/bin/kubelet --version"] = (0, "Kubernetes v1.33.3\n", "")
+    upgrade.run.results["/usr/bin/kubelet --version"] = (0, "Kubernetes v1.33.3\n", "")
     assert [finding.impact for finding in upgrade(None).findings] == [BROKEN]

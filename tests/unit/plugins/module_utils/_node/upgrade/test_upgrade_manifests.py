@@ -33,7 +33,7 @@ def generate(run: UpgradeRun, text: str = CONFIGURATION, patches: str | None = N
 def test_kubeadm_is_asked_for_a_dry_run_of_two_phases() -> None:
     run = UpgradeRun()
     run.manifests["v1.37.2"] = {"etcd": "a", "kube-apiserver": "b"}
-    run.complaint = 'W1125 18:30:00.1 7 x.go:1] error: strict decoding error: unknown field "myField"\n'
+    run.strict_error = 'W1125 18:30:00.1 7 x.go:1] error: strict decoding error: unknown field "myField"\n'
     found = generate(run, patches="/patches")
     assert found == ({"etcd": "a", "kube-apiserver": "b"}, ['unknown field "myField"'])
     assert [arguments[1:] for arguments in run.started("kubeadm")] == [
@@ -51,13 +51,13 @@ def test_kubeadm_is_asked_for_a_dry_run_of_two_phases() -> None:
     targets = [mount["target"] for mount in request["mounts"]]
     assert "/patches" in targets
     assert "/etc" in targets
-    assert "/etc/kubernetes/pki" not in targets  # shown with /etc
+    assert "/etc/kubernetes/pki" not in targets  # mounted with /etc
 
 
 def test_what_kubeadm_passes_over_is_told_with_its_line() -> None:
     run = UpgradeRun()
     run.manifests["v1.37.2"] = {"etcd": "a"}
-    run.complaint = 'W1 x.go:1] error: strict decoding error: yaml: unmarshal errors:\n  line 7: key "apiServer" already set in map\nother\n'
+    run.strict_error = 'W1 x.go:1] error: strict decoding error: yaml: unmarshal errors:\n  line 7: key "apiServer" already set in map\nother\n'
     assert generate(run).strict_errors == ['yaml: unmarshal errors: line 7: key "apiServer" already set in map']
 
 

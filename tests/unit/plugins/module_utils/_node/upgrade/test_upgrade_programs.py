@@ -95,14 +95,14 @@ def test_a_component_out_of_its_image(tmp_path: Path) -> None:
     run = UpgradeRun()
     programs = NewPrograms(str(tmp_path), TARGET, run)
     runtime = runtime_at(RUNTIME, run)
-    run.answers["crictl"] = (1, "", "no such image")
+    run.results["crictl"] = (1, "", "no such image")
     with (
         pytest.raises(KubeadmError, match=r"there is neither .*/kube-scheduler nor the image r/kube-scheduler:v1.37.2"),
         programs.component("kube-scheduler", "r/kube-scheduler:v1.37.2", "kube-scheduler", runtime),
     ):
         pass
-    run.answers["crictl"] = (0, "", "")
-    run.answers["ctr"] = (0, "", "")
+    run.results["crictl"] = (0, "", "")
+    run.results["ctr"] = (0, "", "")
     with (
         pytest.raises(KubeadmError, match="it holds no kube-scheduler"),
         programs.component("kube-scheduler", "r/kube-scheduler:v1.37.2", "kube-scheduler", runtime),

@@ -40,7 +40,7 @@ class Check:
         self.master = master
         self.host = master.host
         self.run = UpgradeRun()
-        self.run.answers["containerd"] = (0, "containerd github.com/containerd/containerd v1.7.24 x\n", "")
+        self.run.results["containerd"] = (0, "containerd github.com/containerd/containerd v1.7.24 x\n", "")
         self.run.manifests = {version: {NAME: pod("--v=1")} for version in (f"v{TARGET}", CURRENT)}
         self.programs = programs
         self.stay_at(str(master.manifests), monkeypatch)

@@ -44,7 +44,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import (
 
 RUNTIME = "unix:///run/containerd/containerd.sock"
 LIVE = pod("--v=1").replace(f"v{TARGET}", CURRENT)
-NOTED = "metadata:\n  annotations:\n    kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint: "
+ENDPOINT = "metadata:\n  annotations:\n    kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint: "
 
 
 class Check:
@@ -102,7 +102,7 @@ def fixture_upgrade(master: FakeNode, tmp_path: Path, monkeypatch: pytest.Monkey
     return Check(master, put_programs(tmp_path / "programs"))
 
 
-def told(found: UpgradeFindings) -> list[tuple[str, str, str]]:
+def summaries(found: UpgradeFindings) -> list[tuple[str, str, str]]:
     return [(each.field, each.key, each.impact) for each in found.findings]
 
 
@@ -115,7 +115,7 @@ def test_a_clean_control_plane(upgrade: Check, master: FakeNode) -> None:
     upgrade.generated(pod("--v=1"))
     before = sorted(os.listdir(master.manifests))
     found = upgrade()
-    assert told(found) == []
+    assert summaries(found) == []
     assert [(each["component"], each["what"], each["verdict"]) for each in found.rehearsed] == [
         (NAME, "generated", "accepted")
     ]
@@ -123,9 +123,9 @@ def test_a_clean_control_plane(upgrade: Check, master: FakeNode) -> None:
 
 
 def test_what_vanishes_and_what_site_brings_back(upgrade: Check) -> None:
-    assert told(upgrade()) == [("args", "v", REMOVED)]
+    assert summaries(upgrade()) == [("args", "v", REMOVED)]
     found = upgrade(args={"v": 1})
-    assert told(found) == [("args", "v", REAPPLIED)]
+    assert summaries(found) == [("args", "v", REAPPLIED)]
     assert [each["what"] for each in found.rehearsed] == ["generated", "desired"]
     assert upgrade.run.started(NAME)[-1][:2] == [NAME, "--v=1"]
 
@@ -138,22 +138,22 @@ def test_ours_is_told_by_the_record(upgrade: Check) -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "asks"), [(f"registry.k8s.io/{NAME}:v{TARGET}", True), ("registry.k8s.io/x:v1", False)]
+    ("image", "is_named"), [(f"registry.k8s.io/{NAME}:v{TARGET}", True), ("registry.k8s.io/x:v1", False)]
 )
-def test_our_only_setting_in_a_manifest_of_the_same_image(upgrade: Check, image: str, asks: bool) -> None:
+def test_our_only_setting_in_a_manifest_of_the_same_image(upgrade: Check, image: str, is_named: bool) -> None:
     """Such as one of etcd, whose version most upgrades leave: site finds what someone could have done as well."""
     record = {"args": {"v": Owned(["1"], None)}}
     owned_record.write_record(NAME, before={}, after=record, details=owned_record.RecordDetails(None, image))
     finding = only(upgrade(args={"v": 1}))
     assert (finding.impact, finding.set_by) == (REAPPLIED, "collection")
-    assert ("control_plane_restore_removed=true" in finding.message) is asks
+    assert ("control_plane_restore_removed=true" in finding.message) is is_named
     assert [each["what"] for each in upgrade().rehearsed] == ["generated"]
 
 
 def test_what_kubeadm_config_breaks_is_heard_to_the_end(upgrade: Check) -> None:
     upgrade.generated(pod("--v=1", "--gone=1", "--lost=2"))
     upgrade.configuration += "apiServer:\n  extraArgs:\n  - name: gone\n    value: '1'\n"
-    upgrade.run.says[NAME] = ["Error: unknown flag: --gone\n", "Error: unknown flag: --lost\n"]
+    upgrade.run.outputs[NAME] = ["Error: unknown flag: --gone\n", "Error: unknown flag: --lost\n"]
     found = upgrade()
     broken = [each for each in found.findings if each.impact == BROKEN]
     assert [(each.key, each.set_by, each.message) for each in broken] == [
@@ -168,7 +168,7 @@ def test_what_kubeadm_config_breaks_is_heard_to_the_end(upgrade: Check) -> None:
 def test_what_only_the_inventory_breaks(upgrade: Check) -> None:
     upgrade.generated(pod("--v=1"))
     accepted = refused("initializing audit webhook: stat /rehearsal-ends-here: no such file or directory")
-    upgrade.run.says[NAME] = [accepted, refused("unrecognized feature gate: Gone")]
+    upgrade.run.outputs[NAME] = [accepted, refused("unrecognized feature gate: Gone")]
     finding = only(upgrade(feature_gates={"Gone": True}))
     assert (finding.impact, finding.set_by, finding.key) == (BROKEN, INVENTORY, "Gone")
 
@@ -177,7 +177,7 @@ def test_what_breaks_anyhow_is_told_once(upgrade: Check) -> None:
     upgrade.generated(pod("--v=1", "--gone=1"))
     gone = "Error: unknown flag: --gone\n"
     accepted = refused("initializing audit webhook: stat /rehearsal-ends-here: no such file or directory")
-    upgrade.run.says[NAME] = [gone, accepted, gone]
+    upgrade.run.outputs[NAME] = [gone, accepted, gone]
     assert [each.message for each in upgrade(args={"v": 2}).findings if each.impact == BROKEN] == [
         "unknown flag: --gone"
     ]
@@ -216,15 +216,15 @@ def test_a_kubeadm_that_generates_nothing(upgrade: Check) -> None:
 
 def test_what_kubeadm_passes_over(upgrade: Check) -> None:
     upgrade.generated(pod("--v=1"))
-    upgrade.run.complaint = 'error: strict decoding error: unknown field "x"\n'
+    upgrade.run.strict_error = 'error: strict decoding error: unknown field "x"\n'
     assert (only(upgrade()).impact, only(upgrade()).component) == (WARNS, "kubeadm")
 
 
 def test_without_the_program_nothing_is_rehearsed_and_all_is_compared(upgrade: Check) -> None:
     (upgrade.programs / NAME).unlink()
-    upgrade.run.answers["crictl"] = (1, "", "no such image")
+    upgrade.run.results["crictl"] = (1, "", "no such image")
     found = upgrade()
-    assert told(found) == [("args", "v", REMOVED)]
+    assert summaries(found) == [("args", "v", REMOVED)]
     entry = found.not_rehearsed[0]
     assert entry["name"] == NAME
     assert "nor the image" in entry["reason"]
@@ -260,7 +260,7 @@ def test_component_whose_start_is_not_rehearsed_has_no_remedy(upgrade: Check) ->
 
 def test_table_names_removed_gates_of_a_component_without_program(upgrade: Check) -> None:
     (upgrade.programs / NAME).unlink()
-    upgrade.run.answers["crictl"] = (1, "", "no such image")
+    upgrade.run.results["crictl"] = (1, "", "no such image")
     upgrade.target = "1.38.0"
     upgrade.run.manifests["v1.38.0"] = {NAME: pod("--v=1", "--feature-gates=NodeSwap=true")}
     found = upgrade(feature_gates={"KubeletTracing": True, "NodeSwap": True})
@@ -282,7 +282,7 @@ def test_the_nodes_own_kubeadm_tells_what_is_kubeadms(
     monkeypatch.setattr(upgrade_programs, "PATH", str(own))
     upgrade.run.manifests[CURRENT] = {NAME: pod("--v=1")}
     upgrade.run.versions["kubeadm"] = CURRENT
-    assert told(upgrade()) == []
+    assert summaries(upgrade()) == []
     assert upgrade.run.requests[3]["binary"] == str(own / "kubeadm")
     upgrade.run.versions["kubeadm"] = f"v{TARGET}"  # its package was upgraded already
     upgrade.run.requests.clear()
@@ -296,10 +296,10 @@ def test_a_configuration_file_whose_api_version_ends(upgrade: Check, tmp_path: P
     (tmp_path / "a.yaml").write_text(old, encoding="utf-8")
     volume = samples.volume("auth", str(tmp_path))
     found = upgrade(args={"authentication-config": f"{tmp_path}/a.yaml"}, volumes=[volume])
-    assert told(found) == [("args", "authentication-config", WARNS)]
+    assert summaries(found) == [("args", "authentication-config", WARNS)]
     (tmp_path / "a.yaml").write_text("{", encoding="utf-8")
     unread = upgrade(args={"authentication-config": f"{tmp_path}/a.yaml"}, volumes=[volume])
-    assert told(unread) == [("args", "authentication-config", WARNS)]
+    assert summaries(unread) == [("args", "authentication-config", WARNS)]
     assert "whether its API version ends is not known" in only(unread).message
 
 
@@ -322,7 +322,7 @@ def test_file_of_an_admission_plugin_whose_api_version_ends(
     found = upgrade(
         args={"admission-control-config-file": f"{tmp_path}/adm.yaml"}, volumes=[samples.volume("adm", str(tmp_path))]
     )
-    assert told(found) == [("args", "admission-control-config-file", WARNS)] * bool(words)
+    assert summaries(found) == [("args", "admission-control-config-file", WARNS)] * bool(words)
     assert all(each.message.startswith(words) for each in found.findings)
 
 
@@ -331,10 +331,10 @@ def test_file_of_an_admission_plugin_whose_api_version_ends(
     [
         (LIVE, ("", 6443)),
         (LIVE.replace("--v=1", "--advertise-address=10.0.0.7\n    - --secure-port=7443"), ("10.0.0.7", 7443)),
-        (LIVE.replace("metadata:\n", f"{NOTED}10.0.0.11:8443\n"), ("10.0.0.11", 8443)),
-        (LIVE.replace("metadata:\n", f"{NOTED}'[fd00::1]:6443'\n"), ("fd00::1", 6443)),
+        (LIVE.replace("metadata:\n", f"{ENDPOINT}10.0.0.11:8443\n"), ("10.0.0.11", 8443)),
+        (LIVE.replace("metadata:\n", f"{ENDPOINT}'[fd00::1]:6443'\n"), ("fd00::1", 6443)),
         (
-            LIVE.replace("metadata:\n", f"{NOTED}10.0.0.11\n").replace("v=1", "advertise-address=10.0.0.7"),
+            LIVE.replace("metadata:\n", f"{ENDPOINT}10.0.0.11\n").replace("v=1", "advertise-address=10.0.0.7"),
             ("10.0.0.7", 6443),
         ),
         (LIVE.replace("--v=1", "--secure-port=many"), ("", 6443)),
@@ -348,4 +348,4 @@ def test_where_the_api_server_is(upgrade: Check, text: str, endpoint: tuple[str,
 
 def test_an_image_with_a_digest_has_the_version_of_its_tag(upgrade: Check) -> None:
     upgrade.write(LIVE.replace(CURRENT, f"{CURRENT}@sha256:{'0' * 64}"))
-    assert told(upgrade()) == [("args", "v", REMOVED)]
+    assert summaries(upgrade()) == [("args", "v", REMOVED)]
