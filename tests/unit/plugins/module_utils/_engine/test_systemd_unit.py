@@ -131,13 +131,13 @@ def test_a_node_without_a_network_before_is_as_it_was(unit: FakeUnit, *, writes_
     assert result["proof"]["unverified"] == [unverified]
 
 
-@pytest.mark.parametrize("why", ["no network, container runtime is down", "another reason"])
-def test_a_node_that_is_not_ready_for_another_reason_is_restored(unit: FakeUnit, why: str) -> None:
+@pytest.mark.parametrize("not_ready_message", ["no network, container runtime is down", "another reason"])
+def test_a_node_that_is_not_ready_for_another_reason_is_restored(unit: FakeUnit, not_ready_message: str) -> None:
     unit.is_ready = False
-    unit.at(11, lambda: setattr(unit, "why", why))
+    unit.at(11, lambda: setattr(unit, "not_ready_message", not_ready_message))
     result = unit.change(wait_timeout=20)
     assert result["outcome"] == ROLLED_BACK
-    assert f"its Node is not ready ({why})" in result["reason"]
+    assert f"its Node is not ready ({not_ready_message})" in result["reason"]
 
 
 def test_a_runtime_that_was_down_before_proves_nothing(unit: FakeUnit) -> None:

@@ -37,7 +37,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transactio
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction.state import Unusable
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import schema_errors, documented
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented, schema_errors
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs import change_while, damage, report, steps
