@@ -25,7 +25,7 @@ from .._plan.kubernetes.pods import full_name
 from .._plan.node import plan as node_plan
 from .._plan.pod import templates as pod_templates
 from .client import ApiError, Client, Connect, Json, Params
-from .kubelet_leases import find_silent
+from .kubelet_leases import find_stale_leases
 from .objects import version_warnings
 from .parallel import for_each
 
@@ -159,7 +159,7 @@ class _NodeReader:
         nodes = [name for name, check in checks.items() if not check.problem and check.pod not in reported]
         if not nodes:
             return checks
-        found = find_silent(self._client, nodes)
+        found = find_stale_leases(self._client, nodes)
         silence = found._replace(stale_seconds={**self.observed.silence.stale_seconds, **found.stale_seconds})
         self.observed = dataclasses.replace(self.observed, silence=silence)
         return self._check_all()

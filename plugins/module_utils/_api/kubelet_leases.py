@@ -16,7 +16,7 @@ _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"  # on
 _POLL_INTERVAL = 2.0
 
 
-def find_silent(client: Client, nodes: t.Collection[str]) -> StaleLeases:
+def find_stale_leases(client: Client, nodes: t.Collection[str]) -> StaleLeases:
     """Which kubelets of these nodes do not renew their Leases. Sends no request without nodes."""
     if not nodes:
         return StaleLeases({}, {})

@@ -24,7 +24,7 @@ from .._plan.node import taints as node_taints
 from .._plan.node.plan import Kind, NodePlan
 from .api_steps import ApiSteps, Target, diff_entry, retry_on_conflict, send_each, skip_unsent, to_yaml
 from .client import ApiError, Client, Connect, Json, NoResponse, Params
-from .kubelet_leases import find_silent
+from .kubelet_leases import find_stale_leases
 from .objects import check_selection, read_nodes, read_pods
 
 _POLL_INTERVAL = 1.0  # seconds
@@ -177,7 +177,7 @@ class NodeWatch:
         for target in waiting:
             lacks = "; ".join(self._missing_values(target))
             target.error = f"{target.name}: not seen{place} within {timeout} s: {lacks}."
-        self._note_silent(reached_before)
+        self._note_stale(reached_before)
 
     def note_missing(self, observed: Observed) -> None:
         """Record which nodes with nothing to change do not have the desired values, without waiting for them."""
@@ -189,15 +189,15 @@ class NodeWatch:
                     self._note_unverified(f"whether the node {target.name} offers it: {lacks}")
                 else:
                     reached.append(target)
-        self._note_silent(reached)
+        self._note_stale(reached)
 
-    def _note_silent(self, targets: t.Sequence[NodeTarget]) -> None:
-        """Record which nodes may have their values from a kubelet that does not run any more."""
+    def _note_stale(self, targets: t.Sequence[NodeTarget]) -> None:
+        """Record which nodes may have their values from a kubelet that no longer runs, by its stale Lease."""
         names = [target.name for target in targets if self._kind.needs_kubelet and target.desired]
-        silent, unheard = find_silent(self._client, names)
-        for name, seconds in silent.items():
+        stale, unknown = find_stale_leases(self._client, names)
+        for name, seconds in stale.items():
             self._note_unverified(f"whether the node {name} offers it: {describe_stale_lease(seconds)}")
-        for text in unverified_kubelets(unheard, names):
+        for text in unverified_kubelets(unknown, names):
             self._note_unverified(text)
 
     def _can_report(self, target: NodeTarget) -> bool:

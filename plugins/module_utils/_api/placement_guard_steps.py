@@ -69,11 +69,11 @@ class GuardObjects:
         self._workers = workers
         self.written: list[ObjectKey] = []
 
-    def read(self, places: t.Sequence[ObjectKey]) -> dict[ObjectKey, Json]:
+    def read(self, keys: t.Sequence[ObjectKey]) -> dict[ObjectKey, Json]:
         """Read objects, as far as they exist."""
-        paths = {"/".join(place): placement_policies.path_of(*place) for place in places}
+        paths = {"/".join(key): placement_policies.path_of(*key) for key in keys}
         found = read_each(self._client, paths, workers=self._workers)
-        return {place: found["/".join(place)] for place in places if "/".join(place) in found}
+        return {key: found["/".join(key)] for key in keys if "/".join(key) in found}
 
     def fill_defaults(self, bodies: t.Iterable[Json], former: Objects) -> tuple[dict[ObjectKey, Json], list[str]]:
         """Have the API server fill in its defaults, without which objects cannot be compared. Returns the objects, and the errors of others.
@@ -83,11 +83,11 @@ class GuardObjects:
         defaulted: dict[ObjectKey, Json] = {}
         errors: list[str] = []
         for body in bodies:
-            place = placement_guard.key_of(body)
+            key = placement_guard.key_of(body)
             try:
-                defaulted[place] = self._send_fresh(body, former.get(place), None, dry_run=True)
+                defaulted[key] = self._send_fresh(body, former.get(key), None, dry_run=True)
             except ApiError as exc:
-                errors.append(f"{' '.join(place)}: {exc}")
+                errors.append(f"{' '.join(key)}: {exc}")
         return defaulted, errors
 
     def write(self, body: Json, *, former: Json | None, defaulted: Json | None) -> None:
@@ -95,18 +95,16 @@ class GuardObjects:
         self._send_fresh(body, former, defaulted, dry_run=False)
         self.written.append(placement_guard.key_of(body))
 
-    def remove(self, places: t.Iterable[ObjectKey]) -> None:
+    def remove(self, keys: t.Iterable[ObjectKey]) -> None:
         """Remove objects of the guard."""
-        for place in places:
-            self.delete(place, dry_run=False)
-            self.written.append(place)
+        for key in keys:
+            self.delete(key, dry_run=False)
+            self.written.append(key)
 
     def roll_back(self, former: Objects) -> list[str]:
         """Restore the guard as it was read. Returns the problems."""
-        problems = self.delete_each((place for place in reversed(self.written) if place not in former), dry_run=False)
-        replaced = [
-            former[place] for kind in GUARD_KINDS for place in self.written if place in former and place[0] == kind
-        ]
+        problems = self.delete_each((key for key in reversed(self.written) if key not in former), dry_run=False)
+        replaced = [former[key] for kind in GUARD_KINDS for key in self.written if key in former and key[0] == kind]
         problems += filter(None, map(self._restore, replaced))
         if not problems:
             self.written.clear()
@@ -119,37 +117,37 @@ class GuardObjects:
             return self._client.replace(placement_policies.path_of(kind, name), body, dry_run=dry_run)
         return self._client.create(placement_policies.path_of(kind), body, dry_run=dry_run)
 
-    def delete(self, place: ObjectKey, *, dry_run: bool) -> None:
+    def delete(self, key: ObjectKey, *, dry_run: bool) -> None:
         """Remove an object, if it is there."""
         try:
-            self._client.delete(placement_policies.path_of(*place), dry_run=dry_run)
+            self._client.delete(placement_policies.path_of(*key), dry_run=dry_run)
         except ApiError as exc:
             if exc.status != HTTPStatus.NOT_FOUND:
                 raise
 
-    def delete_each(self, places: t.Iterable[ObjectKey], *, dry_run: bool) -> list[str]:
+    def delete_each(self, keys: t.Iterable[ObjectKey], *, dry_run: bool) -> list[str]:
         """Remove objects one by one, also after failures. Returns the problems."""
-        return [*filter(None, (self._removal_problem(place, dry_run=dry_run) for place in places))]
+        return [*filter(None, (self._removal_problem(key, dry_run=dry_run) for key in keys))]
 
-    def _removal_problem(self, place: ObjectKey, *, dry_run: bool) -> str:
+    def _removal_problem(self, key: ObjectKey, *, dry_run: bool) -> str:
         try:
-            self.delete(place, dry_run=dry_run)
+            self.delete(key, dry_run=dry_run)
         except KubeadmError as exc:
-            return f"{' '.join(place)} could not be removed: {exc}"
+            return f"{' '.join(key)} could not be removed: {exc}"
         return ""
 
     def _send_fresh(self, body: Json, former: Json | None, defaulted: Json | None, *, dry_run: bool) -> Json:
         """Send an object, once more when another client wrote its status or labels since it was read, as Kubernetes itself does."""
-        place = placement_guard.key_of(body)
+        key = placement_guard.key_of(body)
 
         def replan(_refusal: ApiError) -> Json | None:
             nonlocal body
-            found = self.read([place]).get(place)
+            found = self.read([key]).get(key)
             if found and not placement_guard.differs(found, defaulted):
                 return found  # our own write, whose response was lost
             if not found or placement_guard.differs(found, former):
                 raise KubeadmError(
-                    f"{' '.join(place)}: another client changed it in the meantime, perhaps another run. Run the task again."
+                    f"{' '.join(key)}: another client changed it in the meantime, perhaps another run. Run the task again."
                 )
             body = placement_guard.as_replacement(body, found)
             return None
@@ -157,22 +155,22 @@ class GuardObjects:
         return retry_on_conflict(
             lambda: self.send(body, dry_run=dry_run),
             replan,
-            cause=f"{' '.join(place)}: another client changed it",
+            cause=f"{' '.join(key)}: another client changed it",
             statuses=_CONFLICTS,
         )
 
     def _restore(self, former: Json) -> str:
         """Write an object as it was read. Returns the problem, if any."""
-        place = placement_guard.key_of(former)
+        key = placement_guard.key_of(former)
         body = placement_guard.as_new_object(former)
 
         def attempt() -> Json:
-            return self.send(placement_guard.as_replacement(body, self.read([place]).get(place)), dry_run=False)
+            return self.send(placement_guard.as_replacement(body, self.read([key]).get(key)), dry_run=False)
 
         try:
             retry_on_conflict(attempt, lambda _refusal: None, cause="another client changed it", statuses=_CONFLICTS)
         except KubeadmError as exc:
-            return f"{' '.join(place)}: {str(exc).rstrip('.')}"
+            return f"{' '.join(key)}: {str(exc).rstrip('.')}"
         return ""
 
 
@@ -266,26 +264,26 @@ class GuardTrial:
 
     def _write_copy(self, body: Json, created: list[ObjectKey]) -> None:
         """Write an object of the copy. created: gets each object that may exist, also after an error."""
-        place = placement_guard.key_of(body)
-        created.append(place)
+        key = placement_guard.key_of(body)
+        created.append(key)
         try:
             self._objects.send(body, dry_run=False)
         except ApiError as exc:
             if exc.status not in _CONFLICTS:
                 raise
-            created.remove(place)
+            created.remove(key)
             raise KubeadmError(
-                f"{' '.join(place)}: another run is trying this guard at the moment. Run the task again."
+                f"{' '.join(key)}: another run is trying this guard at the moment. Run the task again."
             ) from exc
 
     def _type_warnings(self) -> list[str]:
         """The warnings of the controller manager about the expressions of the copy, once it has checked them."""
-        place = (POLICY, placement_policies.trial_name(self._desired.name))
+        key = (POLICY, placement_policies.trial_name(self._desired.name))
         found: Json = {}
 
         def is_checked() -> bool:
             nonlocal found
-            found = self._objects.read([place]).get(place, {})
+            found = self._objects.read([key]).get(key, {})
             return "observedGeneration" in (found.get("status") or {})
 
         if not self._client.poll(is_checked, _TYPE_CHECK_TIMEOUT, _POLL_INTERVAL):
@@ -389,8 +387,8 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         """Read the guard that exists and the nodes, and have the API server fill in its defaults in the desired objects."""
         served, desired = self._read_served_kinds(), self._desired
         names = [desired.name, placement_policies.trial_name(desired.name)]
-        places = [(kind, name) for kind in GUARD_KINDS if kind in served for name in names]
-        objects = self._objects.read(places)
+        keys = [(kind, name) for kind in GUARD_KINDS if kind in served for name in names]
+        objects = self._objects.read(keys)
         placement_guard.refuse_foreign(objects)
         nodes = {node["metadata"]["name"]: node for node in self._api.list("nodes")} if desired.present else {}
         cluster = Cluster(objects, nodes, self._read_workloads(), self._read_other_guards())
@@ -438,15 +436,15 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             raise PartialFailure(str(exc), changed=True) from exc
 
     def _apply_with_rollback(self, observed: Observed, plan: GuardPlan) -> None:
-        for place in plan.leftovers:
-            self._objects.delete(place, dry_run=False)
+        for key in plan.leftovers:
+            self._objects.delete(key, dry_run=False)
             self._removed_leftovers = True
         if plan.writes:
             self._trial.try_guard(observed.guard)
         try:
             for body in plan.writes:
-                place = placement_guard.key_of(body)
-                former, defaulted = observed.cluster.objects.get(place), observed.defaulted.get(place)
+                key = placement_guard.key_of(body)
+                former, defaulted = observed.cluster.objects.get(key), observed.defaulted.get(key)
                 self._objects.write(body, former=former, defaulted=defaulted)
             self._objects.remove(plan.removals)
             self._verify(observed)
@@ -529,15 +527,15 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
 
     def _dry_run_removals(self, observed: Observed, plan: GuardPlan) -> list[str]:
         """The problems of all removals, those of the trial's copy included, which an account without the right would leave there."""
-        places = [*plan.leftovers, *plan.removals, *(_trial_places(observed.guard) if plan.writes else [])]
-        return self._objects.delete_each(dict.fromkeys(places), dry_run=True)
+        keys = [*plan.leftovers, *plan.removals, *(_trial_keys(observed.guard) if plan.writes else [])]
+        return self._objects.delete_each(dict.fromkeys(keys), dry_run=True)
 
 
-def _trial_places(guard: Guard) -> list[ObjectKey]:
+def _trial_keys(guard: Guard) -> list[ObjectKey]:
     """The objects of a trial, in the order in which they are removed."""
     return [placement_guard.key_of(body) for body in reversed(placement_trial.trial_objects(guard))]
 
 
-def _diff_entry(observed: Observed, place: ObjectKey) -> Json:
-    before, after = observed.cluster.objects.get(place), observed.defaulted.get(place)
-    return diff_entry(" ".join(place), placement_guard.format_for_diff(before), placement_guard.format_for_diff(after))
+def _diff_entry(observed: Observed, key: ObjectKey) -> Json:
+    before, after = observed.cluster.objects.get(key), observed.defaulted.get(key)
+    return diff_entry(" ".join(key), placement_guard.format_for_diff(before), placement_guard.format_for_diff(after))

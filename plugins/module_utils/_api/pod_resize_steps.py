@@ -34,7 +34,7 @@ from .._plan.pod.resize_state import (
 )
 from .api_steps import ApiSteps, Target, diff_entry, retry_on_conflict, send_each, skip_unsent
 from .client import ApiError, Client, Connect, Json, NoResponse, Params
-from .kubelet_leases import find_silent
+from .kubelet_leases import find_stale_leases
 from .template_steps import UPDATE, Template, Templates
 from .workloads import Selection, Workloads
 
@@ -80,7 +80,7 @@ class PodTarget(Target[PodPlan]):
         """The containers that were restarted since it was planned."""
         return pod_resize_state.restarted(self.read, self.latest) if self.read and self.latest else []
 
-    def is_still(self, found: Json) -> bool:
+    def is_same_pod(self, found: Json) -> bool:
         """Whether the pod that has its name now is this one."""
         return pod_resize_state.is_same(self.latest, found)
 
@@ -105,7 +105,7 @@ class PodTarget(Target[PodPlan]):
 
     def update(self, found: Json | None) -> None:
         """Record the pod that has its name now, if any."""
-        if found is None or not self.is_still(found):
+        if found is None or not self.is_same_pod(found):
             self.fail_gone()
             return
         self.latest = found
@@ -318,19 +318,19 @@ class PodWatch:
         }
         others = {name: each for name, each in known.items() if name not in reasons and each.name not in self._watched}
         nodes = list(dict.fromkeys(target.node for target in others.values()))
-        silent, unheard = find_silent(self._client, nodes)
-        silent_pods = {name: each for name, each in others.items() if each.node in silent}
-        reasons |= {name: describe_stale_lease(silent[each.node]) for name, each in silent_pods.items()}
+        stale, unknown = find_stale_leases(self._client, nodes)
+        stale_pods = {name: each for name, each in others.items() if each.node in stale}
+        reasons |= {name: describe_stale_lease(stale[each.node]) for name, each in stale_pods.items()}
         for name, reason in reasons.items():
             self._note_unverified(f"whether the pod {name} has its resources: {reason}")
-        for text in unverified_kubelets(unheard, nodes):
+        for text in unverified_kubelets(unknown, nodes):
             self._note_unverified(text)
 
     def not_ready(self, targets: t.Mapping[str, PodTarget]) -> list[str]:
         """The names of the pods that are not Ready now, those that are gone included. Any of them may have been Ready before."""
         known = [target for target in targets.values() if target.latest]
         found = self._workloads.read_current([target.name for target in known])
-        ready = {name for name, pod in found.items() if targets[name].is_still(pod) and pods.is_ready(pod)}
+        ready = {name for name, pod in found.items() if targets[name].is_same_pod(pod) and pods.is_ready(pod)}
         for target in known:
             if not target.error:
                 target.update(found.get(target.name))

@@ -25,7 +25,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.prot
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi, HttpError, Json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import expressions
 
-Place = tuple[str, str]
+ObjectKey = tuple[str, str]
 PLURALS = {placement_policies.path_of(kind).rpartition("/")[2]: kind for kind in GUARD_KINDS}
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -35,7 +35,7 @@ class FakeGuards(FakeApi):
 
     in_force: the objects that pods meet, which are those of the last sync. syncs: whether it syncs at all. syncs_before_pods: whether
     it does so before every pod.
-    before_object, before_pod: called before an object is read or written, with verb, place and whether it is a dry run, and before a pod is
+    before_object, before_pod: called before an object is read or written, with verb, key and whether it is a dry run, and before a pod is
     admitted; they may raise an HttpError. requested_pods: all pods that were sent. created_pods: those that were no dry runs.
     unacknowledged: objects whose next write is stored, but gets an error.
     checked: the status that the controller manager writes into a policy; None: it writes none.
@@ -54,15 +54,15 @@ class FakeGuards(FakeApi):
             {"ports": [{"name": "https", "port": 6443}], "endpoints": [{"addresses": ["127.0.0.1"]}]}
         ]
         self.served = served
-        self.guards: dict[Place, Json] = {}
-        self.in_force: dict[Place, Json] = {}
+        self.guards: dict[ObjectKey, Json] = {}
+        self.in_force: dict[ObjectKey, Json] = {}
         self.syncs = True
         self.syncs_before_pods = False
         self.writes: list[str] = []
         self.requested_pods: list[Json] = []
         self.created_pods: list[Json] = []
-        self.before_object: t.Callable[[str, Place, bool], None] = lambda verb, place, dry: None
-        self.unacknowledged: list[Place] = []
+        self.before_object: t.Callable[[str, ObjectKey, bool], None] = lambda verb, key, dry: None
+        self.unacknowledged: list[ObjectKey] = []
         self.before_pod: t.Callable[[Json], None] = lambda pod: None
         self.checked: Json | None = {"observedGeneration": 1}
 
@@ -76,12 +76,12 @@ class FakeGuards(FakeApi):
                     found["status"] = self.checked
 
     def _route(self, path: str) -> t.Callable[[str, str, bytes], Json | str]:
-        place = urlsplit(path).path
-        if place == GROUP:
+        key = urlsplit(path).path
+        if key == GROUP:
             return self._discovery
-        if place.startswith(f"{GROUP}/"):
+        if key.startswith(f"{GROUP}/"):
             return self._guard
-        return self._pod if place == PODS else super()._route(path)
+        return self._pod if key == PODS else super()._route(path)
 
     def _discovery(self, _verb: str, _path: str, _body: bytes) -> Json:
         return {
@@ -95,45 +95,45 @@ class FakeGuards(FakeApi):
         if verb == "GET" and not names:
             return self._list(PLURALS[plural], dict(parse_qsl(urlsplit(path).query)).get("labelSelector", ""))
         sent = json.loads(body) if body else {}
-        place = (PLURALS[plural], names[0] if names else sent["metadata"]["name"])
+        key = (PLURALS[plural], names[0] if names else sent["metadata"]["name"])
         dry = "dryRun" in path
         if PLURALS[plural] not in self.served:
             raise HttpError(404, "the server could not find the requested resource")
         with self._lock:
-            self.before_object(verb, place, dry)
-            if verb in ("GET", "DELETE", "PUT") and place not in self.guards:
-                raise HttpError(404, f'{plural} "{place[1]}" not found')
+            self.before_object(verb, key, dry)
+            if verb in ("GET", "DELETE", "PUT") and key not in self.guards:
+                raise HttpError(404, f'{plural} "{key[1]}" not found')
             if verb == "GET":
-                return self.guards[place]
+                return self.guards[key]
             if not dry:
-                self.writes.append(f"{verb} {place[0]} {place[1]}")
+                self.writes.append(f"{verb} {key[0]} {key[1]}")
             if verb == "DELETE":
                 if not dry:
-                    del self.guards[place]
+                    del self.guards[key]
                 return {"kind": "Status", "status": "Success"}
-            return self._store(verb, place, sent, dry)
+            return self._store(verb, key, sent, dry)
 
     def _list(self, kind: str, selector: str) -> Json:
         label, _equals, value = selector.partition("=")
-        found = [entry for place, entry in self.guards.items() if place[0] == kind]
+        found = [entry for key, entry in self.guards.items() if key[0] == kind]
         return {"items": [entry for entry in found if entry["metadata"].get("labels", {}).get(label) == value]}
 
-    def _store(self, verb: str, place: Place, sent: Json, dry: bool) -> Json:
-        version = self.guards[place]["metadata"]["resourceVersion"] if place in self.guards else None
-        if (verb == "POST") is (place in self.guards) or sent["metadata"].get("resourceVersion") != version:
-            raise HttpError(409, f'Operation cannot be fulfilled on "{place[1]}": the object has been modified')
+    def _store(self, verb: str, key: ObjectKey, sent: Json, dry: bool) -> Json:
+        version = self.guards[key]["metadata"]["resourceVersion"] if key in self.guards else None
+        if (verb == "POST") is (key in self.guards) or sent["metadata"].get("resourceVersion") != version:
+            raise HttpError(409, f'Operation cannot be fulfilled on "{key[1]}": the object has been modified')
         found = _with_defaults(sent)
         found["metadata"]["resourceVersion"] = str(int(version or 0) + 1)
         if not dry:
-            self.guards[place] = found
-            if place in self.unacknowledged:
-                self.unacknowledged.remove(place)
+            self.guards[key] = found
+            if key in self.unacknowledged:
+                self.unacknowledged.remove(key)
                 raise HttpError(503, "etcd is gone")
         return found
 
-    def touch(self, place: Place) -> None:
+    def touch(self, key: ObjectKey) -> None:
         """Change an object, so that a writer who read it before gets a conflict."""
-        metadata = self.guards[place]["metadata"]
+        metadata = self.guards[key]["metadata"]
         metadata["resourceVersion"] = str(int(metadata["resourceVersion"]) + 1)
 
     # ---- the pods ------------------------------------------------------------------------------------------------------

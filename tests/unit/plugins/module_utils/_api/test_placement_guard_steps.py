@@ -160,7 +160,7 @@ def test_it_follows_the_nodes_and_proves_what_is_new(api: FakeGuards) -> None:
 
 
 def test_a_node_that_is_tainted_during_the_run_is_a_failure(api: FakeGuards) -> None:
-    def taints(verb: str, place: tuple[str, str], dry: bool) -> None:
+    def taints(verb: str, key: tuple[str, str], dry: bool) -> None:
         if verb == "POST" and not dry:
             api.objects["w4"] = tainted("w4", f"{D}:NoSchedule", owned=False)
 
@@ -259,8 +259,8 @@ def test_check_mode_of_a_removal_writes_nothing(api: FakeGuards) -> None:
 
 
 def test_check_mode_fails_with_the_refusals_of_the_api_server(api: FakeGuards) -> None:
-    def declines(verb: str, place: tuple[str, str], _dry: bool) -> None:
-        if verb != "GET" and place[0] == POLICY:
+    def declines(verb: str, key: tuple[str, str], _dry: bool) -> None:
+        if verb != "GET" and key[0] == POLICY:
             raise HttpError(422, "compilation failed: Syntax error")
 
     api.before_object = declines
@@ -372,8 +372,8 @@ def test_a_namespace_where_nothing_can_be_tried_is_refused(api: FakeGuards, refu
 
 
 def test_a_write_that_fails_takes_the_others_back(api: FakeGuards) -> None:
-    def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
-        if (verb, place, dry) == ("POST", (BINDING, NAME), False):
+    def declines(verb: str, key: tuple[str, str], dry: bool) -> None:
+        if (verb, key, dry) == ("POST", (BINDING, NAME), False):
             raise HttpError(422, "not now")
 
     api.before_object = declines
@@ -387,11 +387,11 @@ def test_another_writer_is_not_overwritten(api: FakeGuards) -> None:
     run(api)
     api.objects["w4"] = tainted("w4", f"{D}:NoSchedule")
 
-    def changes(verb: str, place: tuple[str, str], dry: bool) -> None:
-        if (verb, place, dry) == ("PUT", (POLICY, NAME), False):
-            api.guards[place] = copy.deepcopy(api.guards[place])
-            api.guards[place]["spec"]["failurePolicy"] = "Ignore"
-            api.touch(place)
+    def changes(verb: str, key: tuple[str, str], dry: bool) -> None:
+        if (verb, key, dry) == ("PUT", (POLICY, NAME), False):
+            api.guards[key] = copy.deepcopy(api.guards[key])
+            api.guards[key]["spec"]["failurePolicy"] = "Ignore"
+            api.touch(key)
 
     api.before_object = changes
     done = run(api)
@@ -406,10 +406,10 @@ def test_a_status_that_was_written_meanwhile_is_no_other_writer(api: FakeGuards,
     api.objects["w4"] = tainted("w4", f"{D}:NoSchedule")
     left = [1, 2]
 
-    def touches(verb: str, place: tuple[str, str], dry: bool) -> None:
-        if (verb, place, dry) == ("PUT", (POLICY, NAME), when_dry) and left:
+    def touches(verb: str, key: tuple[str, str], dry: bool) -> None:
+        if (verb, key, dry) == ("PUT", (POLICY, NAME), when_dry) and left:
             left.pop()
-            api.touch(place)
+            api.touch(key)
 
     api.before_object = touches
     assert run(api).error is None
@@ -421,9 +421,9 @@ def test_others_that_never_stop_are_given_up(api: FakeGuards) -> None:
     run(api)
     api.objects["w4"] = tainted("w4", f"{D}:NoSchedule")
 
-    def touches(verb: str, place: tuple[str, str], _dry: bool) -> None:
+    def touches(verb: str, key: tuple[str, str], _dry: bool) -> None:
         if verb == "PUT":
-            api.touch(place)
+            api.touch(key)
 
     api.before_object = touches
     assert "another client changed it in each of 20 attempts" in run(api).message
@@ -433,9 +433,9 @@ def test_a_policy_that_another_client_removed_meanwhile_is_not_made_again(api: F
     run(api)
     api.objects["w4"] = tainted("w4", f"{D}:NoSchedule")
 
-    def removes(verb: str, place: tuple[str, str], dry: bool) -> None:
-        if (verb, place, dry) == ("PUT", (POLICY, NAME), False):
-            api.guards.pop(place, None)
+    def removes(verb: str, key: tuple[str, str], dry: bool) -> None:
+        if (verb, key, dry) == ("PUT", (POLICY, NAME), False):
+            api.guards.pop(key, None)
 
     api.before_object = removes
     assert f"{POLICY} {NAME}: another client changed it in the meantime" in run(api).message
@@ -478,9 +478,9 @@ def test_removal_reads_neither_nodes_nor_pods(api: FakeGuards) -> None:
 def test_what_another_client_removed_meanwhile_is_gone(api: FakeGuards) -> None:
     run(api)
 
-    def removed(verb: str, place: tuple[str, str], _dry: bool) -> None:
+    def removed(verb: str, key: tuple[str, str], _dry: bool) -> None:
         if verb == "DELETE":
-            api.guards.pop(place, None)
+            api.guards.pop(key, None)
 
     api.before_object = removed
     assert run(api, state="absent").error is None

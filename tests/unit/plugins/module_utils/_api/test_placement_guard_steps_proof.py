@@ -107,8 +107,8 @@ def test_controller_manager_that_checks_nothing_is_given_up_soon(api: FakeGuards
 
 @pytest.mark.parametrize("kind", [POLICY, BINDING])
 def test_a_copy_that_cannot_be_written_to_its_end_is_removed(api: FakeGuards, kind: str) -> None:
-    def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
-        if (verb, place, dry) == ("POST", (kind, TRIAL), False):
+    def declines(verb: str, key: tuple[str, str], dry: bool) -> None:
+        if (verb, key, dry) == ("POST", (kind, TRIAL), False):
             raise HttpError(422, "no room")
 
     api.before_object = declines
@@ -119,8 +119,8 @@ def test_a_copy_that_cannot_be_written_to_its_end_is_removed(api: FakeGuards, ki
 
 
 def test_remaining_copy_is_an_error_and_removed_by_the_next_run(api: FakeGuards) -> None:
-    def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
-        if (verb, place, dry) == ("DELETE", (BINDING, TRIAL), False):
+    def declines(verb: str, key: tuple[str, str], dry: bool) -> None:
+        if (verb, key, dry) == ("DELETE", (BINDING, TRIAL), False):
             raise HttpError(422, "not now")
 
     api.before_object = declines
@@ -128,7 +128,7 @@ def test_remaining_copy_is_an_error_and_removed_by_the_next_run(api: FakeGuards)
     assert f"{BINDING} {TRIAL} could not be removed" in done.message
     assert getattr(done.error, "changed", False)
     assert object_names(api) == [f"{BINDING} {TRIAL}"]
-    api.before_object = lambda verb, place, dry: None
+    api.before_object = lambda verb, key, dry: None
     del api.writes[:]
     done = run(api, **ENFORCED)
     assert done.error is None
@@ -145,8 +145,8 @@ def test_remaining_copy_is_an_error_and_removed_by_the_next_run(api: FakeGuards)
 
 def test_a_guard_that_is_not_in_force_is_removed_again(api: FakeGuards) -> None:
     # The copy stays in force, and is not mistaken for the guard.
-    def stop(verb: str, place: tuple[str, str], dry: bool) -> None:
-        if (verb, place, dry) == ("POST", (BINDING, NAME), False):
+    def stop(verb: str, key: tuple[str, str], dry: bool) -> None:
+        if (verb, key, dry) == ("POST", (BINDING, NAME), False):
             api.syncs = False
 
     api.before_object = stop
@@ -159,14 +159,14 @@ def test_a_guard_that_is_not_in_force_is_removed_again(api: FakeGuards) -> None:
 
 
 def spec_of(api: FakeGuards) -> dict[tuple[str, str], Json]:
-    return {place: found["spec"] for place, found in api.guards.items()}
+    return {key: found["spec"] for key, found in api.guards.items()}
 
 
 def stops_at(api: FakeGuards, kind: str) -> None:
     """Let the API server sync no more once the guard's object of that kind is replaced or created."""
 
-    def stop(verb: str, place: tuple[str, str], dry: bool) -> None:
-        if verb in ("PUT", "POST") and (place, dry) == ((kind, NAME), False):
+    def stop(verb: str, key: tuple[str, str], dry: bool) -> None:
+        if verb in ("PUT", "POST") and (key, dry) == ((kind, NAME), False):
             api.syncs = False
 
     api.before_object = stop
@@ -200,15 +200,15 @@ def test_what_the_guard_lost_on_the_way_comes_back(api: FakeGuards) -> None:
     run(api, **AFFINITY)
     before = spec_of(api)
 
-    def holds_on(verb: str, place: tuple[str, str], dry: bool) -> None:
-        if (verb, place, dry) == ("DELETE", (MUTATION, NAME), False):
+    def holds_on(verb: str, key: tuple[str, str], dry: bool) -> None:
+        if (verb, key, dry) == ("DELETE", (MUTATION, NAME), False):
             api.syncs = False
 
     api.before_object = holds_on
     done = run(api, **ENFORCED)
     assert done.message.endswith("It was rolled back.")
     assert spec_of(api) == before
-    api.before_object, api.syncs = lambda verb, place, dry: None, True
+    api.before_object, api.syncs = lambda verb, key, dry: None, True
     assert run(api, **AFFINITY).error is None
 
 
@@ -216,7 +216,7 @@ def test_the_policy_behind_an_affinity_is_verified_too(api: FakeGuards) -> None:
     run(api, **AFFINITY)
     del api.guards[BINDING, NAME]
     stops_at(api, BINDING)
-    api.in_force = {place: found for place, found in api.in_force.items() if place != (BINDING, NAME)}
+    api.in_force = {key: found for key, found in api.in_force.items() if key != (BINDING, NAME)}
     assert "It did not refuse a pod that names w1 within 30 s" in run(api, **AFFINITY).message
 
 
@@ -251,8 +251,8 @@ def test_failed_rollback_is_an_error_with_the_remedy(api: FakeGuards) -> None:
     run(api, **ENFORCED)
     left = [1]
 
-    def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
-        if (verb, place, dry) == ("PUT", (POLICY, NAME), False):
+    def declines(verb: str, key: tuple[str, str], dry: bool) -> None:
+        if (verb, key, dry) == ("PUT", (POLICY, NAME), False):
             api.syncs = False
             if not left:
                 raise HttpError(422, "not now")
@@ -280,9 +280,9 @@ def test_an_expression_of_the_former_guard_that_fails_is_waited_for(api: FakeGua
 
 
 def test_two_runs_do_not_take_away_each_others_copies(api: FakeGuards) -> None:
-    def is_quicker(verb: str, place: tuple[str, str], dry: bool) -> None:
-        if (verb, place, dry) == ("POST", (BINDING, TRIAL), False) and place not in api.guards:
-            api.guards[place] = {"kind": BINDING, "metadata": {"name": TRIAL, "resourceVersion": "9"}, "spec": {}}
+    def is_quicker(verb: str, key: tuple[str, str], dry: bool) -> None:
+        if (verb, key, dry) == ("POST", (BINDING, TRIAL), False) and key not in api.guards:
+            api.guards[key] = {"kind": BINDING, "metadata": {"name": TRIAL, "resourceVersion": "9"}, "spec": {}}
 
     api.before_object = is_quicker
     done = run(api, **ENFORCED)
@@ -349,7 +349,7 @@ def test_affinity_that_does_not_work_is_an_error(api: FakeGuards) -> None:
     done = run(api, **AFFINITY)
     assert done.error is None
     assert api.writes[-1] == f"POST {MUTATION} {NAME}"
-    api.in_force = {place: found for place, found in api.in_force.items() if place[0] in (POLICY, BINDING)}
+    api.in_force = {key: found for key, found in api.in_force.items() if key[0] in (POLICY, BINDING)}
     api.syncs = False
     done = run(api, **AFFINITY)
     assert "It must accept a pod whose node w1 has to become an affinity" in done.message
