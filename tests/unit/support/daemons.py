@@ -33,10 +33,10 @@ def revision(number: int, digest: str, uid: str = "u") -> Json:
 
 
 def plugin_pod(name: str = "p-1", node: str = "w1", **parts: t.Any) -> Json:
-    """A pod of it. parts: ready, since, revision, ours, owner, waiting, terminated, last, ending, scheduled, phase, message."""
+    """A pod of it. parts: ready, since, revision, own (the plugin of this collection), owner, waiting, terminated, last, ending, scheduled, phase, message."""
     made = pod(name, node=node, namespace="x", phase=parts.get("phase", "Running"))
     made["metadata"]["ownerReferences"] = [{"uid": parts.get("owner", "u"), "controller": True}]
-    label = "nodecraft-device-plugin" if parts.get("ours") else "p"
+    label = "nodecraft-device-plugin" if parts.get("own") else "p"
     made["metadata"]["labels"] = {
         "app.kubernetes.io/name": label,
         "controller-revision-hash": parts.get("revision", "new"),

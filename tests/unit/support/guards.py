@@ -44,7 +44,7 @@ PARAMS: Json = {
 
 
 def tainted(name: str, *taints: str, resources: t.Sequence[str] = (), owned: bool = True, **parts: t.Any) -> Json:
-    """A node. taints: keys with effects. resources: those that this collection advertises. owned: whether the taints are ours."""
+    """A node. taints: keys with effects. resources: those that this collection advertises. owned: whether this collection set the taints."""
     node_taints = [{"key": taint.partition(":")[0], "effect": taint.partition(":")[2]} for taint in taints]
     records = {TAINTS.annotation: taints if owned else (), RESOURCES.annotation: resources}
     annotations = {key: _record(names) for key, names in records.items() if names}

@@ -158,7 +158,7 @@ def test_a_rollout_that_goes_on_is_waited_for(cluster: PluginCluster) -> None:
 
 
 def test_devices_of_unknown_health_are_not_verified(cluster: PluginCluster) -> None:
-    cluster.api.responses[PODS] = [plugin_pod(ours=True)]
+    cluster.api.responses[PODS] = [plugin_pod(own=True)]
     devices = [
         {"id": "a", "healthy": True, "reason": "/dev/a cannot be opened without privileges: Operation not permitted"},
         {"id": "b", "healthy": True, "reason": ""},
@@ -175,7 +175,7 @@ def test_devices_of_unknown_health_are_not_verified(cluster: PluginCluster) -> N
 
 
 def test_own_plugin_reports_the_problem(cluster: PluginCluster) -> None:
-    cluster.api.responses[PODS] = [plugin_pod(ours=True)]
+    cluster.api.responses[PODS] = [plugin_pod(own=True)]
     cluster.api.objects["w1"]["status"]["allocatable"][D] = "3"
     sick = {"id": "a", "healthy": False, "reason": "gone"}
     cluster.api.responses[DEVICES] = {D: {"devices": [sick], "left_out": []}}
@@ -183,7 +183,7 @@ def test_own_plugin_reports_the_problem(cluster: PluginCluster) -> None:
 
 
 def test_our_plugin_knows_of_a_kubelet_that_stopped_before_the_api_does(cluster: PluginCluster) -> None:
-    cluster.api.responses[PODS] = [plugin_pod(ours=True)]
+    cluster.api.responses[PODS] = [plugin_pod(own=True)]
     lost = {D: {"not_ready": "kubelet.sock does not exist", "devices": []}}
     cluster.api.responses[DEVICES] = lost
     message = f"w1: the pod x/p-1 is not ready: not registered, it says: {D}: kubelet.sock does not exist"
@@ -244,21 +244,21 @@ def test_kubelets_without_a_readable_lease_are_not_verified(cluster: PluginClust
 
 
 def test_kubelet_with_a_reporting_plugin_needs_no_lease(cluster: PluginCluster) -> None:
-    cluster.api.responses[PODS] = [plugin_pod(ours=True)]
+    cluster.api.responses[PODS] = [plugin_pod(own=True)]
     cluster.api.responses[DEVICES] = {D: {"not_ready": "", "devices": []}}
     cluster.api.responses[NODE_LEASES] = HttpError(403, "forbidden")
     assert cluster.read()["unverified"] == []
 
 
 def test_unready_pod_is_a_problem(cluster: PluginCluster) -> None:
-    cluster.api.responses[PODS] = [plugin_pod(ours=True, ready=False)]
+    cluster.api.responses[PODS] = [plugin_pod(own=True, ready=False)]
     assert cluster.read()["problems"] == ["w1: the pod x/p-1 is not ready: it is being started"]
 
 
 @pytest.mark.parametrize("response", [HttpError(503, "no route"), {"x": "y"}])
 def test_silent_plugin_beside_a_node_with_a_problem_is_not_verified(cluster: PluginCluster, response: t.Any) -> None:
     cluster.api.objects["w2"] = node("w2", capacity={D: "3"})
-    cluster.api.responses[PODS] = [plugin_pod(ours=True), plugin_pod("p-2", "w2", ours=True)]
+    cluster.api.responses[PODS] = [plugin_pod(own=True), plugin_pod("p-2", "w2", own=True)]
     cluster.api.responses[DEVICES] = cluster.api.responses[DEVICES.replace("p-1", "p-2")] = response
     found = cluster.read()
     assert [each.partition(":")[0] for each in found["problems"]] == ["w2"]
@@ -269,7 +269,7 @@ def test_silent_plugin_beside_a_node_with_a_problem_is_not_verified(cluster: Plu
 def test_plugins_out_of_reach_are_not_all_waited_for(cluster: PluginCluster) -> None:
     names = [f"w{number}" for number in range(1, 9)]
     cluster.api.objects = {name: node(name, capacity={D: "4"}) for name in names}
-    cluster.api.responses[PODS] = [plugin_pod(f"p-{name}", name, ours=True) for name in names]
+    cluster.api.responses[PODS] = [plugin_pod(f"p-{name}", name, own=True) for name in names]
     for name in names:
         cluster.api.responses[f"/api/v1/namespaces/x/pods/p-{name}:9808/proxy/devices"] = HttpError(503, "no route")
     found = cluster.read(concurrency=1)
@@ -282,7 +282,7 @@ def test_plugins_out_of_reach_are_not_all_waited_for(cluster: PluginCluster) -> 
 
 @pytest.mark.parametrize("refusal", [HttpError(403, "forbidden"), HttpError(503, "no endpoints")])
 def test_plugin_that_does_not_respond_is_queried_once(cluster: PluginCluster, refusal: HttpError) -> None:
-    cluster.api.responses[PODS] = [plugin_pod(ours=True)]
+    cluster.api.responses[PODS] = [plugin_pod(own=True)]
     cluster.api.objects["w1"]["status"]["allocatable"][D] = "3"
     cluster.api.responses[DEVICES] = refusal
     cluster.api.responses[EVENTS] = refusal
