@@ -67,7 +67,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description: >-
-    Why nothing can be built, as C(objection), whether there is something to build, as C(needed), the program, as C(builder), its commands, as
+    Why nothing can be built, as C(refusal), whether there is something to build, as C(needed), the program, as C(builder), its commands, as
     C(build), C(base_argument) and C(save), and all that the image depends on, as C(recipe).
   type: dict
 """
@@ -82,4 +82,6 @@ class FilterModule:
 
 
 def _plan(request: t.Any, found: t.Any) -> dict[str, t.Any]:
-    return image_build.plan(image_build.ImageRequest(**to_plain(request)), image_build.found_by(**to_plain(found)))
+    return image_build.plan(
+        image_build.ImageRequest(**to_plain(request)), image_build.inputs_from_results(**to_plain(found))
+    )

@@ -17,7 +17,7 @@ from .._plan.common.errors import KubeadmError
 from .._plan.device import check as device_plugin_check
 from .._plan.device import deployment, desired
 from .._plan.device import placement as device_plugin
-from .._plan.device.check import NAME_LABEL, OURS, REVISION_LABEL, NodeCheck, Observation
+from .._plan.device.check import BUNDLED_PLUGIN, NAME_LABEL, REVISION_LABEL, NodeCheck, Observation
 from .._plan.device.placement import Expectation, ExpectedAmounts, Placement
 from .._plan.kubernetes import names as node_names
 from .._plan.kubernetes.kubelet_lease import unverified_kubelets
@@ -117,7 +117,7 @@ def _problems(checks: t.Mapping[str, NodeCheck]) -> list[str]:
 
 def _is_own_plugin(pod: Json) -> bool:
     """Whether it is the plugin of this collection, which reports its devices."""
-    return (pod["metadata"].get("labels") or {}).get(NAME_LABEL) == OURS
+    return (pod["metadata"].get("labels") or {}).get(NAME_LABEL) == BUNDLED_PLUGIN
 
 
 class _NodeReader:
@@ -141,7 +141,7 @@ class _NodeReader:
         """Check every node that gets the plugin. Raises Refusal when the expectations fit no node."""
         nodes = self._client.list("nodes")
         self._nodes = {node_plan.node_name(node): node for node in nodes}
-        self._expected_amounts = device_plugin.select(nodes, self._placement, self._expected)
+        self._expected_amounts = device_plugin.select_nodes(nodes, self._placement, self._expected)
         self.observed = self._read_observation()
         checks = self._check_all()
         return checks if _problems(checks) else self._confirm_by_plugins(checks)
@@ -155,13 +155,13 @@ class _NodeReader:
     def _confirm_by_leases(self) -> dict[str, NodeCheck]:
         """Check what works without a report of our plugins against the Leases that kubelets renew."""
         checks = self._check_all()
-        reported = {f"{self._namespace}/{pod}" for pod, report in self.observed.told.items() if report}
+        reported = {f"{self._namespace}/{pod}" for pod, report in self.observed.plugin_reports.items() if report}
         nodes = [name for name, check in checks.items() if not check.problem and check.pod not in reported]
         if not nodes:
             return checks
         found = find_stale_leases(self._client, nodes)
-        silence = found._replace(stale_seconds={**self.observed.silence.stale_seconds, **found.stale_seconds})
-        self.observed = dataclasses.replace(self.observed, silence=silence)
+        silence = found._replace(stale_seconds={**self.observed.stale_leases.stale_seconds, **found.stale_seconds})
+        self.observed = dataclasses.replace(self.observed, stale_leases=silence)
         return self._check_all()
 
     def unverified(self, checks: t.Mapping[str, NodeCheck]) -> list[str]:
@@ -171,7 +171,7 @@ class _NodeReader:
         working = [name for name, check in checks.items() if not check.problem]
         return [
             *device_plugin_check.unverified(self.observed, [name for name in own_pods if name in pods]),
-            *unverified_kubelets(self.observed.silence.unknown, working),
+            *unverified_kubelets(self.observed.stale_leases.unknown, working),
         ]
 
     def ended_pods(self) -> tuple[list[str], list[str]]:
@@ -207,7 +207,7 @@ class _NodeReader:
         """Read the reports of our plugin's pods. pods: full names. stop_at_failure: read no more after one that does not respond."""
         names = {pod.partition("/")[2] for pod in pods if pod}
         queried = [pod for pod in self.observed.pods if pod["metadata"]["name"] in names and _is_own_plugin(pod)]
-        reports = dict(self.observed.told)
+        reports = dict(self.observed.plugin_reports)
 
         def query(pod: Json) -> bool:
             report = self._read_devices(pod)
@@ -215,16 +215,16 @@ class _NodeReader:
             return bool(report)
 
         for_each(queried, query, workers=self._workers, stop_at_failure=stop_at_failure)
-        self.observed = dataclasses.replace(self.observed, told=reports)
+        self.observed = dataclasses.replace(self.observed, plugin_reports=reports)
 
     def _check_all(self) -> dict[str, NodeCheck]:
         return {
-            name: device_plugin_check.check(self._nodes[name], expected, self.observed)
+            name: device_plugin_check.check_node(self._nodes[name], expected, self.observed)
             for name, expected in sorted(self._expected_amounts.items())
         }
 
     def _parse_expectations(self, option: t.Sequence[t.Mapping[str, t.Any]]) -> list[Expectation]:
-        return device_plugin.parse(
+        return device_plugin.parse_expectations(
             option,
             lambda selector: [node_plan.node_name(n) for n in self._client.list("nodes", labelSelector=selector)],
         )
@@ -308,7 +308,7 @@ def _list_objects(client: Client, namespace: str, name: str) -> list[Json]:
         ),
         (
             deployment.SECRET,
-            client.find(f"namespaces/{namespace}/secrets/{desired.token_secret(name)}", metadata_only=True),
+            client.find(f"namespaces/{namespace}/secrets/{desired.token_secret_name(name)}", metadata_only=True),
         ),
     ]
     return [_describe_object(kind, each) for kind, each in found if each is not None]

@@ -13,7 +13,7 @@ from http import HTTPStatus
 
 from .._plan.common.errors import KubeadmError
 from .._plan.device import allocations as pod_resources
-from .._plan.device.allocations import Untold, View
+from .._plan.device.allocations import PodResourcesError, View
 from .._plan.kubernetes import pods
 from .._plan.node import extended_resources as node_resources
 from .client import ApiError, Client, Connect, Json, Params
@@ -46,10 +46,12 @@ class _PluginClient:
         except ApiError as exc:
             if exc.status in _OF_ALL:
                 raise
-            raise Untold(pod_resources.unreached(name, str(exc))) from exc
+            raise PodResourcesError(pod_resources.connection_error(name, str(exc))) from exc
         if response.status != HTTPStatus.OK:
-            raise Untold(pod_resources.refusal(name, response.status, response.text or response.problem))
-        return pod_resources.read_view(name, response.body)
+            raise PodResourcesError(
+                pod_resources.response_error(name, response.status, response.text or response.problem)
+            )
+        return pod_resources.parse_view(name, response.body)
 
 
 def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> dict[str, t.Any]:
@@ -61,19 +63,21 @@ def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None])
     # After the views, so that pods that started in between are known.
     concerned = [name for name, node in nodes.items() if name in views or node_resources.capacity(node)]
     on_node = read_pods(client, concerned) if concerned else {}
-    allocated = {name: pod_resources.allocations(name, view, on_node[name]) for name, view in views.items()}
+    allocated = {name: pod_resources.list_allocations(name, view, on_node[name]) for name, view in views.items()}
     found = {
         name: {
             "responded": name in views,
             "msg": ". ".join([*reasons.get(name, []), ""]).strip(),
-            "resources": pod_resources.resources(node, views.get(name), allocated.get(name, []), on_node.get(name, [])),
+            "resources": pod_resources.summarize_resources(
+                node, views.get(name), allocated.get(name, []), on_node.get(name, [])
+            ),
         }
         for name, node in nodes.items()
     }
     # A node without resources needs no report.
     expected = {*plugins, *(names or []), *(name for name, entry in found.items() if entry["resources"])}
     _warn_unreported([name for name in nodes if name not in views and name in expected], found, warn)
-    return {"nodes": found, "allocations": [entry.shown() for name in nodes for entry in allocated.get(name, [])]}
+    return {"nodes": found, "allocations": [entry.to_result() for name in nodes for entry in allocated.get(name, [])]}
 
 
 def _warn_unreported(names: list[str], found: t.Mapping[str, Json], warn: t.Callable[[str], None]) -> None:
@@ -122,14 +126,14 @@ def _query_plugins(
     """Query all plugins of all nodes. Returns the views, by node, and why plugins reported nothing. Raises what concerns all of them."""
     views: dict[str, list[View]] = {}
     place = f"the labels {params['pod_selector']} in the namespace {params['namespace']}"
-    blockers = {name: pod_resources.why_not_asked(node, plugins.get(name, []), place) for name, node in nodes.items()}
+    blockers = {name: pod_resources.node_blocker(node, plugins.get(name, []), place) for name, node in nodes.items()}
     reasons = {name: [blocker] for name, blocker in blockers.items() if blocker}
     queries = [
         (name, pod)
         for name in nodes
         if name not in reasons
         for pod in plugins[name]
-        if pod_resources.blocker(pod) is None
+        if pod_resources.pod_blocker(pod) is None
     ]
     endpoint = f"{params['port']}/proxy/{params['path'].lstrip('/')}"
     plugin_client = _PluginClient(client, endpoint, _token_header(client, params))
@@ -139,9 +143,9 @@ def _query_plugins(
         try:
             view = plugin_client.read_view(pod)
             views.setdefault(node, []).append(view)
-        except Untold as exc:
+        except PodResourcesError as exc:
             reasons.setdefault(node, []).append(str(exc))
         return True
 
     for_each(queries, query, workers=params["concurrency"], stop_at_failure=True)
-    return {node: pod_resources.merged(own) for node, own in views.items()}, reasons
+    return {node: pod_resources.merge_views(own) for node, own in views.items()}, reasons

@@ -17,13 +17,13 @@ from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.common.typed import ModuleResult
 from ...module_utils._plan.device import deployment, desired
 from ...module_utils._plan.device.deployment import (
-    Mode,
     PluginCheck,
     PluginDecision,
     PluginHost,
     PluginSettings,
     PluginTurn,
-    Verified,
+    RunMode,
+    Verification,
 )
 from ...module_utils._plan.device.desired import Settings
 from ...module_utils._plan.transaction import api_host, rollout
@@ -111,34 +111,34 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         if coordinator != self._play.host:
             return PluginDecision(coordinator=coordinator)
         digests = {name: host.settings.digests for name, host in self._pass.hosts().items()}
-        self._refuse(deployment.difference(digests), UNCHANGED)
+        self._refuse(deployment.differing_variables_error(digests), UNCHANGED)
         settings = self._role_settings()
         files = self._plugin_files(settings)
         if settings.is_present:
-            self._refuse(" ".join(desired.objections(settings)), UNCHANGED)
-            validation = self._validate_config(files) if settings.is_ours else {}
-            self._refuse(desired.config_problem(validation, sys.executable), UNCHANGED)
+            self._refuse(" ".join(desired.validation_errors(settings)), UNCHANGED)
+            validation = self._validate_config(files) if settings.is_bundled else {}
+            self._refuse(desired.config_error(validation, sys.executable), UNCHANGED)
         check = self._check_nodes(settings)
-        config_map = desired.config_map(settings.name, files) if files else ""
-        found = deployment.sort_out(settings, config_map, check.objects, check.others)
-        self._refuse(deployment.refusal(settings, found), UNCHANGED)
+        config_map = desired.config_map_name(settings.name, files) if files else ""
+        found = deployment.classify_objects(settings, config_map, check.objects, check.others)
+        self._refuse(deployment.write_refusal(settings, found), UNCHANGED)
         return dataclasses.replace(
-            deployment.decision(settings, found, self._mode, has_files=bool(files), check=check),
+            deployment.make_decision(settings, found, self._mode, has_files=bool(files), check=check),
             coordinator=coordinator,
             files=files,
             config_map=config_map,
-            is_ours=settings.is_ours,
+            is_bundled=settings.is_bundled,
             cdi=desired.uses_cdi(settings),
-            pod_resources=desired.shares_pod_resources(desired.config(settings)),
-            token_secret=desired.token_secret(settings.name) if settings.has_token else "",
+            pod_resources=desired.shares_pod_resources(desired.complete_config(settings)),
+            token_secret=desired.token_secret_name(settings.name) if settings.has_token else "",
         )
 
     def _plugin_files(self, settings: Settings) -> Json:
         """The files of the plugin by name, as texts."""
         if not settings.is_present:
             return {}
-        if settings.is_ours:
-            return {"config.yaml": to_nice_yaml(desired.config(settings), sort_keys=False)}
+        if settings.is_bundled:
+            return {"config.yaml": to_nice_yaml(desired.complete_config(settings), sort_keys=False)}
         return dict(settings.files)
 
     def _validate_config(self, files: Json) -> Json:
@@ -164,7 +164,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         self._refuse(rollout.step_refusal(self._pass.hosts(), "turn"), UNCHANGED)
         return StepResult()
 
-    def verify(self) -> Verified:
+    def verify(self) -> Verification:
         """Wait until every node offers what is expected; of a plugin that was removed, see what kubelets still show."""
         settings, own = self._role_settings(), self._pass.own
         if not settings.is_present:
@@ -172,17 +172,19 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
             problem = (
                 f"{settings.namespace}/{settings.name} was removed, but what kubelets still show of it is not known"
             )
-            return Verified(kept=deployment.kept(settings, _require_success(result, problem).nodes or {}))
+            return Verification(
+                kept=deployment.leftover_resources(settings, _require_success(result, problem).nodes or {})
+            )
         decision = self._coordinator.decision or PluginDecision()
-        if not deployment.waits(decision, own.written, self._mode):
-            return Verified()
+        if not deployment.must_wait(decision, own.written, self._mode):
+            return Verification()
         arguments = {**self._query_arguments(), "wait": True, "wait_timeout": self._role_variable("wait_timeout")}
         check = _require_success(
             self._modules.run("device_plugin_info", arguments, PluginCheck),
             f"{settings.namespace}/{settings.name} was deployed, but what the nodes advertise is not known",
         )
-        problem = deployment.shortage(settings, check)
-        return Verified(proof=check, failed=bool(problem), msg=problem)
+        problem = deployment.verification_error(settings, check)
+        return Verification(proof=check, failed=bool(problem), msg=problem)
 
     def _end(self) -> PassEnd:
         own = self._pass.own
@@ -192,9 +194,9 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
             return PassEnd()
         settings = self._role_settings()
         changed = deployment.is_changed(settings, own, [host for _name, host in self._pass.all_hosts()])
-        report = deployment.report(decision, own.verified, changed=changed)
+        report = deployment.make_report(decision, own.verified, changed=changed)
         warnings = deployment.hidden_warnings(own.written) if deployment.is_written(settings, own) else []
-        lines = [] if decision.failed else deployment.lines(settings, decision, own.verified, changed=changed)
+        lines = [] if decision.failed else deployment.report_lines(settings, decision, own.verified, changed=changed)
         return PassEnd(report=report, lines=lines, warnings=warnings)
 
     # ---- variables ---------------------------------------------------------------------------------------------------
@@ -207,8 +209,8 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         return {name: self._role_variable(name) for name in _QUERY_OPTIONS}
 
     @property
-    def _mode(self) -> Mode:
-        return Mode(check=self._play.check_mode, diff=self._play.diff_mode)
+    def _mode(self) -> RunMode:
+        return RunMode(check=self._play.check_mode, diff=self._play.diff_mode)
 
     def _role_settings(self) -> Settings:
         return Settings(

@@ -18,7 +18,7 @@ from ..common.typed import ModuleResult
 from ..transaction.api_host import ApiHost
 from ..transaction.results import NodeInfo
 from ..transaction.rollout import Decision, HostResults, StepResult, Turn
-from .desired import OWNER, OWNER_LABEL, Json, Settings, resource_names, token_secret
+from .desired import OWNER, OWNER_LABEL, Json, Settings, resource_names, token_secret_name
 
 NAMESPACE, CONFIG_MAP, SECRET, DAEMON_SET = "Namespace", "ConfigMap", "Secret", "DaemonSet"
 
@@ -28,7 +28,7 @@ _PRIVILEGED = "privileged"
 
 
 @dataclasses.dataclass(frozen=True)
-class Mode:
+class RunMode:
     """How Ansible runs: C(--check), C(--diff)."""
 
     check: bool = False
@@ -37,7 +37,7 @@ class Mode:
 
 @dataclasses.dataclass(frozen=True)
 class PluginCheck(ModuleResult):
-    """The result of the module C(device_plugin_info), as far as it was asked for."""
+    """The result of the module C(device_plugin_info), as far as it was requested."""
 
     selected: t.Sequence[str] = ()
     nodes: Json = dataclasses.field(default_factory=dict)
@@ -50,7 +50,7 @@ class PluginCheck(ModuleResult):
 
 @dataclasses.dataclass(frozen=True)
 class PluginSettings:
-    """What the others have to know of a host. digests: of the variables, by name. environment: of tasks that use the API there."""
+    """What other hosts have to know of a host. digests: of the variables, by name. environment: of tasks that use the API there."""
 
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     api: ApiHost | None = None
@@ -59,9 +59,9 @@ class PluginSettings:
 
 @dataclasses.dataclass(frozen=True)
 class PluginDecision(Decision):
-    """Of the step decide, with what C(device_plugin_info) told. writes, removals: as the functions of these names tell.
+    """Of the step decide, with the result of C(device_plugin_info). writes, removals: as C(plan_writes) and C(plan_removals) return them.
 
-    must_verify: something is left to do even when nothing that is written changes anything. unjudged: the DaemonSet is only shown, because
+    must_verify: something is left to do even when nothing that is written changes anything. is_preview: the DaemonSet is only displayed, because
     it would be made in a namespace that check mode does not make. others: what keeps the namespace.
     """
 
@@ -72,11 +72,11 @@ class PluginDecision(Decision):
     writes: t.Sequence[Json] = ()
     removals: t.Sequence[Json] = ()
     must_verify: bool = False
-    unjudged: bool = False
+    is_preview: bool = False
     others: t.Sequence[str] = ()
     files: Json = dataclasses.field(default_factory=dict)
     config_map: str = ""
-    is_ours: bool = False
+    is_bundled: bool = False
     cdi: bool = False
     pod_resources: bool = False
     token_secret: str = ""
@@ -90,15 +90,15 @@ class PluginTurn(Turn):
 
 
 @dataclasses.dataclass(frozen=True)
-class Verified(StepResult):
-    """Of the step verify. proof: what the nodes advertise in the end. kept: what kubelets still show of a plugin that was removed, by node."""
+class Verification(StepResult):
+    """Of the step verify. proof: what the nodes advertise in the end. kept: what kubelets still report of a plugin that was removed, by node."""
 
     proof: PluginCheck | None = typed.field_of(PluginCheck)
     kept: Json = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
-class Written(ModuleResult):
+class WriteResult(ModuleResult):
     """The result of the loop that writes the objects."""
 
     results: t.Sequence[Json] = ()
@@ -116,18 +116,18 @@ class PluginHost(HostResults[PluginSettings, ModuleResult]):
         return self.of_pass("decide", PluginDecision)
 
     @functools.cached_property
-    def verified(self) -> Verified | None:
+    def verified(self) -> Verification | None:
         """Of the step verify; None where it was not taken."""
-        return self.of_pass("verify", Verified)
+        return self.of_pass("verify", Verification)
 
     @property
-    def written(self) -> Written:
+    def written(self) -> WriteResult:
         """Of the loop that writes."""
-        return self.result("change", Written)
+        return self.result("change", WriteResult)
 
 
 @dataclasses.dataclass(frozen=True)
-class FoundObjects:
+class ExistingObjects:
     """The objects that are there under the plugin's names.
 
     namespace, daemon_set: None where there is none. stale: its files of this role that are not desired any more. foreign: kinds and names
@@ -148,12 +148,12 @@ class FoundObjects:
         return self.namespace if self.namespace and is_owned(self.namespace) else None
 
 
-def is_owned(thing: Json) -> bool:
+def is_owned(item: Json) -> bool:
     """Whether this role made an object."""
-    return bool(thing["labels"].get(OWNER_LABEL) == OWNER)
+    return bool(item["labels"].get(OWNER_LABEL) == OWNER)
 
 
-def difference(digests: t.Mapping[str, t.Mapping[str, str]]) -> str:
+def differing_variables_error(digests: t.Mapping[str, t.Mapping[str, str]]) -> str:
     """Which variables are not the same on all hosts, as a sentence; empty when all are. digests: of the values, by host and variable."""
     each = list(digests.values())
     names = [name for name in each[0] if len({found[name] for found in each}) > 1]
@@ -165,29 +165,31 @@ def difference(digests: t.Mapping[str, t.Mapping[str, str]]) -> str:
     )
 
 
-def sort_out(settings: Settings, config_map: str, objects: t.Sequence[Json], others: t.Sequence[Json]) -> FoundObjects:
-    """Tell apart what is there. config_map: what that with the plugin's files is called; empty when it has none."""
+def classify_objects(
+    settings: Settings, config_map: str, objects: t.Sequence[Json], others: t.Sequence[Json]
+) -> ExistingObjects:
+    """Sort the objects that exist. config_map: the name of the one with the plugin's files; empty when it has none."""
     desired = {
         CONFIG_MAP: config_map if settings.is_present else "",
-        SECRET: token_secret(settings.name) if settings.is_present and settings.has_token else "",
+        SECRET: token_secret_name(settings.name) if settings.is_present and settings.has_token else "",
     }
     files = [each for each in objects if each["kind"] in desired]
-    daemon_set = _first(objects, DAEMON_SET)
+    daemon_set = _find_kind(objects, DAEMON_SET)
     stale = [each for each in files if is_owned(each) and each["name"] != desired[each["kind"]]]
     named = [*([daemon_set] if daemon_set else []), *(each for each in files if each["name"] == desired[each["kind"]])]
     stale_configs = [each["name"] for each in stale if each["kind"] == CONFIG_MAP]
     mounted = [name for name in (daemon_set or {}).get("config_maps", []) if name in stale_configs]
-    return FoundObjects(
-        namespace=_first(objects, NAMESPACE),
+    return ExistingObjects(
+        namespace=_find_kind(objects, NAMESPACE),
         daemon_set=daemon_set,
         stale=stale,
-        foreign=[_called(each) for each in named if not is_owned(each)],
+        foreign=[_label(each) for each in named if not is_owned(each)],
         former_config=mounted[0] if mounted else "",
-        others=[_called(each) for each in others if not is_owned(each)],
+        others=[_label(each) for each in others if not is_owned(each)],
     )
 
 
-def refusal(settings: Settings, found: FoundObjects) -> str:
+def write_refusal(settings: Settings, found: ExistingObjects) -> str:
     """Why nothing is written into the cluster, or removed; empty when there is no reason."""
     if found.foreign:
         return (
@@ -203,25 +205,27 @@ def refusal(settings: Settings, found: FoundObjects) -> str:
     return ""
 
 
-def decision(
-    settings: Settings, found: FoundObjects, mode: Mode, *, has_files: bool, check: PluginCheck
+def make_decision(
+    settings: Settings, found: ExistingObjects, mode: RunMode, *, has_files: bool, check: PluginCheck
 ) -> PluginDecision:
-    """What is to be done. check: of the nodes before anything was written."""
-    removed = removals(settings, found, mode)
+    """The decision about the objects. check: of the nodes before anything was written."""
+    removed = plan_removals(settings, found, mode)
     return PluginDecision(
         selected=check.selected,
         nodes=check.nodes,
         problems=check.problems,
         summary=check.summary,
-        writes=writes(settings, found, mode, has_files=has_files) if settings.is_present else [],
+        writes=plan_writes(settings, found, mode, has_files=has_files) if settings.is_present else [],
         removals=removed,
         must_verify=bool(removed or (check.problems and not mode.check)),
-        unjudged=mode.check and found.namespace is None,
+        is_preview=mode.check and found.namespace is None,
         others=list(found.others),
     )
 
 
-def writes(settings: Settings, found: FoundObjects, mode: Mode, *, has_files: bool) -> list[dict[str, t.Any]]:
+def plan_writes(
+    settings: Settings, found: ExistingObjects, mode: RunMode, *, has_files: bool
+) -> list[dict[str, t.Any]]:
     """The calls that write the objects, in their order: the kinds of each as C(kinds).
 
     One call writes all, because each is a process; Ansible shows differences only of a call with one object, and hides the whole call
@@ -232,60 +236,62 @@ def writes(settings: Settings, found: FoundObjects, mode: Mode, *, has_files: bo
     if found.namespace or not mode.check:
         kinds += [CONFIG_MAP] * has_files + [SECRET] * settings.has_token + [DAEMON_SET]
     if mode.diff:
-        return [call for kind in kinds for call in _compared(kind, found.former_config)]
+        return [call for kind in kinds for call in _compare_calls(kind, found.former_config)]
     rest = [kind for kind in kinds if kind != SECRET]
     if SECRET not in kinds:
-        return [_write(*rest)]
+        return [_write_call(*rest)]
     if found.namespace:
-        return [_write(SECRET), _write(*rest)]
-    return [_write(NAMESPACE), _write(SECRET), _write(*rest[1:])]
+        return [_write_call(SECRET), _write_call(*rest)]
+    return [_write_call(NAMESPACE), _write_call(SECRET), _write_call(*rest[1:])]
 
 
-def _compared(kind: str, former: str) -> list[dict[str, t.Any]]:
+def _compare_calls(kind: str, former: str) -> list[dict[str, t.Any]]:
     if kind != CONFIG_MAP or not former:
-        return [_write(kind)]
-    return [{**_write(kind), "former": former, "check": True}, {**_write(kind), "diff": False}]
+        return [_write_call(kind)]
+    return [{**_write_call(kind), "former": former, "check": True}, {**_write_call(kind), "diff": False}]
 
 
-def _write(*kinds: str) -> dict[str, t.Any]:
+def _write_call(*kinds: str) -> dict[str, t.Any]:
     return {"kinds": list(kinds), "hidden": SECRET in kinds, "former": "", "check": False, "diff": True}
 
 
-def removals(settings: Settings, found: FoundObjects, mode: Mode) -> list[dict[str, t.Any]]:
-    """The calls that remove objects, in their order: those of each as C(objects), and as words as C(label).
+def plan_removals(settings: Settings, found: ExistingObjects, mode: RunMode) -> list[dict[str, t.Any]]:
+    """The calls that remove objects, in their order: those of each as C(objects), and as a text as C(label).
 
     C(wait): until they are gone. C(policy): how what belongs to them goes; empty for the default.
     """
     files = [[each] for each in found.stale] if mode.diff else [list(found.stale)] if found.stale else []
-    calls = [_removal(settings, some) for some in files]
+    calls = [_removal_call(settings, items) for items in files]
     if settings.is_present:
         return calls
     if found.daemon_set:
         # Gone when its pods are gone.
-        calls.insert(0, _removal(settings, [found.daemon_set], wait=True, policy="Foreground"))
+        calls.insert(0, _removal_call(settings, [found.daemon_set], wait=True, policy="Foreground"))
     namespace = found.own_namespace
     if namespace and not found.others:
-        calls.append(_removal(settings, [namespace], wait=True))
+        calls.append(_removal_call(settings, [namespace], wait=True))
     return calls
 
 
-def _removal(settings: Settings, some: t.Sequence[Json], *, wait: bool = False, policy: str = "") -> dict[str, t.Any]:
-    references = [_reference(each, settings.namespace) for each in some]
-    return {"objects": references, "label": ", ".join(_called(each) for each in some), "wait": wait, "policy": policy}
+def _removal_call(
+    settings: Settings, items: t.Sequence[Json], *, wait: bool = False, policy: str = ""
+) -> dict[str, t.Any]:
+    references = [_reference(each, settings.namespace) for each in items]
+    return {"objects": references, "label": ", ".join(_label(each) for each in items), "wait": wait, "policy": policy}
 
 
-def _reference(thing: Json, namespace: str) -> dict[str, t.Any]:
-    place = {} if thing["kind"] == NAMESPACE else {"namespace": namespace}
-    version = _API_VERSIONS.get(thing["kind"], "v1")
-    return {"apiVersion": version, "kind": thing["kind"], "metadata": {"name": thing["name"], **place}}
+def _reference(item: Json, namespace: str) -> dict[str, t.Any]:
+    place = {} if item["kind"] == NAMESPACE else {"namespace": namespace}
+    version = _API_VERSIONS.get(item["kind"], "v1")
+    return {"apiVersion": version, "kind": item["kind"], "metadata": {"name": item["name"], **place}}
 
 
-def waits(decided: PluginDecision, written: Written, mode: Mode) -> bool:
+def must_wait(decision: PluginDecision, written: WriteResult, mode: RunMode) -> bool:
     """Whether nodes have yet to offer what is expected."""
-    return not mode.check and bool(written.changed or decided.problems)
+    return not mode.check and bool(written.changed or decision.problems)
 
 
-def shortage(settings: Settings, proof: PluginCheck) -> str:
+def verification_error(settings: Settings, proof: PluginCheck) -> str:
     """What is wrong after the deployment; empty when every node offers what is expected. proof: the last check of the nodes."""
     if not proof.problems:
         return ""
@@ -295,8 +301,8 @@ def shortage(settings: Settings, proof: PluginCheck) -> str:
     )
 
 
-def kept(settings: Settings, nodes: t.Mapping[str, NodeInfo]) -> dict[str, dict[str, Json]]:
-    """What kubelets still show of a plugin that is gone, by node and resource, as C(capacity) and C(allocatable).
+def leftover_resources(settings: Settings, nodes: t.Mapping[str, NodeInfo]) -> dict[str, dict[str, Json]]:
+    """What kubelets still report of a plugin that is gone, by node and resource, as C(capacity) and C(allocatable).
 
     Of the resources that the variables name, or else of those that nothing serves. nodes: of M(nodecraft.kubeadm.node_resource_info).
     """
@@ -315,7 +321,7 @@ def kept(settings: Settings, nodes: t.Mapping[str, NodeInfo]) -> dict[str, dict[
 
 
 def is_written(settings: Settings, own: PluginHost) -> bool:
-    """Whether this pass came to write objects. own: the results of the host that decided."""
+    """Whether this pass came to write objects. own: the results of the host that made the decision."""
     if not settings.is_present or own.decision is None or own.decision.failed:
         return False
     # Before anything is written, the image is loaded into other hosts, which may fail.
@@ -323,7 +329,7 @@ def is_written(settings: Settings, own: PluginHost) -> bool:
 
 
 def is_changed(settings: Settings, own: PluginHost, hosts: t.Iterable[PluginHost]) -> bool:
-    """Whether this pass changed anything. own: the results of the host that decided. hosts: all, some of which load the image."""
+    """Whether this pass changed anything. own: the results of the host that made the decision. hosts: all, some of which load the image."""
     step: StepResult | None = own.verified if settings.is_present else own.decision
     came_to_remove = step is not None and not step.failed
     results = [
@@ -334,15 +340,15 @@ def is_changed(settings: Settings, own: PluginHost, hosts: t.Iterable[PluginHost
     return any(each.changed for each in results)
 
 
-def hidden_warnings(written: Written) -> list[str]:
+def hidden_warnings(written: WriteResult) -> list[str]:
     """Warnings of the API server that Ansible does not show, because they are of a call that wrote several objects."""
     several = [(call.get("result") or {}).get("results") or [] for call in written.results]
     return [str(text) for objects in several for each in objects for text in each.get("warnings") or []]
 
 
-def report(decided: PluginDecision, verified: Verified | None, *, changed: bool) -> dict[str, t.Any]:
-    """What is told of the plugin, as the fact C(device_plugin_report)."""
-    last = _last_check(decided, verified, changed=changed) or decided
+def make_report(decision: PluginDecision, verified: Verification | None, *, changed: bool) -> dict[str, t.Any]:
+    """The fact C(device_plugin_report)."""
+    last = _last_check(decision, verified, changed=changed) or decision
     proof = verified.proof if verified else None
     return {
         "changed": changed,
@@ -352,9 +358,11 @@ def report(decided: PluginDecision, verified: Verified | None, *, changed: bool)
     }
 
 
-def lines(settings: Settings, decided: PluginDecision, verified: Verified | None, *, changed: bool) -> list[str]:
-    """What a user reads at the end."""
-    last = _last_check(decided, verified, changed=changed)
+def report_lines(
+    settings: Settings, decision: PluginDecision, verified: Verification | None, *, changed: bool
+) -> list[str]:
+    """The lines of the summary."""
+    last = _last_check(decision, verified, changed=changed)
     found = list(last.summary) if last else []
     found += [
         f"{node}: still shows {name} {amounts['capacity']} ({amounts['allocatable']} for pods); its kubelet forgets that five minutes"
@@ -362,26 +370,26 @@ def lines(settings: Settings, decided: PluginDecision, verified: Verified | None
         for node, resources in (verified.kept if verified else {}).items()
         for name, amounts in resources.items()
     ]
-    if decided.others:
-        found.append(f"the namespace {settings.namespace} stays, because it also has: {', '.join(decided.others)}")
+    if decision.others:
+        found.append(f"the namespace {settings.namespace} stays, because it also has: {', '.join(decision.others)}")
     if found:
         return found
-    words = "not checked on the nodes" if settings.is_present else "no longer there"
-    return [f"{settings.namespace}/{settings.name}: {words}"]
+    status = "not checked on the nodes" if settings.is_present else "no longer there"
+    return [f"{settings.namespace}/{settings.name}: {status}"]
 
 
 def _last_check(
-    decided: PluginDecision, verified: Verified | None, *, changed: bool
+    decision: PluginDecision, verified: Verification | None, *, changed: bool
 ) -> PluginCheck | PluginDecision | None:
     """The check of the nodes that shows what they offer now; None when none does. The first one does when it was right and nothing changed."""
     if verified and verified.proof:
         return verified.proof
-    return None if changed or decided.problems else decided
+    return None if changed or decision.problems else decision
 
 
-def _first(objects: t.Sequence[Json], kind: str) -> Json | None:
+def _find_kind(objects: t.Sequence[Json], kind: str) -> Json | None:
     return next((each for each in objects if each["kind"] == kind), None)
 
 
-def _called(thing: Json) -> str:
-    return f"{thing['kind']} {thing['name']}"
+def _label(item: Json) -> str:
+    return f"{item['kind']} {item['name']}"

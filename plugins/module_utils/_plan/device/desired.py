@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the variables of the role C(device_plugin) ask for, as far as no cluster is needed to tell."""
+"""The desired state in the variables of the role C(device_plugin), as far as no cluster is needed for it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import re
 import typing as t
 
 from ..common.plain import is_true
-from .check import OURS
+from .check import BUNDLED_PLUGIN
 
 Json = t.Mapping[str, t.Any]
 
-# Who makes an object is written on it: nothing is changed or removed that something else made.
+# Each object has a label with its owner: nothing of another owner is changed or removed.
 OWNER_LABEL, OWNER = "app.kubernetes.io/managed-by", "nodecraft.kubeadm"
 TOKEN_DIRECTORY = "/etc/nodecraft-device-plugin-token"  # noqa: S105 - where it is, and not what it is
 
@@ -27,7 +27,7 @@ _AMOUNT_OF_ALL = re.compile(r"[0-9]+")
 _AT_LEAST = re.compile(r"^>= *")
 _WHOLE_IMAGE_NAME = re.compile(r"([^/]+[.:][^/]*|localhost)/[^@:]+(:[^/@]+|@sha256:[0-9a-f]{64})")
 # Fields of a pod's specification that have a variable of their own.
-_PLACING = ("affinity", "containers", "nodeName", "nodeSelector", "tolerations")
+_PLACEMENT_FIELDS = ("affinity", "containers", "nodeName", "nodeSelector", "tolerations")
 _INVALID = 2  # exit status of nodecraft_device_plugin.validate
 
 
@@ -57,12 +57,12 @@ class Settings:
         return self.state == "present"
 
     @property
-    def is_ours(self) -> bool:
+    def is_bundled(self) -> bool:
         """Whether it is the plugin of this collection."""
         return bool(self.config)
 
 
-def own_resources(settings: Settings) -> list[Json]:
+def configured_resources(settings: Settings) -> list[Json]:
     """The resources that the configuration of our plugin names. It may be one that nothing has validated yet."""
     found = settings.config.get("resources")
     listed = found if isinstance(found, list) else []
@@ -71,31 +71,31 @@ def own_resources(settings: Settings) -> list[Json]:
 
 def resource_names(settings: Settings) -> list[str]:
     """The resources that the variables name, each once."""
-    own = [each["name"] for each in own_resources(settings)]
+    own = [each["name"] for each in configured_resources(settings)]
     return list(dict.fromkeys([*own, *_expected_names(settings)]))
 
 
 def uses_cdi(settings: Settings) -> bool:
     """Whether our plugin is to hand devices out by CDI."""
-    containers = [each.get("container") for each in own_resources(settings)]
+    containers = [each.get("container") for each in configured_resources(settings)]
     return any(isinstance(each, t.Mapping) and is_true(each.get("cdi")) for each in containers)
 
 
-def objections(settings: Settings) -> list[str]:
+def validation_errors(settings: Settings) -> list[str]:
     """Why the plugin cannot be deployed, as sentences; none when it can."""
-    image, ours = settings.image, settings.is_ours
-    placing = [field for field in _PLACING if field in settings.pod_spec]
-    own = [each["name"] for each in own_resources(settings)]
-    stray = [name for name in dict.fromkeys(_expected_names(settings)) if name not in own] if ours else []
+    image, is_bundled = settings.image, settings.is_bundled
+    placing = [field for field in _PLACEMENT_FIELDS if field in settings.pod_spec]
+    own = [each["name"] for each in configured_resources(settings)]
+    unknown = [name for name in dict.fromkeys(_expected_names(settings)) if name not in own] if is_bundled else []
     found = {
         "device_plugin_image is not set; name the image. The playbook nodecraft.kubeadm.device_plugin_image builds that of the bundled plugin.": not image,
         "device_plugin_config is empty; set there what the bundled plugin advertises, or name another plugin in device_plugin_name.": (
-            not ours and settings.name == OURS
+            not is_bundled and settings.name == BUNDLED_PLUGIN
         ),
         "device_plugin_pod_resources_token is for the bundled plugin only, and device_plugin_config is empty.": (
-            not ours and settings.has_token
+            not is_bundled and settings.has_token
         ),
-        "device_plugin_files is for other plugins; the bundled one is configured by device_plugin_config.": ours
+        "device_plugin_files is for other plugins; the bundled one is configured by device_plugin_config.": is_bundled
         and bool(settings.files),
         (
             f"device_plugin_image is {image}; to find it in device_plugin_image_archive and on the nodes, write it with a registry or"
@@ -105,7 +105,9 @@ def objections(settings: Settings) -> list[str]:
             f"device_plugin_pod_spec has {', '.join(placing)}; use device_plugin_node_selector, device_plugin_tolerations and"
             " device_plugin_container."
         ): bool(placing),
-        f"device_plugin_expected has {', '.join(stray)}, which device_plugin_config does not advertise.": bool(stray),
+        f"device_plugin_expected has {', '.join(unknown)}, which device_plugin_config does not advertise.": bool(
+            unknown
+        ),
         (
             f"serial excludes {', '.join(sorted(settings.excluded))}, which would be waited for without its image. Remove serial from"
             " the play; the plugin is replaced on device_plugin_max_unavailable nodes at a time."
@@ -114,7 +116,7 @@ def objections(settings: Settings) -> list[str]:
     return [sentence for sentence, holds in found.items() if holds]
 
 
-def config_problem(validation: Json, python: str) -> str:
+def config_error(validation: Json, python: str) -> str:
     """What is wrong with the configuration of our plugin; empty when nothing is, or when it is another plugin.
 
     validation: C(rc) and C(stderr_lines) of C(nodecraft_device_plugin.validate); empty where it did not run. python: with which it ran.
@@ -130,7 +132,7 @@ def config_problem(validation: Json, python: str) -> str:
     )
 
 
-def config(settings: Settings) -> dict[str, t.Any]:
+def complete_config(settings: Settings) -> dict[str, t.Any]:
     """The configuration of our plugin, complete."""
     found: dict[str, t.Any] = {"version": "v1", **settings.config}
     pod_resources = found.get("podResources")
@@ -138,21 +140,21 @@ def config(settings: Settings) -> dict[str, t.Any]:
     if isinstance(pod_resources, t.Mapping) and pod_resources.get("access") is False:
         found["podResources"] = {**pod_resources, "access": "off"}
     if isinstance(found.get("resources"), list):
-        least = _at_least(settings.expected)
-        found["resources"] = [_with_least(each, least) for each in found["resources"]]
+        least = _minimum_amounts(settings.expected)
+        found["resources"] = [_with_minimum(each, least) for each in found["resources"]]
     if settings.has_token:
         found["podResources"] = {"access": "token", "tokenFile": f"{TOKEN_DIRECTORY}/token"}
     return found
 
 
 def shares_pod_resources(complete: Json) -> bool:
-    """Whether our plugin tells which pod holds which device. complete: what C(config) made."""
+    """Whether our plugin reports which pod holds which device. complete: as C(complete_config) returns it."""
     pod_resources = complete.get("podResources")
     return isinstance(pod_resources, t.Mapping) and pod_resources.get("access", "off") != "off"
 
 
-def config_map(name: str, files: Json) -> str:
-    """What the ConfigMap with the files of a plugin is called.
+def config_map_name(name: str, files: Json) -> str:
+    """The name of the ConfigMap with the files of a plugin.
 
     A kubelet hands a changed ConfigMap to all pods that mount it. So another content is a ConfigMap with another name: it reaches a node
     when the pod there is replaced, and the other pods keep theirs.
@@ -161,8 +163,8 @@ def config_map(name: str, files: Json) -> str:
     return f"{name}-config-{digest[:_HASH_LENGTH]}"
 
 
-def token_secret(plugin: str) -> str:
-    """What the Secret with the token of a plugin is called."""
+def token_secret_name(plugin: str) -> str:
+    """The name of the Secret with the token of a plugin."""
     return f"{plugin}-token"
 
 
@@ -180,7 +182,7 @@ def _expected_names(settings: Settings) -> list[str]:
     return [name for entry in settings.expected for name in entry["resources"]]
 
 
-def _at_least(expected: t.Sequence[Json]) -> dict[str, int]:
+def _minimum_amounts(expected: t.Sequence[Json]) -> dict[str, int]:
     """What every node is expected to offer, of a resource of which no node is expected to offer anything else; of others 0.
 
     A pod of ours with less is not ready, so that a rollout stops there.
@@ -195,6 +197,6 @@ def _at_least(expected: t.Sequence[Json]) -> dict[str, int]:
     return found
 
 
-def _with_least(resource: t.Any, least: t.Mapping[str, int]) -> t.Any:
-    wanted = least.get(str(resource.get("name")), 0) if isinstance(resource, t.Mapping) else 0
-    return {**resource, "minHealthy": resource.get("minHealthy", wanted)} if wanted else resource
+def _with_minimum(resource: t.Any, least: t.Mapping[str, int]) -> t.Any:
+    minimum = least.get(str(resource.get("name")), 0) if isinstance(resource, t.Mapping) else 0
+    return {**resource, "minHealthy": resource.get("minHealthy", minimum)} if minimum else resource

@@ -20,12 +20,12 @@ from ..node.plan import Node
 
 _ADVICE = "Give the nodes the label (playbook node_resources), or write another selector; kubectl get nodes --show-labels shows what there is."
 # The DaemonSet controller lets its pods tolerate these, whatever their template says.
-_TOLERATED = frozenset(
+_ALWAYS_TOLERATED = frozenset(
     f"node.kubernetes.io/{name}"
     for name in ("not-ready", "unreachable", "memory-pressure", "disk-pressure", "pid-pressure", "unschedulable")
 )
-# containerd knows CDI from the first version on, and does it unasked from the second. Before, containers start without their devices.
-_CDI_KNOWN, _CDI_ON = (1, 7), (2, 0)
+# containerd knows CDI from the first version on, and has it enabled from the second. Before, containers start without their devices.
+_CDI_SUPPORTED, _CDI_ENABLED = (1, 7), (2, 0)
 _CONTAINERD = re.compile(r"containerd://v?(\d+)\.(\d+)")
 
 
@@ -36,8 +36,8 @@ class Amount:
     count: int
     at_least: bool = False
 
-    def holds(self, found: int) -> bool:
-        """Whether so many are right."""
+    def is_met_by(self, found: int) -> bool:
+        """Whether a node with so many of it is as expected."""
         return found >= self.count if self.at_least else found == self.count
 
     def __str__(self) -> str:
@@ -69,22 +69,27 @@ class Placement:
         lacking = [f"{key}={value}" for key, value in self.node_selector.items() if labels.get(key) != value]
         if lacking:
             return f"it lacks the label {', '.join(lacking)}"
-        asking: pods.Pod = {"spec": {"tolerations": list(self.tolerations)}}
+        pod: pods.Pod = {"spec": {"tolerations": list(self.tolerations)}}
         for taint in node_taints.of_node(node) or []:
-            hard = taint["effect"] != "PreferNoSchedule" and taint["key"] not in _TOLERATED
-            if hard and not pods.tolerations_of(asking, taint):
+            hard = taint["effect"] != "PreferNoSchedule" and taint["key"] not in _ALWAYS_TOLERATED
+            if hard and not pods.tolerations_of(pod, taint):
                 return f"its taint {taint['key']}:{taint['effect']} is not tolerated"
         return None
 
 
-def parse(option: t.Sequence[t.Mapping[str, t.Any]], select: t.Callable[[str], t.Collection[str]]) -> list[Expectation]:
+def parse_expectations(
+    option: t.Sequence[t.Mapping[str, t.Any]], select: t.Callable[[str], t.Collection[str]]
+) -> list[Expectation]:
     """Read the option C(expected). select: the names of the nodes that a label selector matches. Raises Refusal."""
-    return [_parse_one(f"expected[{number}]", entry, select) for number, entry in enumerate(option)]
+    return [_parse_expectation(f"expected[{number}]", entry, select) for number, entry in enumerate(option)]
 
 
-def _parse_one(source: str, entry: t.Mapping[str, t.Any], select: t.Callable[[str], t.Collection[str]]) -> Expectation:
+def _parse_expectation(
+    source: str, entry: t.Mapping[str, t.Any], select: t.Callable[[str], t.Collection[str]]
+) -> Expectation:
     amounts = {
-        node_names.check_resource(name): _amount(source, name, value) for name, value in entry["resources"].items()
+        node_names.check_resource(name): _parse_amount(source, name, value)
+        for name, value in entry["resources"].items()
     }
     if not amounts:
         raise Refusal(
@@ -105,7 +110,7 @@ def _parse_one(source: str, entry: t.Mapping[str, t.Any], select: t.Callable[[st
     return Expectation(amounts, nodes, source)
 
 
-def _amount(source: str, name: str, value: t.Any) -> Amount:
+def _parse_amount(source: str, name: str, value: t.Any) -> Amount:
     text = str(value).strip() if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
     at_least = text.startswith(">=")
     try:
@@ -119,7 +124,7 @@ def _amount(source: str, name: str, value: t.Any) -> Amount:
     return Amount(int(count), at_least)
 
 
-def select(
+def select_nodes(
     nodes: t.Iterable[Node], placement: Placement, expected: t.Sequence[Expectation]
 ) -> t.Mapping[str, ExpectedAmounts]:
     """The nodes that get the plugin, each with what it is expected to offer. Of two entries for a node the later one counts.
@@ -128,23 +133,23 @@ def select(
     """
     found = {node_plan.node_name(node): node for node in nodes}
     blockers = {name: placement.blocker(node) for name, node in found.items()}
-    wanted: dict[str, dict[str, Amount]] = {name: {} for name in found if blockers[name] is None}
-    if not wanted:
-        raise Refusal(f"no node gets the device plugin: {_of_all(placement, blockers)}. {_ADVICE}")
+    selected: dict[str, dict[str, Amount]] = {name: {} for name in found if blockers[name] is None}
+    if not selected:
+        raise Refusal(f"no node gets the device plugin: {_describe_no_match(placement, blockers)}. {_ADVICE}")
     for expectation in expected:
-        for name in wanted if expectation.nodes is None else expectation.nodes:
+        for name in selected if expectation.nodes is None else expectation.nodes:
             if name not in found:
                 raise Refusal(f"{expectation.source}: there is no node {name} in the cluster.")
-            if name not in wanted:
+            if name not in selected:
                 raise Refusal(
                     f"{expectation.source}: {', '.join(expectation.resources)} is expected of {name}, which gets no device plugin:"
                     f" {blockers[name]}. Change the node, node_selector or tolerations, or exclude the node."
                 )
-            wanted[name].update(expectation.resources)
-    return wanted
+            selected[name].update(expectation.resources)
+    return selected
 
 
-def _of_all(placement: Placement, blockers: t.Mapping[str, str | None]) -> str:
+def _describe_no_match(placement: Placement, blockers: t.Mapping[str, str | None]) -> str:
     selector = ", ".join(f"{key}={value}" for key, value in placement.node_selector.items())
     if not blockers:
         return "the cluster has no node"
@@ -153,14 +158,14 @@ def _of_all(placement: Placement, blockers: t.Mapping[str, str | None]) -> str:
 
 
 def check_cdi(nodes: t.Sequence[Node]) -> list[str]:
-    """What has to be seen to on nodes whose containers shall get devices by CDI, as warnings. Raises Refusal where they would get none."""
-    without = _with_older_containerd(nodes, _CDI_KNOWN)
+    """Warnings about nodes whose containers shall get devices by CDI. Raises Refusal where they would get none."""
+    without = _with_older_containerd(nodes, _CDI_SUPPORTED)
     if without:
         raise Refusal(
             f"containers would start without their devices, because containerd supports CDI from 1.7 on: {without}."
             " Take cdi from the resources, upgrade containerd, or keep the plugin from these nodes."
         )
-    switched = _with_older_containerd(nodes, _CDI_ON)
+    switched = _with_older_containerd(nodes, _CDI_ENABLED)
     if not switched:
         return []
     return [
@@ -169,15 +174,15 @@ def check_cdi(nodes: t.Sequence[Node]) -> list[str]:
     ]
 
 
-def _with_older_containerd(nodes: t.Sequence[Node], wanted: tuple[int, int]) -> str:
+def _with_older_containerd(nodes: t.Sequence[Node], oldest: tuple[int, int]) -> str:
     """The nodes with a containerd older than a version, and their own: C(w1 (containerd://1.6.20))."""
-    versions = [(node, _containerd(node)) for node in nodes]
-    found = [node for node, version in versions if version and version < wanted]
+    versions = [(node, _containerd_version(node)) for node in nodes]
+    found = [node for node, version in versions if version and version < oldest]
     return ", ".join(f"{node_plan.node_name(node)} ({_runtime(node)})" for node in found)
 
 
-def _containerd(node: Node) -> tuple[int, int] | None:
-    """The version of a node's containerd; None of another runtime, and where it is not told."""
+def _containerd_version(node: Node) -> tuple[int, int] | None:
+    """The version of a node's containerd; None of another runtime, and where it is not reported."""
     found = _CONTAINERD.match(_runtime(node))
     return (int(found[1]), int(found[2])) if found else None
 

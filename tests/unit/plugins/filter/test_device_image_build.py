@@ -19,5 +19,5 @@ def test_it_hands_over() -> None:
         "archive": there,
     }
     made = plan(request, {**found, "recipe": ""})
-    assert (made["objection"], made["needed"]) == ("", True)
+    assert (made["refusal"], made["needed"]) == ("", True)
     assert plan(request, {**found, "recipe": made["recipe"]})["needed"] is False

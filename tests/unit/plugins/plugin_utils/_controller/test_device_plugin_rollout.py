@@ -74,7 +74,7 @@ def test_one_host_asks_for_all_before_and_after() -> None:
     assert found.failures == {}
     decided = found.result("decide", "w1")
     assert [call["kinds"] for call in decided["writes"]] == [["Namespace", "ConfigMap", "DaemonSet"]]
-    assert (decided["is_ours"], decided["cdi"], decided["pod_resources"], decided["token_secret"]) == (
+    assert (decided["is_bundled"], decided["cdi"], decided["pod_resources"], decided["token_secret"]) == (
         True,
         False,
         False,
@@ -118,7 +118,7 @@ def test_check_mode_does_not_wait() -> None:
         "kept": {},
     }
     absent = run(OURS, check_mode=True, results={"device_plugin_info": plugin_info()})
-    assert absent.result("decide", "w1")["unjudged"] is True
+    assert absent.result("decide", "w1")["is_preview"] is True
 
 
 def test_with_a_diff_each_object_is_a_call() -> None:
@@ -310,7 +310,7 @@ def test_of_a_plugin_of_others_nothing_is_read_on_the_controller() -> None:
     found = run({**THEIRS, "device_plugin_expected": []})
     decided = found.result("decide", "w1")
     assert (found.failures, found.play.controller.commands, decided["files"]) == ({}, [], {"dongles.conf": "a = b\n"})
-    assert decided["is_ours"] is False
+    assert decided["is_bundled"] is False
     bare = run({**THEIRS, "device_plugin_files": {}, "device_plugin_expected": []})
     assert bare.result("decide", "w1")["config_map"] == ""
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is said of a node that offers what is expected, and of one that does not."""
+"""What is reported of a node that offers what is expected, and of one that does not."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def check(
     **parts: t.Any,
 ) -> NodeCheck:
     """Check the node w1, of which four are expected. parts: of the Observation, and ready and taints of the node."""
-    kept = {} if capacity is None else {D: capacity}
+    amounts = {} if capacity is None else {D: capacity}
     found = node(
         "w1",
-        capacity=kept,
-        allocatable=kept if allocatable is None else {D: allocatable},
+        capacity=amounts,
+        allocatable=amounts if allocatable is None else {D: allocatable},
         ready=parts.pop("ready", True),
         taints=parts.pop("taints", []),
     )
     observed = Observation(
         **{"name": "x/p", "daemon_set": daemon_set(), "revision": "new", "pods": pods or [POD], "now": NOW, **parts}
     )
-    return device_plugin_check.check(found, {D: expected or Amount(4)}, observed)
+    return device_plugin_check.check_node(found, {D: expected or Amount(4)}, observed)
 
 
 def test_a_node_that_offers_it() -> None:
@@ -51,7 +51,7 @@ def test_the_plugin_has_to_work_even_where_the_amount_is_right() -> None:
 
 
 @pytest.mark.parametrize(
-    ("capacity", "allocatable", "says"),
+    ("capacity", "allocatable", "message"),
     [
         (None, None, "expected 4, found 0: not registered, the kubelet knows no device plugin for it"),
         ("4", "2", "expected 4, found 2: 2 of 4 devices are unhealthy"),
@@ -60,22 +60,22 @@ def test_the_plugin_has_to_work_even_where_the_amount_is_right() -> None:
         ("0", "0", "expected 4, found 0: the plugin found none"),
     ],
 )
-def test_amounts_that_differ(capacity: str | None, allocatable: str | None, says: str) -> None:
-    assert f"{D}: {says}" in check(capacity=capacity, allocatable=allocatable).problem
+def test_amounts_that_differ(capacity: str | None, allocatable: str | None, message: str) -> None:
+    assert f"{D}: {message}" in check(capacity=capacity, allocatable=allocatable).problem
 
 
 def test_our_plugin_tells_which_devices_and_why() -> None:
     sick = {"id": "usb-A6", "healthy": False, "reason": "the device no longer exists"}
     well = {"id": "usb-B7", "healthy": True, "reason": ""}
-    told = {"p-1": {D: {"devices": [sick, well], "skipped": [], "failure": ""}}}
-    problem = check(allocatable="3", told=told).problem
+    reports = {"p-1": {D: {"devices": [sick, well], "skipped": [], "failure": ""}}}
+    problem = check(allocatable="3", plugin_reports=reports).problem
     assert problem.endswith("1 of 4 devices are unhealthy (usb-A6: the device no longer exists)")
 
 
 def test_our_plugin_tells_what_it_skipped() -> None:
     skipped = [{"what": f"/dev/d{number}", "reason": "no permission"} for number in range(5)]
-    told = {"p-1": {D: {"devices": [], "skipped": skipped, "failure": "/dev cannot be read"}}}
-    problem = check(capacity="0", told=told).problem
+    reports = {"p-1": {D: {"devices": [], "skipped": skipped, "failure": "/dev cannot be read"}}}
+    problem = check(capacity="0", plugin_reports=reports).problem
     assert (
         "the plugin found none (/dev/d0: no permission; /dev/d1: no permission; /dev/d2: no permission; and 2 more)"
         in problem
@@ -97,16 +97,16 @@ def test_no_pod() -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "says"),
+    ("template", "message"),
     [
         ({"nodeSelector": {"rack": "r7"}}, "selects nodes with rack=r7"),
         ({"affinity": AFFINITY}, "its required node affinity does not match the node's labels"),
         ({"tolerations": []}, "its taint k:NoSchedule is not tolerated"),
     ],
 )
-def test_a_template_that_another_client_changed_keeps_pods_off(template: Json, says: str) -> None:
+def test_a_template_that_another_client_changed_keeps_pods_off(template: Json, message: str) -> None:
     parts: Json = {"daemon_set": daemon_set(template=template), "taints": [{"key": "k", "effect": "NoSchedule"}]}
-    expected = f"there is no pod of the DaemonSet x/p: its pod template keeps it off this node: {says}"
+    expected = f"there is no pod of the DaemonSet x/p: its pod template keeps it off this node: {message}"
     events = {("DaemonSet", "p"): "FailedCreate: long ago"}
     for left in (plugin_pod(node="w2"), plugin_pod(ending=True)):
         assert check(left, events=events, **parts).problem == expected
@@ -117,7 +117,7 @@ def test_a_node_that_is_down() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parts", "says"),
+    ("parts", "message"),
     [
         (
             {"waiting": {"reason": "ErrImageNeverPull", "message": "not present with pull policy of Never"}},
@@ -138,23 +138,23 @@ def test_a_node_that_is_down() -> None:
         ({"scheduled": False}, "it has no node: too few CPUs"),
     ],
 )
-def test_pods_that_are_not_ready(parts: Json, says: str) -> None:
+def test_pods_that_are_not_ready(parts: Json, message: str) -> None:
     events = {("Pod", "p-1"): "FailedMount: /dev/x is no directory"}
     problem = check(plugin_pod(ready=False, **parts), events=events).problem
-    assert problem == f"the pod x/p-1 is not ready: {says}"
+    assert problem == f"the pod x/p-1 is not ready: {message}"
 
 
 def test_our_plugin_tells_why_it_is_not_registered() -> None:
-    told = {"p-1": {D: {"not_ready": "the kubelet refused the connection", "shortage": "0 healthy devices"}}}
-    problem = check(plugin_pod(ready=False), told=told).problem
+    reports = {"p-1": {D: {"not_ready": "the kubelet refused the connection", "shortage": "0 healthy devices"}}}
+    problem = check(plugin_pod(ready=False), plugin_reports=reports).problem
     assert problem.endswith(f"not registered, it says: {D}: the kubelet refused the connection")
 
 
 def test_our_plugin_tells_that_it_has_too_few_devices() -> None:
-    told = {"p-1": {D: {"not_ready": "", "shortage": "0 healthy devices, and minHealthy is 1"}}}
-    problem = check(plugin_pod(ready=False), told=told).problem
+    reports = {"p-1": {D: {"not_ready": "", "shortage": "0 healthy devices, and minHealthy is 1"}}}
+    problem = check(plugin_pod(ready=False), plugin_reports=reports).problem
     assert problem.endswith(f"the pod x/p-1 is not ready: it says: {D}: 0 healthy devices, and minHealthy is 1")
-    assert "it says" not in check(plugin_pod(), told={"p-1": {D: {"not_ready": "", "shortage": ""}}}).problem
+    assert "it says" not in check(plugin_pod(), plugin_reports={"p-1": {D: {"not_ready": "", "shortage": ""}}}).problem
 
 
 def test_a_pod_that_waits_for_its_turn() -> None:

@@ -11,13 +11,13 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device import deployment
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device.deployment import (
-    FoundObjects,
-    Mode,
+    ExistingObjects,
     PluginCheck,
     PluginDecision,
     PluginHost,
-    Verified,
-    Written,
+    RunMode,
+    Verification,
+    WriteResult,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device.desired import Settings
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.results import NodeInfo
@@ -27,7 +27,7 @@ Json = dict[str, t.Any]
 D = "example.com/dongle"
 OWNED = {"app.kubernetes.io/managed-by": "nodecraft.kubeadm"}
 CONFIG = "p-config-0000000000"
-NORMAL, CHECK, DIFF = Mode(), Mode(check=True), Mode(diff=True)
+NORMAL, CHECK, DIFF = RunMode(), RunMode(check=True), RunMode(diff=True)
 
 
 PRESENT, ABSENT, WITH_TOKEN = settings(), settings(state="absent"), settings(has_token=True)
@@ -42,11 +42,11 @@ NAMESPACE = thing("Namespace", "x")
 DAEMON_SET = thing("DaemonSet", "p", config_maps=["p-config"])
 FORMER = thing("ConfigMap", "p-config")
 TOKEN = thing("Secret", "p-token")
-NOTHING = FoundObjects(None, None, [], [], "", [])
+NOTHING = ExistingObjects(None, None, [], [], "", [])
 
 
-def sort_out(asked: Settings, *objects: Json, others: t.Sequence[Json] = ()) -> FoundObjects:
-    return deployment.sort_out(asked, CONFIG, objects, others)
+def classify(options: Settings, *objects: Json, others: t.Sequence[Json] = ()) -> ExistingObjects:
+    return deployment.classify_objects(options, CONFIG, objects, others)
 
 
 # ---- what is there ---------------------------------------------------------------------------------------------------
@@ -54,59 +54,60 @@ def sort_out(asked: Settings, *objects: Json, others: t.Sequence[Json] = ()) -> 
 
 def test_variables_that_differ_are_named() -> None:
     same = {"w1": {"a": "1", "b": "2"}, "w2": {"a": "1", "b": "2"}}
-    assert deployment.difference(same) == ""
-    found = deployment.difference({**same, "w3": {"a": "1", "b": "3"}})
+    assert deployment.differing_variables_error(same) == ""
+    found = deployment.differing_variables_error({**same, "w3": {"a": "1", "b": "3"}})
     assert found.startswith("One host acts for all hosts of a play, so b must be the same for all of them. Set it")
 
 
 def test_nothing_is_there() -> None:
-    assert sort_out(PRESENT) == NOTHING
+    assert classify(PRESENT) == NOTHING
 
 
 def test_what_is_as_desired() -> None:
     objects = (NAMESPACE, DAEMON_SET, thing("ConfigMap", CONFIG), TOKEN)
-    found = sort_out(WITH_TOKEN, *objects)
-    assert found == FoundObjects(NAMESPACE, DAEMON_SET, [], [], "", [])
+    found = classify(WITH_TOKEN, *objects)
+    assert found == ExistingObjects(NAMESPACE, DAEMON_SET, [], [], "", [])
     assert found.own_namespace == NAMESPACE
 
 
 def test_former_files_are_stale_and_those_of_others_stay() -> None:
     theirs = [thing("ConfigMap", "p-config-1111111111", {}), thing("Secret", "p-token", {})]
-    found = sort_out(PRESENT, NAMESPACE, DAEMON_SET, FORMER, *theirs)
+    found = classify(PRESENT, NAMESPACE, DAEMON_SET, FORMER, *theirs)
     assert (found.stale, found.foreign, found.former_config) == ([FORMER], [], "p-config")
-    assert sort_out(PRESENT, NAMESPACE, FORMER).former_config == ""
+    assert classify(PRESENT, NAMESPACE, FORMER).former_config == ""
     namesake = thing("DaemonSet", "p", config_maps=["p-token"])
-    assert sort_out(PRESENT, namesake, TOKEN).former_config == ""
+    assert classify(PRESENT, namesake, TOKEN).former_config == ""
 
 
 def test_what_is_ours_and_goes_with_the_plugin() -> None:
-    found = sort_out(ABSENT, NAMESPACE, DAEMON_SET, thing("ConfigMap", CONFIG), TOKEN)
+    found = classify(ABSENT, NAMESPACE, DAEMON_SET, thing("ConfigMap", CONFIG), TOKEN)
     assert [each["name"] for each in found.stale] == [CONFIG, "p-token"]
 
 
 def test_a_token_that_is_not_desired_any_more_is_stale() -> None:
-    assert sort_out(PRESENT, TOKEN).stale == [TOKEN]
-    assert sort_out(settings(state="absent", has_token=True), TOKEN).stale == [TOKEN]
+    assert classify(PRESENT, TOKEN).stale == [TOKEN]
+    assert classify(settings(state="absent", has_token=True), TOKEN).stale == [TOKEN]
 
 
 def test_what_would_be_written_over_is_foreign() -> None:
     objects = [thing("DaemonSet", "p", {}), thing("ConfigMap", CONFIG, {}), thing("Secret", "p-token", {})]
-    assert sort_out(WITH_TOKEN, *objects).foreign == ["DaemonSet p", f"ConfigMap {CONFIG}", "Secret p-token"]
-    assert sort_out(ABSENT, *objects).foreign == ["DaemonSet p"]
+    assert classify(WITH_TOKEN, *objects).foreign == ["DaemonSet p", f"ConfigMap {CONFIG}", "Secret p-token"]
+    assert classify(ABSENT, *objects).foreign == ["DaemonSet p"]
 
 
 def test_what_keeps_the_namespace() -> None:
     others = [thing("Pod", "p-1"), thing("Deployment", "theirs", {})]
-    assert sort_out(ABSENT, NAMESPACE, others=others).others == ["Deployment theirs"]
+    assert classify(ABSENT, NAMESPACE, others=others).others == ["Deployment theirs"]
 
 
 # ---- what speaks against it ------------------------------------------------------------------------------------------
 
 
 def test_objects_of_others_are_refused() -> None:
-    found = sort_out(ABSENT, thing("DaemonSet", "p", {}))
-    assert "In the namespace x this was not created by this role: DaemonSet p; remove it first" in deployment.refusal(
-        ABSENT, found
+    found = classify(ABSENT, thing("DaemonSet", "p", {}))
+    assert (
+        "In the namespace x this was not created by this role: DaemonSet p; remove it first"
+        in deployment.write_refusal(ABSENT, found)
     )
 
 
@@ -116,7 +117,7 @@ def namespace(level: str | None, owned: bool = False) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("asked", "found", "is_refused"),
+    ("options", "found", "is_refused"),
     [
         (PRESENT, None, False),
         (PRESENT, namespace(None), False),
@@ -126,20 +127,20 @@ def namespace(level: str | None, owned: bool = False) -> Json:
         (ABSENT, namespace("baseline"), False),
     ],
 )
-def test_a_namespace_that_takes_no_such_pods(asked: Settings, found: Json | None, is_refused: bool) -> None:
-    told = deployment.refusal(asked, sort_out(asked, *([found] if found else [])))
-    assert ("accepts only pods of the level baseline" in told) is is_refused
-    assert bool(told) is is_refused
+def test_a_namespace_that_takes_no_such_pods(options: Settings, found: Json | None, is_refused: bool) -> None:
+    refusal = deployment.write_refusal(options, classify(options, *([found] if found else [])))
+    assert ("accepts only pods of the level baseline" in refusal) is is_refused
+    assert bool(refusal) is is_refused
 
 
 # ---- what is written -------------------------------------------------------------------------------------------------
 
 ALL = ["Namespace", "ConfigMap", "DaemonSet"]
-THERE, THEIRS = FoundObjects(NAMESPACE, None, [], [], "", []), FoundObjects(namespace(None), None, [], [], "", [])
+THERE, THEIRS = ExistingObjects(NAMESPACE, None, [], [], "", []), ExistingObjects(namespace(None), None, [], [], "", [])
 
 
 @pytest.mark.parametrize(
-    ("asked", "found", "mode", "kinds"),
+    ("options", "found", "mode", "kinds"),
     [
         (PRESENT, NOTHING, NORMAL, [ALL]),
         (PRESENT, THERE, NORMAL, [ALL]),
@@ -155,53 +156,53 @@ THERE, THEIRS = FoundObjects(NAMESPACE, None, [], [], "", []), FoundObjects(name
         (WITH_TOKEN, NOTHING, DIFF, [["Namespace"], ["ConfigMap"], ["Secret"], ["DaemonSet"]]),
     ],
 )
-def test_calls_that_write(asked: Settings, found: FoundObjects, mode: Mode, kinds: list[list[str]]) -> None:
-    calls = deployment.writes(asked, found, mode, has_files=True)
+def test_calls_that_write(options: Settings, found: ExistingObjects, mode: RunMode, kinds: list[list[str]]) -> None:
+    calls = deployment.plan_writes(options, found, mode, has_files=True)
     assert [call["kinds"] for call in calls] == kinds
     assert [call["hidden"] for call in calls] == [each == ["Secret"] for each in kinds]
     assert {(call["former"], call["check"], call["diff"]) for call in calls} == {("", False, True)}
 
 
 def test_a_plugin_without_files_has_no_config_map() -> None:
-    (call,) = deployment.writes(PRESENT, THERE, NORMAL, has_files=False)
+    (call,) = deployment.plan_writes(PRESENT, THERE, NORMAL, has_files=False)
     assert call["kinds"] == ["Namespace", "DaemonSet"]
 
 
 def test_a_difference_is_that_from_the_former_configuration() -> None:
-    found = FoundObjects(NAMESPACE, DAEMON_SET, [FORMER], [], "p-config", [])
-    calls = deployment.writes(PRESENT, found, DIFF, has_files=True)
+    found = ExistingObjects(NAMESPACE, DAEMON_SET, [FORMER], [], "p-config", [])
+    calls = deployment.plan_writes(PRESENT, found, DIFF, has_files=True)
     assert [(call["kinds"], call["former"], call["check"], call["diff"]) for call in calls] == [
         (["Namespace"], "", False, True),
         (["ConfigMap"], "p-config", True, True),
         (["ConfigMap"], "", False, False),
         (["DaemonSet"], "", False, True),
     ]
-    assert len(deployment.writes(PRESENT, found, NORMAL, has_files=True)) == 1
+    assert len(deployment.plan_writes(PRESENT, found, NORMAL, has_files=True)) == 1
 
 
 # ---- what is removed -------------------------------------------------------------------------------------------------
 
 
-def removed(asked: Settings, found: FoundObjects, mode: Mode = NORMAL) -> list[tuple[list[str], bool, str]]:
-    calls = deployment.removals(asked, found, mode)
+def removed(options: Settings, found: ExistingObjects, mode: RunMode = NORMAL) -> list[tuple[list[str], bool, str]]:
+    calls = deployment.plan_removals(options, found, mode)
     return [([each["metadata"]["name"] for each in call["objects"]], call["wait"], call["policy"]) for call in calls]
 
 
 def test_former_files_are_removed() -> None:
-    found = FoundObjects(NAMESPACE, DAEMON_SET, [FORMER, TOKEN], [], "", [])
+    found = ExistingObjects(NAMESPACE, DAEMON_SET, [FORMER, TOKEN], [], "", [])
     assert removed(PRESENT, found) == [(["p-config", "p-token"], False, "")]
     assert removed(PRESENT, found, DIFF) == [(["p-config"], False, ""), (["p-token"], False, "")]
     assert removed(PRESENT, THERE) == []
 
 
 def test_all_of_a_plugin_is_removed() -> None:
-    found = FoundObjects(NAMESPACE, DAEMON_SET, [FORMER, TOKEN], [], "", [])
+    found = ExistingObjects(NAMESPACE, DAEMON_SET, [FORMER, TOKEN], [], "", [])
     assert removed(ABSENT, found) == [
         (["p"], True, "Foreground"),
         (["p-config", "p-token"], False, ""),
         (["x"], True, ""),
     ]
-    calls = deployment.removals(ABSENT, found, NORMAL)
+    calls = deployment.plan_removals(ABSENT, found, NORMAL)
     assert [call["label"] for call in calls] == ["DaemonSet p", "ConfigMap p-config, Secret p-token", "Namespace x"]
     assert [call["objects"][0] for call in calls] == [
         {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "p", "namespace": "x"}},
@@ -215,10 +216,10 @@ def test_all_of_a_plugin_is_removed() -> None:
     [
         NOTHING,
         THEIRS,
-        FoundObjects(NAMESPACE, None, [], [], "", ["Deployment theirs"]),
+        ExistingObjects(NAMESPACE, None, [], [], "", ["Deployment theirs"]),
     ],
 )
-def test_a_namespace_that_stays(found: FoundObjects) -> None:
+def test_a_namespace_that_stays(found: ExistingObjects) -> None:
     assert removed(ABSENT, found) == []
 
 
@@ -236,27 +237,27 @@ def test_a_namespace_that_stays(found: FoundObjects) -> None:
     ],
 )
 def test_what_is_left_to_do_when_nothing_changes(
-    stale: list[Json], problems: list[str], mode: Mode, must_verify: bool
+    stale: list[Json], problems: list[str], mode: RunMode, must_verify: bool
 ) -> None:
-    found = FoundObjects(NAMESPACE, DAEMON_SET, stale, [], "", [])
-    decided = deployment.decision(PRESENT, found, mode, has_files=True, check=PluginCheck(problems=problems))
-    assert decided.must_verify is must_verify
+    found = ExistingObjects(NAMESPACE, DAEMON_SET, stale, [], "", [])
+    decision = deployment.make_decision(PRESENT, found, mode, has_files=True, check=PluginCheck(problems=problems))
+    assert decision.must_verify is must_verify
 
 
 def test_a_decision() -> None:
-    found = FoundObjects(NAMESPACE, DAEMON_SET, [FORMER], [], "", ["Pod theirs"])
-    decided = deployment.decision(PRESENT, found, NORMAL, has_files=True, check=PluginCheck())
-    assert decided.writes == deployment.writes(PRESENT, found, NORMAL, has_files=True)
-    assert decided.removals == deployment.removals(PRESENT, found, NORMAL)
-    assert decided.others == ["Pod theirs"]
-    assert deployment.decision(ABSENT, found, NORMAL, has_files=True, check=PluginCheck()).writes == []
+    found = ExistingObjects(NAMESPACE, DAEMON_SET, [FORMER], [], "", ["Pod theirs"])
+    decision = deployment.make_decision(PRESENT, found, NORMAL, has_files=True, check=PluginCheck())
+    assert decision.writes == deployment.plan_writes(PRESENT, found, NORMAL, has_files=True)
+    assert decision.removals == deployment.plan_removals(PRESENT, found, NORMAL)
+    assert decision.others == ["Pod theirs"]
+    assert deployment.make_decision(ABSENT, found, NORMAL, has_files=True, check=PluginCheck()).writes == []
 
 
 @pytest.mark.parametrize(
-    ("found", "mode", "unjudged"), [(NOTHING, CHECK, True), (NOTHING, NORMAL, False), (THERE, CHECK, False)]
+    ("found", "mode", "is_preview"), [(NOTHING, CHECK, True), (NOTHING, NORMAL, False), (THERE, CHECK, False)]
 )
-def test_what_the_api_server_cannot_judge(found: FoundObjects, mode: Mode, unjudged: bool) -> None:
-    assert deployment.decision(PRESENT, found, mode, has_files=True, check=PluginCheck()).unjudged is unjudged
+def test_what_the_api_server_cannot_judge(found: ExistingObjects, mode: RunMode, is_preview: bool) -> None:
+    assert deployment.make_decision(PRESENT, found, mode, has_files=True, check=PluginCheck()).is_preview is is_preview
 
 
 @pytest.mark.parametrize(
@@ -268,14 +269,14 @@ def test_what_the_api_server_cannot_judge(found: FoundObjects, mode: Mode, unjud
         (["w1: nothing"], True, CHECK, False),
     ],
 )
-def test_whether_nodes_are_waited_for(problems: list[str], changed: bool, mode: Mode, waits: bool) -> None:
-    assert deployment.waits(PluginDecision(problems=problems), Written(changed=changed), mode) is waits
+def test_whether_nodes_are_waited_for(problems: list[str], changed: bool, mode: RunMode, waits: bool) -> None:
+    assert deployment.must_wait(PluginDecision(problems=problems), WriteResult(changed=changed), mode) is waits
 
 
 def test_what_is_wrong_after_the_deployment() -> None:
-    assert deployment.shortage(PRESENT, PluginCheck()) == ""
+    assert deployment.verification_error(PRESENT, PluginCheck()) == ""
     proof = {"problems": ["w1: a", "w2: b"], "waited_seconds": 299.6, "selected": ["w1", "w2", "w3"]}
-    assert deployment.shortage(PRESENT, typed.parse(PluginCheck, proof)) == (
+    assert deployment.verification_error(PRESENT, typed.parse(PluginCheck, proof)) == (
         "The device plugin x/p is deployed, but after 300 s 2 of 3 nodes do not advertise what is expected. w1: a. w2: b."
     )
 
@@ -296,42 +297,42 @@ def test_what_kubelets_still_show() -> None:
         "w5": {D: amounts("4", "4")},
     }
     nodes = {name: typed.parse(NodeInfo, {"extended_resources": found}) for name, found in of_nodes.items()}
-    assert deployment.kept(ABSENT, nodes) == {
+    assert deployment.leftover_resources(ABSENT, nodes) == {
         "w1": {D: {"capacity": "4", "allocatable": "0"}},
         "w5": {D: {"capacity": "4", "allocatable": "4"}},
     }
     # Without names, that which nothing serves.
-    assert deployment.kept(settings(state="absent", config={}), nodes) == {
+    assert deployment.leftover_resources(settings(state="absent", config={}), nodes) == {
         "w1": {name: {"capacity": each["capacity"], "allocatable": "0"} for name, each in of_nodes["w1"].items()}
     }
 
 
-LOOK = PluginDecision(summary=["w1: first"], nodes={"w1": 1})
-PROOF = Verified(proof=PluginCheck(summary=["w1: last"], nodes={"w1": 2}, problems=["w1: wrong"]))
+DECISION = PluginDecision(summary=["w1: first"], nodes={"w1": 1})
+PROOF = Verification(proof=PluginCheck(summary=["w1: last"], nodes={"w1": 2}, problems=["w1: wrong"]))
 
 
 def test_the_last_look_is_reported() -> None:
-    told = deployment.report(LOOK, PROOF, changed=True)
-    assert told == {"changed": True, "nodes": {"w1": 2}, "problems": ["w1: wrong"], "kept": {}}
-    assert deployment.lines(PRESENT, LOOK, PROOF, changed=True) == ["w1: last"]
+    found = deployment.make_report(DECISION, PROOF, changed=True)
+    assert found == {"changed": True, "nodes": {"w1": 2}, "problems": ["w1: wrong"], "kept": {}}
+    assert deployment.report_lines(PRESENT, DECISION, PROOF, changed=True) == ["w1: last"]
 
 
 def test_without_a_change_the_first_look_counts() -> None:
-    told = deployment.report(LOOK, None, changed=False)
-    assert told == {"changed": False, "nodes": {"w1": 1}, "problems": [], "kept": {}}
-    assert deployment.lines(PRESENT, LOOK, None, changed=False) == ["w1: first"]
+    found = deployment.make_report(DECISION, None, changed=False)
+    assert found == {"changed": False, "nodes": {"w1": 1}, "problems": [], "kept": {}}
+    assert deployment.report_lines(PRESENT, DECISION, None, changed=False) == ["w1: first"]
 
 
 @pytest.mark.parametrize(("problems", "changed"), [([], True), (["w1: wrong"], False)])
 def test_what_was_not_tried(problems: list[str], changed: bool) -> None:
-    look = dataclasses.replace(LOOK, problems=problems)
-    assert deployment.report(look, None, changed=changed)["nodes"] == {"w1": 1}
-    assert deployment.report(look, None, changed=changed)["problems"] == []
-    assert deployment.lines(PRESENT, look, None, changed=changed) == ["x/p: not checked on the nodes"]
+    decision = dataclasses.replace(DECISION, problems=problems)
+    assert deployment.make_report(decision, None, changed=changed)["nodes"] == {"w1": 1}
+    assert deployment.make_report(decision, None, changed=changed)["problems"] == []
+    assert deployment.report_lines(PRESENT, decision, None, changed=changed) == ["x/p: not checked on the nodes"]
 
 
 def test_what_was_refused() -> None:
-    assert deployment.report(PluginDecision(failed=True), None, changed=False) == {
+    assert deployment.make_report(PluginDecision(failed=True), None, changed=False) == {
         "changed": False,
         "nodes": {},
         "problems": [],
@@ -340,12 +341,12 @@ def test_what_was_refused() -> None:
 
 
 def test_what_is_told_of_a_plugin_that_is_gone() -> None:
-    look = PluginDecision()
-    assert deployment.lines(ABSENT, look, Verified(), changed=True) == ["x/p: no longer there"]
-    kept = {"w1": {D: {"capacity": "4", "allocatable": "0"}}}
-    assert deployment.report(look, Verified(kept=kept), changed=True)["kept"] == kept
+    decision = PluginDecision()
+    assert deployment.report_lines(ABSENT, decision, Verification(), changed=True) == ["x/p: no longer there"]
+    leftover = {"w1": {D: {"capacity": "4", "allocatable": "0"}}}
+    assert deployment.make_report(decision, Verification(kept=leftover), changed=True)["kept"] == leftover
     stays = PluginDecision(others=["Pod a", "Pod b"])
-    assert deployment.lines(ABSENT, stays, Verified(kept=kept), changed=True) == [
+    assert deployment.report_lines(ABSENT, stays, Verification(kept=leftover), changed=True) == [
         f"w1: still shows {D} 4 (0 for pods); its kubelet forgets that five minutes after the plugin ended, except for the name",
         "the namespace x stays, because it also has: Pod a, Pod b",
     ]
@@ -353,9 +354,9 @@ def test_what_is_told_of_a_plugin_that_is_gone() -> None:
 
 def test_warnings_of_calls_with_several_objects_are_told() -> None:
     several = {"result": {"results": [{"warnings": ["a"]}, {"changed": True}]}}
-    written = Written(results=[several, {"result": None}, {"result": {"kind": "Secret"}}])
+    written = WriteResult(results=[several, {"result": None}, {"result": {"kind": "Secret"}}])
     assert deployment.hidden_warnings(written) == ["a"]
-    assert deployment.hidden_warnings(Written()) == []
+    assert deployment.hidden_warnings(WriteResult()) == []
 
 
 # ---- what this pass changed ------------------------------------------------------------------------------------------
@@ -365,13 +366,13 @@ THIS, EARLIER = {"pass_id": "2"}, {"pass_id": "1"}
 
 
 def registers(**results: Json) -> PluginHost:
-    """Of the host that decided. Those of modules are of this pass or of an earlier one."""
+    """Of the host that decision. Those of modules are of this pass or of an earlier one."""
     found: dict[str, Json] = {"begin": {**THIS, "at_work": True}, "decide": THIS, **results}
     return PluginHost(lambda task: found.get(task, {}))
 
 
 @pytest.mark.parametrize(
-    ("asked", "own", "is_changed"),
+    ("options", "own", "is_changed"),
     [
         (PRESENT, registers(), False),
         (PRESENT, registers(change=CHANGED), True),
@@ -390,8 +391,8 @@ def registers(**results: Json) -> PluginHost:
         (ABSENT, registers(removal=CHANGED, decide=EARLIER), False),
     ],
 )
-def test_results_of_an_earlier_pass_do_not_count(asked: Settings, own: PluginHost, is_changed: bool) -> None:
-    assert deployment.is_changed(asked, own, [own]) is is_changed
+def test_results_of_an_earlier_pass_do_not_count(options: Settings, own: PluginHost, is_changed: bool) -> None:
+    assert deployment.is_changed(options, own, [own]) is is_changed
 
 
 @pytest.mark.parametrize(
@@ -404,6 +405,6 @@ def test_results_of_an_earlier_pass_do_not_count(asked: Settings, own: PluginHos
     ],
 )
 def test_an_image_that_another_host_was_given_is_a_change(turn: Json, load: Json, is_changed: bool) -> None:
-    asked = settings(has_archive=True)
-    assert deployment.is_changed(asked, registers(), [registers(), registers(turn=turn, load=load)]) is is_changed
-    assert not deployment.is_changed(asked, registers(), [registers(turn={**THIS, "loads": True})])
+    options = settings(has_archive=True)
+    assert deployment.is_changed(options, registers(), [registers(), registers(turn=turn, load=load)]) is is_changed
+    assert not deployment.is_changed(options, registers(), [registers(turn={**THIS, "loads": True})])

@@ -28,16 +28,16 @@ def theirs(**changes: t.Any) -> Settings:
 
 def test_which_plugin_and_what_becomes_of_it() -> None:
     assert (settings().is_present, settings(state="absent").is_present) == (True, False)
-    assert (settings().is_ours, theirs().is_ours) == (True, False)
+    assert (settings().is_bundled, theirs().is_bundled) == (True, False)
 
 
 def test_a_request_without_a_fault() -> None:
-    assert desired.objections(settings(expected=[{"resources": {D: 4}}], has_token=True)) == []
-    assert desired.objections(theirs(files={"a": "b"}, expected=[{"resources": {G: 4}}])) == []
+    assert desired.validation_errors(settings(expected=[{"resources": {D: 4}}], has_token=True)) == []
+    assert desired.validation_errors(theirs(files={"a": "b"}, expected=[{"resources": {G: 4}}])) == []
 
 
 @pytest.mark.parametrize(
-    ("asked", "says"),
+    ("options", "message"),
     [
         (settings(image=""), "device_plugin_image is not set"),
         (theirs(name=OWN), "device_plugin_config is empty"),
@@ -58,13 +58,13 @@ def test_a_request_without_a_fault() -> None:
         (settings(has_archive=True, excluded=["w3", "w2"]), "serial excludes w2, w3"),
     ],
 )
-def test_what_cannot_be_deployed(asked: Settings, says: str) -> None:
-    (objection,) = desired.objections(asked)
-    assert objection.startswith(says)
+def test_what_cannot_be_deployed(options: Settings, message: str) -> None:
+    (objection,) = desired.validation_errors(options)
+    assert objection.startswith(message)
 
 
 def test_what_matters_only_with_an_archive() -> None:
-    assert desired.objections(settings(image="p:1", excluded=["w2"])) == []
+    assert desired.validation_errors(settings(image="p:1", excluded=["w2"])) == []
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,9 @@ def test_a_whole_name_of_an_image(name: str, is_whole: bool) -> None:
     ],
 )
 def test_resources_of_a_configuration_that_nothing_validated(resources: t.Any, names: list[str]) -> None:
-    asked = settings(config={"resources": resources})
-    assert [each["name"] for each in desired.own_resources(asked)] == names
-    assert desired.resource_names(asked) == names
+    options = settings(config={"resources": resources})
+    assert [each["name"] for each in desired.configured_resources(options)] == names
+    assert desired.resource_names(options) == names
 
 
 def test_names_of_resources_are_told_once() -> None:
@@ -121,7 +121,7 @@ def test_cdi(container: t.Any, uses: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("validation", "says"),
+    ("validation", "message"),
     [
         ({}, ""),
         ({"rc": 0, "stderr_lines": []}, ""),
@@ -136,13 +136,13 @@ def test_cdi(container: t.Any, uses: bool) -> None:
         ),
     ],
 )
-def test_what_the_reader_of_the_plugin_says(validation: Json, says: str) -> None:
-    assert desired.config_problem(validation, "/bin/python") == says
+def test_what_the_reader_of_the_plugin_says(validation: Json, message: str) -> None:
+    assert desired.config_error(validation, "/bin/python") == message
 
 
 def test_a_configuration_is_completed() -> None:
-    assert list(desired.config(settings()).items()) == [("version", "v1"), ("resources", [{"name": D}])]
-    assert desired.config(settings(config={"version": "v2"})) == {"version": "v2"}
+    assert list(desired.complete_config(settings()).items()) == [("version", "v1"), ("resources", [{"name": D}])]
+    assert desired.complete_config(settings(config={"version": "v2"})) == {"version": "v2"}
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_who_may_ask_for_the_devices_of_pods(
     pod_resources: t.Any, has_token: bool, becomes: t.Any, shares: bool
 ) -> None:
     config = {"resources": [], **({} if pod_resources is None else {"podResources": pod_resources})}
-    found = desired.config(settings(config=config, has_token=has_token))
+    found = desired.complete_config(settings(config=config, has_token=has_token))
     assert found.get("podResources") == becomes
     assert desired.shares_pod_resources(found) is shares
 
@@ -186,21 +186,21 @@ def test_who_may_ask_for_the_devices_of_pods(
     ],
 )
 def test_what_all_nodes_are_expected_to_offer(expected: list[Json], own: Json, least: int | None) -> None:
-    asked = settings(config={"resources": [{"name": D, **own}, "text"]}, expected=expected)
-    resource, other = desired.config(asked)["resources"]
+    options = settings(config={"resources": [{"name": D, **own}, "text"]}, expected=expected)
+    resource, other = desired.complete_config(options)["resources"]
     assert (resource.get("minHealthy"), other) == (least, "text")
 
 
 def test_resources_that_are_no_list_are_left_to_the_reader_of_the_plugin() -> None:
-    assert desired.config(settings(config={"resources": 5}))["resources"] == 5
+    assert desired.complete_config(settings(config={"resources": 5}))["resources"] == 5
 
 
 def test_names_of_objects() -> None:
-    name = desired.config_map("p", {"b": "1", "a": "2"})
-    assert name == desired.config_map("p", {"a": "2", "b": "1"}) != desired.config_map("p", {"a": "2"})
+    name = desired.config_map_name("p", {"b": "1", "a": "2"})
+    assert name == desired.config_map_name("p", {"a": "2", "b": "1"}) != desired.config_map_name("p", {"a": "2"})
     assert desired.is_config_map(name, "p")
     assert not any(
         desired.is_config_map(other, "p")
         for other in ("p-config", "p-config-map", "p-config-012345678", "q-config", "p", "q" + name[1:])
     )
-    assert desired.token_secret("p") == "p-token"
+    assert desired.token_secret_name("p") == "p-token"

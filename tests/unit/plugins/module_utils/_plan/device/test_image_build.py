@@ -10,12 +10,12 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device import image_build
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device.image_build import (
-    FoundInputs,
+    BuildInputs,
     ImageRequest,
 )
 
 REQUEST = ImageRequest(name="localhost/p:1", archive="/p.tar", source="/source", build_options=["--network=host"])
-FOUND = FoundInputs(
+FOUND = BuildInputs(
     builders={"podman": False, "docker": True, "buildah": True},
     sources=[["a"], ["b"]],
     wheels=[],
@@ -24,13 +24,13 @@ FOUND = FoundInputs(
 )
 
 
-def plan(request: ImageRequest = REQUEST, found: FoundInputs = FOUND) -> dict[str, t.Any]:
+def plan(request: ImageRequest = REQUEST, found: BuildInputs = FOUND) -> dict[str, t.Any]:
     return image_build.plan(request, found)
 
 
 def test_the_first_program_that_starts_builds() -> None:
     made = plan()
-    assert (made["objection"], made["builder"], made["part"]) == ("", "docker", "/p.tar.part")
+    assert (made["refusal"], made["builder"], made["part"]) == ("", "docker", "/p.tar.part")
     assert (made["build"], made["base_argument"]) == (["docker", "build", "--network=host"], [])
 
 
@@ -81,7 +81,7 @@ def test_the_order_of_files_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "found", "says"),
+    ("request_", "found", "message"),
     [
         ({"name": "p:1"}, {}, "device_plugin_image (p:1) has to have a registry"),
         ({"name": "localhost/p@sha256:" + 64 * "0"}, {}, "has to have a registry"),
@@ -91,30 +91,33 @@ def test_the_order_of_files_does_not_matter() -> None:
         ({"wheels": "/w", "root": "/r.tar"}, {}, "Missing or empty: /w, /r.tar."),
     ],
 )
-def test_what_cannot_be_built(request_: dict[str, t.Any], found: dict[str, t.Any], says: str) -> None:
+def test_what_cannot_be_built(request_: dict[str, t.Any], found: dict[str, t.Any], message: str) -> None:
     made = plan(dataclasses.replace(REQUEST, **request_), dataclasses.replace(FOUND, **found))
-    assert says in made["objection"]
+    assert message in made["refusal"]
 
 
 def test_what_is_asked_for_and_there() -> None:
     there = dataclasses.replace(FOUND, wheels=["a"], root="b")
     for more in {"wheels": "/w", "root": "/r.tar"}, {"base": "python:3"}:
-        assert plan(dataclasses.replace(REQUEST, **more), there)["objection"] == ""
+        assert plan(dataclasses.replace(REQUEST, **more), there)["refusal"] == ""
 
 
 def test_results_of_modules() -> None:
     files = {"files": [{"checksum": "a"}, {"checksum": "b"}]}
     skipped = {"skipped": True}
-    assert image_build.found_by(
+    assert image_build.inputs_from_results(
         [{"item": "podman", "rc": 2}, {"item": "docker", "rc": 0}, {"item": "buildah"}],
         [files],
         skipped,
         skipped,
         {"stat": {"exists": False}},
         "r",
-    ) == FoundInputs({"podman": False, "docker": True, "buildah": False}, [["a", "b"]], [], None, None)
-    found = image_build.found_by(
+    ) == BuildInputs({"podman": False, "docker": True, "buildah": False}, [["a", "b"]], [], None, None)
+    found = image_build.inputs_from_results(
         [], [], files, {"stat": {"exists": True, "checksum": "c"}}, {"stat": {"exists": True}}, "r"
     )
     assert (found.wheels, found.root, found.recipe) == (["a", "b"], "c", "r")
-    assert image_build.found_by([], [], {}, {"stat": {"exists": False}}, {"stat": {"exists": True}}, "").root is None
+    assert (
+        image_build.inputs_from_results([], [], {}, {"stat": {"exists": False}}, {"stat": {"exists": True}}, "").root
+        is None
+    )

@@ -17,20 +17,20 @@ EVERYWHERE = Placement({}, [{"operator": "Exists"}])
 W1, W2 = node("w1", labels={"rack": "r7"}), node("w2")
 
 
-def wanted(*entries: Json, placement: Placement = EVERYWHERE, nodes: t.Sequence[Json] = (W1, W2)) -> Json:
+def selected(*entries: Json, placement: Placement = EVERYWHERE, nodes: t.Sequence[Json] = (W1, W2)) -> Json:
     """What is expected of each node, as text."""
 
     def select(selector: str) -> list[str]:
         key, _equals, value = selector.partition("=")
         return [each["metadata"]["name"] for each in nodes if each["metadata"]["labels"].get(key) == value]
 
-    expected = device_plugin.parse(entries, select)
-    found = device_plugin.select(nodes, placement, expected)
+    expected = device_plugin.parse_expectations(entries, select)
+    found = device_plugin.select_nodes(nodes, placement, expected)
     return {name: {key: str(amount) for key, amount in amounts.items()} for name, amounts in found.items()}
 
 
 def test_an_entry_for_all_and_a_later_one_for_some() -> None:
-    assert wanted({"resources": {D: 4, G: ">=1"}}, {"resources": {D: "2"}, "label_selector": "rack=r7"}) == {
+    assert selected({"resources": {D: 4, G: ">=1"}}, {"resources": {D: "2"}, "label_selector": "rack=r7"}) == {
         "w1": {D: "2", G: "at least 1"},
         "w2": {D: "4", G: "at least 1"},
     }
@@ -38,29 +38,29 @@ def test_an_entry_for_all_and_a_later_one_for_some() -> None:
 
 def test_names_and_a_selector_add_up() -> None:
     entry = {"resources": {D: 0}, "label_selector": "rack=r7", "nodes": ["w2"]}
-    assert wanted(entry) == {"w1": {D: "0"}, "w2": {D: "0"}}
+    assert selected(entry) == {"w1": {D: "0"}, "w2": {D: "0"}}
 
 
 def test_without_expectations_the_plugin_still_has_its_nodes() -> None:
-    assert wanted(placement=Placement({"rack": "r7"}, [])) == {"w1": {}}
+    assert selected(placement=Placement({"rack": "r7"}, [])) == {"w1": {}}
 
 
 @pytest.mark.parametrize(
     ("found", "expected", "holds"), [(4, 4, True), (5, 4, False), (5, ">=4", True), (3, ">= 4", False)]
 )
 def test_amounts(found: int, expected: t.Any, holds: bool) -> None:
-    (expectation,) = device_plugin.parse([{"resources": {D: expected}}], lambda _selector: [])
-    assert expectation.resources[D].holds(found) is holds
+    (expectation,) = device_plugin.parse_expectations([{"resources": {D: expected}}], lambda _selector: [])
+    assert expectation.resources[D].is_met_by(found) is holds
 
 
 @pytest.mark.parametrize("amount", [True, None, -1, "some", "1.5", ">=", 1.5])
 def test_what_is_no_amount(amount: t.Any) -> None:
     with pytest.raises(Refusal, match=r"expected\[0\]: invalid value .* of example.com/dongle: must be a whole number"):
-        wanted({"resources": {D: amount}})
+        selected({"resources": {D: amount}})
 
 
 @pytest.mark.parametrize(
-    ("entry", "says"),
+    ("entry", "message"),
     [
         ({"resources": {}}, "resources is empty"),
         ({"resources": {"dongle": 1}}, "no pod could request 'dongle'"),
@@ -70,26 +70,26 @@ def test_what_is_no_amount(amount: t.Any) -> None:
         ({"resources": {D: 1}, "nodes": ["w9"]}, "there is no node w9"),
     ],
 )
-def test_entries_that_fit_nothing(entry: Json, says: str) -> None:
-    with pytest.raises(Refusal, match=says):
-        wanted(entry)
+def test_entries_that_fit_nothing(entry: Json, message: str) -> None:
+    with pytest.raises(Refusal, match=message):
+        selected(entry)
 
 
 def test_a_node_that_gets_no_plugin_can_offer_nothing() -> None:
     with pytest.raises(Refusal, match="expected of w2, which gets no device plugin: it lacks the label rack=r7"):
-        wanted({"resources": {D: 1}, "nodes": ["w2"]}, placement=Placement({"rack": "r7"}, []))
+        selected({"resources": {D: 1}, "nodes": ["w2"]}, placement=Placement({"rack": "r7"}, []))
 
 
 def test_a_selector_that_matches_nothing() -> None:
     with pytest.raises(
         Refusal, match=r"node_selector rack=r9 .* matches none of 2 nodes \(w1: it lacks the label rack=r9"
     ):
-        wanted(placement=Placement({"rack": "r9"}, []))
+        selected(placement=Placement({"rack": "r9"}, []))
 
 
 def test_a_cluster_without_nodes() -> None:
     with pytest.raises(Refusal, match="the cluster has no node"):
-        wanted(nodes=[])
+        selected(nodes=[])
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_cluster_without_nodes() -> None:
 )
 def test_taints(key: str, effect: str, tolerations: list[Json], gets_it: bool) -> None:
     tainted = node("w3", taints=[{"key": key, "effect": effect}])
-    assert ("w3" in wanted(placement=Placement({}, tolerations), nodes=[W1, tainted])) is gets_it
+    assert ("w3" in selected(placement=Placement({}, tolerations), nodes=[W1, tainted])) is gets_it
 
 
 def test_cdi_where_containers_would_start_without_their_devices() -> None:

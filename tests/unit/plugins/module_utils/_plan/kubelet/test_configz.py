@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a running kubelet says, held against what was asked for. Its spellings were seen on kubelets of 1.32 and 1.36."""
+"""What a running kubelet message, held against what was asked for. Its spellings were seen on kubelets of 1.32 and 1.36."""
 
 from __future__ import annotations
 
