@@ -77,7 +77,7 @@ def test_account_without_a_name_is_reviewed_all_the_same(serve: Serve, response:
     assert review(api, LIST) == {"user": None, "missing": []}
 
 
-def test_answer_that_does_not_allow_denies(serve: Serve) -> None:
+def test_review_without_allowed_is_a_denial(serve: Serve) -> None:
     api = serve()
     api.responses[access.REVIEWS] = json.loads('{"status": {"evaluationError": "webhook is down"}}')
     assert review(api, LIST)["missing"] == access.to_option([LIST])

@@ -54,7 +54,7 @@ def test_it_is_connected_once_and_not_before_it_is_needed() -> None:
         (("no", "nor this"), Verdict("refused", "no, nor this", 2.0)),
     ],
 )
-def test_what_the_api_server_declines(errors: t.Sequence[str], verdict: Verdict) -> None:
+def test_rehearsal_is_refused_with_the_errors(errors: t.Sequence[str], verdict: Verdict) -> None:
     steps = Example({}, connect=lambda: client_of(NOWHERE, Clock()))
     steps.errors = errors
     assert steps.rehearse() == verdict

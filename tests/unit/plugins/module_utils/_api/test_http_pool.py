@@ -75,7 +75,7 @@ def test_a_connection_that_the_server_ended_is_replaced() -> None:
     listener.close()
 
 
-def test_what_is_not_answered_in_time() -> None:
+def test_missing_response_is_a_read_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, pytest.raises(ReadTimeout, match="no answer within 0 s"):
         get(Pool(http_requests.Server(f"http://127.0.0.1:{listener.getsockname()[1]}")), timeout=0.05)
 

@@ -196,7 +196,7 @@ def test_refusal_of_the_api_server_is_an_error() -> None:
     assert api.text == TEXT
 
 
-def test_check_mode_has_the_api_server_judge_both() -> None:
+def test_check_mode_sends_dry_runs_of_both() -> None:
     api = ConfigMaps()
     dry = steps(api, dry=True)
     dry.read()

@@ -313,7 +313,7 @@ def _raise(error: Exception) -> t.NoReturn:
     raise error
 
 
-def test_what_the_server_declines_for_good_is_tried_once(serve: Serve) -> None:
+def test_final_refusal_is_sent_once(serve: Serve) -> None:
     api = serve(node("w1"))
     api.before_patch = lambda name: _raise(HttpError(422, "Node w1 is invalid: metadata.labels"))
     done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})

@@ -259,11 +259,11 @@ def test_check_mode_of_a_removal_writes_nothing(api: FakeGuards) -> None:
 
 
 def test_check_mode_fails_with_the_refusals_of_the_api_server(api: FakeGuards) -> None:
-    def declines(verb: str, key: tuple[str, str], _dry: bool) -> None:
+    def refuses(verb: str, key: tuple[str, str], _dry: bool) -> None:
         if verb != "GET" and key[0] == POLICY:
             raise HttpError(422, "compilation failed: Syntax error")
 
-    api.before_object = declines
+    api.before_object = refuses
     for dry in (True, False):
         done = run(api, dry=dry, exceptions=["object.spec.("])
         assert f"{POLICY} {NAME}: " in done.message
@@ -274,22 +274,22 @@ def test_check_mode_fails_with_the_refusals_of_the_api_server(api: FakeGuards) -
 def test_check_mode_fails_for_a_forbidden_removal(api: FakeGuards) -> None:
     run(api, **ENFORCED)
 
-    def declines(verb: str, _place: tuple[str, str], _dry: bool) -> None:
+    def refuses(verb: str, _place: tuple[str, str], _dry: bool) -> None:
         if verb == "DELETE":
             raise HttpError(403, "cannot delete resource in API group")
 
-    api.before_object = declines
+    api.before_object = refuses
     done = run(api, dry=True, state="absent")
     assert f"{BINDING} {NAME} could not be removed" in done.message
     assert "Grant the account this right" in done.message
 
 
 def test_an_account_that_could_not_remove_the_copy_writes_none(api: FakeGuards) -> None:
-    def declines(verb: str, _place: tuple[str, str], _dry: bool) -> None:
+    def refuses(verb: str, _place: tuple[str, str], _dry: bool) -> None:
         if verb == "DELETE":
             raise HttpError(403, "cannot delete resource in API group")
 
-    api.before_object = declines
+    api.before_object = refuses
     done = run(api, **ENFORCED)
     assert f"{BINDING} {TRIAL} could not be removed" in done.message
     assert api.writes == []
@@ -355,10 +355,10 @@ def test_a_node_that_does_not_exist_is_refused(api: FakeGuards) -> None:
     "refusal", [HttpError(404, 'namespaces "default" not found'), HttpError(403, 'cannot create resource "pods"')]
 )
 def test_a_namespace_where_nothing_can_be_tried_is_refused(api: FakeGuards, refusal: HttpError) -> None:
-    def declines(_pod: Json) -> None:
+    def refuses(_pod: Json) -> None:
         raise refusal
 
-    api.before_pod = declines
+    api.before_pod = refuses
     for dry in (True, False):
         done = run(api, dry=dry)
         assert (
@@ -372,11 +372,11 @@ def test_a_namespace_where_nothing_can_be_tried_is_refused(api: FakeGuards, refu
 
 
 def test_a_write_that_fails_takes_the_others_back(api: FakeGuards) -> None:
-    def declines(verb: str, key: tuple[str, str], dry: bool) -> None:
+    def refuses(verb: str, key: tuple[str, str], dry: bool) -> None:
         if (verb, key, dry) == ("POST", (BINDING, NAME), False):
             raise HttpError(422, "not now")
 
-    api.before_object = declines
+    api.before_object = refuses
     done = run(api, **ENFORCED)
     assert done.message.endswith("not now. It was removed again.")
     assert not getattr(done.error, "changed", False)

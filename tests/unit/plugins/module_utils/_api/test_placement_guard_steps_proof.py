@@ -107,11 +107,11 @@ def test_controller_manager_that_checks_nothing_is_given_up_soon(api: FakeGuards
 
 @pytest.mark.parametrize("kind", [POLICY, BINDING])
 def test_a_copy_that_cannot_be_written_to_its_end_is_removed(api: FakeGuards, kind: str) -> None:
-    def declines(verb: str, key: tuple[str, str], dry: bool) -> None:
+    def refuses(verb: str, key: tuple[str, str], dry: bool) -> None:
         if (verb, key, dry) == ("POST", (kind, TRIAL), False):
             raise HttpError(422, "no room")
 
-    api.before_object = declines
+    api.before_object = refuses
     done = run(api, **ENFORCED)
     assert "its trial failed" in done.message
     assert "no room" in done.message
@@ -119,11 +119,11 @@ def test_a_copy_that_cannot_be_written_to_its_end_is_removed(api: FakeGuards, ki
 
 
 def test_remaining_copy_is_an_error_and_removed_by_the_next_run(api: FakeGuards) -> None:
-    def declines(verb: str, key: tuple[str, str], dry: bool) -> None:
+    def refuses(verb: str, key: tuple[str, str], dry: bool) -> None:
         if (verb, key, dry) == ("DELETE", (BINDING, TRIAL), False):
             raise HttpError(422, "not now")
 
-    api.before_object = declines
+    api.before_object = refuses
     done = run(api, **ENFORCED)
     assert f"{BINDING} {TRIAL} could not be removed" in done.message
     assert getattr(done.error, "changed", False)
@@ -251,14 +251,14 @@ def test_failed_rollback_is_an_error_with_the_remedy(api: FakeGuards) -> None:
     run(api, **ENFORCED)
     left = [1]
 
-    def declines(verb: str, key: tuple[str, str], dry: bool) -> None:
+    def refuses(verb: str, key: tuple[str, str], dry: bool) -> None:
         if (verb, key, dry) == ("PUT", (POLICY, NAME), False):
             api.syncs = False
             if not left:
                 raise HttpError(422, "not now")
             left.pop()
 
-    api.before_object = declines
+    api.before_object = refuses
     done = run(api, **ENFORCED, schedulers=["mine"])
     assert f"Not all of it could be rolled back: {POLICY} {NAME}:" in done.message
     assert f"kubectl delete validatingadmissionpolicybinding {NAME}" in done.message
